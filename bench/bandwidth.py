@@ -47,14 +47,14 @@ SECONDS = 600.0
 @dataclass(frozen=True)
 class Ours:
     """A process of `bandwidth` with one pass. Rates by stream in B/s: the threads times the mean rate of the slowest,
-    the sum of their mean rates, and the median over windows; its threads, and the bytes of each.
+    the sum of their mean rates, and the median over windows; its threads, and the bytes of each by stream.
     """
 
     least: dict[str, float]
     most: dict[str, float]
     medians: dict[str, float]
     threads: int
-    slice_bytes: int
+    slice_bytes: dict[str, int]
 
 
 def of_bandwidth() -> Ours:
@@ -71,13 +71,13 @@ def of_bandwidth() -> Ours:
         {r["stream"]: r["mean_bytes_per_s"] for r in cells},
         {r["stream"]: r["rate_bytes_per_s"] for r in cells},
         cells[0]["threads"],
-        cells[0]["slice_bytes"],
+        {r["stream"]: r["slice_bytes"] for r in cells},
     )
 
 
 def of_likwid_bench(stream: str, like: Ours) -> float:
     """Its rate in B/s for as long as `like` streamed."""
-    size_kb = like.threads * like.slice_bytes // 1000
+    size_kb = like.threads * like.slice_bytes[stream] // 1000
     iterations = max(1, round(PASS_S * like.most[stream] / (1000 * size_kb)))
     command = ["likwid-bench", "-t", KERNELS[stream], "-w", f"N:{size_kb}kB:{like.threads}", "-i", str(iterations)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -6,9 +6,9 @@
 
 #include "bandwidth/flow.h"
 #include "bandwidth/streams.h"
-#include "harness/cache.h"
 #include "harness/die.h"
 #include "harness/fail.h"
+#include "harness/footprint.h"
 #include "harness/run.h"
 #include "harness/sample.h"
 
@@ -28,12 +28,6 @@ static const char help[] = "USAGE\n"
                            "  the _mem streams, which store past the caches, with what vendors state. A port or a link "
                            "is shown only by cores\n"
                            "  that can draw more than it carries: give it all of them.\n";
-
-enum {
-    LEAST_SLICE_BYTES = 4 << 20,
-    NO_L3_SLICE_BYTES = 64 << 20, /* where no L3 is reported there may still be one (virtual machines, aarch64) */
-    MOST_SLICE_BYTES = 256 << 20,
-};
 
 enum page_word { HUGE, BASE, PAGE_WORDS };
 static const char *const page_words[] = {"huge", "base", NULL};
@@ -58,10 +52,11 @@ static const struct setting settings[] = {
 };
 
 static bool wanted[STREAMS], kinds[PAGE_WORDS];
-static size_t *l3_bytes;                   /* of each CPU of the selection */
-static int *die;                           /* of each CPU of the selection, -1 where its CCX is all of it */
-static struct buffer *buffers[PAGE_WORDS]; /* of each NUMA node of the machine; none where it has no memory */
-static size_t *most_bytes;                 /* what each of them needs, by node */
+static int *die;               /* of each CPU of the selection, -1 where its CCX is all of it */
+static struct buffer *buffers; /* of each NUMA node of the machine; none where it has no memory */
+static enum page_word placed;  /* the pages that they have */
+static size_t *most_bytes;     /* of each of them, by node */
+static struct text too_large;  /* why some cells have no figure */
 
 /* ---- the cells of an operation ---- */
 
@@ -198,17 +193,16 @@ static const struct shape whole_shape = {members_of_whole, own_node, 2};
 
 /* ---- memory ---- */
 
-/* Bytes of each thread's slice: together four times the L3s that the threads share, each at most MOST_SLICE_BYTES. */
-static size_t wanted_slice(const struct run *run, const size_t *roles, size_t count) {
-    const struct cpu_place *place = run->selection.place;
-    size_t slice = LEAST_SLICE_BYTES;
-    for (size_t i = 0; i < count; i++) {
-        size_t sharers = 0, l3 = l3_bytes[roles[i]];
-        for (size_t j = 0; j < count; j++) sharers += place[roles[j]].l3 == place[roles[i]].l3;
-        size_t bytes = l3 > 0 ? 4 * l3 / sharers : NO_L3_SLICE_BYTES;
-        if (bytes > slice) slice = bytes;
-    }
-    return slice < MOST_SLICE_BYTES ? slice : MOST_SLICE_BYTES;
+/* Bytes of each thread's slice of each buffer that it goes through by turns: room for its part of each array. */
+static size_t slice_of(const struct run *run, const struct unit *unit, const size_t *roles, size_t count,
+                       size_t sources) {
+    struct cpulist cpus = {0};
+    for (size_t i = 0; i < count; i++) cpulist_add(&cpus, run->selection.cpus.cpu[roles[i]]);
+    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a cell is planned for memory that is there */
+    size_t part = (footprint_of_each(&cpus) + sources - 1) / sources;
+    cpulist_free(&cpus);
+    return (part + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES *
+           stream_arrays((enum stream)unit->key[shape->stream_key]);
 }
 
 /* Streams' shares: the slices of a buffer go to the roles that use it, in their order. `threads` gets how many there are
@@ -216,13 +210,12 @@ static size_t wanted_slice(const struct run *run, const size_t *roles, size_t co
 static void share_out(const struct run *run, const struct unit *unit, const size_t *roles, size_t count,
                       struct share *shares, size_t *threads) {
     size_t *nodes = grow(NULL, run->machine.nodes, sizeof *nodes);
-    const struct buffer *own = buffers[unit->key[shape->stream_key + 1]];
     memset(threads, 0, run->machine.nodes * sizeof *threads);
     for (size_t i = 0; i < count; i++) {
         size_t sources = shape->sources(run, unit, roles[i], nodes), slice = 0;
         const struct buffer **from = grow(NULL, sources, sizeof(const struct buffer *));
         for (size_t s = 0; s < sources; s++) {
-            from[s] = own == NULL ? NULL : &own[nodes[s]];
+            from[s] = buffers == NULL ? NULL : &buffers[nodes[s]];
             slice = threads[nodes[s]] > slice ? threads[nodes[s]] : slice;
         }
         for (size_t s = 0; s < sources; s++) threads[nodes[s]] = slice + 1;
@@ -231,59 +224,82 @@ static void share_out(const struct run *run, const struct unit *unit, const size
     free(nodes);
 }
 
-static void free_shares(struct share *shares, size_t count) {
-    for (size_t i = 0; i < count; i++) free((void *)shares[i].buffers);
-    free(shares);
-}
-
-/* A slice for each of `threads` in the buffer of each node. */
-static size_t slice_that_fits(const struct run *run, size_t slice, const size_t *threads) {
-    for (size_t n = 0; n < run->machine.nodes; n++)
-        if (threads[n] > 0 && most_bytes[n] / threads[n] < slice) slice = most_bytes[n] / threads[n];
-    return slice / CHUNK_BYTES * CHUNK_BYTES;
-}
-
 static size_t memory_nodes(const struct run *run) {
     size_t count = 0;
     for (size_t n = 0; n < run->machine.nodes; n++) count += run->machine.node[n].has_memory;
     return count;
 }
 
-/* What the largest cell needs of each node, as far as all nodes have it at once. */
+/* What a cell is made of. */
+struct cell {
+    size_t *roles, count;
+    struct share *shares; /* of each role */
+    size_t slice;         /* bytes of each of them */
+    size_t *bytes;        /* of each node's buffer */
+};
+
+static struct cell cell_of(const struct run *run, const struct unit *unit) {
+    size_t nodes = run->machine.nodes;
+    struct cell cell = {.roles = grow(NULL, run->selection.cpus.count, sizeof *cell.roles)};
+    cell.count = shape->members(run, unit, cell.roles);
+    cell.shares = grow(NULL, cell.count, sizeof *cell.shares);
+    cell.bytes = grow(NULL, nodes, sizeof *cell.bytes);
+    share_out(run, unit, cell.roles, cell.count, cell.shares, cell.bytes);
+    cell.slice = slice_of(run, unit, cell.roles, cell.count, cell.shares[0].buffer_count);
+    for (size_t n = 0; n < nodes; n++) cell.bytes[n] *= cell.slice;
+    return cell;
+}
+
+static void free_cell(struct cell *cell) {
+    for (size_t i = 0; i < cell->count; i++) free((void *)cell->shares[i].buffers);
+    free(cell->shares);
+    free(cell->bytes);
+    free(cell->roles);
+}
+
+/* The first node whose `room` a cell does not fit into; the number of nodes where it fits. */
+static size_t short_of(const struct run *run, const struct cell *cell, const size_t *room) {
+    size_t n = 0;
+    while (n < run->machine.nodes && cell->bytes[n] <= room[n]) n++;
+    return n;
+}
+
+static void say_without(struct run *run, size_t cells, size_t bytes, size_t room, size_t node) {
+    char what[64];
+    snprintf(what, sizeof what, "%zu of %zu cells", cells, run->unit_count);
+    text_add(&too_large, "arrays of four times the L3s take up to %zu MiB on NUMA node %d, where %zu MiB may be taken",
+             bytes >> 20, run->machine.node[node].number, room >> 20);
+    run_not_measured(run, what, too_large.data);
+}
+
+/* What the largest cell needs of each node, of those cells for which all nodes have it at once. The others have no figure:
+ * in smaller arrays it would be the caches'. */
 static void choose_memory(struct run *run) {
-    size_t nodes = run->machine.nodes, kind_count = (size_t)kinds[HUGE] + kinds[BASE];
-    size_t *roles = grow(NULL, run->selection.cpus.count, sizeof *roles), *threads = grow(NULL, nodes, sizeof *threads);
-    size_t *most_threads = grow(NULL, nodes, sizeof *most_threads);
+    size_t nodes = run->machine.nodes, without = 0, most = 0, on = 0;
+    size_t *room = grow(NULL, nodes, sizeof *room);
     most_bytes = grow(NULL, nodes, sizeof *most_bytes);
     memset(most_bytes, 0, nodes * sizeof *most_bytes);
-    memset(most_threads, 0, nodes * sizeof *most_threads);
+    for (size_t n = 0; n < nodes; n++)
+        room[n] = buffer_affordable(&run->machine, run->machine.node[n].number, SIZE_MAX, memory_nodes(run));
     for (size_t u = 0; u < run->unit_count; u++) {
-        size_t count = shape->members(run, &run->units[u], roles), slice = wanted_slice(run, roles, count);
-        struct share *shares = grow(NULL, count, sizeof *shares);
-        share_out(run, &run->units[u], roles, count, shares, threads);
-        free_shares(shares, count);
-        for (size_t n = 0; n < nodes; n++) {
-            if (threads[n] * slice > most_bytes[n]) most_bytes[n] = threads[n] * slice;
-            if (threads[n] > most_threads[n]) most_threads[n] = threads[n];
+        struct cell cell = cell_of(run, &run->units[u]);
+        size_t lacking = short_of(run, &cell, room);
+        for (size_t n = 0; lacking == nodes && n < nodes; n++)
+            if (cell.bytes[n] > most_bytes[n]) most_bytes[n] = cell.bytes[n];
+        without += lacking < nodes;
+        if (lacking < nodes && cell.bytes[lacking] > most) {
+            most = cell.bytes[lacking];
+            on = lacking;
         }
+        free_cell(&cell);
     }
-    for (size_t n = 0; n < nodes; n++) {
-        int number = run->machine.node[n].number;
-        if (most_bytes[n] == 0) continue;
-        most_bytes[n] =
-            buffer_affordable(&run->machine, number, kind_count * most_bytes[n], memory_nodes(run)) / kind_count;
-        if (most_bytes[n] < most_threads[n] * LEAST_SLICE_BYTES)
-            fail(EXIT_NOT_AS_ASKED, "%zu cores need %d MiB each on NUMA node %d, and there is no room for it",
-                 most_threads[n], LEAST_SLICE_BYTES >> 20, number);
-    }
-    free(most_threads);
-    free(threads);
-    free(roles);
+    if (without > 0) say_without(run, without, most, room[on], on);
+    free(room);
 }
 
 static uint64_t memory_planned(const struct run *run) {
     uint64_t bytes = 0;
-    for (size_t n = 0; n < run->machine.nodes; n++) bytes += most_bytes[n] * ((size_t)kinds[HUGE] + kinds[BASE]);
+    for (size_t n = 0; n < run->machine.nodes; n++) bytes += most_bytes[n];
     return bytes;
 }
 
@@ -330,8 +346,6 @@ static void add_cells(struct run *run, struct unit unit) {
 
 static void begin_plan(struct run *run, const struct shape *of, const char *by_default) {
     shape = of;
-    l3_bytes = grow(NULL, run->selection.cpus.count, sizeof *l3_bytes);
-    for (size_t i = 0; i < run->selection.cpus.count; i++) l3_bytes[i] = cache_bytes(run->selection.cpus.cpu[i], 3);
     choose_streams(by_default);
     choose_pages(run);
 }
@@ -423,30 +437,36 @@ static void plan_machine(struct run *run) {
 
 /* ---- measuring ---- */
 
-static struct buffer place(struct run *run, size_t n, enum page_word kind) {
-    int number = run->machine.node[n].number;
-    struct buffer buffer = buffer_create(&run->machine, &run->workers, number, most_bytes[n],
-                                         kind == HUGE ? PAGES_TRANSPARENT : PAGES_BASE);
-    if (kind == HUGE && buffer.huge_bytes < buffer.size) /* figures of mixed pages are neither's */
-        fail(EXIT_NOT_AS_ASKED,
-             "only %zu of %zu MiB on NUMA node %d are in huge pages: its memory is fragmented; free it, or use --pages "
-             "base",
-             buffer.huge_bytes >> 20, buffer.size >> 20, number);
-    return buffer;
+/* Give all buffers pages of a kind; those that are not there yet are made for huge ones if any cell has them. */
+static void place(struct run *run, enum page_word kind) {
+    enum page_kind pages = kind == HUGE ? PAGES_TRANSPARENT : PAGES_BASE;
+    for (size_t n = 0; n < run->machine.nodes; n++) {
+        struct buffer *buffer = &buffers[n];
+        int number = run->machine.node[n].number;
+        if (most_bytes[n] == 0) continue;
+        if (buffer->bytes == NULL)
+            *buffer = buffer_create(&run->machine, &run->workers, number, most_bytes[n], pages);
+        else
+            buffer_change_pages(buffer, &run->machine, &run->workers, pages);
+        if (kind == HUGE && buffer->huge_bytes < buffer->size) /* figures of mixed pages are neither's */
+            fail(EXIT_NOT_AS_ASKED,
+                 "only %zu of %zu MiB on NUMA node %d are in huge pages: its memory is fragmented; free it, or use "
+                 "--pages base",
+                 buffer->huge_bytes >> 20, buffer->size >> 20, number);
+    }
+    placed = kind;
 }
 
 static void prepare(struct run *run) {
-    for (size_t kind = 0; kind < PAGE_WORDS; kind++) {
-        if (!kinds[kind]) continue;
-        buffers[kind] = grow(NULL, run->machine.nodes, sizeof *buffers[kind]);
-        for (size_t n = 0; n < run->machine.nodes; n++) {
-            char name[32];
-            if (most_bytes[n] == 0) continue;
-            buffers[kind][n] = place(run, n, (enum page_word)kind);
-            snprintf(name, sizeof name, "%d%s", run->machine.node[n].number,
-                     kinds[HUGE] && kind == BASE ? "/base" : "");
-            run_add_placement(run, name, &buffers[kind][n]);
-        }
+    if (memory_planned(run) == 0) fail(EXIT_NOT_AS_ASKED, "%s", too_large.data);
+    buffers = grow(NULL, run->machine.nodes, sizeof *buffers);
+    memset(buffers, 0, run->machine.nodes * sizeof *buffers);
+    place(run, kinds[HUGE] ? HUGE : BASE); /* a pass begins with these; of the others each cell says its page_bytes */
+    for (size_t n = 0; n < run->machine.nodes; n++) {
+        char name[32];
+        if (most_bytes[n] == 0) continue;
+        snprintf(name, sizeof name, "%d", run->machine.node[n].number);
+        run_add_placement(run, name, &buffers[n]);
     }
 }
 
@@ -466,34 +486,53 @@ static const struct field fields[] = {
 
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
-    size_t *roles = grow(NULL, run->selection.cpus.count, sizeof *roles);
-    size_t *threads = grow(NULL, run->machine.nodes, sizeof *threads);
-    size_t count = shape->members(run, unit, roles);
-    struct share *shares = grow(NULL, count, sizeof *shares);
-    struct moved *moved = grow(NULL, count, sizeof *moved);
-    share_out(run, unit, roles, count, shares, threads);
-    size_t slice = slice_that_fits(run, wanted_slice(run, roles, count), threads);
-    flow_run(run, roles, count, (enum stream)unit->key[shape->stream_key], slice, shares, moved);
-    unsigned flags = flow_set_rates(moved, count, result->values);
-    result->values[SLICE_BYTES] = (double)slice;
-    result->values[PAGE_BYTES] = (double)shares[0].buffers[0]->page_bytes;
-    free(moved);
-    free_shares(shares, count);
-    free(threads);
-    free(roles);
+    enum page_word kind = (enum page_word)unit->key[shape->stream_key + 1];
+    if (kind != placed) place(run, kind);
+    struct cell cell = cell_of(run, unit);
+    unsigned flags = 0;
+    if (short_of(run, &cell, most_bytes) == run->machine.nodes) { /* else no figure; the header says why */
+        struct moved *moved = grow(NULL, cell.count, sizeof *moved);
+        flow_run(run, cell.roles, cell.count, (enum stream)unit->key[shape->stream_key], cell.slice, cell.shares,
+                 moved);
+        flags = flow_set_rates(moved, cell.count, result->values);
+        result->values[PAGE_BYTES] = (double)cell.shares[0].buffers[0]->page_bytes;
+        free(moved);
+    }
+    result->values[SLICE_BYTES] = (double)cell.slice;
+    free_cell(&cell);
     return run_stopping() ? UNIT_STOPPED : flags;
 }
 
+/* How long it takes to give all buffers pages: the CPUs of a node touch its buffer together, of which no more than a few
+ * are faster than one. */
+static double touching_s(const struct run *run) {
+    enum { MOST_TOUCHERS = 4 };
+    static const double touched_a_second = 2e9;
+    double seconds = 0;
+    for (size_t n = 0; n < run->machine.nodes; n++) {
+        size_t touchers = 0;
+        for (size_t i = 0; i < run->cpus.count && touchers < MOST_TOUCHERS; i++)
+            touchers += run->selection.place[i].node == run->machine.node[n].number;
+        seconds += (double)most_bytes[n] / touched_a_second / (double)(touchers > 0 ? touchers : 1);
+    }
+    return seconds;
+}
+
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    static const double touched_a_second = 2e9, clock_probe_s = 1e-3;
+    static const double clock_probe_s = 1e-3;
     (void)hop_ns;
-    double touch_s = unit == run->units ? (double)memory_planned(run) / touched_a_second : 0;
-    return touch_s + WINDOWS * WINDOW_NS / 1e9 + clock_probe_s;
+    double touch_s = unit == run->units ? touching_s(run) : 0;
+    if (kinds[HUGE] && kinds[BASE]) touch_s *= 2; /* each pass changes from one kind to the other */
+    struct cell cell = cell_of(run, unit);
+    double settling_s = flow_settling_s(run, cell.roles, cell.count, cell.slice * cell.shares[0].buffer_count);
+    free_cell(&cell);
+    return touch_s + settling_s + WINDOWS * WINDOW_NS / 1e9 + clock_probe_s;
 }
 
 #define BANDWIDTH_OPERATION(op, what, planner)                                                                         \
     .name = (op), .summary = (what), .quantity = "rate", .unit = "B/s", .record = "cell", FIELDS(fields),              \
-    .plan = (planner), .memory = memory_planned, .prepare = prepare, .measure = measure, .seconds = plan_seconds
+    .block = "pages", .plan = (planner), .memory = memory_planned, .prepare = prepare, .measure = measure,             \
+    .seconds = plan_seconds
 
 static const struct operation operations[] = {
     {BANDWIDTH_OPERATION("nodes", "the CPUs of each NUMA node together, in the memory of each", plan_nodes),

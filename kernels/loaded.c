@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/cache.h"
 #include "harness/clock.h"
 #include "harness/cycle.h"
 #include "harness/die.h"
 #include "harness/fail.h"
+#include "harness/footprint.h"
 #include "harness/frequency.h"
 #include "harness/gate.h"
 #include "harness/headroom.h"
@@ -37,8 +37,6 @@ enum {
     IDLE = -1,
     CHUNK_LINES = 16,
     RAMP_TURNS = 100000, /* additions before the chase begins: a few ms with all injectors at work */
-    MOST_SLICE_BYTES = 256 << 20,
-    LEAST_SLICE_BYTES = 8 << 20,
 };
 /* Turns of additions between two chunks of an injector; a turn is 64 cycles. */
 static const int64_t delays[] = {IDLE, 512, 256, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1, 0};
@@ -66,27 +64,27 @@ struct injector {
     int cpu;
     struct area *area;
     size_t slice; /* its number in the area */
+    size_t at; /* where in its slice it goes on: from the beginning each time it would find what is still in a cache */
 };
 
 static struct scene {
     int measurer;
     struct area *area; /* of the chase */
     struct injector *injectors;
-    size_t count;
-    bool writes;
+    size_t count, slice_bytes; /* of each injector */
+    bool writes, fits;         /* whether there is memory for its slices */
 } scenes[PLACES];
 
-/* Memory of a NUMA node: for the chase, and a slice for each that injects there. */
+/* Memory of a NUMA node: for the chase, and for the slices of those that inject there. */
 static struct area {
     int node;
     bool chased_in;
     struct buffer chased, injected;
     void *chased_at;
-    size_t slices;
+    size_t injected_bytes; /* of the scene with the most there */
 } * areas[2];
 static size_t area_count;
 
-static size_t slice_bytes;
 static const size_t CHUNK_BYTES = (size_t)CHUNK_LINES * ELEMENT_BYTES;
 
 /* All injectors poll `over`, and the chase counts in its own fields while it is timed: no line of the one may be a line of
@@ -127,19 +125,19 @@ static void draw_chunk(unsigned char *chunk, bool writes) {
  * The chase begins when all have drawn a chunk: with an injector that still waits for its CPU it would measure less load
  * than the record says. */
 static void inject_role(size_t role, struct storm *storm) {
-    const struct injector *own = &storm->scene->injectors[role - 1];
+    struct injector *own = &storm->scene->injectors[role - 1];
+    size_t slice_bytes = storm->scene->slice_bytes;
     unsigned char *slice = own->area->injected.bytes + own->slice * slice_bytes;
     bool writes = storm->scene->writes;
     int64_t delay = storm->delay;
     uint64_t chunks = 1;
     gate_pass(&storm->gate);
     uint64_t start = clock_ticks();
-    draw_chunk(slice, writes);
+    draw_chunk(slice + own->at, writes);
     gate_pass(&storm->at_work);
-    for (size_t at = CHUNK_BYTES; !atomic_load_explicit(&storm->over, memory_order_relaxed); chunks++) {
-        draw_chunk(slice + at, writes);
-        at += CHUNK_BYTES;
-        if (at + CHUNK_BYTES > slice_bytes) at = 0;
+    for (; !atomic_load_explicit(&storm->over, memory_order_relaxed); chunks++) {
+        own->at = (own->at + CHUNK_BYTES) % slice_bytes;
+        draw_chunk(slice + own->at, writes);
         if (delay > 0) additions((uint64_t)delay);
     }
     double elapsed_s = (double)(clock_ticks() - start) * clock_facts.ns_per_tick / 1e9;
@@ -174,8 +172,7 @@ static void add_injector(enum place place, int cpu, struct area *area) {
     size_t slice = 0;
     for (size_t i = 0; i < scene->count; i++) slice += scene->injectors[i].area == area;
     scene->injectors = grow(scene->injectors, scene->count + 1, sizeof *scene->injectors);
-    scene->injectors[scene->count++] = (struct injector){cpu, area, slice};
-    if (area->slices <= slice) area->slices = slice + 1;
+    scene->injectors[scene->count++] = (struct injector){cpu, area, slice, 0};
 }
 
 /* The first of the chosen CPUs for which `holds`; -1 where there is none. */
@@ -253,35 +250,55 @@ static void place_injectors(const struct run *run) {
         if (scenes[p].count > 0) scenes[p].area->chased_in = true;
 }
 
-static size_t area_bytes(const struct area *area, size_t slice) {
-    return slice * area->slices + (area->chased_in ? (size_t)COLD_BYTES : 0);
+static size_t fixed_bytes(const struct area *area) {
+    return area->chased_in ? (size_t)COLD_BYTES : 0;
 }
 
-/* Slices that together are four times the L3 of those who read them, as far as there is memory. */
-static void choose_slices(const struct run *run) {
-    const struct cpu_place *own = place_of(run, run->chosen.cpu[0]);
-    size_t sharers = 1;
-    for (size_t i = 1; i < run->chosen.count; i++) sharers += place_of(run, run->chosen.cpu[i])->l3 == own->l3;
-    slice_bytes = 4 * cache_largest(&run->chosen, 3) / sharers;
-    if (slice_bytes < 16 << 20) slice_bytes = 16 << 20;
-    if (slice_bytes > MOST_SLICE_BYTES) slice_bytes = MOST_SLICE_BYTES;
-    for (size_t i = 0; i < area_count; i++) {
-        const struct area *area = areas[i];
-        size_t wanted = area_bytes(area, slice_bytes), fixed = area_bytes(area, 0);
-        size_t affordable = buffer_affordable(&run->machine, area->node, wanted, area_count);
-        if (affordable < wanted && area->slices > 0)
-            slice_bytes = (affordable > fixed ? affordable - fixed : 0) / area->slices / 4096 * 4096;
-        if (slice_bytes >= LEAST_SLICE_BYTES) continue;
-        struct limit limit = memory_limit(&run->machine, area->node);
-        fail(EXIT_NOT_AS_ASKED, "%zu injectors need %d MiB each and the chase %d MiB: %llu MiB are %s", area->slices,
-             LEAST_SLICE_BYTES >> 20, COLD_BYTES >> 20, (unsigned long long)(limit.bytes >> 20), limit.what);
+/* Bytes of a scene's slices in an area. */
+static size_t bytes_in(const struct scene *scene, const struct area *area) {
+    size_t slices = 0;
+    for (size_t i = 0; i < scene->count; i++) slices += scene->injectors[i].area == area;
+    return slices * scene->slice_bytes;
+}
+
+static size_t slice_of(const struct scene *scene) {
+    struct cpulist cpus = {0};
+    for (size_t i = 0; i < scene->count; i++) cpulist_add(&cpus, scene->injectors[i].cpu);
+    size_t bytes = footprint_of_each(&cpus);
+    cpulist_free(&cpus);
+    return (bytes + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
+}
+
+/* Memory for the slices of each place; where there is too little of it, what injectors read there would come out of
+ * caches, and the place is measured without them alone. */
+static void choose_memory(struct run *run) {
+    struct text too_large = {0};
+    for (enum place p = 0; p < PLACES; p++) {
+        struct scene *scene = &scenes[p];
+        scene->slice_bytes = scene->count > 0 ? slice_of(scene) : 0;
+        scene->fits = scene->count > 0;
+        for (size_t i = 0; i < area_count && scene->fits; i++) {
+            size_t wanted = fixed_bytes(areas[i]) + bytes_in(scene, areas[i]);
+            size_t affordable = buffer_affordable(&run->machine, areas[i]->node, wanted, area_count);
+            scene->fits = affordable >= wanted;
+            if (scene->fits) continue;
+            text_clear(&too_large);
+            text_add(&too_large,
+                     "slices of four times the L3s take %zu MiB on NUMA node %d, where %zu MiB may be taken",
+                     wanted >> 20, areas[i]->node, affordable >> 20);
+            run_not_measured(run, place_words[p], too_large.data);
+        }
+        for (size_t i = 0; i < area_count && scene->fits; i++)
+            if (bytes_in(scene, areas[i]) > areas[i]->injected_bytes)
+                areas[i]->injected_bytes = bytes_in(scene, areas[i]);
     }
+    text_free(&too_large);
 }
 
 static uint64_t memory_planned(const struct run *run) {
     (void)run;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < area_count; i++) bytes += area_bytes(areas[i], slice_bytes);
+    for (size_t i = 0; i < area_count; i++) bytes += fixed_bytes(areas[i]) + areas[i]->injected_bytes;
     return bytes;
 }
 
@@ -294,7 +311,7 @@ static void plan(struct run *run) {
     if (run->unit_count == 0)
         run->not_applicable = "only one CPU takes part: nothing can load the memory";
     else
-        choose_slices(run);
+        choose_memory(run);
 }
 
 /* ---- measuring ---- */
@@ -319,9 +336,9 @@ static void prepare(struct run *run) {
         struct area *area = areas[i];
         struct laying laying = {area, random_stream(run->seed + run->segment, 110, i)};
         size_t member = memory_toucher(&run->machine, &run->workers, area->node);
-        if (area->slices > 0) {
+        if (area->injected_bytes > 0) {
             area->injected =
-                buffer_create(&run->machine, &run->workers, area->node, slice_bytes * area->slices, PAGES_TRANSPARENT);
+                buffer_create(&run->machine, &run->workers, area->node, area->injected_bytes, PAGES_TRANSPARENT);
             snprintf(name, sizeof name, "injectors%d", area->node);
             run_add_placement(run, name, &area->injected);
         }
@@ -336,7 +353,11 @@ static void prepare(struct run *run) {
 static void facts(struct run *run, bool end, struct text *members) {
     (void)run;
     if (end) return;
-    text_add(members, ",\"slice_bytes\":%zu,\"measurers\":{", slice_bytes);
+    text_add(members, ",\"slice_bytes\":{");
+    for (size_t p = 0, said = 0; p < PLACES; p++)
+        if (scenes[p].count > 0)
+            text_add(members, "%s\"%s\":%zu", said++ == 0 ? "" : ",", place_words[p], scenes[p].slice_bytes);
+    text_add(members, "},\"measurers\":{");
     for (size_t p = 0, said = 0; p < PLACES; p++)
         if (scenes[p].count > 0)
             text_add(members, "%s\"%s\":%d", said++ == 0 ? "" : ",", place_words[p], scenes[p].measurer);
@@ -360,6 +381,7 @@ static const struct field fields[] = {
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     const struct scene *scene = &scenes[unit->key[0]];
+    if (unit->key[1] != IDLE && !scene->fits) return 0; /* no figure; the header says why */
     size_t count = 1 + (unit->key[1] == IDLE ? 0 : scene->count);
     size_t *roles = grow(NULL, count, sizeof *roles);
     double values[BATCHES], rate = 0;

@@ -7,7 +7,7 @@
 #include "bandwidth/streams.h"
 #include "harness/run.h"
 
-enum { WINDOWS = 9, SETTLING = 2 }; /* the first windows are for clocks and prefetchers to settle */
+enum { WINDOWS = 7 };
 static const double WINDOW_NS = 7e6;
 
 /* What one thread streams through: in turns a chunk of each of these buffers, from its slice of each. */
@@ -17,12 +17,14 @@ struct share {
     size_t slice; /* its number in each buffer */
 };
 
-/* What one thread moved: in each window, and from the common start to the end of its last chunk. */
+/* What one thread moved: in each window; and in all its chunks since then, with their time. */
 struct moved {
     double bytes[WINDOWS], all_bytes, elapsed_s, core_hz;
 };
 
-/* Let the workers with these indices stream for WINDOWS windows, each through its share in slices of `slice_bytes`. */
+/* Let the workers with these indices stream, each through its share in slices of `slice_bytes`: each once through all of
+ * it, for at least 14 ms, so that nothing that the caches had of it is left and clocks and prefetchers have settled, and
+ * then for WINDOWS windows. */
 void flow_run(struct run *run, const size_t *roles, size_t count, enum stream stream, size_t slice_bytes,
               const struct share *shares, struct moved *moved);
 
@@ -41,5 +43,8 @@ enum {
 /* Set the values of these fields. Returns FLAG_DISTURBED where a thread was kept from running through a whole window: the
  * rate is then the sum of the threads' mean rates. */
 unsigned flow_set_rates(const struct moved *moved, size_t count, double *values);
+
+/* How long they stream before the first window, where a thread goes through `bytes`: estimated. */
+double flow_settling_s(const struct run *run, const size_t *roles, size_t count, size_t bytes);
 
 #endif

@@ -4,18 +4,16 @@
 #include <string.h>
 
 #include "coherence/operations.h"
-#include "harness/cache.h"
 #include "harness/clock.h"
 #include "harness/die.h"
+#include "harness/fail.h"
+#include "harness/footprint.h"
 #include "harness/frequency.h"
 #include "harness/gate.h"
 
 enum {
     LINES = 32,
     CHUNK_BYTES = 64 << 10,
-    LEAST_SLICE_BYTES = 4 << 20,
-    NO_L3_SLICE_BYTES = 64 << 20, /* where no L3 is reported there may still be one (virtual machines, aarch64) */
-    MOST_SLICE_BYTES = 256 << 20
 };
 static const double LIGHT_BYTES_PER_S = 5e9, RAMP_S = 0.1;
 
@@ -25,6 +23,8 @@ static const char *const load_words[] = {"idle", "light", "full", NULL};
 static struct cpulist injectors; /* the CPUs of one L3, on a die that neither side of a pair is on */
 static int injectors_home;
 static size_t slice_bytes;
+static size_t *injected_chunks; /* of each injector so far: it goes on where it stopped, beyond what a cache holds */
+static bool fits;               /* whether there is memory for the slices */
 static struct buffer injected;
 
 /* A pair at roles 0 and 1, injectors behind them. */
@@ -39,18 +39,19 @@ struct storm {
 static void inject(size_t role, struct storm *storm) {
     const unsigned char *slice = injected.bytes + (role - 2) * slice_bytes;
     double ticks_a_chunk = CHUNK_BYTES / LIGHT_BYTES_PER_S * 1e9 / clock_facts.ns_per_tick;
-    uint64_t start = clock_ticks(), chunks = 0;
+    uint64_t start = clock_ticks(), chunks = 0, former = injected_chunks[role - 2];
     while (!atomic_load_explicit(&storm->over, memory_order_relaxed)) {
         if (storm->load == LIGHT && (double)(clock_ticks() - start) < (double)chunks * ticks_a_chunk) {
             relax();
             continue;
         }
-        const unsigned char *chunk = slice + chunks++ * CHUNK_BYTES % slice_bytes;
+        const unsigned char *chunk = slice + (former + chunks++) * CHUNK_BYTES % slice_bytes;
         for (size_t at = 0; at < CHUNK_BYTES; at += LINE_BYTES)
             (void)*(const volatile uint64_t *)(const void *)(chunk + at);
     }
     double elapsed_s = (double)(clock_ticks() - start) * clock_facts.ns_per_tick / 1e9;
     storm->bytes_per_s[role] = (double)(chunks * CHUNK_BYTES) / elapsed_s;
+    injected_chunks[role - 2] += chunks;
 }
 
 /* The pair waits until the fabric has become used to the load, also where there is none. */
@@ -92,6 +93,20 @@ static void choose_injectors(const struct run *run, const int *die) {
         if (place[i].l3 == l3) cpulist_add(&injectors, run->selection.cpus.cpu[i]);
 }
 
+/* Where there is too little memory, what injectors read there would come out of caches: hops beside them are left out. */
+static void choose_memory(struct run *run) {
+    slice_bytes = (footprint_of_each(&injectors) + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
+    size_t wanted = slice_bytes * injectors.count;
+    size_t affordable = buffer_affordable(&run->machine, injectors_home, wanted, 1);
+    fits = affordable >= wanted;
+    if (fits) return;
+    struct text why = {0};
+    text_add(&why, "slices of four times the L3 take %zu MiB on NUMA node %d, where %zu MiB may be taken", wanted >> 20,
+             injectors_home, affordable >> 20);
+    run_not_measured(run, "hops beside traffic", why.data);
+    text_free(&why);
+}
+
 /* One pair for each closeness, unless they were named, off the injectors' die; where the pairs have no other, off their
  * L3. */
 static void plan(struct run *run) {
@@ -126,22 +141,20 @@ static void plan(struct run *run) {
     }
     free(homes);
     free(die);
-    size_t l3 = cache_largest(&run->chosen, 3);
-    slice_bytes = l3 > 0 ? 4 * l3 / injectors.count / CHUNK_BYTES * CHUNK_BYTES : NO_L3_SLICE_BYTES;
-    slice_bytes = slice_bytes > MOST_SLICE_BYTES ? MOST_SLICE_BYTES : slice_bytes;
-    size_t room = buffer_affordable(&run->machine, injectors_home, slice_bytes * injectors.count, 1) / injectors.count;
-    slice_bytes = room < slice_bytes ? room / CHUNK_BYTES * CHUNK_BYTES : slice_bytes;
-    slice_bytes = slice_bytes < LEAST_SLICE_BYTES ? LEAST_SLICE_BYTES : slice_bytes;
+    choose_memory(run);
     if (run->unit_count == 0) run->not_applicable = "no pair is left beside the CPUs of another L3 that draw on memory";
 }
 
 static uint64_t memory_planned(const struct run *run) {
-    return run->home_count * POOL_BYTES + (uint64_t)slice_bytes * injectors.count;
+    return run->home_count * POOL_BYTES + (fits ? (uint64_t)slice_bytes * injectors.count : 0);
 }
 
 /* ---- measuring ---- */
 
 static void prepare(struct run *run) {
+    injected_chunks = grow(NULL, injectors.count, sizeof *injected_chunks);
+    memset(injected_chunks, 0, injectors.count * sizeof *injected_chunks);
+    if (!fits) return;
     injected =
         buffer_create(&run->machine, &run->workers, injectors_home, slice_bytes * injectors.count, PAGES_TRANSPARENT);
     run_add_placement(run, "injectors", &injected);
@@ -164,6 +177,7 @@ static const struct field fields[] = {
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     enum load load = (enum load)unit->key[3];
+    if (load != IDLE && !fits) return 0; /* no figure; the header says why */
     size_t count = 2 + (load == IDLE ? 0 : load == LIGHT ? 1 : injectors.count);
     size_t *roles = grow(NULL, count, sizeof *roles);
     struct storm *storm = aligned_alloc(alignof(struct storm), sizeof *storm);
@@ -192,7 +206,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
 }
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    double touch_s = unit == run->units ? (double)(slice_bytes * injectors.count) / 2e9 : 0;
+    double touch_s = unit == run->units ? (double)(memory_planned(run)) / 2e9 : 0;
     return touch_s + RAMP_S + LINES * 60 * 2 * hop_ns / 1e9 + 1e-3;
 }
 

@@ -143,14 +143,40 @@ static bool is_reserved(enum page_kind pages) {
     return pages == PAGES_HUGE || pages == PAGES_GIGANTIC;
 }
 
+/* Memory that some workers touch at once, each a part of whole pages. */
+struct touching {
+    const struct buffer *buffer;
+    size_t part_bytes;
+};
+
 static void touch(size_t role, void *argument) {
-    (void)role;
-    const struct buffer *buffer = argument;
-    memset(buffer->bytes, 0, buffer->size); /* a write: reading would only map the zero page */
+    const struct touching *touching = argument;
+    size_t at = role * touching->part_bytes, size = touching->buffer->size;
+    if (at >= size) return;
+    size_t bytes = size - at < touching->part_bytes ? size - at : touching->part_bytes;
+    memset(touching->buffer->bytes + at, 0, bytes); /* a write: reading would only map the zero page */
+}
+
+/* Let these workers touch all of a buffer that has no pages yet, and read back what it got. */
+static void fill(struct buffer *buffer, const struct machine *machine, struct workers *workers, const size_t *touchers,
+                 size_t count, enum page_kind pages) {
+    size_t page = page_for(pages, buffer->size), all = (buffer->size + page - 1) / page;
+    struct touching touching = {buffer, (all + count - 1) / count * page};
+    if (!is_reserved(pages) &&
+        madvise(buffer->bytes, buffer->size, pages == PAGES_BASE ? MADV_NOHUGEPAGE : MADV_HUGEPAGE) != 0 &&
+        errno != EINVAL) /* EINVAL: a kernel without huge pages */
+        fail(EXIT_NOT_AS_ASKED, "madvise failed: %s", strerror(errno));
+    workers_run(workers, touchers, count, touch, &touching);
+    buffer->verified_by = memory_verify(machine, buffer->bytes, buffer->size, is_reserved(pages) ? page : base_page(),
+                                        buffer->home, buffer->bound);
+    buffer->huge_bytes = huge_bytes(buffer->bytes);
+    bool huge = buffer->huge_bytes >= buffer->size;
+    buffer->page_bytes = huge ? page : base_page();
+    buffer->pages = !huge ? (buffer->huge_bytes > 0 ? "mixed" : "base") : is_reserved(pages) ? "huge" : "thp";
 }
 
 static struct buffer create(const struct machine *machine, struct workers *workers, int home, size_t size,
-                            enum page_kind pages, bool bind, size_t toucher) {
+                            enum page_kind pages, bool bind, const size_t *touchers, size_t toucher_count) {
     size_t page = page_for(pages, size);
     struct buffer buffer = {.size = (size + page - 1) / page * page, .home = home};
     if (is_reserved(pages)) {
@@ -165,32 +191,34 @@ static struct buffer create(const struct machine *machine, struct workers *worke
     }
     if (buffer.bytes == NULL)
         fail(EXIT_NOT_AS_ASKED, "%zu MiB cannot be mapped: %s", buffer.size >> 20, strerror(errno));
-    if (!is_reserved(pages) &&
-        madvise(buffer.bytes, buffer.size, pages == PAGES_BASE ? MADV_NOHUGEPAGE : MADV_HUGEPAGE) != 0 &&
-        errno != EINVAL) /* EINVAL: a kernel without huge pages */
-        fail(EXIT_NOT_AS_ASKED, "madvise failed: %s", strerror(errno));
     buffer.bound = bind && memory_bind(machine, buffer.bytes, buffer.size, home);
-    workers_run(workers, &toucher, 1, touch, &buffer);
-    buffer.verified_by =
-        memory_verify(machine, buffer.bytes, buffer.size, is_reserved(pages) ? page : base_page(), home, buffer.bound);
-    buffer.huge_bytes = huge_bytes(buffer.bytes);
-    buffer.page_bytes = buffer.huge_bytes >= buffer.size ? page : base_page();
-    if (buffer.huge_bytes >= buffer.size)
-        buffer.pages = is_reserved(pages) ? "huge" : "thp";
-    else
-        buffer.pages = buffer.huge_bytes > 0 ? "mixed" : "base";
+    fill(&buffer, machine, workers, touchers, toucher_count, pages);
     return buffer;
 }
 
 struct buffer buffer_create(const struct machine *machine, struct workers *workers, int home, size_t size,
                             enum page_kind pages) {
-    return create(machine, workers, home, size, pages, true, memory_toucher(machine, workers, home));
+    size_t *touchers = grow(NULL, workers->count, sizeof *touchers);
+    size_t count = memory_touchers(machine, workers, home, touchers);
+    struct buffer buffer = create(machine, workers, home, size, pages, true, touchers, count);
+    free(touchers);
+    return buffer;
+}
+
+void buffer_change_pages(struct buffer *buffer, const struct machine *machine, struct workers *workers,
+                         enum page_kind pages) {
+    size_t *touchers = grow(NULL, workers->count, sizeof *touchers);
+    size_t count = memory_touchers(machine, workers, buffer->home, touchers);
+    if (madvise(buffer->bytes, buffer->size, MADV_DONTNEED) != 0)
+        fail(EXIT_NOT_AS_ASKED, "pages cannot be given back (madvise: %s)", strerror(errno));
+    fill(buffer, machine, workers, touchers, count, pages);
+    free(touchers);
 }
 
 struct buffer buffer_first_touched(const struct machine *machine, struct workers *workers, size_t toucher, size_t size,
                                    enum page_kind pages) {
     int home = machine_home_of(machine, workers->worker[toucher].cpu);
-    struct buffer buffer = create(machine, workers, home, size, pages, false, toucher);
+    struct buffer buffer = create(machine, workers, home, size, pages, false, &toucher, 1);
     /* where it was touched it stays: automatic NUMA balancing, which moves memory to whoever reads it, passes over bound
      * memory; the header goes on saying that first touch placed it */
     memory_bind(machine, buffer.bytes, buffer.size, home);

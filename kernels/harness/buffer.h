@@ -52,6 +52,12 @@ struct buffer buffer_create(const struct machine *machine, struct workers *worke
 /* The same, not bound: it lies where worker `toucher`, the first to touch it, has its home. */
 struct buffer buffer_first_touched(const struct machine *machine, struct workers *workers, size_t toucher, size_t size,
                                    enum page_kind pages);
+
+/* Give a bound buffer's pages back and touch it anew, in pages of the other kind; for a change to transparent huge pages
+ * it was created with them. Ends the process with 3 as buffer_create. */
+void buffer_change_pages(struct buffer *buffer, const struct machine *machine, struct workers *workers,
+                         enum page_kind pages);
+
 void buffer_free(struct buffer *buffer);
 
 /* {"bytes":..,"bound":..,"verified_by":"..","pages":"..","huge_bytes":..} */

@@ -166,6 +166,14 @@ size_t memory_toucher(const struct machine *machine, const struct workers *worke
     return 0;
 }
 
+size_t memory_touchers(const struct machine *machine, const struct workers *workers, int home, size_t *members) {
+    size_t count = 0;
+    for (size_t i = 0; i < workers->count; i++)
+        if (machine_node_of(machine, workers->worker[i].cpu) == home) members[count++] = i;
+    if (count == 0) members[count++] = 0;
+    return count;
+}
+
 bool memory_bind(const struct machine *machine, void *bytes, size_t size, int home) {
     int error = machine->numa ? bind_to(bytes, size, home) : ENOSYS;
     if (error != 0 && error != EPERM && error != ENOSYS)

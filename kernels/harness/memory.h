@@ -43,6 +43,9 @@ unsigned pool_address_bits(const struct pool *pool);
 /* Index of a worker that runs on node `home`, or of the first one. */
 size_t memory_toucher(const struct machine *machine, const struct workers *workers, int home);
 
+/* Those of all workers that run on node `home`, or of the first one: `members` has room for all. */
+size_t memory_touchers(const struct machine *machine, const struct workers *workers, int home, size_t *members);
+
 /* True when memory that is not touched yet will come from `home`; false where binding is not permitted. */
 bool memory_bind(const struct machine *machine, void *bytes, size_t size, int home);
 

@@ -49,7 +49,8 @@ struct operation {
     size_t field_count;
     const char *keys[MAX_KEYS + 1];     /* NULL-terminated; a key named "home" makes the harness place a pool there */
     const char *const *words[MAX_KEYS]; /* where a key is a word: the words by number, NULL-terminated */
-    const struct field *figure;         /* the one that is printed for a unit; NULL: the first */
+    const char *block; /* a key: in a pass the units of one of its values come together; NULL: all in random order */
+    const struct field *figure;    /* the one that is printed for a unit; NULL: the first */
     const struct field *kept;      /* the one that finish() needs of each record, also of former calls, in run->kept */
     bool two_lines;                /* a unit uses a line and the one half a pool further */
     bool line_a_page;              /* no two lines of a pass are in one page of 4 KiB */

@@ -209,6 +209,22 @@ static void keep_value(const struct run *run, struct former *former, size_t inde
     }
 }
 
+/* Where changing from one value of a key to another takes long, the order goes through its values, to and fro from pass to
+ * pass. */
+static void join_blocks(const struct run *run, uint32_t pass, uint32_t *order) {
+    size_t key = 0;
+    if (run->operation->block == NULL) return;
+    while (strcmp(run->operation->keys[key], run->operation->block) != 0) key++;
+    for (size_t i = 1; i < run->unit_count; i++) /* stable: inside a block the order stays random */
+        for (size_t j = i; j > 0; j--) {
+            int64_t before = run->units[order[j - 1]].key[key], value = run->units[order[j]].key[key];
+            if (pass % 2 == 0 ? before <= value : before >= value) break;
+            uint32_t moved = order[j];
+            order[j] = order[j - 1];
+            order[j - 1] = moved;
+        }
+}
+
 static void measure_pass(struct sweep *sweep, uint32_t pass) {
     struct run *run = sweep->run;
     struct former *former = sweep->former;
@@ -216,6 +232,7 @@ static void measure_pass(struct sweep *sweep, uint32_t pass) {
     unsigned mixed = former->done_in_pass[pass] > 0 ? FLAG_MIXED_LINES : 0;
     struct random random = random_stream(run->seed, DRAW_ORDER, pass);
     shuffled(&random, sweep->order, run->unit_count);
+    join_blocks(run, pass, sweep->order);
     begin_pass(run, pass);
     while (former->done_in_pass[pass] < run->unit_count && !run_stopping()) {
         for (size_t at = 0; at < run->unit_count && !run_stopping(); at++) {

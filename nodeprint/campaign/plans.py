@@ -116,6 +116,7 @@ def _layout(cpus: int) -> Iterator[dict[str, str]]:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{text}\n")
 
+        Path(folder, "cpuinfo").write_text("vendor_id\t: AuthenticAMD\n")  # whose cores allocate in their own L3 alone
         write("cpu/online", f"0-{cpus - 1}")
         write("node/has_memory", f"0-{last}")
         sockets = [int(node * _CPUS_A_NODE >= half) for node in range(last + 1)]

@@ -22,9 +22,12 @@ pytestmark = pytest.mark.machine
 GROUPS = {"rome": (32, 16), "milan": (16, 0), "genoa": (24, 0), "bergamo": (32, 16), "dense": (24, 0)}
 
 
-def plan(root: Path, cpus: str, *under: str, of: tuple[str, str] = ("bandwidth", "groups")) -> dict[str, str]:
+def plan(
+    root: Path, cpus: str, *under: str, of: tuple[str, str] = ("bandwidth", "groups"), streams: str = ""
+) -> dict[str, str]:
     environment = os.environ | {"NODEPRINT_SYSFS": str(root / "sys"), "NODEPRINT_PROCFS": str(root / "proc")}
     command: list[str | Path] = [*under, built() / of[0], "--op", of[1], "--plan", "--passes", "1", "--cpus", cpus]
+    command += ["--streams", streams] if streams else []
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
@@ -77,17 +80,18 @@ def test_few_cores_of_a_large_l3_leave_it_all_the_same(rome: Path) -> None:
     """They read more than it holds, also where one core alone has 96 MiB."""
     for level in rome.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
         level.with_name("size").write_text({"3": "98304K"}.get(level.read_text().strip(), "32K"))
-    assert memory_of(rome, "0") == 4 * 256 << 20  # of each node
-    assert memory_of(rome, "0-3") == 4 * 4 * 96 << 20
+    quarters = 4 * 96 // 4 << 20  # what is read from four nodes by turns is in each of them a quarter
+    assert memory_of(rome, "0") == (4 * 96 << 20) + 3 * quarters
+    assert memory_of(rome, "0-3") == memory_of(rome, "0"), "cores that share it share the array, too"
     beside = int(plan(rome, "0-1,8", of=("coherence", "loaded"))["memory_bytes"])
-    assert beside > 256 << 20, "a pair's lines, and what the one core of the other L3 reads"
+    assert beside == (16 + 4 * 96) << 20, "a pair's lines, and what the one core of the other L3 reads"
 
 
 def test_an_l3_that_is_not_reported_may_be_there(rome: Path) -> None:
     for level in list(rome.glob("sys/devices/system/cpu/cpu*/cache/index*/level")):
         if level.read_text().strip() == "3":
             level.unlink()
-    assert memory_of(rome, "0") == 4 * 64 << 20
+    assert memory_of(rome, "0") == (4 * 64 + 3 * 64) << 20
 
 
 def test_dies_that_the_system_reports_are_taken(tmp_path: Path) -> None:
@@ -110,7 +114,8 @@ def test_the_slowest_thread_is_not_above_the_mean_of_all(tmp_path: Path) -> None
     need(cpus=2)
     out = tmp_path / "r.jsonl"
     command = [f"{built()}/bandwidth", "--op", "groups", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "8"]
-    with subprocess.Popen([*command, "--out", out], stderr=subprocess.DEVNULL) as process:
+    environment = small(tmp_path, 2, 4000)
+    with subprocess.Popen([*command, "--out", out], stderr=subprocess.DEVNULL, env=environment) as process:
         while process.poll() is None:
             time.sleep(0.01)
             process.send_signal(signal.SIGSTOP)
@@ -189,8 +194,32 @@ def test_every_core_of_the_machine_has_memory_beyond_the_caches(sockets: Path) -
     for level in sockets.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
         level.with_name("size").write_text({"3": "32768K"}.get(level.read_text().strip(), "32K"))
     of = ("bandwidth", "machine")
-    assert int(plan(sockets, "0-127", of=of)["memory_bytes"]) == 16 * 4 * 32 << 20
-    assert int(plan(sockets, "0", of=of)["memory_bytes"]) == 4 * 32 << 20, "a core alone has an L3 for itself"
+    assert int(plan(sockets, "0-127", of=of)["memory_bytes"]) == 3 * 16 * 4 * 32 << 20
+    assert int(plan(sockets, "0", of=of)["memory_bytes"]) == 3 * 4 * 32 << 20, "a core alone has an L3 for itself"
+
+
+@pytest.mark.parametrize("l3_mib", [320, 504])
+@pytest.mark.parametrize("snc", [1, 3])
+def test_a_core_of_intel_s_allocates_in_all_of_its_socket(tmp_path: Path, l3_mib: int, snc: int) -> None:
+    """One core, and a part of the socket that is a NUMA node, need as large an array as all of the socket."""
+    machine = machines.xeon(sockets=2, cores=63, threads=1, snc=snc)
+    write = machine.write(tmp_path)
+    (write / "proc/self").mkdir(parents=True, exist_ok=True)
+    (write / "proc/self/status").write_text(f"Mems_allowed_list:\t0-{2 * snc - 1}\n")
+    for level in write.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
+        level.with_name("size").write_text({"3": f"{l3_mib << 10}K"}.get(level.read_text().strip(), "32K"))
+    for node in write.glob("sys/devices/system/node/node*/meminfo"):
+        node.write_text("Node 0 MemTotal: 1048576 kB")
+    l3_bytes = l3_mib << 20
+    from_one_to_all = 4 + 4 * (snc - 1) / snc  # a core in the memory of its node, all others of its socket in theirs
+    of_each = {"machine": 8, "groups": 8, "cpus": 8 * snc, "nodes": 8 * snc, "scaling": from_one_to_all}
+    for operation, l3s in of_each.items():
+        said = plan(write, "0-125", of=("bandwidth", operation), streams="load")
+        assert 1 <= int(said["memory_bytes"]) / (l3s * l3_bytes) < 1.05, operation
+    triad = plan(write, "0-125", of=("bandwidth", "machine"), streams="triad")
+    assert 1 <= int(triad["memory_bytes"]) / (3 * 8 * l3_bytes) < 1.05, "so is each of its three arrays"
+    beside = int(plan(write, "0-125", of=("loaded", "latency"))["memory_bytes"])
+    assert beside >= 8 * l3_bytes, "injectors of both sockets read beyond theirs"
 
 
 def test_kinds_of_pages_are_cells_of_their_own(tmp_path: Path) -> None:
@@ -198,10 +227,56 @@ def test_kinds_of_pages_are_cells_of_their_own(tmp_path: Path) -> None:
     huge = enabled.exists() and "[never]" not in enabled.read_text()
     out = tmp_path / "r.jsonl"
     command = [f"{built()}/bandwidth", "--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1", "--pages", "both"]
-    subprocess.run([*command, "--out", out], check=True, capture_output=True)
+    environment = small(tmp_path, 2, 4000)
+    size = "kernel/mm/transparent_hugepage/hpage_pmd_size"
+    (tmp_path / "sys" / size).parent.mkdir(parents=True)
+    if huge:
+        (tmp_path / "sys" / size).write_text(Path("/sys", size).read_text())
+    subprocess.run([*command, "--out", out], check=True, capture_output=True, env=environment)
     header, *records = map(json.loads, out.read_text().splitlines())
     pages = {cell["pages"]: cell["page_bytes"] for cell in records if cell["record"] == "cell"}
     assert pages["base"] == os.sysconf("SC_PAGE_SIZE")
     assert ("huge" in pages) != ("huge pages" in header["not_measured"])
     if huge:
         assert pages["huge"] > pages["base"]
+
+
+def small(folder: Path, l3_mib: int, free_mib: int) -> dict[str, str]:
+    """An environment with this machine's CPUs, an L3 of so many MiB, and a NUMA node with so much free memory."""
+    cache = "sys/devices/system/cpu/cpu{}/cache/index0"
+    files = {f"{cache.format(cpu)}/{name}": text for cpu in ALLOWED for name, text in (
+        ("level", "3"), ("type", "Unified"), ("size", f"{l3_mib << 10}K"),
+        ("shared_cpu_list", f"{ALLOWED[0]}-{ALLOWED[-1]}"))}  # fmt: skip
+    files |= {
+        "sys/devices/system/cpu/online": f"0-{ALLOWED[-1]}", "sys/devices/system/node/has_memory": "0",
+        "sys/devices/system/node/node0/cpulist": f"0-{ALLOWED[-1]}",
+        "sys/devices/system/node/node0/meminfo": f"Node 0 MemFree: {free_mib << 10} kB",
+        "proc/self/status": "Mems_allowed_list:\t0",
+    }  # fmt: skip
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{text}\n")
+    return os.environ | {"NODEPRINT_SYSFS": str(folder / "sys"), "NODEPRINT_PROCFS": str(folder / "proc")}
+
+
+def test_what_has_too_little_memory_has_no_figure_and_a_reason(tmp_path: Path) -> None:
+    """Three arrays of four times the L3 do not fit, one does: never smaller ones, whose figure is the caches'."""
+    out = tmp_path / "r.jsonl"
+    command = [f"{built()}/bandwidth", "--op", "machine", "--cpus", f"{ALLOWED[0]}", "--streams", "load,triad"]
+    command += ["--passes", "1", "--pages", "base", "--out", str(out)]
+
+    def call(free_mib: int) -> subprocess.CompletedProcess[str]:
+        environment = small(tmp_path, 32, free_mib)
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    assert call(400).returncode == 0
+    header, *lines = map(json.loads, out.read_text().splitlines())
+    cells = {line["stream"]: line for line in lines if line["record"] == "cell"}
+    assert cells["load"]["rate_bytes_per_s"] > 0 and cells["load"]["slice_bytes"] == 128 << 20
+    assert "rate_bytes_per_s" not in cells["triad"]
+    assert "384 MiB on NUMA node 0, where 252 MiB may be taken" in header["not_measured"]["1 of 2 cells"]
+    before = out.read_bytes()
+    assert call(8000).returncode == 0 and out.read_bytes() == before, "complete, also where there is more memory now"
+    out.unlink()
+    none = call(100)
+    assert none.returncode == 3 and "arrays of four times the L3s take up to 384 MiB" in none.stderr

@@ -255,11 +255,12 @@ def test_what_is_measured_from_one_cpu_avoids_interrupts(tmp_path: Path) -> None
 # ---- many NUMA nodes ----
 
 
-def layout(folder: Path, sockets: int, nodes: int, cpus: int) -> dict[str, str]:
-    """An environment with so many NUMA nodes a socket, each with so many CPUs that share an L3."""
+def layout(folder: Path, sockets: int, nodes: int, cpus: int, l3_mib: int = 32) -> dict[str, str]:
+    """An environment with so many NUMA nodes a socket, each with so many CPUs that share an L3 of their own (AMD)."""
     total = sockets * nodes
     where = {node: node // nodes for node in range(total)}
     write(folder, {
+        "cpuinfo": "vendor_id\t: AuthenticAMD",
         "devices/system/cpu/online": f"0-{total * cpus - 1}",
         **{f"devices/system/node/node{n}/cpulist": f"{n * cpus}-{n * cpus + cpus - 1}" for n in where},
         **{f"devices/system/node/node{n}/distance": " ".join(
@@ -267,7 +268,7 @@ def layout(folder: Path, sockets: int, nodes: int, cpus: int) -> dict[str, str]:
         **{f"devices/system/cpu/cpu{c}/topology/physical_package_id": str(where[c // cpus])
            for c in range(total * cpus)},
         **{f"devices/system/cpu/cpu{c}/cache/index0/{name}": text for c in range(total * cpus) for name, text in (
-            ("level", "3"), ("type", "Unified"), ("size", "32768K"),
+            ("level", "3"), ("type", "Unified"), ("size", f"{l3_mib << 10}K"),
             ("shared_cpu_list", f"{c // cpus * cpus}-{c // cpus * cpus + cpus - 1}"))},
     })  # fmt: skip
     return os.environ | {"NODEPRINT_SYSFS": str(folder), "NODEPRINT_PROCFS": str(folder)}
@@ -379,7 +380,7 @@ def test_traffic_beside_a_hop_comes_from_another_die(tmp_path: Path) -> None:
 
 
 def test_injectors_share_four_times_an_l3_of_any_size(tmp_path: Path) -> None:
-    """Of eight cores with 96 MiB one measures in 64 MiB, and each of the others has its share, also with siblings."""
+    """Of eight cores with 96 MiB one measures in 64 MiB, and the others share four times the L3, also with siblings."""
     machine = layout(tmp_path, 1, 1, 16)
     for cpu in range(16):
         write(tmp_path, {
@@ -387,7 +388,7 @@ def test_injectors_share_four_times_an_l3_of_any_size(tmp_path: Path) -> None:
             f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 8},{cpu % 8 + 8}",
         })  # fmt: skip
     said = planned(machine, "loaded", "--op", "latency", "--cpus", "0-7")
-    assert int(said["memory_bytes"]) == (64 + 7 * 4 * 96 // 8) * MIB
+    assert 0 <= int(said["memory_bytes"]) - (64 + 4 * 96) * MIB < MIB
 
 
 def test_the_check_from_another_ccd_is_not_made_on_the_own_one(tmp_path: Path) -> None:
@@ -405,8 +406,9 @@ def test_the_check_from_another_ccd_is_not_made_on_the_own_one(tmp_path: Path) -
 def test_a_job_of_the_standard_preset_takes_minutes_on_any_layout(tmp_path: Path) -> None:
     """By the kernels' own plans at 195 ns a hop: the times of docs/method/index.md."""
     rows = configuration.read_plan(configuration.plan(configuration.load(ROOT / "config/config.yaml")))
-    for sockets, nodes, cpus, most_minutes in ((2, 1, 64, 11), (2, 4, 16, 14), (2, 16, 8, 21)):
-        environment = layout(tmp_path / f"{nodes}x{cpus}", sockets, nodes, cpus)
+    limits = ((2, 1, 64, 32, 10), (2, 1, 64, 504, 10.5), (2, 4, 16, 32, 14), (2, 16, 8, 32, 21))
+    for sockets, nodes, cpus, l3_mib, most_minutes in limits:
+        environment = layout(tmp_path / f"{nodes}x{cpus}x{l3_mib}", sockets, nodes, cpus, l3_mib)
         words = ("--cpus", f"0-{sockets * nodes * cpus - 1}")
         seconds = sum(
             row.runs * float(planned(environment, row.kernel, *row.arguments.split(), *words)["seconds_at_195_ns"])
