@@ -175,9 +175,14 @@ def _pooled(series: Series, used: Sequence[Block], nodes: Sequence[int]) -> Iter
             yield Pooled(at, block.difference[row], error, half_90, block.runs[row], 1)
         return
     total, weighted = np.zeros((2, len(nodes), len(used[0].bound)))
+    centred = np.ones(total.shape, dtype=np.bool_)
     for block, of_nodes in zip(used, rows, strict=True):
         difference = block.difference[of_nodes]
-        weight = np.where(np.isfinite(difference), 1 / (block.of_runs(of_nodes) + block.of_job), 0.0)
+        measured = np.isfinite(difference)
+        # a part without a centre is undecided until a later job has one, and then by that job and those after it
+        centred = np.where(measured, block.centred, centred)
+        total, weighted = (np.where(measured & ~block.centred, 0.0, of) for of in (total, weighted))
+        weight = np.where(measured, 1 / (block.of_runs(of_nodes) + block.of_job), 0.0)
         total += weight
         weighted += weight * np.nan_to_num(difference)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -188,6 +193,6 @@ def _pooled(series: Series, used: Sequence[Block], nodes: Sequence[int]) -> Iter
     runs = np.sum([block.runs[of_nodes] for block, of_nodes in zip(used, rows, strict=True)], axis=0)
     # Student's quantile falls with the degrees of freedom: that of the fewest is the largest
     quantiles = [block.quantile_90[of_nodes] for block, of_nodes in zip(used, rows, strict=True)]
-    half = np.where(runs < 2, np.inf, np.max(quantiles, axis=0) * error)
+    half = np.where((runs < 2) | ~centred, np.inf, np.max(quantiles, axis=0) * error)
     for number, at in enumerate(first):
         yield Pooled(at, mean[number], error[number], half[number], runs[number], len(used))

@@ -20,14 +20,12 @@ from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
 from nodeprint.judge.terms import FAMILIES, Terms
 from nodeprint.stats import intervals
-from nodeprint.stats.peers import TEMPLATE_ERROR, Peers, peers
+from nodeprint.stats.peers import MAJORITY, TEMPLATE_ERROR, Peers, centred, peers
 from nodeprint.stats.runs import RunSpread, own_ratio, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: Nodes that are outside a bound are no peers, as long as so many of the nodes remain.
-_MAJORITY = 0.6
 #: Weight of the assumed variance between nodes, in nodes.
 _PRIOR_NODES = 8.0
 #: Weight of the family's variance between nodes against a part's own, in degrees of freedom.
@@ -80,7 +78,8 @@ class Block(msgspec.Struct, frozen=True, dict=True):
 
     `difference` from the peers (node, part) on the model's scale, `of_job` (part) the variance between jobs, `bound`
     (part), by node the number of `peers`, `spread` the spread over runs, `template` what the centre adds, and `tail`
-    (part) the level of the simultaneous intervals. `nodes` are as many as were compared.
+    (part) the level of the simultaneous intervals. `nodes` are as many as were compared. A part that is not `centred`
+    (part) has no majority within its bound of any centre: its intervals are infinite, and it is undecided for all.
 
     What follows from these by node and part is a method of the `rows` that it is wanted of: of ten thousand nodes each
     such array has 200 MB, and they are kept only where they take long to make.
@@ -96,6 +95,7 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     template: Template
     tail: Floats
     nodes: int
+    centred: Bools
 
     @property
     def terms(self) -> Terms:
@@ -138,7 +138,8 @@ class Block(msgspec.Struct, frozen=True, dict=True):
 
     def half_90(self, rows: Rows = ALL) -> Floats:
         """Half of the 90 % interval; infinite where one run says nothing of how far runs differ."""
-        return np.asarray(np.where(self.runs[rows] < 2, np.inf, self.quantile_90[rows] * self.error(rows)))
+        unknown = (self.runs[rows] < 2) | ~self.centred
+        return np.asarray(np.where(unknown, np.inf, self.quantile_90[rows] * self.error(rows)))
 
     @cached_property
     def quantile_90(self) -> Floats:
@@ -148,11 +149,21 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def half_simultaneous(self) -> Floats:
         """Half of the interval that holds for all parts of a family and all nodes together."""
-        return intervals.half_width(self.error(), self.degrees(), self.tail)
+        return self.half(self.tail)
 
-    def half(self, tail: float, rows: Rows = ALL) -> Floats:
+    def half(self, tail: Floats | float, rows: Rows = ALL) -> Floats:
         """Half of the interval with this probability at each end, of some `rows`."""
-        return intervals.half_width(self.error(rows), self.degrees(rows), tail)
+        half = intervals.half_width(self.error(rows), self.degrees(rows), tail)
+        return np.asarray(np.where(self.centred, half, np.inf))
+
+    @cached_property
+    def scattered(self) -> Bools:
+        """Where a part has no centre and runs do not explain it (part): too few nodes may be within the bound at all,
+        by their 90 % intervals."""
+        if self.centred.all():
+            return ~self.centred
+        within = np.maximum(np.abs(self.difference) - self.quantile_90 * self.error(), 0.0)
+        return np.asarray(~self.centred & ~centred(np.where(np.isnan(self.difference), np.nan, within), self.bound))
 
     @cached_property
     def inside(self) -> Bools:
@@ -168,10 +179,19 @@ class Block(msgspec.Struct, frozen=True, dict=True):
 def first_jobs(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
     """The block of the first jobs. Nodes that are outside a bound are no peers of others: of few nodes the farthest is
     left out first, as others may differ only because it is among their peers."""
+    return _with_majority(_trimmed(matrix, rules, levels))
+
+
+def _with_majority(block: Block) -> Block:
+    """The block, whose parts have a centre where a majority of its nodes is within the bound of it."""
+    return msgspec.structs.replace(block, centred=centred(block.difference, block.bound))
+
+
+def _trimmed(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
     usable = np.isfinite(matrix.values).any(axis=1)
     complete = np.asarray(usable.mean(axis=1) > 0.5)
     trusted = complete if complete.sum() > 1 else np.ones_like(complete)
-    enough = max(2, int(np.ceil(_MAJORITY * trusted.sum())))
+    enough = max(2, int(np.ceil(MAJORITY * trusted.sum())))
     block = _block(matrix, rules, levels, trusted)
     while True:
         share = np.where(block.outside, np.abs(block.difference) / block.bound, 0.0).max(axis=1, initial=0.0)
@@ -208,7 +228,7 @@ def _built(
         np.maximum(difference, 0.0, out=difference)  # losing less of its time than the peers is no fault
     return Block(
         matrix, job, difference, prior.job**2, bounds.of_matrix(matrix, rules), peers, spread, template,
-        levels.tail(matrix.terms), len(matrix.nodes),
+        levels.tail(matrix.terms), len(matrix.nodes), np.ones(len(matrix.terms.terms), dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -278,14 +298,17 @@ def _later(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Le
         trusted = calm if calm.sum() > 1 else np.ones_like(calm)
         compared = peers(filled(means), matrix.terms.pool, trusted)
         template = _template(compared, matrix, _expected(matrix, prior, spread))
-        return _built(matrix, job, rules, levels, spread, template, compared.count, means - compared.centre, prior)
+        return _with_majority(
+            _built(matrix, job, rules, levels, spread, template, compared.count, means - compared.centre, prior)
+        )
     runs = np.maximum(np.isfinite(matrix.values).sum(axis=1, dtype=np.int16), 1)
     shift, of_shift = _shift((means - run_means(first)[rows])[calm], spread.pooled / runs.min() + prior.job**2)
     centre = (run_means(first) - block.difference)[rows] + shift
     template = Template(
         np.arange(len(rows)), centre, block.between(rows), block.of_template(rows) + of_shift, block.degrees(rows)
     )
-    return _built(matrix, job, rules, levels, spread, template, block.peers[rows], means - centre, prior)
+    later = _built(matrix, job, rules, levels, spread, template, block.peers[rows], means - centre, prior)
+    return msgspec.structs.replace(later, centred=block.centred)
 
 
 def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
@@ -304,7 +327,7 @@ def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
 
 def of_peers(
     matrix: Matrix, job: int, rules: Acceptance, spread: RunSpread, template: Template, peers: float, tail: Floats,
-    nodes: int,
+    nodes: int, centred: Bools,
 ) -> Block:  # fmt: skip
     """The block of one node against what is kept of its peers: so many `peers` of `nodes`, of whose `spread` over runs
     the node's own share is taken."""
@@ -313,7 +336,7 @@ def of_peers(
     if matrix.terms.share:
         np.maximum(difference, 0.0, out=difference)
     of_job, bound = priors(matrix, rules).job ** 2, bounds.of_matrix(matrix, rules)
-    return Block(matrix, job, difference, of_job, bound, np.array([peers]), own, template, tail, nodes)
+    return Block(matrix, job, difference, of_job, bound, np.array([peers]), own, template, tail, nodes, centred)
 
 
 class Priors(msgspec.Struct, frozen=True):

@@ -5,12 +5,17 @@ from __future__ import annotations
 import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import median
+
+from msgspec.structs import replace
 
 from nodeprint.data.layout import Ints
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, naming
+from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.nodes import Reading
-from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State
+from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
+from nodeprint.judge.population import Population
 from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import (
     Finding,
@@ -66,6 +71,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         found, len(nodes), measured, counts, _worst(nodes), tuple(rests_on), _missing(reading, nodes),
         tuple(_groups(reading)), tuple(_shared(reading, nodes)), spreads, _limits(reading), tests,
         population.rules.false_alarm * (bool(reading.series) + bool(reading.fabrics)), tuple(_notes(reading, nodes)),
+        () if population.gap is None else (_group(reading, population.gap, ""),),
     )  # fmt: skip
 
 
@@ -80,8 +86,10 @@ def _outcome(
         return FleetOutcome.SPLIT
     if outcomes & {Outcome.DEVIATES, Outcome.OUTSIDE_LIMIT}:
         return FleetOutcome.DEVIATIONS
-    if outcomes & {Outcome.SUSPECT, Outcome.DIFFERS}:
-        wide = any(spread.wide for spread in spreads)
+    suspects = bool(outcomes & {Outcome.SUSPECT, Outcome.DIFFERS})
+    scattered = any(reason.why is Why.NO_CENTRE for node in nodes.values() for reason in node.reasons)
+    if suspects or scattered:
+        wide = scattered or any(spread.wide for spread in spreads)
         return FleetOutcome.NOT_UNIFORM if wide else FleetOutcome.SUSPECTS
     if not reading.population.groups:
         alone = outcomes <= {Outcome.NO_PEER, Outcome.NOT_MEASURED, Outcome.DIFFERENT_CONFIGURATION}
@@ -112,22 +120,33 @@ def _groups(reading: Reading) -> list[Group]:
     population = reading.population
     if len(population.groups) < 2:
         return []
-    out = []
-    for number, group in enumerate(population.groups):
-        names = tuple(population.fleet.nodes[i].name for i in group.nodes.tolist())
-        fields = _fields(reading, group.nodes.tolist(), range(len(population.fleet.nodes)))
-        entry = Group(letter(number), names, fields=fields)
-        if group.cut is not None:
-            cut = group.cut
-            relative, level = cut.matrix.scale.relative, float(cut.matrix.levels[cut.term])
-            low, effect, high = (relative(cut.effect + side * _NORMAL_95 * cut.error) for side in (-1, 0, 1))
-            part = naming.part(cut.matrix, cut.term)
-            entry = Group(
-                letter(number), names, cut.matrix.name, part, letter(population.group_of[int(cut.first[0])]), effect,
-                effect * level, Interval(low, high), relative(cut.bound), cut.matrix.quantity.unit, fields,
-            )  # fmt: skip
-        out.append(entry)
-    return out
+    return [_group(reading, group, letter(number)) for number, group in enumerate(population.groups)]
+
+
+def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
+    """A group of nodes as the verdict has it, with what goes with it."""
+    population, cut = reading.population, group.cut
+    nodes = group.nodes.tolist()
+    fields = _fields(reading, nodes, range(len(population.fleet.nodes)))
+    of_it = Group(name, tuple(population.fleet.nodes[i].name for i in nodes), fields=fields)
+    if cut is None:
+        return of_it
+    relative, level = cut.matrix.scale.relative, float(cut.matrix.levels[cut.term])
+    low, effect, high = (relative(cut.effect + side * _NORMAL_95 * cut.error) for side in (-1, 0, 1))
+    than = letter(population.group_of[int(cut.first[0])]) if name else ""
+    return replace(
+        of_it, measurement=cut.matrix.name, part=naming.part(cut.matrix, cut.term), than=than, effect=effect,
+        effect_unit=effect * level, interval=Interval(low, high), bound=relative(cut.bound),
+        unit=cut.matrix.quantity.unit, later_h=_later_h(population, nodes, cut.first.tolist()),
+    )  # fmt: skip
+
+
+def _later_h(population: Population, nodes: Sequence[int], others: Sequence[int]) -> float:
+    """By how many hours `nodes` were measured after `others`, between medians; 0 where some were measured at one
+    time."""
+    own, first = ([population.hours(i) for i in of] for of in (nodes, others))
+    apart = min(own) > max(first) or max(own) < min(first)
+    return median(own) - median(first) if apart else 0.0
 
 
 def _fields(reading: Reading, inside: Sequence[int], among: Sequence[int]) -> dict[str, str]:

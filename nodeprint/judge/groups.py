@@ -11,17 +11,16 @@ import numpy.typing as npt
 from nodeprint.data.layout import Ints
 from nodeprint.judge import bounds
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.deviations import priors
+from nodeprint.judge.deviations import priors, run_means
 from nodeprint.judge.reduction import Matrix
 from nodeprint.stats import strata
+from nodeprint.stats.peers import FEWEST, MAJORITY, centred
 from nodeprint.stats.runs import run_spread
 
 Floats = npt.NDArray[np.float64]
 
-#: A fleet whose largest group is at least this share of it is not split: the others differ from it.
-MAJORITY = 0.6
-#: Fewer nodes cannot be split; each is named.
-FEWEST = 5
+#: Groups of nodes within their bound are reported where this share of the bound is surely between them.
+GAP = 0.5
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -53,8 +52,8 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
     """The groups of nodes of one machine, of each configuration the largest first: one for each configuration, unless
     no majority is alike.
 
-    A configuration is split where its nodes are; the nodes of several are split where the configurations differ and no
-    majority has such as do not. `matrices` are those of the first jobs of all these nodes.
+    A configuration is split where its nodes are apart in a part without a centre; the nodes of several are split where
+    the configurations differ and no majority has such as do not. `matrices` are those of all these nodes.
     """
     nodes = np.concatenate(configurations)
     if len(nodes) < FEWEST:
@@ -74,11 +73,10 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
 
 
 class _Prepared(msgspec.Struct, frozen=True):
-    """The means over runs (node, part) of a matrix, the parts that are looked at, their bounds and run variances."""
+    """The means over runs (node, part) of a matrix, the bounds of its parts and the variances of a mean."""
 
     matrix: Matrix
     means: Floats
-    columns: Ints
     bound: Floats
     variance: Floats
 
@@ -88,32 +86,60 @@ def _prepared(matrix: Matrix, nodes: Ints, rules: Acceptance) -> _Prepared | Non
     terms = matrix.terms
     if len(matrix.nodes) < len(nodes) or terms.share or not np.isfinite(matrix.values).any(axis=1).all():
         return None
-    # which cores are active differs between harvested parts: their numbers are no places
-    named = [k for k, t in enumerate(terms.terms) if not (terms.layout.harvested and {"core", "cpu"} & set(t.where))]
-    columns = np.array(named, dtype=np.int64)
     spread = run_spread(matrix.values, terms.pool, priors(matrix, rules).run)
     runs = np.isfinite(matrix.values).sum(axis=1).mean(axis=0)
     variance = spread.pooled / runs + priors(matrix, rules).job ** 2
-    means = np.nanmean(matrix.values, axis=1)
-    return _Prepared(matrix, means[:, columns], columns, bounds.of_matrix(matrix, rules)[columns], variance[columns])
+    return _Prepared(matrix, np.nanmean(matrix.values, axis=1), bounds.of_matrix(matrix, rules), variance)
+
+
+def has_centres(matrix: Matrix, rules: Acceptance) -> bool:
+    """Whether a majority of the nodes of a matrix is within the bound of their median in every part."""
+    return bool(_centred(run_means(matrix), bounds.of_matrix(matrix, rules)).all())
+
+
+def _centred(means: Floats, bound: Floats) -> npt.NDArray[np.bool_]:
+    return centred(means - np.nanmedian(means, axis=0), bound)
 
 
 def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
     """The groups of `rows`, the largest first; all of them where a majority is alike."""
-    groups = _parted(rows, candidates) if len(rows) >= FEWEST else [rows]
+    groups = _parted(rows, candidates)
     if max(map(len, groups)) >= MAJORITY * len(rows):
         return [rows]
     return sorted(groups, key=lambda group: (-len(group), int(group[0])))
 
 
 def _parted(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
-    """Groups of `rows`: those that are farthest apart in any part, and the groups of each of these."""
+    """Groups of `rows`: those that are farthest apart in any part without a centre, and the groups of each of these."""
     best: tuple[float, Sequence[Ints]] = 0.0, ()
     for candidate in candidates:
-        best = max(
-            best, strata.farthest(candidate.means[rows], candidate.bound, candidate.variance), key=lambda f: f[0]
-        )
+        means = candidate.means[rows]
+        open_parts = ~_centred(means, candidate.bound)
+        if open_parts.any():
+            columns = [of[..., open_parts] for of in (means, candidate.bound, candidate.variance)]
+            best = max(best, strata.farthest(*columns), key=lambda found: found[0])
     return [group for of_it in best[1] for group in _parted(rows[of_it], candidates)] or [rows]
+
+
+def gap(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> PeerGroup | None:
+    """The smaller of two groups of `nodes` that are all within the bound of one part and yet surely more than GAP of it
+    apart, in the part where that is most; None where there is no such gap."""
+    best: tuple[float, PeerGroup | None] = 0.0, None
+    for prepared in (_prepared(matrix, nodes, rules) for matrix in matrices if len(nodes) >= FEWEST):
+        if prepared is None:
+            continue
+        extent = np.ptp(prepared.means, axis=0)
+        within = np.flatnonzero((extent <= 2 * prepared.bound) & (extent > GAP * prepared.bound))
+        columns = [of[..., within] for of in (prepared.means, GAP * prepared.bound, prepared.variance)]
+        apart, groups = strata.farthest(*columns)
+        if len(groups) == 2 and apart > best[0]:
+            small, large = sorted(groups, key=len)
+            only = msgspec.structs.replace(prepared, means=prepared.means[:, within], bound=prepared.bound[within])
+            cut = _cut(nodes, large, small, [msgspec.structs.replace(only, variance=prepared.variance[within])])
+            if cut is not None:
+                cut = msgspec.structs.replace(cut, term=int(within[cut.term]))
+                best = apart, PeerGroup(nodes[small], cut)
+    return best[1]
 
 
 def _cut(nodes: Ints, first: Ints, group: Ints, candidates: Sequence[_Prepared]) -> Cut | None:
@@ -131,7 +157,7 @@ def _cut(nodes: Ints, first: Ints, group: Ints, candidates: Sequence[_Prepared])
         ):
             cuts.append(
                 Cut(
-                    nodes[first], prepared.matrix, int(prepared.columns[column]), float(effect[column]),
+                    nodes[first], prepared.matrix, column, float(effect[column]),
                     float(error[column]), float(prepared.bound[column]),
                 )
             )  # fmt: skip

@@ -93,7 +93,8 @@ def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Mar
     within, bound = relative(worst.reach), relative(float(block.bound[part]))
     remedy, needed = "", 0
     difference, half = abs(float(worst.pooled.difference[part])), float(worst.pooled.half_90[part])
-    if difference - half <= block.bound[part] < worst.reach:  # what is outside is no question of more measurements
+    # what is outside, or has no centre, is no question of more measurements
+    if difference - half <= block.bound[part] < worst.reach < np.inf:
         remedy, needed = remedy_of(worst, node)
     return Margin(
         name, name in rules.decides, matrix.name, naming.part(matrix, part, node), within, bound,
@@ -204,6 +205,7 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
             beyond = int(outside.any(axis=1).sum())
             most_alike = int(outside.sum(axis=0).max(initial=0))
             wide = beyond >= max(_WIDE_NODES, _WIDE_SHARE * nodes) and most_alike <= _SHARED * beyond
+            wide = wide or bool(block.scattered[columns].any())
             bound = float(np.median(block.bound[columns]))
             reach = np.abs(block.difference[:, columns]) + half_90[:, columns]
             share = (reach / block.bound[columns]).max(axis=1)

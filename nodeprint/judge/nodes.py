@@ -229,18 +229,27 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         ]
         if unseen:
             doubts.append(Reason(Why.UNEXAMINED, tuple(dict.fromkeys(unseen))))
+        if scattered := tuple(self._scattered(i)):
+            doubts.append(Reason(Why.NO_CENTRE, scattered))
         # a part that is known to be outside its bound is not undecided, whether it counts or is accepted
         outside = {margins.subject_of(finding) for finding in findings if finding.counts or finding.accepted}
         unresolved = tuple(
             margin.subject
             for margin in deciding
-            if margin.share > 1 and margin.runs > 1 and margin.subject not in outside
+            if margin.share > 1 and margin.runs > 1 and margin.subject not in {*outside, *scattered}
         )
         if unresolved:
             doubts.append(Reason(Why.UNRESOLVED, unresolved))
         yield from doubts
         if not doubts and not outside:
             yield Reason(Why.WITHIN_BOUNDS, tuple(margin.subject for margin in deciding))
+
+    def _scattered(self, i: int) -> Iterator[str]:
+        """Subjects that decide, in some part of which no majority of the nodes is alike in the node's newest job."""
+        for number, standing in self.standings.get(i, {}).items():
+            subject = margins.subject(self.series[number].matrix.quantity)
+            if subject in self.population.rules.decides and standing.newest.scattered.any():
+                yield subject
 
     def _missing(self, i: int) -> tuple[str, ...]:
         """Measurements that were planned and not made on a node, or not of all parts that its peers have."""

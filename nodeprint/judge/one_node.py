@@ -178,7 +178,7 @@ def _of_kind(
     )  # fmt: skip
     spread = RunSpread(peers.run_pooled, peers.run_degrees, np.ones((1, len(peers.centre))), peers.run_ratio_to)
     count = float(peers.peers[kind])
-    return deviations.of_peers(matrix, job, rules, spread, template, count, peers.tail, peers.nodes)
+    return deviations.of_peers(matrix, job, rules, spread, template, count, peers.tail, peers.nodes, peers.centred)
 
 
 class _OfOne(Reading, frozen=True, dict=True):

@@ -61,6 +61,7 @@ class Why(StrEnum):
     REBOOTED = "booted again within a job"
     ONE_RUN = "one run"
     UNEXAMINED = "a part that no data examine"
+    NO_CENTRE = "no majority is alike"
     UNRESOLVED = "not resolved within the bound"
     SUPPRESSED = "a suppressed finding"
     WITHIN_BOUNDS = "within every bound"
@@ -112,7 +113,7 @@ MEANING: dict[Outcome, Meaning] = {
     Outcome.DEVIATES: Meaning(1, "▲", "alarm", "failure", _FOUND, drain=True),
     Outcome.SUSPECT: Meaning(2, "◆", "warning", "failure", _FOUND, again=True),
     Outcome.DIFFERS: Meaning(3, "△", "warning", "failure", _FOUND),
-    Outcome.SPLIT: Meaning(4, "◐", "warning", "failure", _FOUND),
+    Outcome.SPLIT: Meaning(4, "◐", "warning", "failure", _FOUND, again=True),
     Outcome.INVALID: Meaning(5, "✕", "disturbed", "error", (Kind.INVALID, Kind.NOT_SAME), again=True),
     Outcome.NOT_MEASURED: Meaning(6, "\u2013", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False),
     Outcome.DIFFERENT_CONFIGURATION: Meaning(7, "□", "different", "failure"),
@@ -150,6 +151,7 @@ OUTCOME_OF: dict[Why, Outcome] = {
     Why.REBOOTED: Outcome.INCONCLUSIVE,
     Why.ONE_RUN: Outcome.INCONCLUSIVE,
     Why.UNEXAMINED: Outcome.INCONCLUSIVE,
+    Why.NO_CENTRE: Outcome.INCONCLUSIVE,
     Why.UNRESOLVED: Outcome.INCONCLUSIVE,
     Why.SUPPRESSED: Outcome.INCONCLUSIVE,
     Why.WITHIN_BOUNDS: Outcome.SAME,

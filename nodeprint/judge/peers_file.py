@@ -55,10 +55,10 @@ class KeptQuantity(msgspec.Struct, frozen=True):
 
 
 class KeptBlock(msgspec.Struct, frozen=True):
-    """A block's peers, by part: their centre, the spread over runs (`run_*`, as of `RunSpread`) and the level of
-    simultaneous intervals; of so many `nodes`. By kind of node, those that are peers themselves first, how many `peers`
-    they have, and by part the variance of a healthy node about the centre (`between`) and that of the centre
-    (`variance`) with its `degrees`."""
+    """A block's peers, by part: their centre, whether there is one (`centred`), the spread over runs (`run_*`, as of
+    `RunSpread`) and the level of simultaneous intervals; of so many `nodes`. By kind of node, those that are peers
+    themselves first, how many `peers` they have, and by part the variance of a healthy node about the centre
+    (`between`) and that of the centre (`variance`) with its `degrees`."""
 
     centre: Floats
     run_pooled: Floats
@@ -66,6 +66,7 @@ class KeptBlock(msgspec.Struct, frozen=True):
     run_ratio_to: Floats
     tail: Floats
     nodes: int
+    centred: npt.NDArray[np.bool_]
     peers: Floats
     between: Floats
     variance: Floats
@@ -191,7 +192,8 @@ def _block(block: Block) -> KeptBlock:
     kinds = template.kind[first]
     spread = block.spread
     return KeptBlock(
-        template.centre.max(axis=0), spread.pooled, spread.degrees, spread.ratio_to, block.tail, block.nodes, peers,
+        template.centre.max(axis=0), spread.pooled, spread.degrees, spread.ratio_to, block.tail, block.nodes,
+        block.centred, peers,
         template.between[kinds], template.variance[kinds], template.degrees[kinds],
     )  # fmt: skip
 

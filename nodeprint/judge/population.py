@@ -18,6 +18,7 @@ from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.reduction import Matrix, Reduced, first_of, of_jobs
 from nodeprint.judge.verdict import Disturbance
+from nodeprint.stats.peers import MAJORITY
 
 
 class Population(msgspec.Struct, frozen=True, dict=True):
@@ -61,11 +62,31 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         parted: list[PeerGroup] = []
         for configurations in self._machines():
             nodes = np.concatenate(configurations)
-            matrices = [matrix for _, _, matrix in self.matrices(nodes)]
-            parted += groups.split(configurations, matrices, self.rules)
+            made = self.matrices(nodes)
+            if len(configurations) == 1 and all(groups.has_centres(matrix, self.rules) for _, _, matrix in made):
+                made = []  # a majority is alike in everything, which parts nobody
+            parted += groups.split(configurations, [self._newest(*of) for of in made], self.rules)
         if all(group.cut is None for group in parted):
             return self  # with the matrices that it has
         return msgspec.structs.replace(self, groups=tuple(parted))
+
+    @cached_property
+    def gap(self) -> PeerGroup | None:
+        """Of all groups the nodes that are within every bound and yet apart from the others; None without any."""
+        gaps = (
+            groups.gap(group.nodes, [self._newest(*of) for of in self.matrices(group.nodes)], self.rules)
+            for group in self.groups
+        )
+        share = [(abs(of.cut.effect) / of.cut.bound, of) for of in gaps if of is not None and of.cut is not None]
+        return max(share, key=lambda entry: entry[0])[1] if share else None
+
+    def _newest(self, reduced: Reduced, number: int, first: Matrix) -> Matrix:
+        """The matrix of each node's newest job: a difference that a second job does not show parts nobody."""
+        jobs = {node: reduced.sittings[node] for node in first.nodes.tolist()}
+        if max(map(len, jobs.values())) < 2:
+            return first
+        newest = {node: of_node[-1][-1:] for node, of_node in jobs.items()}
+        return of_jobs(reduced, number, first.nodes, newest, first.template) or first
 
     def _machines(self) -> list[list[Ints]]:
         """Configurations of one machine that have no majority among them; every other by itself."""
@@ -77,7 +98,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
             machines.setdefault((layouts.get(first, ""), *processor), []).append(group.nodes)
         out = []
         for of_it in machines.values():
-            majority = len(of_it[0]) >= groups.MAJORITY * sum(map(len, of_it))
+            majority = len(of_it[0]) >= MAJORITY * sum(map(len, of_it))
             out += [[configuration] for configuration in of_it] if majority else [of_it]
         return out
 
@@ -148,6 +169,15 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return max(
             (q.started[row] for q in quantities for rows in q.rows.get(i, {}).values() for row in rows), default=""
         )
+
+    def hours(self, i: int) -> float:
+        """When a node's newest job began, in hours since 1970; NaN where that is unknown."""
+        moments = [
+            reduction.moment(measurement.quantity.started[row])
+            for measurement in self.reduced
+            for row in measurement.quantity.newest_rows.get(i, ())
+        ]
+        return min((moment.timestamp() / 3600 for moment in moments if moment is not None), default=float("nan"))
 
     @cached_property
     def began(self) -> str:

@@ -185,18 +185,19 @@ def _apart(earlier: int, later: int, begun: Mapping[int, Sequence[str]], followe
     """Whether a job follows APART after an earlier one. Without any times it does; where the login node did not see
     the earlier one's end, it does not."""
     if earlier in followed and later in followed:
-        ended, submitted = _moment(followed[earlier].ended), _moment(followed[later].submitted)
+        ended, submitted = moment(followed[earlier].ended), moment(followed[later].submitted)
         return ended is not None and submitted is not None and submitted - ended >= APART
-    before, after = ([moment for moment in map(_moment, begun[job]) if moment is not None] for job in (earlier, later))
+    before, after = ([at for at in map(moment, begun[job]) if at is not None] for job in (earlier, later))
     return not before or not after or min(after) - max(before) >= APART
 
 
-def _moment(text: str) -> datetime | None:
+def moment(text: str) -> datetime | None:
+    """A time as records have it, in UTC where it names no zone; None of what is no time."""
     try:
-        moment = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def _measured(block: Singles) -> Singles:

@@ -16,7 +16,6 @@ from nodeprint.judge import margins, naming
 from nodeprint.judge.confirmation import AT_ONCE, Pooled, PooledNodes, Series
 from nodeprint.judge.deviations import Block, in_unit
 from nodeprint.judge.reduction import mean_of_runs
-from nodeprint.stats import intervals
 
 #: The dimensions of the table.
 DIMS = ("sample", "part")
@@ -208,7 +207,7 @@ def _half_confirming(series: Series, job: int, rows: npt.NDArray[np.int64], tail
         before[at] |= earlier.outside[[earlier.row[nodes[number]] for number in at]]
     half = np.full(before.shape, np.nan)
     if before.any():
-        half[before] = intervals.half_width(block.error(rows)[before], block.degrees(rows)[before], tail)
+        half[before] = block.half(tail, rows)[before]
     return half
 
 

@@ -258,7 +258,8 @@ class NodeVerdict(msgspec.Struct, frozen=True):
 
 class Group(msgspec.Struct, frozen=True):
     """Nodes that are compared with each other, where there are several such groups. In a split fleet they are alike,
-    and differ from the group `than` in the part that separates them; `fields` of the fingerprint go with it."""
+    and differ from the group `than` in the part that separates them; `fields` of the fingerprint go with it. They were
+    measured `later_h` hours after all nodes of that group (negative: before; 0 where times overlap)."""
 
     name: str
     nodes: tuple[str, ...]
@@ -271,6 +272,7 @@ class Group(msgspec.Struct, frozen=True):
     bound: float = 0.0
     unit: str = ""
     fields: Mapping[str, str] = {}
+    later_h: float = 0.0
 
 
 class Shared(msgspec.Struct, frozen=True):
@@ -317,7 +319,8 @@ class Limit(msgspec.Struct, frozen=True):
 
 class FleetVerdict(msgspec.Struct, frozen=True):
     """The fleet's outcome. `margins` are the worst over the nodes that are SAME, by subject, those that decide first;
-    `rests_on` the subjects that were measured and decide, `missing` measurements that were planned and no node has."""
+    `rests_on` the subjects that were measured and decide, `missing` measurements that were planned and no node has.
+    `gaps` has nodes that are within every bound and apart from the others all the same."""
 
     outcome: FleetOutcome
     nodes: int
@@ -333,6 +336,7 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     tests: int = 0
     false_alarm: float = 0.0
     notes: tuple[Note, ...] = ()
+    gaps: tuple[Group, ...] = ()
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -140,7 +140,7 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     wide = [spread(found) for found in fleet.spreads if found.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
     far = [limit(limit_of) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
-    return [*groups, *map(shared, fleet.shared), *wide, *far, *map(note, fleet.notes)]
+    return [*groups, *map(gap, fleet.gaps), *map(shared, fleet.shared), *wide, *far, *map(note, fleet.notes)]
 
 
 def group(group: Group) -> str:
@@ -155,7 +155,26 @@ def group(group: Group) -> str:
             bound=names.bound(group.bound), added=_added(group.effect_unit, group.unit),
         )  # fmt: skip
     size = f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})"
-    return say("group", name=group.name, nodes=size, apart=apart, fields=_fields(group.fields))
+    return say("group", name=group.name, nodes=size, apart=apart, fields=_fields(group.fields) + _later(group))
+
+
+def gap(group: Group) -> str:
+    """Nodes that are apart from the others within every bound."""
+    assert group.part is not None
+    return say(
+        "gap", nodes=f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})",
+        effect=names.percent(abs(group.effect)), change=change(group.effect, group.measurement),
+        place=f"in {names.scoped(group.part)} ({group.measurement})", bound=names.bound(group.bound),
+        interval=names.interval(group.interval.low, group.interval.high, group.effect),
+        fields=_fields(group.fields) + _later(group),
+    )  # fmt: skip
+
+
+def _later(group: Group) -> str:
+    """How long after the others, or before them, all nodes of a group were measured."""
+    if not group.later_h:
+        return ""
+    return say("group_later", hours=f"{abs(group.later_h):.1f} h", side="after" if group.later_h > 0 else "before")
 
 
 def shared(shared: Shared) -> str:

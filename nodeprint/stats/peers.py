@@ -12,6 +12,9 @@ Ints = npt.NDArray[np.int64]
 
 #: Below this many nodes the centre is that of the others; above, a node in the median of all is of no matter.
 LEAVE_OUT_BELOW = 16
+#: A centre is one where so many of the nodes are within their bound of it, of FEWEST nodes or more. Of fewer each is
+#: named, as nobody knows which of them is right.
+MAJORITY, FEWEST = 0.6, 5
 #: A centre is the mean of values that are moved to so many standard deviations from their median (Huber 1964, one
 #: step): two outliers of seven move it by about one, and its variance is TEMPLATE_ERROR times that of a mean.
 HUBER, TEMPLATE_ERROR = 1.5, 1.1
@@ -52,6 +55,16 @@ def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
         count[node] = rest.sum()
         centres[node], of_parts[node], of_families[node] = _centre_and_spread(means[rest], family)
     return Peers(centres, of_parts, of_families, count)
+
+
+def centred(differences: Floats, bound: Floats) -> Bools:
+    """Whether a majority of the nodes is within `bound` (part) of the centre that `differences` are from (node, part;
+    NaN where a node has none). Without one there is nothing that a node could differ from or be the same as."""
+    measured = np.isfinite(differences)
+    count = measured.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        within = (np.abs(differences) <= bound).sum(axis=0)
+    return np.asarray((count < FEWEST) | (within >= MAJORITY * count))
 
 
 def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats]:

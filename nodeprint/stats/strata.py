@@ -16,10 +16,10 @@ _LEAST, _LEAST_SHARE = 2, 0.15
 #: Of so many values this share may be in no group: a few that are far from all would widen the group that they are in.
 _STRAY_SHARE = 0.05
 #: The difference of two groups is beyond the bound by so many standard errors: they are chosen among many cuts.
-BEYOND = 5.0
+BEYOND = 3.0
 #: Between two groups, without the tenth of each that is nearest to the other, at least this share of their
 #: difference is empty. Of a normal or uniform distribution cut anywhere it is less than a fifth.
-_EMPTY, _TRIMMED = 0.5, 0.1
+_EMPTY, _TRIMMED = 0.35, 0.1
 
 
 def farthest(values: Floats, bound: Floats, variance: Floats) -> tuple[float, Sequence[Ints]]:

