@@ -7,6 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.importers import (
     c2clat,
@@ -63,4 +65,24 @@ def read(path: Path, format: str | None = None) -> Imported:
             column=1,
             advice=f"name its --format ({', '.join(FORMATS)})",
         )
-    return FORMATS[format].read(path, lines)
+    imported = FORMATS[format].read(path, lines)
+    if imported.cores is not None:
+        _check_unit(path, imported.cores)
+    return imported
+
+
+#: No hop between two CPUs is faster or slower, ns: one inside a core takes 4 ns and more, one between machines 1 us.
+_LEAST_NS, _MOST_NS = 1.0, 1e5
+
+
+def _check_unit(path: Path, cores: CoreMatrix) -> None:
+    """Raise NodeprintError where latencies cannot be nanoseconds."""
+    median = float(np.nanmedian(cores.latency_ns))
+    if _LEAST_NS <= median <= _MOST_NS:
+        return
+    limit = f"below {_LEAST_NS:g} ns" if median < _LEAST_NS else f"above {_MOST_NS:g} ns"
+    likely = "microseconds or seconds" if median < _LEAST_NS else "picoseconds, cycles or of a whole run"
+    raise NodeprintError(
+        f"the median latency is {median:.3g}, and no hop between CPUs is {limit}", where=path,
+        advice=f"give nanoseconds: these figures may be {likely}",
+    )  # fmt: skip

@@ -20,8 +20,12 @@ _DATA = "$data << EOD"
 
 
 def matches(lines: list[str]) -> bool:
-    """Whether it is the table or the script."""
-    return any(line.strip() == _DATA or _is_head(line) for line in lines[:40])
+    """Whether it is the table, which has something on its diagonal and no tabs, or the script."""
+    table = any(
+        _is_head(head) and "\t" not in head and len(head.split()) == len(first.split()) == len(second.split())
+        for head, first, second in zip(lines[:40], lines[1:], lines[2:], strict=False)
+    )
+    return table or any(line.strip() == _DATA for line in lines[:40])
 
 
 def read(path: Path, lines: list[str]) -> Imported:

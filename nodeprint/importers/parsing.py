@@ -15,26 +15,42 @@ from nodeprint.machine.tree import contents
 
 _NUMBER = re.compile(r"\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _ZERO = re.compile(r"\+?(0+(\.0*)?|\.0+)(e[+-]?\d+)?")
+#: What a terminal is told by what it prints: colours, and where the cursor goes.
+_CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+#: Characters that look alike, as web pages and tables have them.
+_SAME = str.maketrans(
+    {"\u00a0": " ", "\u2007": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "\u2502": "|", "\u2503": "|"}
+)
+_FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 #: What stands on the diagonal instead of a latency, and where a pair was not measured.
-NOTHING = ("", "x", "-", "nan", "0")
+NOTHING = ("", "x", "-", "--", "nan", "n/a", "na", "0")
 
 
 def lines_of(path: Path) -> list[str]:
     """The lines of a text file, plain or compressed. Raises NodeprintError where it is not text, or empty.
 
-    UTF-16 with a mark is read too, as a Windows shell writes it when output is redirected.
+    UTF-16 with a mark is read too, as a Windows shell writes it when output is redirected, and what a terminal, a mail
+    or a web page adds to a text is taken away: colours, quotation marks and fences before and around it, and blanks
+    that do not break.
     """
     raw = contents(path)
     wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = raw.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NodeprintError("not text", where=path, advice="give the tool's output as it was printed") from error
+        text = raw.decode("latin-1")
+        if wide or _NO_TEXT.search(text):
+            raise NodeprintError("not text", where=path, advice="give the tool's output as it was printed") from error
     if "\0" in text:
         raise NodeprintError("not text", where=path, advice="give the tool's output as it was printed")
     if not text.strip():
         raise NodeprintError("empty", where=path, advice="run the tool again and keep what it prints")
-    return text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    text = _CONTROL.sub("", text).replace("\r\n", "\n").translate(_SAME).replace("Â±", "±")
+    lines = [line.rpartition("\r")[2] for line in text.rstrip("\n").split("\n")]
+    if any(line.startswith(">") for line in lines) and all(line.startswith(">") for line in lines if line.strip()):
+        lines = [line[1:].removeprefix(" ") for line in lines]
+    return ["" if _FENCE.fullmatch(line) else line for line in lines]
 
 
 def positive(text: str, path: Path, line: int, column: int, quantity: str = "latency") -> float:

@@ -479,7 +479,7 @@ def test_empty_import(tmp_path: Path) -> None:
 
 
 def test_what_is_there_twice_is_refused(tmp_path: Path, write: Write) -> None:
-    rows = "\n".join(",".join("" if a == b else f"{40 + a + b}" for b in range(8)) for a in range(8))
+    rows = "\n".join(",".join("" if a == b else f"{40 + a + b}.5" for b in range(8)) for a in range(8))
     first, copy = importers.read(write(rows, "first.csv")), importers.read(write(rows, "copy.csv"))
     with pytest.raises(NodeprintError, match=r"copy.csv: has the same figures as .*first.csv"):
         importers.write_campaign([first, copy], tmp_path / "out")

@@ -149,3 +149,36 @@ def test_mutated_files_end_in_one_sentence(
         structure.find(cores.latency_ns, cores.cpus)
     except NodeprintError as error:
         assert "\n" not in str(error)
+
+
+COLOURED = TERMINAL.replace("25±0", "\x1b[1;37m  25\x1b[0m\x1b[2;37m±0 \x1b[0m")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        COLOURED,
+        TERMINAL[TERMINAL.index("           0") :],  # the table alone
+        TERMINAL.replace("±", "Â±"),  # through a viewer of another encoding
+        TERMINAL.replace("\n      2   90", "\n      2\n   90"),  # a line broken by a terminal
+        "".join(f"> {line}\n" for line in TERMINAL.splitlines()),
+        f"```text\n{TERMINAL}```\n",
+        TERMINAL + TERMINAL[TERMINAL.index("1) CAS") :].replace("1) CAS", "2) Single-writer single-reader"),
+    ],
+)
+def test_a_terminal_s_table_as_it_is_pasted(tmp_path: Path, text: str) -> None:
+    imported = read(tmp_path, text)
+    assert (imported.format, imported.core_matrix().operation) == ("core-to-core-latency-terminal", "cas")
+    assert np.array_equal(imported.core_matrix().latency_ns[2, :2], [90, 91])
+
+
+def test_a_log_with_its_csv_among_other_lines(tmp_path: Path) -> None:
+    imported = read(tmp_path, COLOURED + ",,\n25.5,,\n90.25,91,\n" + "Elapsed: 1, 2 and 3 s\n")
+    assert np.array_equal(imported.core_matrix().latency_ns, TRIANGLE, equal_nan=True)
+
+
+@pytest.mark.parametrize(("factor", "limit"), [(1e-3, "below 1 ns"), (1e6, "above 100000 ns")])
+def test_latencies_in_another_unit_are_refused(tmp_path: Path, factor: float, limit: str) -> None:
+    rows = "\n".join(",".join(f"{25.5 * factor:.6f}" if b < a else "" for b in range(4)) for a in range(4))
+    with pytest.raises(NodeprintError, match=f"no hop between CPUs is {limit}; give nanoseconds"):
+        read(tmp_path, rows)
