@@ -180,7 +180,7 @@ def _ccd_numbers(
 ) -> dict[int, int]:
     """The number of each CPU's CCD in its socket, by APIC id; empty where unknown."""
     sockets = facts.parts.get("socket", {})
-    if not ccd or not sockets:
+    if set(ccd) != set(facts.cpus) or not sockets:  # where some are unknown the others cannot be counted
         return {}
     if {"ccd", "socket"} <= facts.shifts.keys() and facts.apicids:
         top = (1 << facts.shifts["socket"]) - 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nodeprint.machine.topology import amd, processors
 from nodeprint.machine.topology.amd import Order
-from nodeprint.machine.topology.facts import Facts, groups_of, is_finer
+from nodeprint.machine.topology.facts import Facts, groups_of, is_finer, list_text
 from nodeprint.machine.topology.model import Cpu, Provenance, Topology
 
 _AMD = ("AuthenticAMD", "HygonGenuine")
@@ -21,6 +21,7 @@ def label(facts: Facts) -> Topology:
     if generation is None:
         _note_unknown_part(facts)
     _drop_what_contradicts(facts)
+    _note_partial(facts)
     packages = facts.parts.get("socket", {})
     numbers = {package: number for number, package in enumerate(sorted(set(packages.values())))}
     sockets = {cpu: numbers[package] for cpu, package in packages.items()}
@@ -35,6 +36,7 @@ def label(facts: Facts) -> Topology:
             "give a survey, or /proc/cpuinfo with /sys, to number them as they are on the chip",
         )
     numa = _numa_of(facts)
+    _note_crossing(facts, numa)
     l3_nodes = facts.machine.vendor in _AMD and amd.l3_as_numa(facts, numa)
     nps = None if l3_nodes else _nodes_per_socket(facts, numa)
     if l3_nodes:
@@ -134,6 +136,53 @@ def _drop_what_contradicts(facts: Facts) -> None:
             )
 
 
+def _note_partial(facts: Facts) -> None:
+    """Name the CPUs for which a level is not reported that others have. In a virtual machine such an L3 or die is made
+    up, and is no CCX; on a real one it is known of the other CPUs."""
+    for level, name in (("socket", "socket"), ("ccx", "L3"), ("die", "die"), ("core", "core")):
+        known = facts.parts.get(level, {})
+        lacking = [cpu for cpu in facts.cpus if cpu not in known]
+        if not known or not lacking:
+            continue
+        made_up = facts.machine.virtual is True and level in ("ccx", "die")
+        if made_up:
+            del facts.parts[level]
+            facts.provenance.pop(level, None)
+        consequence = (
+            f"those of the other {len(known)} are made up and not used" if made_up else "it is unknown of them"
+        )
+        facts.warn(
+            f"{level}-partial",
+            f"CPUs {list_text(lacking)} report no {name}: {consequence}",
+            "check what the hypervisor or firmware reports of these CPUs",
+        )
+
+
+def _note_crossing(facts: Facts, numa: Mapping[int, int]) -> None:
+    """Say where NUMA nodes and sockets contradict each other, and which CPUs are in no node."""
+    sockets = facts.parts.get("socket", {})
+    nodes_of = {socket: {numa.get(cpu) for cpu in cpus} for socket, cpus in groups_of(sockets).items()}
+    crossing = [
+        node for node, cpus in sorted(groups_of(numa).items())
+        if len({sockets.get(cpu) for cpu in cpus}) > 1
+        and any(len(nodes_of[sockets[cpu]]) > 1 for cpu in cpus if cpu in sockets)
+    ]  # fmt: skip
+    if crossing:
+        facts.warn(
+            "numa-contradicts-socket",
+            f"NUMA nodes and sockets contradict each other: CPUs of NUMA node {', '.join(map(str, crossing))} lie in "
+            "several sockets, which have CPUs of other nodes, too",
+            "check how the hypervisor or numa=fake lays out nodes: labels of both are as they are reported",
+        )
+    without = [cpu for cpu in facts.cpus if cpu not in numa]
+    if numa and without:
+        facts.warn(
+            "numa-partial",
+            f"CPUs {list_text(without)} are in no NUMA node",
+            "check the firmware's tables or the hypervisor: what is near these CPUs is not known",
+        )
+
+
 def _numa_of(facts: Facts) -> dict[int, int]:
     """The NUMA node of each CPU by the OS's number; a CPU in two (numa=fake) has the first."""
     numa: dict[int, int] = {}
@@ -198,7 +247,7 @@ def _places(
 
 
 def _note_missing(facts: Facts, chiplets: amd.Chiplets) -> None:
-    if "ccx" not in facts.parts and not any(w.id == "ccx-contradicts-socket" for w in facts.warnings):
+    if "ccx" not in facts.parts and not any(w.id in ("ccx-contradicts-socket", "ccx-partial") for w in facts.warnings):
         facts.warn("no-l3", "no shared L3 is reported, so there are no CCXs", "compare by clusters or NUMA nodes")
     memory_only = [node.node for node in facts.numa_nodes if not node.cpus]
     if memory_only:

@@ -93,6 +93,8 @@ def _also(topology: Topology, level: Level, members: list[Cpu]) -> str:
     """The names that the same CPUs have on other levels: a CCX that is also a CCD and a NUMA node."""
     here = tuple(sorted(cpu.cpu for cpu in members))
     text = ""
+    if here not in topology.groups(level).values():
+        return text  # a piece of a part, which goes on in another branch
     for alias in (*LEVELS[:-1], "numa"):
         if alias == level:
             continue

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
@@ -403,3 +405,36 @@ def test_lists_and_masks_say_the_same(cpus: frozenset[int]) -> None:
     mask = sum(1 << cpu for cpu in cpus)
     words = [f"{mask >> shift & 0xFFFFFFFF:08x}" for shift in range(0, 3008, 32)][::-1]
     assert cpu_mask(",".join(words), "x") == tuple(sorted(cpus))
+
+
+@pytest.mark.parametrize("part", [machines.ROME, machines.GENOA])
+def test_an_l3_that_some_cpus_of_a_virtual_machine_lack_is_no_ccx(tmp_path: Path, part: Epyc) -> None:
+    """QEMU and cloud images do so: it ended in a KeyError."""
+    fake = replace(epyc(part), flags="hypervisor")
+    root = fake.write(tmp_path)
+    for cpu in range(4, 8):
+        (root / f"sys/devices/system/cpu/cpu{cpu}/cache/index3/shared_cpu_list").unlink()
+    labels = topology.read(open_tree(root))
+    assert parts(labels, "ccx") == parts(labels, "ccd") == set()
+    assert parts(labels, "core") == fake.partition("core")
+    (warning,) = [warning for warning in labels.warnings if warning.id == "ccx-partial"]
+    assert "CPUs 4-7 report no L3" in warning.text
+
+
+def test_nodes_that_cross_sockets_are_a_contradiction() -> None:
+    """As a hypervisor lays them out: half of each socket was said to be a node."""
+    fake = xeon(sockets=2, cores=4, threads=1).with_rows(lambda row: replace(row, node=row.core % 4 // 2))
+    labels = read(fake)
+    assert "numa-contradicts-socket" in ids(labels)
+    output = StringIO()
+    Console(file=output, width=120).print(as_text(labels))
+    text = output.getvalue()
+    assert "NUMA node 0  2 cores" in text and "NUMA node 0 =" not in text and "= NUMA node" not in text
+    one_node = xeon(sockets=2, cores=4, threads=1).with_rows(lambda row: replace(row, node=0))
+    assert "numa-contradicts-socket" not in ids(read(one_node))
+
+
+def test_cpus_in_no_node_are_named() -> None:
+    fake = xeon(sockets=2, cores=4, threads=1).with_rows(lambda row: replace(row, node=None if row.cpu == 3 else 0))
+    (warning,) = [warning for warning in read(fake).warnings if warning.id == "numa-partial"]
+    assert "CPUs 3 are in no NUMA node" in warning.text
