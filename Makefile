@@ -4,7 +4,7 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-all fuzz test-fresh test-offline test-quick bench wheel bundle docs pictures clean
+.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-all fuzz test-fresh test-offline test-quick mutants bench wheel bundle docs pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -91,6 +91,9 @@ test-all: test test-emulated ## both, and the tests that take minutes each
 
 fuzz: .venv/dev.stamp kernels ## the tests on made-up input with new examples in every call
 	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -rl --include='test_*.py' '@given' tests)
+
+mutants: .venv/dev.stamp kernels ## small faults, each tried with the tests of its room; survivors are printed (an hour, goes on where it was stopped; DRAW=100 SEED=1)
+	python -m tests.mutants --draw $(or $(DRAW),100) --seed $(or $(SEED),1)
 
 test-fresh: ## the README in debootstrap'ed Debian roots, with half a Python and with none (root)
 	tests/system/fresh/run
