@@ -4,7 +4,7 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-all fuzz test-fresh test-offline test-quick mutants bench wheel bundle docs pictures clean
+.PHONY: help demo run cluster report setup kernels able-to-run able-to-test lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-all fuzz test-fresh test-offline test-quick mutants bench wheel bundle docs pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -18,50 +18,50 @@ demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and r
 # whether a variable is set, be it to nothing: workflow/run refuses that
 given = $(filter-out undefined,$(origin $(1)))
 
-run: .venv/run.stamp kernels ## measure (here, or as the configuration says), judge, and write the PDF
+run: able-to-run kernels ## measure (here, or as the configuration says), judge, and write the PDF
 	@workflow/run --config $(CONFIG) $(if $(call given,NODES),--again '$(NODES)') $(if $(call given,FAIL_ON),--fail-on '$(FAIL_ON)')
 
 COUNT ?= 3
-cluster: .venv/dev.stamp kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones
+cluster: able-to-test kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones
 	@tests/system/cluster/run $(COUNT) $(FLEET) $(if $(DEFECT),"$(DEFECT)")
 
-report: .venv/run.stamp ## judge and report again from what is there
+report: able-to-run ## judge and report again from what is there
 	@workflow/run --config $(CONFIG) --report-only
 
-setup: .venv/dev.stamp kernels ## everything that running and testing need
+setup: able-to-test kernels ## everything that running and testing need
 
-kernels: .venv/run.stamp ## build the kernels
+kernels: able-to-run ## build the kernels
 	@MAKE="$(MAKE)" setup/kernels
 
 lint: $(LINT:%=lint-%) ## every linter and type check
 
-lint-python: .venv/dev.stamp
+lint-python: able-to-test
 	ruff check .
 	ruff format --check .
 	mypy
 
-lint-workflow: .venv/dev.stamp
+lint-workflow: able-to-test
 	snakefmt --check workflow
 	snakemake --lint
 	snakemake --lint --configfile tests/data/lint.yaml
 	snakemake --dry-run --quiet all --configfile tests/data/lint.yaml
 
-lint-shell: .venv/dev.stamp
+lint-shell: able-to-test
 	shellcheck -x -P SCRIPTDIR workflow/run workflow/launch/ansible workflow/launch/outcomes kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/system/cluster/run tests/system/cluster/replay tests/support/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/system/fresh/run tests/system/offline/run tests/system/emulated/init tests/system/emulated/initramfs tests/support/fake_kernel.sh kernels/node-run .ci/run
 
-lint-ansible: .venv/dev.stamp
+lint-ansible: able-to-test
 	ansible-lint --offline --strict --profile production ansible
 
-lint-kernels: .venv/dev.stamp
+lint-kernels: able-to-test
 	$(MAKE) --no-print-directory -C kernels lint
 
-format: .venv/dev.stamp ## format all sources
+format: able-to-test ## format all sources
 	ruff check --fix-only .
 	ruff format .
 	snakefmt workflow
 	$(MAKE) --no-print-directory -C kernels format
 
-test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
+test: able-to-test kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
 	$(MAKE) --no-print-directory -C kernels test
 	$(MAKE) --no-print-directory test-pure
 	$(MAKE) --no-print-directory test-machine
@@ -70,18 +70,18 @@ test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workf
 # stop it for longer than a test waits. A test that is wrong fails again, and the first that does ends it.
 ALONE = pytest -q -x -m 'not long' --last-failed --last-failed-no-failures none
 
-test-pure: .venv/dev.stamp kernels ## the tests that neither measure nor start services
+test-pure: able-to-test kernels ## the tests that neither measure nor start services
 	pytest -q --cache-clear -m 'not machine and not emulated and not long' -n auto --dist worksteal $(TESTS) || $(ALONE)
 
-test-machine: .venv/dev.stamp kernels ## those that measure, start services or kill what they started
+test-machine: able-to-test kernels ## those that measure, start services or kill what they started
 	pytest -q --cache-clear -m 'machine and not long' -n 4 --dist loadfile || $(ALONE)
 
 # what the judge and its statistics say, and what holds the house together
 QUICK = tests/unit/stats tests/unit/judge tests/unit/report/test_text.py $(wildcard tests/house/test_house.py tests/unit/test_*.py)
-test-quick: .venv/dev.stamp ## a minute for a first change: the judge, its statistics and the rules of the house
+test-quick: able-to-test ## a minute for a first change: the judge, its statistics and the rules of the house
 	pytest -q -m 'not machine and not emulated and not long and not slow' -n auto --dist worksteal $(QUICK)
 
-test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
+test-emulated: able-to-test kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated
 	pytest -q --cache-clear -m 'emulated and not long' || $(ALONE)
 
@@ -89,52 +89,55 @@ test-all: test test-emulated ## both, and the tests that take minutes each
 	@setup/system long
 	pytest -q -m long
 
-fuzz: .venv/dev.stamp kernels ## the tests on made-up input with new examples in every call
+fuzz: able-to-test kernels ## the tests on made-up input with new examples in every call
 	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -rl --include='test_*.py' '@given' tests)
 
-mutants: .venv/dev.stamp kernels ## small faults, each tried with the tests of its room; survivors are printed (an hour, goes on where it was stopped; DRAW=100 SEED=1)
+mutants: able-to-test kernels ## small faults, each tried with the tests of its room; survivors are printed (an hour, goes on where it was stopped; DRAW=100 SEED=1)
 	python -m tests.mutants --draw $(or $(DRAW),100) --seed $(or $(SEED),1)
 
 test-fresh: ## the README in debootstrap'ed Debian roots, with half a Python and with none (root)
 	tests/system/fresh/run
 
-test-offline: .venv/run.stamp ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
+test-offline: able-to-run ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
 	tests/system/offline/run
 
-bench: .venv/dev.stamp kernels ## ratios against peers and limits, compared with the last time (an hour; BENCH="numa structure")
+bench: able-to-test kernels ## ratios against peers and limits, compared with the last time (an hour; BENCH="numa structure")
 	python -m bench $(BENCH)
 
-wheel: .venv/dev.stamp ## wheels with static kernels, for x86-64 and aarch64 (cross-compiled), in build/wheels
+wheel: able-to-test ## wheels with static kernels, for x86-64 and aarch64 (cross-compiled), in build/wheels
 	for architecture in x86_64 aarch64; do \
 		rm -rf build/lib build/bdist.*; \
 		NODEPRINT_WHEEL=$$architecture setup/pip wheel --no-deps --no-build-isolation --wheel-dir build/wheels . || exit 1; \
 	done
 
-bundle: .venv/run.stamp ## everything that a site without internet needs, as one archive
+bundle: able-to-run ## everything that a site without internet needs, as one archive
 	@setup/bundle
 
-docs: .venv/dev.stamp ## the documentation as a site, in build/site
+docs: able-to-test ## the documentation as a site, in build/site
 	@NO_MKDOCS_2_WARNING=1 mkdocs build --quiet
 	@echo "docs: build/site/index.html (with its search: python -m http.server -d build/site)"
 
-pictures: .venv/dev.stamp ## the picture in the README and those of each page, simulated
+pictures: able-to-test ## the picture in the README and those of each page, simulated
 	PYTHONPATH=. python docs/pictures.py
 
 clean: ## remove what was built (not what was measured)
 	rm -rf .venv kernels/build .snakemake *.egg-info build
 
-# Stamps: set-up runs again when the locked packages change.
-.venv/run.stamp: requirements.lock pyproject.toml setup/venv setup/pip
+# What is installed is looked at in each call; only Python's packages have stamps, and are asked for again when the locked
+# ones change. The system's packages come first, as a Python may be among them.
+able-to-run:
 	@setup/system python run
 	@$(MAKE) --silent --no-print-directory .venv/packages.stamp
-	@touch $@
+
+able-to-test: able-to-run
+	@setup/system test
+	@$(MAKE) --silent --no-print-directory .venv/dev.stamp
 
 .venv/packages.stamp: requirements.lock pyproject.toml setup/venv setup/pip
 	@setup/system python
 	@setup/phase 'Python packages' sh -c 'setup/venv requirements.lock && .venv/bin/python setup/compile'
 	@touch $@
 
-.venv/dev.stamp: requirements-dev.lock .venv/run.stamp
-	@setup/system test
+.venv/dev.stamp: requirements-dev.lock .venv/packages.stamp
 	@setup/phase 'Python packages of the tests' setup/venv requirements-dev.lock
 	@touch $@

@@ -18,7 +18,7 @@ from tests.support.real_parts import ROOT
 from tests.support.terminal import read_to_end
 
 TOOLS = ("sh", "sed", "tr", "uniq", "mktemp", "tail", "rm", "cat", "chmod", "dirname", "grep", "tee", "date", "mkdir",
-         "stty", "touch", "readlink", "ln", "nproc")  # fmt: skip
+         "stty", "touch", "readlink", "ln", "nproc", "setsid", "sleep")  # fmt: skip
 DNF = ["install", "-y", "--setopt=strict=0"]
 APT = ["install", "-y", "--no-install-recommends"]
 
@@ -46,6 +46,7 @@ def apt(bare: Path) -> None:
     """Debian's tools instead of dnf; whatever lies in the folder is the distribution's."""
     (bare / "dnf").unlink()
     add(bare, "apt-get", f'case $* in *" update") ;; *) printf "%s\\n" "$@" >{bare.parent}/called ;; esac')
+    add(bare, "apt-cache", "exit 0")
     add(bare, "dpkg", f"case $2 in {bare}/*) ;; *) exit 1 ;; esac")
 
 
@@ -207,19 +208,37 @@ def test_who_may_not_is_given_the_line_for_the_administrator(bare: Path) -> None
 
 def test_all_that_is_installed_is_one_line_and_its_log(bare: Path) -> None:
     add(bare, "dnf", "echo Total download size: 3 M; echo '  Installing       : likwid-5.2.2-1.el9.x86_64   1/1'")
-    (plan, line) = system(bare, "run").splitlines()
+    plan, download, installation, *_ = system(bare, "run").splitlines()
     assert plan.startswith("setup: will run: dnf install")
-    assert re.fullmatch(r"setup: system packages, \d+ s", line)
+    assert re.fullmatch(r"setup: download of system packages, \d+ s", download)
+    assert re.fullmatch(r"setup: system packages, \d+ s", installation)
     log = (bare.parent / "build/setup/system-packages.log").read_text()
-    assert "step: downloading 3 M\n" in log and "step: likwid-5.2.2-1.el9.x86_64\n" in log
+    assert "step: 3 M\n" in log and "step: likwid-5.2.2-1.el9.x86_64\n" in log
 
 
 def test_an_installation_that_fails_names_its_log_and_does_not_end_the_run(bare: Path) -> None:
     add(bare, "dnf", "echo Unable to find a match; exit 1")
     said = system(bare, "run")
     assert "Unable to find a match" in said
-    assert "system packages failed after" in said and "whole output is in build/setup/system-packages.log" in said
-    assert "going on without" in said
+    assert "system packages failed after" in said
+    assert "whole output is in build/setup/download-of-system-packages.log" in said
+    assert "going on without gcc" in said
+    assert "will run" in system(bare, "run"), "a source may answer again, and is asked again"
+
+
+def test_what_the_package_sources_do_not_have_is_asked_for_once(bare: Path) -> None:
+    """dnf ends with 0 where one of several packages is not there; apt-get would refuse all of them."""
+    for tool in ("mpirun", "mpicc", "flock", "cc"):
+        add(bare, tool, "exit 0")
+    assert "will run: dnf" in system(bare, "run")
+    again = system(bare, "run")
+    assert "going on without likwid" in again and "will run" not in again
+    (bare.parent / "build/setup/unavailable").unlink()
+    apt(bare)
+    add(bare, "apt-cache", '[ "$2" != likwid ]')
+    (bare / "mpirun").unlink()
+    assert "no package source of this machine has likwid" in system(bare, "run")
+    assert installed(bare) == ["openmpi-bin", "libopenmpi-dev"]
 
 
 def test_nothing_is_asked_where_nothing_is_missing(bare: Path) -> None:

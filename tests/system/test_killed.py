@@ -73,8 +73,8 @@ exec {sbatch} "$@"
 def prepare(campaign: Campaign, victim: str, phase: str) -> None:
     """Let the call be as its victim and phase need it."""
     if victim == "make":  # set-up is not what is killed here
-        stamps = ["-o", ".venv/run.stamp", "-o", "kernels"]
-        campaign.command = ["make", *stamps, "run", f"CONFIG={campaign.config.name}", "FAIL_ON=nothing"]
+        set_up = ["-o", "able-to-run", "-o", "kernels"]
+        campaign.command = ["make", *set_up, "run", f"CONFIG={campaign.config.name}", "FAIL_ON=nothing"]
     if phase == "submitting":
         sbatch = campaign.tmp / "bin/sbatch"
         sbatch.parent.mkdir()
