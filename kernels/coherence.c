@@ -27,6 +27,7 @@ int main(int argc, char **argv) {
         .settings = coherence_settings,
         .operations = operations,
         .operation_count = sizeof operations / sizeof *operations,
+        .workers_wait = true,
     };
     return kernel_main(&coherence, argc, argv);
 }

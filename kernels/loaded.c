@@ -430,4 +430,4 @@ static const struct operation operations[] = {
      .seconds = plan_seconds},
 };
 
-KERNEL_MAIN("loaded", NULL)
+KERNEL_MAIN("loaded", NULL, .workers_wait = true)

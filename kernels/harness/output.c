@@ -152,6 +152,7 @@ void output_header(struct run *run, const struct identity *identity, struct text
     if (run->ramp.settled_hz > 0)
         text_add(out, ",\"ramp_up\":{\"first_hz\":%.4g,\"settled_hz\":%.4g,\"after_us\":%.1f,\"waited_us\":%.1f}",
                  run->ramp.first_hz, run->ramp.settled_hz, run->ramp.after_ns / 1e3, run->ramp_ns / 1e3);
+    if (run->idle_states.length > 0) text_add(out, ",\"cpu_dma_latency\":%s", run->idle_states.data);
     if (run->begins.length > 0) text_add(out, "%s", run->begins.data);
     if (run->operation->facts != NULL && run->not_applicable == NULL) run->operation->facts(run, false, out);
     text_add(out, "}\n");

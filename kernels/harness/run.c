@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "fail.h"
 #include "figure.h"
+#include "idle.h"
 #include "options.h"
 #include "output.h"
 #include "resume.h"
@@ -265,6 +266,7 @@ static int measure(struct run *run) {
     open_records = &run->records;
     fail_set_hook(keep_records);
 
+    if (run->kernel->workers_wait) idle_hold_off(&run->idle_states);
     workers_start(&run->workers, &run->cpus);
     workers_run(&run->workers, &(size_t){0}, 1, start_clock, NULL); /* on a CPU that it stays on */
     if (run->operation->measure_pairs != NULL) workers_run(&run->workers, &(size_t){0}, 1, see_ramp, run);

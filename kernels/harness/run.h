@@ -76,6 +76,7 @@ struct kernel {
     const struct setting *settings; /* its own; NULL if it has none */
     const struct operation *operations;
     size_t operation_count;
+    bool workers_wait; /* for one another, so that idle states are held off where that is allowed */
 };
 
 struct home {
@@ -113,6 +114,7 @@ struct run {
     struct text placement;    /* by run_add_placement */
     struct buffer *unbound;   /* those of these buffers that the kernel may move (automatic NUMA balancing) */
     size_t unbound_count;
+    struct text idle_states;    /* by idle_hold_off; empty where they stay as they are */
     struct text begins;         /* by run_begin_quietly */
     struct ramp ramp;           /* of the first CPU; all 0 where units are no pairs */
     double ramp_ns;             /* so long a core works before anything is timed; 0 where its clock is there at once */
@@ -122,15 +124,17 @@ struct run {
 
 int kernel_main(const struct kernel *kernel, int argc, char **argv);
 
-/* The main function of a file that has `help` and `operations`; `own_settings` may be NULL. */
-#define KERNEL_MAIN(kernel_name, own_settings)                                                                         \
+/* The main function of a file that has `help` and `operations`; `own_settings` may be NULL. What follows is further members
+ * of struct kernel. */
+#define KERNEL_MAIN(kernel_name, own_settings, ...)                                                                    \
     int main(int argc, char **argv) {                                                                                  \
         static const struct kernel kernel = {.name = (kernel_name),                                                    \
                                              .hash = KERNEL_HASH,                                                      \
                                              .help = help,                                                             \
                                              .settings = (own_settings),                                               \
                                              .operations = operations,                                                 \
-                                             .operation_count = sizeof operations / sizeof *operations};               \
+                                             .operation_count = sizeof operations / sizeof *operations,                \
+                                             __VA_ARGS__};                                                             \
         return kernel_main(&kernel, argc, argv);                                                                       \
     }
 

@@ -7,10 +7,12 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import statistics
 import struct
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -1003,3 +1005,57 @@ def test_under_likwid_pin(coherence: Path, tmp_path: Path) -> None:
     assert wrong.returncode == 0, wrong.stderr
     assert "likwid-pin put the worker of CPU" in wrong.stderr
     assert records(tmp_path / "wrong", "header")[0]["pinned_by"] == "native"
+
+
+# ---- idle states ----
+
+DEVICE = Path("/dev/cpu_dma_latency")
+#: Kernels by whether their workers wait for one another, with what keeps them short.
+WAITING = {"coherence": ("--op", "oneway"), "loaded": ("--op", "latency")}
+SLEEPING = {"wake": ("--op", "futex"), "jitter": ("--op", "detours", "--seconds", "1")}
+
+
+def devices_held(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the process ever had the device open."""
+    held = False
+    while process.poll() is None:
+        with contextlib.suppress(OSError):
+            held = held or any(fd.readlink() == DEVICE for fd in Path(f"/proc/{process.pid}/fd").iterdir())
+        time.sleep(0.002)
+    return held
+
+
+@needs_two_cpus
+@pytest.mark.parametrize("kernel", [*WAITING, *SLEEPING])
+def test_idle_states_are_held_off_where_workers_wait_and_nowhere_else(tmp_path: Path, kernel: str) -> None:
+    out = tmp_path / "r.jsonl"
+    arguments = [*(WAITING | SLEEPING)[kernel], "--passes", "1", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}"]
+    (tmp_path / "devices/system/cpu").mkdir(parents=True)
+    (tmp_path / "devices/system/cpu/online").write_text(f"0-{ALLOWED[-1]}\n")
+    no_large_caches = os.environ | {"NODEPRINT_SYSFS": str(tmp_path)}
+    command = [built() / kernel, *arguments, "--out", out]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=no_large_caches
+    ) as process:
+        held = devices_held(process)
+    valid_records(out)
+    header = records(out, "header")[0]
+    assert process.returncode == 0 and ("cpu_dma_latency" in header) == (kernel in WAITING)
+    assert held == (kernel in WAITING and os.access(DEVICE, os.W_OK))
+    assert held == header.get("cpu_dma_latency", {}).get("held_off", False)
+
+
+@needs_two_cpus
+def test_idle_states_that_may_not_be_held_off_are_recorded() -> None:
+    """An ordinary user measures all the same, and the header has the reason."""
+    need(root="measure as another user")
+    nobody = 65534
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        program, out = Path(shutil.copy(built() / "coherence", folder)), folder / "r.jsonl"
+        command = [program, "--op", "cas", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "1", "--out", out]
+        done = subprocess.run(command, capture_output=True, user=nobody, group=nobody, check=False)
+        assert done.returncode == 0, done.stderr
+        idle = records(out, "header")[0]["cpu_dma_latency"]
+    assert idle["held_off"] is False and str(DEVICE) in idle["reason"]
