@@ -52,11 +52,11 @@ def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mappi
     for. Raises NodeprintError with the kernel's sentence."""
     done = _asked(kernels, kernel, arguments, machine)
     if done is None:
-        raise NodeprintError("does not start here", key=kernel, advice="call `make kernels`, or set slurm.minutes")
+        raise NodeprintError("does not start here", key=kernel, advice="call `make kernels`")
     fields = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line)
     time = fields.get("seconds_at_195_ns", fields.get("seconds"))
     if done.returncode or time is None:
-        raise NodeprintError(_last_words(done) or "no time in its plan", key=kernel, advice="set slurm.minutes")
+        raise NodeprintError(_last_words(done) or "no time in its plan", key=kernel)
     return float(time)
 
 
@@ -84,7 +84,7 @@ def job_seconds(config: Config, plan: str, cpus: int, cores: int, kernels: Path)
             with _layout(count) as machine:
                 total += row.runs * seconds(kernels, row.kernel, [*words, "--cpus", f"0-{count - 1}"], machine)
         except NodeprintError as error:
-            raise NodeprintError(str(error), key=f"arguments.{row.name}") from error
+            raise NodeprintError(str(error), key=f"arguments.{row.name}", advice="set slurm.minutes") from error
     return total
 
 

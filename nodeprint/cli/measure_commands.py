@@ -72,11 +72,18 @@ def discover(
 
 @app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint doctor")
 def doctor(json: Json = False) -> None:
-    """Print what can be measured here and what is missing."""
+    """Print what can be measured here and what is missing.
+
+    Ends with 3 where this machine cannot be measured yet.
+    """
+    from rich.text import Text
+
     from nodeprint.machine import doctor as examination
 
     checks = examination.examine()
-    print_json(checks) if json else print_text(examination.as_text(checks))
+    print_json(checks) if json else print_text(Text(examination.as_text(checks)))
+    if not checks.can_measure:
+        raise typer.Exit(examination.NOT_YET)
 
 
 @app.command(

@@ -31,14 +31,19 @@ def cache() -> Path:
 
 def prepare(place: Path) -> Path:
     """The campaign to measure into, below `place`: the newest one where that was interrupted since this boot, else a
-    new one with a plan that fits into the time. Raises NodeprintError where no kernel is there or nothing can be
-    written."""
+    new one with a plan that fits into the time. Raises NodeprintError where no kernel is there, one CPU alone is
+    allowed, or nothing can be written."""
     boot = _BOOT.read_text().strip()
     for folder in sorted(place.glob("*Z"), reverse=True)[:1]:
         if not is_complete(folder) and (folder / "boot_id").is_file() and (folder / "boot_id").read_text() == boot:
             return folder
     kernels = sources.kernels()
     here = node_sheet.local()
+    if here.cpus < 2:
+        raise NodeprintError(
+            "this process may use one CPU alone, and what is measured is between two",
+            advice="call it without taskset, and give the container or the job more CPUs",
+        )
     start_s = plan.START_S
     if shutil.which("likwid-pin") and (kernels / "coherence").exists():
         start_s += _LIKWID_S

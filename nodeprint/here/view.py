@@ -44,14 +44,12 @@ def as_text(result: Result) -> Text:
 
 
 def heading(card: Card) -> str:
-    """The processor and what there is of it."""
+    """The processor and what there is of it, as far as that is known."""
     made_of = card.processor
-    counts = [
-        names.counted(made_of.sockets, "socket"), names.counted(made_of.cores, "core"),
-        names.counted(made_of.cpus, "CPU"),
-    ]  # fmt: skip
-    machine = ", a virtual machine" if made_of.virtual else ""
-    return f"{printable(made_of.name) or 'unknown processor'}: {', '.join(counts)}{machine}"
+    parts = ((made_of.sockets, "socket"), (made_of.cores, "core"), (made_of.cpus, "CPU"))
+    counts = [names.counted(count, part) for count, part in parts if count]
+    counts += ["a virtual machine"] if made_of.virtual else []
+    return ": ".join(filter(None, [printable(made_of.name) or "unknown processor", ", ".join(counts)]))
 
 
 def labels(card: Card) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import mmap
 import os
 import platform
@@ -11,16 +12,20 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
-from nodeprint.errors import printable
+from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import preflight
 from nodeprint.machine.topology.model import Warning
 from nodeprint.machine.tree import open_tree
+from nodeprint.settings import sources
 
+#: The status for scripts where this machine cannot be measured yet.
+NOT_YET = 3
 #: `yes` it is there and works, `no` it is not, `unknown` it could not be determined.
 Answer = Literal["yes", "no", "unknown"]
 
@@ -46,8 +51,13 @@ class Examination:
 
     @property
     def can_measure(self) -> bool:
-        """Whether the main job can run here: what it cannot do without is there."""
-        return not any(fact.answer == "no" and fact.name in _NEEDED for fact in self.facts)
+        """Whether this machine can be measured: what node-run cannot do without is there."""
+        return not self.missing
+
+    @property
+    def missing(self) -> list[str]:
+        """What of that is not there."""
+        return [fact.name for fact in self.facts if fact.answer == "no" and fact.name in _NEEDED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +68,8 @@ class _Program:
     remedy: str
 
 
-#: Without these the main job does not run.
-_NEEDED = {"flock", "setsid", "gzip", "tar", "make", "gcc or clang", "snakemake", "two CPUs"}
+#: Without these nothing is measured here.
+_NEEDED = {"flock", "setsid", "gzip", "tar", "kernels", "two CPUs"}
 
 _PROGRAMS = (
     _Program("flock", ("--version",), "measuring fails: a node cannot be locked", "install util-linux"),
@@ -68,10 +78,8 @@ _PROGRAMS = (
     _Program("tar", ("--version",), "measuring fails: surveys cannot be packed", "install tar"),
     _Program("zstd", ("--version",), "records are packed by xz, which is read more slowly", "install zstd"),
     _Program("xz", ("--version",), "without zstd records take twice the room", "install xz-utils or xz"),
-    _Program("make", ("--version",), "kernels cannot be built here", "install make, or bring static kernels"),
     _Program("likwid-pin", ("-v",), "the kernels pin themselves", "apt-get install likwid, Spack, EasyBuild"),
     _Program("likwid-topology", ("-v",), "its topology is not in the survey", "comes with likwid"),
-    _Program("likwid-bench", (), "`python -m bench bandwidth` has nothing to compare with", "comes with likwid"),
     _Program("lscpu", ("--version",), "its output is not in the survey", "install util-linux"),
     _Program("lstopo-no-graphics", ("--version",), "no topology XML in the survey", "install hwloc or hwloc-nox"),
     _Program("dmidecode", ("--version",), "memory modules are unknown", "install dmidecode; it needs root"),
@@ -83,11 +91,13 @@ _PROGRAMS = (
 )  # fmt: skip
 
 _PACKAGES = {
-    "snakemake": "make run does not work; node-run alone does",
-    "snakemake-executor-plugin-slurm": "no runs through Slurm",
+    "snakemake": "`make run` does not work; `nodeprint here` does",
     "typst": "no PDF",
     "mpi4py": "no LinkTest",
 }
+
+_COMPILERS = ("gcc", "clang", "cc")
+_EXECUTOR = "snakemake_executor_plugin_nodeprint"
 
 #: System call numbers, from the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, asm-generic/unistd.h).
 _CALLS = {"x86_64": {"mbind": 237, "move_pages": 279}, "aarch64": {"mbind": 235, "move_pages": 239}}
@@ -97,7 +107,7 @@ _MPOL_BIND = 2
 def examine() -> Examination:
     """Look at this machine. Starts each program that is found with its option for the version, and nothing else."""
     programs = [_program(program) for program in _PROGRAMS]
-    facts = [*programs[:7], _compiler(), *programs[7:], *_packages(), *_permissions(), *_machine()]
+    facts = [_kernels(), *programs, *_packages(), _executor(), *_permissions(), *_machine()]
     return Examination(tuple(facts), tuple(preflight.check(open_tree(Path("/")))))
 
 
@@ -111,7 +121,8 @@ def as_text(examination: Examination) -> str:
             if fact.answer != "yes" and fact.without:
                 lines.append(f"          {fact.without}" + (f"; {fact.remedy}" if fact.remedy else ""))
     lines += [f"warning: {warning.text}; {warning.advice}" for warning in examination.warnings]
-    lines.append("This machine can be measured." if examination.can_measure else "This machine cannot be measured yet.")
+    missing = ", ".join(examination.missing)
+    lines.append(f"This machine cannot be measured yet: {missing}." if missing else "This machine can be measured.")
     return "\n".join(lines)
 
 
@@ -124,13 +135,17 @@ def _program(program: _Program) -> Fact:
     return Fact("programs", program.name, "yes", _version([path, *program.version]) if program.version else path)
 
 
-def _compiler() -> Fact:
-    for name in ("gcc", "clang", "cc"):
-        path = shutil.which(name)
-        if path:
-            return Fact("programs", "gcc or clang", "yes", _version([path, "--version"]))
-    without = "kernels cannot be built here"
-    return Fact("programs", "gcc or clang", "no", "not installed", without, "install gcc, or bring static kernels")
+def _kernels() -> Fact:
+    """Whether kernels are there, or what builds them."""
+    with suppress(NodeprintError):
+        return Fact("programs", "kernels", "yes", str(sources.kernels()))
+    builders = {"make": shutil.which("make"), "a C compiler": next(filter(None, map(shutil.which, _COMPILERS)), None)}
+    missing = " and ".join(name for name, path in builders.items() if path is None)
+    if not missing:
+        return Fact("programs", "kernels", "yes", "not built yet; `make kernels` builds them, and `make run` does")
+    remedy = f"install {missing}, or a wheel that has static kernels"
+    detail = f"not built, and {missing} cannot be found"
+    return Fact("programs", "kernels", "no", detail, "nothing can be measured", remedy)
 
 
 def _version(command: list[str]) -> str:
@@ -161,6 +176,18 @@ def _packages() -> list[Fact]:
     return facts
 
 
+def _executor() -> Fact:
+    """Whether Snakemake finds the executor of the workflow, the only one that measures under Slurm."""
+    name = "the workflow's executor"
+    if importlib.util.find_spec(_EXECUTOR):
+        return Fact("packages", name, "yes", "`snakemake --workflow-profile profiles/slurm` finds it")
+    if (Path(__file__).parents[2] / "workflow" / _EXECUTOR).is_dir():
+        call = "PYTHONPATH=workflow snakemake --workflow-profile profiles/slurm"
+        return Fact("packages", name, "yes", f"in this clone: `make run` finds it, and `{call}`")
+    remedy = "install nodeprint again, or call `make setup` in a clone; no other executor puts jobs onto their nodes"
+    return Fact("packages", name, "no", "not installed", "no `launch: slurm`", remedy)
+
+
 def _permissions() -> list[Fact]:
     allow = "allow the system call (in containers CAP_SYS_NICE)"
     sentences = {
@@ -174,15 +201,17 @@ def _permissions() -> list[Fact]:
     root, latency = os.geteuid() == 0, Path("/dev/cpu_dma_latency")
     unknown = "BIOS, memory modules and some counters are unknown"
     remedy = "run as root for a complete survey"
-    slower, writable = "idle states lengthen wake-ups between pairs", "make it writable, or run as root"
+    name, idle = "cpu_dma_latency", "CPUs that wait for one another may fall into idle states between pairs"
     return [
         *facts,
         Fact("permissions", "root", "yes", "uid 0")
         if root
         else Fact("permissions", "root", "no", f"uid {os.geteuid()}", unknown, remedy),
-        Fact("permissions", "cpu_dma_latency", "yes", f"{latency} may be written")
+        Fact("permissions", name, "yes", f"{latency} is held at 0 while CPUs wait for one another")
         if os.access(latency, os.W_OK)
-        else Fact("permissions", "cpu_dma_latency", "no", f"{latency} may not be written", slower, writable),
+        else Fact(
+            "permissions", name, "no", f"{latency} cannot be opened", idle, "let the user write it, or run as root"
+        ),
     ]
 
 
@@ -222,7 +251,7 @@ def _memory_calls() -> Mapping[str, tuple[Answer, str]]:
 def _machine() -> list[Fact]:
     tree = open_tree(Path("/"))
     allowed = len(os.sched_getaffinity(0))
-    facts = [_needed("two CPUs", allowed > 1, f"{allowed} allowed", "nothing between CPUs can be measured")]
+    facts = [_needed("two CPUs", allowed > 1, f"{allowed} allowed", "nothing is measured of one CPU alone")]
     if platform.machine() == "x86_64":
         invariant = {"constant_tsc", "nonstop_tsc"} <= set((tree.read_text("proc/cpuinfo") or "").split())
         source = tree.read_text("sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"

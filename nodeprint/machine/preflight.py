@@ -49,11 +49,12 @@ def check(tree: Tree, read_before: Fingerprint | None = None) -> list[Warning]:
 
 def _foreign_work(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
     match = re.match(r"(\d{1,9}(?:\.\d+)?) ", tree.read_text("proc/loadavg") or "")
-    cpus = fields.get("cpus", 1)
-    if match and float(match[1]) > max(0.5, 0.02 * float(cpus)):
+    cpus = fields.get("cpus")
+    if match and float(match[1]) > max(0.5, 0.02 * float(cpus or 1)):
+        on_cpus = f" on {cpus} CPUs" if cpus else ""
         yield Warning(
             "load",
-            f"the load over the last minute was {float(match[1]):g} on {cpus} CPUs: other programs were running",
+            f"the load over the last minute was {float(match[1]):g}{on_cpus}: other programs were running",
             "measure on an idle node, with the node allocated exclusively",
         )
     ticks = re.match(r"cpu +((?:\d{1,20} *){8,})", tree.read_text("proc/stat") or "")

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from nodeprint import simulate as simulator
 from nodeprint.cards import of_campaign
-from nodeprint.cards.card import Matrix, Places, tenths
+from nodeprint.cards.card import Card, Matrix, Origin, Places, Processor, tenths
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.here import matrix_text, measure, plan, view
@@ -48,6 +48,21 @@ def test_the_plan_fits_the_time(cpus: int, pair_s: float, most: float) -> None:
     assert total <= plan.budget_s(cpus) < most
     assert [row.name for row in rows] == [step.measurement for step in plan.STEPS]
     assert min(row.runs for row in rows) >= 3  # an interval for each
+
+
+def test_one_cpu_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    words = ["taskset", "-c", str(min(os.sched_getaffinity(0))), sys.executable, "-m", "nodeprint", "here"]
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    (sentence,) = done.stderr.splitlines()
+    assert done.returncode == 2 and "one CPU alone" in sentence and "slurm" not in sentence
+    assert not list(tmp_path.rglob("plan.tsv"))
+
+
+def test_what_is_not_known_of_a_processor_is_not_counted() -> None:
+    assert view.heading(Card(Processor("X", virtual=True), Origin("nodeprint", "", {}))) == "X: a virtual machine"
+    assert view.heading(Card(Processor("X", cpus=4), Origin("nodeprint", "", {}))) == "X: 4 CPUs"
+    assert view.heading(Card(Processor(""), Origin("nodeprint", "", {}))) == "unknown processor"
 
 
 def test_richer_arguments_where_there_is_time() -> None:

@@ -1,9 +1,8 @@
-"""Fingerprints, control groups, warnings before measuring, and the doctor, on made-up roots."""
+"""Fingerprints, control groups, and warnings before measuring, on made-up roots."""
 
 from __future__ import annotations
 
 import itertools
-import re
 import string
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nodeprint.machine import cgroup, doctor, fingerprint, node_configuration, preflight
+from nodeprint.machine import cgroup, fingerprint, node_configuration, preflight
 from nodeprint.machine.tree import Tree, open_tree
 from tests.support.real_parts import missing
 from tests.support.server_files import CPU, EDAC, FLAGS, NODE, healthy, memory, module
@@ -330,34 +329,6 @@ def test_sysctls_of_the_live_system_are_read() -> None:
     if not path.exists():
         missing("no /proc/sys here")
     assert open_tree(Path("/")).read_text("proc/sys/kernel/ostype") == "Linux\n"
-
-
-def test_the_doctor_examines_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = {fact.name: fact for fact in doctor.examine().facts}
-    assert found["flock"].answer == "yes" and found["gzip"].answer == "yes"
-    assert {
-        "mbind",
-        "move_pages",
-        "root",
-        "two CPUs",
-        "memory",
-        "mpirun",
-        "mpicc",
-        "mpi4py",
-        "ssh",
-        "ansible-playbook",
-    } <= set(found)
-    assert all(fact.without for fact in found.values() if fact.answer == "no")
-    assert not re.search(r"\blinks? (measure|between)", doctor.as_text(doctor.examine()))
-
-    (tmp_path / "likwid-pin").write_text("#!/bin/sh\necho; echo likwid-pin -- Version 9.9 >&2\n")
-    (tmp_path / "likwid-pin").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    bare = doctor.examine()
-    found = {fact.name: fact for fact in bare.facts}
-    assert found["likwid-pin"].detail == "likwid-pin -- Version 9.9"
-    assert found["make"].answer == "no" and found["make"].remedy
-    assert not bare.can_measure
 
 
 # --- what no verdict looks at -----------------------------------------------------------------------------------------
