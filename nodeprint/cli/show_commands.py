@@ -33,7 +33,8 @@ def report(
         bool, typer.Option("--figures", help="Also each figure of every node as SVG and PDF, its numbers as CSV.")
     ] = False,
     width: Annotated[
-        float, typer.Option(min=0, max=1000, help="How wide these files are, in mm; 0: a column (88) or a page (180).")
+        float,
+        typer.Option(max=1000, help="How wide these files are, in mm, 40 or more; 0: a column (88) or a page (180)."),
     ] = 0,
     style: Annotated[
         Path | None, typer.Option(help="A matplotlib style (*.mplstyle) for them, on top of the report's.")
@@ -63,8 +64,9 @@ def report(
     from nodeprint.history import courses
     from nodeprint.report import documents
 
-    if style is not None and not figures:
-        raise NodeprintError("is for files of figures", key="--style", advice="add --figures")
+    for option, is_given in (("--style", style is not None), ("--width", bool(width))):
+        if is_given and not figures:
+            raise NodeprintError("is for files of figures", key=option, advice="add --figures")
     saved: Any = {
         "figures": figures, "figure_width": width, "figure_style": style, "pseudonyms": pseudonyms,
         "over_time": None if pseudonyms else courses.beside(campaign),

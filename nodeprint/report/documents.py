@@ -23,6 +23,7 @@ from nodeprint.judge.outcome import MEANING
 from nodeprint.report import explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
+from nodeprint.report.figures import render
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts
@@ -116,9 +117,13 @@ def _target(campaign: Path, out: Path | None, pseudonyms: bool) -> Path:
 def _figure_files(
     campaign: Path, out: Path | None, figures: bool, width: float, style: Path | None, pseudonyms: bool
 ) -> FigureFiles | None:
-    """Where figures are saved; one sentence where the style cannot be used, before anything is drawn."""
+    """Where figures are saved. Raises NodeprintError where the style or the width cannot be used, before anything is
+    drawn."""
     if not figures:
         return None
+    if width and not width >= render.LEAST_MM:
+        advice = f"name {render.LEAST_MM} or more, or 0 for a column or a page"
+        raise NodeprintError(f"figures of {width:g} mm have no room for their letters", key="--width", advice=advice)
     saved_to = FigureFiles(_target(campaign, out, pseudonyms) / "figures", width, style)
     saved_to.in_style  # noqa: B018
     return saved_to

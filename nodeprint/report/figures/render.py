@@ -16,8 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nodeprint import files
+from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.style import Style
 
+#: Below this width, in mm, letters and scales of the smallest figures leave nothing to draw in.
+LEAST_MM = 40
 _INCH = 25.4
 #: matplotlib numbers the groups of an SVG: nothing refers to them, and several figures of a page would have them twice.
 _GROUP_ID = re.compile(r' id="[A-Za-z.]+[0-9]*_[0-9]+"')
@@ -66,13 +69,18 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def figure(draw: Draw[Data], data: Data, style: Style, width: float, origin: Origin | None = None) -> Figure:
-    """A figure of `width` mm, with a line of its origin below where that is given."""
+    """A figure of `width` mm, with a line of its origin below where that is given. Raises NodeprintError where its
+    letters leave no room."""
     frame = data.frame(width)
     below = 3.5 if origin is not None else 0.0
     height = frame.height + below
     with style.applied():
         out = Figure(figsize=(frame.width / _INCH, height / _INCH))
         inner = (frame.width - frame.left - frame.right, frame.height - frame.bottom - frame.top)
+        if min(inner) <= 0:
+            raise NodeprintError(
+                f"{frame.width:g} mm leave no room beside the names in a figure", advice="make it wider"
+            )
         ax = out.add_axes((
             frame.left / frame.width, (frame.bottom + below) / height, inner[0] / frame.width, inner[1] / height,
         ))  # fmt: skip

@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
+from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.presets import preset
+from nodeprint.report.figures import render
 from nodeprint.simulate import Plan, write
 
 
@@ -38,6 +40,27 @@ def test_every_figure_is_a_file_with_its_numbers_and_origin(campaign: Path, tmp_
         assert float(re.search(r'width="([\d.]+)pt"', svg)[1]) == pytest.approx(100 / 25.4 * 72, abs=1)  # type: ignore[index]
         assert csv.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     assert (out / "figures/cluster/bounds.csv").read_text().startswith("# campaign sim, all nodes, ")
+
+
+@pytest.mark.parametrize("words", [("--width", "3"), ("--width", "39.9"), ("--width", "-1")])
+def test_a_width_that_leaves_no_room_is_refused_before_anything_is_drawn(
+    campaign: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    done = CliRunner().invoke(app, ["report", str(campaign), "--figures", "--to", str(tmp_path), *words])
+    assert done.exit_code != 0 and isinstance(done.exception, NodeprintError)
+    assert "--width: figures of " in str(done.exception) and "name 40 or more" in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_least_width_is_drawn(campaign: Path, tmp_path: Path) -> None:
+    words = ["report", str(campaign), "--figures", "--to", str(tmp_path), "--width", str(render.LEAST_MM)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert (tmp_path / "figures/cluster/bounds.svg").exists()
+
+
+def test_a_width_without_figures_is_refused(campaign: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["report", str(campaign), "--to", str(tmp_path), "--width", "90"])
+    assert done.exit_code != 0 and "--width: is for files of figures; add --figures" in str(done.exception)
 
 
 def test_style_that_is_absent_is_named(campaign: Path, tmp_path: Path) -> None:
