@@ -23,7 +23,7 @@ run: able-to-run kernels ## measure (here, or as the configuration says), judge,
 
 COUNT ?= 3
 cluster: able-to-test kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones
-	@tests/system/cluster/run $(COUNT) $(FLEET) $(if $(DEFECT),"$(DEFECT)")
+	@tests/system/cluster/run '$(COUNT)' '$(FLEET)' '$(DEFECT)'
 
 report: able-to-run ## judge and report again from what is there
 	@workflow/run --config $(CONFIG) --report-only
