@@ -72,6 +72,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         tuple(_groups(reading)), tuple(_shared(reading, nodes)), spreads, _limits(reading), tests,
         population.rules.false_alarm * (bool(reading.series) + bool(reading.fabrics)), tuple(_notes(reading, nodes)),
         () if population.gap is None else (_group(reading, population.gap, ""),),
+        reading.over_time,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 from nodeprint import __version__
 from nodeprint.data.fabric import Fabrics
 from nodeprint.data.packed import PackedFleet
-from nodeprint.judge import acceptance, confirmation, deviations, messages, table
+from nodeprint.judge import acceptance, confirmation, deviations, measuring_time, messages, table
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.baseline import Since
@@ -85,7 +85,9 @@ def judge(
     rules = rules or acceptance.load()
     # 1. A run is the unit of evidence: one value for each run and part, and who is compared with whom.
     population = Population.of(fleet, rules, planned)
-    # 2. A fleet without a majority has no centre: each group of it is compared within itself.
+    # 2. What goes with the time of measuring is no difference of nodes. A fleet without a majority has no centre: each
+    #    group of it is compared within itself.
+    over_time = measuring_time.effects(population)
     population = population.split()
     # 3. One table: difference from the peers, its error, two intervals and the bound.
     levels = Levels(SUSPECT, rules.false_alarm, population.compared)
@@ -111,7 +113,7 @@ def judge(
     # 6. Messages between nodes are judged by the same intervals.
     between = messages.judge_all(fabrics or Fabrics(), rules, levels)
     # 7. Outcomes are read off what is there.
-    reading = Reading(population, series, standings, pooled, shown, between, since)
+    reading = Reading(population, series, standings, pooled, shown, between, since, over_time)
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
     return Judged(reading, confirming, result)
 

@@ -29,6 +29,7 @@ from nodeprint.judge.verdict import (
     NodeVerdict,
     Part,
     Reason,
+    TimeEffect,
 )
 
 #: By the state of a finding the reason that it is.
@@ -39,7 +40,7 @@ _USUAL = 0.5
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
     """What outcomes are read off: by number of a series and of a node its standing and pooled differences, by node its
-    causes, messages between nodes, and what changed since a baseline."""
+    causes, messages between nodes, what changed since a baseline, and what goes with the time of measuring."""
 
     population: Population
     series: Sequence[Series]
@@ -48,6 +49,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     shown: Mapping[int, Sequence[Shown]]
     fabrics: Sequence[FabricVerdict]
     since: Since | None
+    over_time: tuple[TimeEffect, ...]
 
     @cached_property
     def day(self) -> str:
@@ -157,7 +159,11 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             for number in self.standings.get(i, ())
             if (found := margins.worst(self.series[number], self.pooled[number][i])) is not None
         ]
-        return margins.margins(worst, node, self.population.rules)
+        by_time = {effect.subject for effect in self.over_time}
+        return tuple(
+            replace(margin, remedy="time", needed=0) if margin.remedy and margin.subject in by_time else margin
+            for margin in margins.margins(worst, node, self.population.rules)
+        )
 
     def _reasons(self, i: int, findings: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
         """Every reason for the outcome of a node."""

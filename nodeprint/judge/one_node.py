@@ -89,7 +89,7 @@ def _against(campaign: Path, fleet: PackedFleet, kept: KeptPeers) -> NodeVerdict
     levels = Levels(SUSPECT, rules.false_alarm, kept.nodes)
     between = messages.judge_all(read_fabrics(campaign), rules, levels)
     reading = _OfOne(
-        population, series, {0: standings}, [PooledNodes(of) for of in series], {0: shown}, between, None, group,
+        population, series, {0: standings}, [PooledNodes(of) for of in series], {0: shown}, between, None, (), group,
         kept.day, usual,
     )  # fmt: skip
     return reading.node(0, group.letter)

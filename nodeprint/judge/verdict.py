@@ -135,8 +135,8 @@ class Margin(msgspec.Struct, frozen=True):
 
     `within` is the smallest bound at which the node would be the same there (the far end of the 90 % interval),
     infinite with one run; `share` how much of the bound that is: up to 1 the node is the same. `remedy` is what
-    resolves it where that is undecided: `runs`, `nodes`, `quiet` (runs differ too much) or `bound` (the difference
-    itself is close to the bound), with the number that is `needed`.
+    resolves it where that is undecided: `runs`, `nodes`, `quiet` (runs differ too much), `bound` (the difference itself
+    is close to the bound) or `time` (the subject goes with the order of measuring), with the number that is `needed`.
     """
 
     subject: str
@@ -275,6 +275,26 @@ class Group(msgspec.Struct, frozen=True):
     later_h: float = 0.0
 
 
+class TimeEffect(msgspec.Struct, frozen=True):
+    """A family of parts of a measurement that goes with the order in which so many nodes were measured, from the
+    `first` to the `last` (ISO 8601): a trend over all of it, or a step `since` (else empty). `effect` is of the last
+    beside the first, of a step after it beside before, with its 95 % interval and the bound; `p` the chance of one as
+    clear where the order does not matter."""
+
+    subject: str
+    measurement: str
+    home: int
+    family: str
+    effect: float
+    interval: Interval
+    bound: float
+    nodes: int
+    first: str
+    last: str
+    since: str
+    p: float
+
+
 class Shared(msgspec.Struct, frozen=True):
     """A difference that several nodes have: look for a batch or a setting. `fields` go with it."""
 
@@ -320,7 +340,8 @@ class Limit(msgspec.Struct, frozen=True):
 class FleetVerdict(msgspec.Struct, frozen=True):
     """The fleet's outcome. `margins` are the worst over the nodes that are SAME, by subject, those that decide first;
     `rests_on` the subjects that were measured and decide, `missing` measurements that were planned and no node has.
-    `gaps` has nodes that are within every bound and apart from the others all the same."""
+    `gaps` has nodes that are within every bound and apart from the others all the same, `over_time` what goes with the
+    order of measuring."""
 
     outcome: FleetOutcome
     nodes: int
@@ -337,6 +358,7 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     false_alarm: float = 0.0
     notes: tuple[Note, ...] = ()
     gaps: tuple[Group, ...] = ()
+    over_time: tuple[TimeEffect, ...] = ()
 
 
 class Note(msgspec.Struct, frozen=True):

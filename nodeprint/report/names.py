@@ -94,6 +94,11 @@ def bound(share: float) -> str:
     return f"{share * 100:.{2 if share < 0.1 else 3}g} %"
 
 
+def moment(text: str) -> str:
+    """A moment (ISO 8601) to the minute: `2026-03-03 14:20`."""
+    return text[:16].replace("T", " ")
+
+
 def interval(low: float, high: float, effect: float) -> str:
     """An interval in the direction of its effect: `5.5 to 6.2 %` for an effect of 5.9 % and of -5.9 %."""
     ends = sorted(math.copysign(1.0, effect) * end * 100 for end in (low, high))

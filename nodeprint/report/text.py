@@ -32,6 +32,7 @@ from nodeprint.judge.verdict import (
     Note,
     Shared,
     Spread,
+    TimeEffect,
     Verdict,
 )
 from nodeprint.machine import fingerprint
@@ -175,6 +176,30 @@ def _later(group: Group) -> str:
     if not group.later_h:
         return ""
     return say("group_later", hours=f"{abs(group.later_h):.1f} h", side="after" if group.later_h > 0 else "before")
+
+
+def over_time(verdict: Verdict) -> list[str]:
+    """What goes with the order of measuring: the largest in bounds as a sentence, and the others named. It is said
+    before all advice."""
+    largest, *others = verdict.fleet.over_time or (None,)
+    if largest is None:
+        return []
+    words = say(
+        "over_time", "step" if largest.since else "trend", place=_over(largest),
+        nodes=names.counted(largest.nodes, "node"), effect=names.percent(abs(largest.effect)),
+        change=change(largest.effect, largest.measurement),
+        interval=names.interval(largest.interval.low, largest.interval.high, largest.effect),
+        bound=names.bound(largest.bound), first=names.moment(largest.first), last=names.moment(largest.last),
+        since=names.moment(largest.since),
+    )  # fmt: skip
+    more = names.listed(f"{_over(effect)} {effect.effect * 100:+.1f} %" for effect in others)
+    return [words, say("over_time", "others", effects=more)] if others else [words]
+
+
+def _over(effect: TimeEffect) -> str:
+    """The family of parts and the measurement that a change over time is of."""
+    home = names.home(effect.home)
+    return f"{effect.measurement} ({', '.join(filter(None, (named('families', effect.family), home)))})"
 
 
 def shared(shared: Shared) -> str:
@@ -565,7 +590,7 @@ def summary(verdict: Verdict, *, most: int = 0) -> str:
     """A campaign for a terminal: its first line, every node that is not the same (every node where they are at most
     `most`), what disturbed others, the fabric, and notes."""
     shown = {n: v for n, v in verdict.nodes.items() if len(verdict.nodes) <= most or v.outcome is not Outcome.SAME}
-    lines = [first_line(verdict), *disturbed(verdict)]
+    lines = [first_line(verdict), *disturbed(verdict), *(f"  {words}" for words in over_time(verdict))]
     lines += _rows(node_lines(shown))
     for partition in verdict.fabric:
         lines += [f"  {fabric(partition)}", *(f"    {words}" for words in fabric_findings(partition))]

@@ -88,7 +88,8 @@ def _disturbed(campaign: Campaign) -> Block:
     folder, nodes = campaign.folder, campaign.verdict.nodes
     loads = [terminal.beside(folder, name) for name in nodes] if folder is not None else []
     sentences = (text.sentence(f"{load}.") for load in loads if load)
-    return Bullets((*sentences, *(line.strip() for line in text.disturbed(campaign.verdict))))
+    disturbed = (line.strip() for line in text.disturbed(campaign.verdict))
+    return Bullets((*sentences, *disturbed, *text.over_time(campaign.verdict)))
 
 
 def _deviating(campaign: Campaign, linked: Mapping[str, Reference]) -> list[Block]:

@@ -1,0 +1,103 @@
+"""Whether what was measured goes with the time of measuring: a trend or a step over the nodes of a fleet, by family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.layout import Ints
+from nodeprint.judge import bounds, margins
+from nodeprint.judge.population import Population
+from nodeprint.judge.reduction import APART, Matrix
+from nodeprint.judge.verdict import Interval, TimeEffect
+from nodeprint.stats import measuring_order
+from nodeprint.stats.measuring_order import OrderEffect
+
+Floats = npt.NDArray[np.float64]
+
+#: The chance that any trend or step is named of a fleet in which the time of measuring does not matter.
+ALARM = 0.01
+#: What is less than this share of the bound is not named: it takes no node across it.
+_LEAST_SHARE = 0.25
+
+
+class _Tested(msgspec.Struct, frozen=True):
+    """A family of parts of a matrix, what the order does to the mean over its parts, its bound on the model's scale,
+    and the sorted moments (seconds) of the nodes."""
+
+    matrix: Matrix
+    family: str
+    order: OrderEffect
+    bound: float
+    moments: Floats
+
+
+def effects(population: Population) -> tuple[TimeEffect, ...]:
+    """What goes with the order of measuring in a population that is not yet split, the largest in bounds first.
+
+    One regression a family of parts (`stats.measuring_order`), with a chance of ALARM that any of all is named wrongly
+    (Holm 1979). Families that are contrasts inside a node have no common level and are left out. Of a measurement the
+    coarsest family is named.
+    """
+    tested = [family for group in population.groups for family in _of_group(population, group.nodes)]
+    named = measuring_order.holm(np.array([family.order.p for family in tested]), ALARM)
+    first: dict[tuple[str, int, int], TimeEffect] = {}
+    for family, is_named in zip(tested, named.tolist(), strict=True):
+        if is_named and abs(family.order.effect) >= _LEAST_SHARE * family.bound:
+            matrix = family.matrix
+            first.setdefault((matrix.name, matrix.part.home, int(matrix.nodes[0])), _effect(family))
+    return tuple(sorted(first.values(), key=lambda effect: -abs(effect.effect) / effect.bound))
+
+
+def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
+    for _, _, matrix in population.matrices(nodes):
+        moments = _moments(matrix)
+        known = np.isfinite(moments)
+        if not known.any() or np.ptp(moments[known]) < APART.total_seconds():
+            continue
+        for number, columns in matrix.terms.by_family:
+            if len(matrix.terms.terms[int(columns[0])].against):
+                continue
+            with np.errstate(invalid="ignore"):
+                values = matrix.values[:, :, columns].mean(axis=(1, 2))
+            usable = known & np.isfinite(values)
+            order = measuring_order.effect(values[usable], moments[usable])
+            if order is not None:
+                bound = float(np.median(bounds.of_matrix(matrix, population.rules)[columns]))
+                yield _Tested(matrix, matrix.terms.families[number], order, bound, np.sort(moments[usable]))
+
+
+def _effect(family: _Tested) -> TimeEffect:
+    matrix, order = family.matrix, family.order
+    relative = matrix.scale.relative
+    first, last = (_text(moment) for moment in (family.moments[0], family.moments[-1]))
+    since = "" if order.step is None else _text(family.moments[order.step])
+    low, size, high = (relative(order.effect + side) for side in (-order.half_95, 0.0, order.half_95))
+    return TimeEffect(
+        margins.subject(matrix.quantity), matrix.name, matrix.part.home, family.family, size, Interval(low, high),
+        matrix.scale.allowed(family.bound, order.effect), len(family.moments), first, last, since, order.p,
+    )  # fmt: skip
+
+
+def _moments(matrix: Matrix) -> Floats:
+    """When the first run of each node began (node; seconds since 1970), NaN where that is unknown."""
+    started = matrix.quantity.started
+    return np.array([min(_seconds(started[row]) for row in rows) for rows in matrix.rows])
+
+
+@cache
+def _seconds(text: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return float("nan")
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _text(moment: float) -> str:
+    return datetime.fromtimestamp(moment, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
