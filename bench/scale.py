@@ -84,10 +84,6 @@ def measured(campaign: Path, nodes: int, jobs: int) -> Iterator[Row]:
     yield row(f"{name}: judged from the store", cpu, 180 if large else None, "s CPU")
     yield row(f"{name}: wall time", wall, 180 if large else None, "s")
     yield row(f"{name}: memory", memory, 4 if large and jobs == 1 else None, "GiB")
-    wall, cpu, memory = nodeprint("judge", campaign, "--node", f"node{nodes // 2:05d}")
-    yield row(f"one node against {nodes}", cpu, None, "s CPU")
-    yield row(f"one node against {nodes}: wall time", wall, 3, "s")
-    yield row(f"one node against {nodes}: memory", memory, 2, "GiB")
 
 
 def main() -> int:

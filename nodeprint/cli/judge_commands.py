@@ -50,10 +50,7 @@ def judge(
     ] = "",
     node: Annotated[
         str | None,
-        typer.Option(
-            help="Judge this node alone, against its peers as of the newest verdict, and write nothing: seconds of a"
-            " large fleet. Where it has no such peers the whole campaign is judged."
-        ),
+        typer.Option(help="Judge the campaign, print this node alone, and write nothing."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -100,17 +97,18 @@ def judge(
 
 def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool) -> None:
     """Print the verdict of one node."""
-    from nodeprint.judge import one_node, outcome
+    from nodeprint.judge import campaign as judging
+    from nodeprint.judge import outcome
     from nodeprint.report import files as written
     from nodeprint.report import text
 
-    judged = one_node.judge(campaign, name)
+    node, simulated = judging.one_node(campaign, name)
     if json:
-        typer.echo(written.node_as_json(judged.verdict).rstrip("\n"))
+        typer.echo(written.node_as_json(node).rstrip("\n"))
     else:
-        say_origin(judged.simulated)
-        typer.echo("\n".join(text.one_node(name, judged.verdict, judged.peers)))
-    if outcome.counts(kinds, [outcome.MEANING[judged.verdict.outcome]]):
+        say_origin(simulated)
+        typer.echo("\n".join(text.one_node(name, node)))
+    if outcome.counts(kinds, [outcome.MEANING[node.outcome]]):
         raise typer.Exit(3)
 
 

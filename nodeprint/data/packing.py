@@ -32,7 +32,7 @@ from nodeprint.data.quantity import Ints, NodeLayout, Quantity, Values, cell_mod
 from nodeprint.data.record_lines import FLAGS
 from nodeprint.data.store import Survey
 from nodeprint.data.waiting import counted
-from nodeprint.errors import NodeprintError, nearest, printable
+from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
@@ -66,47 +66,6 @@ def pack(campaign: Path) -> PackedFleet:
     fleet = read(place)
     _write_states(campaign, fleet)
     return fleet
-
-
-def one_node(campaign: Path, name: str) -> PackedFleet:
-    """A single node of a campaign as arrays, from its records; of a campaign that has none from its store.
-
-    Raises NodeprintError where there is no such campaign or node.
-    """
-    sheet = campaign / "nodes.tsv"
-    if not sheet.exists():
-        fleet = pack(campaign)
-        number = next((number for number, node in enumerate(fleet.nodes) if node.name == name), None)
-        if number is None:
-            raise _no_such_node(campaign, name, [node.name for node in fleet.nodes])
-        return _alone(fleet, number)
-    rows = node_sheet.read_sheet(sheet)
-    row = next((row for row in rows if row.node == name), None)
-    if row is None:
-        raise _no_such_node(sheet, name, [row.node for row in rows])
-    state, of_jobs = nodes.read(campaign, row)
-    node, gathered, parts = _from_jobs(campaign, 0, "", row, state, of_jobs)
-    return PackedFleet(campaign.name, gathered.simulated, (node,), job_parts.assemble(parts), dict(gathered.versions))
-
-
-def _no_such_node(where: Path, name: str, names: Sequence[str]) -> NodeprintError:
-    advice = nearest(name, names) or f"it has {len(names)} others"
-    return NodeprintError(f"there is no node {printable(repr(name), 60)}", where=where, advice=advice)
-
-
-def _alone(fleet: PackedFleet, number: int) -> PackedFleet:
-    """One node of a fleet, its quantities in memory."""
-    quantities = []
-    for of in fleet.quantities:
-        rows = np.flatnonzero(of.node == number)
-        if len(rows):
-            quantities.append(
-                replace(
-                    of, values=np.array(of.values[rows]), node=np.zeros_like(rows), job=of.job[rows], run=of.run[rows],
-                    started=tuple(of.started[row] for row in rows.tolist()), disturbed=of.disturbed[rows],
-                )
-            )  # fmt: skip
-    return PackedFleet(fleet.campaign, fleet.simulated, (fleet.nodes[number],), tuple(quantities), fleet.versions)
 
 
 def _write_states(campaign: Path, fleet: PackedFleet) -> None:

@@ -8,14 +8,16 @@ from msgspec.structs import replace
 
 from nodeprint.data import netcdf, packing, store
 from nodeprint.data.fabric import read as read_fabrics
+from nodeprint.data.packed import PackedFleet
 from nodeprint.data.quantity import models
+from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import baseline as baselines
 from nodeprint.judge import judge as method
-from nodeprint.judge import peers_file
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.judge import Judged
 from nodeprint.judge.table import DIMS, VARIABLES
-from nodeprint.judge.verdict import Note
+from nodeprint.judge.verdict import NodeVerdict, Note
 from nodeprint.settings.config import planned
 
 #: The table of deviations in a campaign's folder (netCDF).
@@ -35,6 +37,30 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     fleet = packing.pack(campaign)
     place = store.base(campaign)
     kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
+    judged = _judged(campaign, fleet, rules, kept, baseline)
+    made = judged.table
+    netcdf.write_table(place / DEVIATIONS, made.labels, DIMS, VARIABLES, made.blocks)
+    return judged
+
+
+def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, bool]:
+    """A node of a campaign among its peers, and whether it is simulated; by the campaign's acceptance, and nothing but
+    its store is written.
+
+    Raises NodeprintError when there is no such campaign or node.
+    """
+    kept = accepted.kept(campaign)
+    fleet = packing.pack(campaign)
+    names = [node.name for node in fleet.nodes]
+    if name not in names:
+        advice = nearest(name, names) or f"it has {len(names)} others"
+        raise NodeprintError(f"there is no node {printable(repr(name), 60)}", where=campaign, advice=advice)
+    verdict = _judged(campaign, fleet, accepted.load(kept), kept, None).verdict
+    return verdict.nodes[name], verdict.simulated
+
+
+def _judged(campaign: Path, fleet: PackedFleet, rules: Acceptance, kept: Path | None, baseline: Path | None) -> Judged:
+    """The verdict by `rules`, which are those of the file `kept`."""
     since = baselines.against(fleet, baseline, rules) if baseline is not None else None
     fabrics = read_fabrics(campaign)
     wanted = [name for name in planned(campaign) if name in models()]
@@ -45,8 +71,4 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
         verdict, versions={**verdict.versions, "acceptance": accepted.name(kept)},
         fleet=replace(verdict.fleet, notes=notes),
     )  # fmt: skip
-    judged = replace(judged, verdict=verdict)
-    made = judged.table
-    netcdf.write_table(place / DEVIATIONS, made.labels, DIMS, VARIABLES, made.blocks)
-    peers_file.write(place, judged.reading, judged.confirming, accepted.name(kept))
-    return judged
+    return replace(judged, verdict=verdict)

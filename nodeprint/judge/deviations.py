@@ -21,7 +21,7 @@ from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
 from nodeprint.judge.terms import FAMILIES, Terms
 from nodeprint.stats import intervals
 from nodeprint.stats.peers import MAJORITY, TEMPLATE_ERROR, Peers, centred, peers
-from nodeprint.stats.runs import RunSpread, own_ratio, run_spread
+from nodeprint.stats.runs import RunSpread, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -323,20 +323,6 @@ def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
         middle[usable] = np.nanmedian(moved[:, usable], axis=0)
     of_one = 2 * variance
     return middle, np.where(usable, of_one * np.where(count > 2, _OF_MEDIAN, 1.0) / np.maximum(count, 1), of_one)
-
-
-def of_peers(
-    matrix: Matrix, job: int, rules: Acceptance, spread: RunSpread, template: Template, peers: float, tail: Floats,
-    nodes: int, centred: Bools,
-) -> Block:  # fmt: skip
-    """The block of one node against what is kept of its peers: so many `peers` of `nodes`, of whose `spread` over runs
-    the node's own share is taken."""
-    own = RunSpread(spread.pooled, spread.degrees, own_ratio(matrix.values, spread.ratio_to), spread.ratio_to)
-    difference = run_means(matrix) - template.centre
-    if matrix.terms.share:
-        np.maximum(difference, 0.0, out=difference)
-    of_job, bound = priors(matrix, rules).job ** 2, bounds.of_matrix(matrix, rules)
-    return Block(matrix, job, difference, of_job, bound, np.array([peers]), own, template, tail, nodes, centred)
 
 
 class Priors(msgspec.Struct, frozen=True):

@@ -597,11 +597,10 @@ def summary(verdict: Verdict, *, most: int = 0) -> str:
     return "\n".join([*lines, *(f"  note: {words}" for words in fleet_notes(verdict))])
 
 
-def one_node(name: str, node: NodeVerdict, peers: int) -> list[str]:
-    """A node for a terminal that was judged alone, against so many nodes; 0 where all were judged."""
+def one_node(name: str, node: NodeVerdict) -> list[str]:
+    """A node for a terminal."""
     lines = [f"{printable(name)}: {node.outcome}. {node_sentence([node])}"]
-    lines += [f"  {finding_sentence(finding)}" for finding in node.counted[1:]]
-    return [*lines, say("peers_of_verdict", nodes=f"{peers:,} nodes")] if peers else lines
+    return [*lines, *(f"  {finding_sentence(finding)}" for finding in node.counted[1:])]
 
 
 def disturbed(verdict: Verdict) -> list[str]:

@@ -68,11 +68,6 @@ def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
     return RunSpread(pooled, degrees, _ratio(squares, spare, pooled), pooled)
 
 
-def own_ratio(values: Floats, pooled: Floats) -> Floats:
-    """How many times the `pooled` variance (part) nodes have in each part, by their `values` (node, run, part)."""
-    return _ratio(*_within(values), pooled)
-
-
 def _within(values: Floats) -> tuple[Floats, Floats]:
     """The sum of squares over the runs of a node about their mean (node, part), and its degrees of freedom."""
     present = np.isfinite(values)

@@ -10,7 +10,6 @@ rule judge:
         CAMPAIGN / "drain.sh",
         report(CAMPAIGN / "verdict.xml", category="Verdict (JUnit)"),
         CAMPAIGN / "deviations.nc",
-        CAMPAIGN / "peers.msgpack",
     log:
         CAMPAIGN / "logs/judge.log",
     conda:

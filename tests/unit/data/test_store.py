@@ -330,8 +330,6 @@ def test_records_without_their_sheet_or_with_an_empty_one_are_refused(campaign: 
     missing = r"nodes.tsv: is missing, though there are nodes beside it"
     with pytest.raises(NodeprintError, match=missing):
         packing.pack(folder)
-    with pytest.raises(NodeprintError, match=missing):
-        packing.one_node(folder, "n1")
     shutil.rmtree(folder / "nodes")  # a fleet that is kept packed, without records, is whole
     assert [node.name for node in packing.pack(folder).nodes] == ["n1"]
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from nodeprint.data import packed
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Kind, Outcome
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import files
 from nodeprint.simulate import Plan, write
+from tests.support.command_line import call
+from tests.support.fleets import made
 
 SMALL = preset("naples-2x32")
 
@@ -50,3 +54,37 @@ def test_clocks_of_the_records_come_to_the_verdict(tmp_path: Path) -> None:
     clock = next(seen for seen in finding.evidence if seen.kind == "clock")
     assert clock.seen
     assert clock.value == pytest.approx(0.4, abs=0.01)
+
+
+def test_one_node_is_printed_as_it_is_among_all_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed.write(made("node003: core 17 +12%", nodes=8), tmp_path)
+    among_all = judge(tmp_path).verdict.nodes["node003"]
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert call("judge", tmp_path, "--node", "node003", "--fail-on", "found") == 3
+    origin, line = capsys.readouterr().out.splitlines()
+    assert origin == "SIMULATED, not a measurement" and line.startswith("node003: SUSPECT. Core 17")
+    assert call("judge", tmp_path, "--node", "node003", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["findings"][0]["effect"] == pytest.approx(among_all.findings[0].effect, rel=1e-4)
+    assert call("judge", tmp_path, "--node", "node004", "--fail-on", "found") == 0
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+_WHOLE = ("--baseline b", "--acceptance a.yaml", "--recheck r", "--reference", "--notify cat")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("--node node9", "there is no node 'node9'"), ("--node ../x", "there is no node"),
+        *((f"--node node001 {words}", "judges a whole campaign, and --node node001 one") for words in _WHOLE),
+    ],
+)  # fmt: skip
+def test_what_one_node_cannot_be_asked_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, error: str
+) -> None:
+    packed.write(made(nodes=2), tmp_path)
+    assert call("judge", tmp_path, *words.split()) == 2
+    assert error in capsys.readouterr().err
