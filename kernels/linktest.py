@@ -13,8 +13,9 @@ def main() -> int:
     try:
         settings = parse(sys.argv[1:])
         if settings.plan:
-            settings.command()
             print(settings.plan_text(), end="")
+            if not settings.between_nodes and (lack := launch.missing(settings)):
+                print(f"unavailable {lack}")
             return DONE
         return ranks.main(settings) if settings.as_rank else launch.measure(settings)
     except RefusalError as error:

@@ -16,12 +16,11 @@ import sys
 import textwrap
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from linktest import records
-from linktest.settings import DONE, NOT_AS_ASKED, RefusalError, Settings, say
+from linktest.settings import DONE, NOT_AS_ASKED, UNAVAILABLE, RefusalError, Settings, say
 
 _PROGRAM = Path(__file__).parent.parent / "linktest.py"
 _REFUSED = "linktest-refused: "
@@ -87,12 +86,8 @@ def measure(settings: Settings) -> int:
         say(f"{settings.out} is complete")
         return DONE
     command = settings.command()
-    missing = _missing(command[0])
-    if missing:
-        if settings.between_nodes:
-            raise RefusalError(missing)
-        _not_applicable(settings, host, missing)
-        return DONE
+    if lack := missing(settings):
+        raise RefusalError(lack, NOT_AS_ASKED if settings.between_nodes else UNAVAILABLE)
     if settings.oversubscribed:
         say(f"{settings.ranks} ranks share {len(settings.cpus)} CPUs: their records are flagged oversubscribed")
     command += [sys.executable, str(_PROGRAM), *_own_words(settings), "--as-rank"]
@@ -129,8 +124,9 @@ def _own_words(settings: Settings) -> list[str]:
     return [*words, *([] if settings.seed is None else ["--seed", str(settings.seed)])]
 
 
-def _missing(launcher: str) -> str:
-    """What of MPI is not installed here."""
+def missing(settings: Settings) -> str:
+    """What of MPI is not installed here; empty where all is."""
+    launcher = settings.command()[0]
     if shutil.which(launcher) is None:
         return (
             f"no MPI here: {launcher} is not installed; install Open MPI (Debian: openmpi-bin), load its module in "
@@ -139,21 +135,6 @@ def _missing(launcher: str) -> str:
     if importlib.util.find_spec("mpi4py") is None:
         return f"no mpi4py in {sys.executable}; install it there (pip install mpi4py)"
     return ""
-
-
-def _not_applicable(settings: Settings, host: str, reason: str) -> None:
-    """A complete file that says why there is nothing in it."""
-    say(reason)
-    header = {
-        "record": "header", "schema": 1, "segment": 0, **records.identity(settings, host), "quantity": "message",
-        "unit": "ns", "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-        "seed": settings.seed or 0,
-        "start_time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "compiler": "none",
-        "clock": {"source": "clock_gettime", "hz": 1e9, "step_ns": 1.0}, "passes": settings.passes, "home": None,
-        "pinned_by": "native", "applicable": False, "reason": reason,
-    }  # fmt: skip
-    trailer = {"record": "trailer", "elapsed_s": 0, "pairs": 0, "complete": True}
-    records.Writer(settings.out, records.Former(0, None, {}, set(), False, 0)).add([header, trailer])
 
 
 def _environment(settings: Settings) -> dict[str, str]:

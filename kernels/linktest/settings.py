@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from linktest import schedule
 
-DONE, BAD_INPUT, NOT_AS_ASKED = 0, 2, 3
+DONE, BAD_INPUT, NOT_AS_ASKED, UNAVAILABLE = 0, 2, 3, 4
 MODES = ("semidirectional", "bidirectional", "unidirectional")
 #: Below it mpi4py's own time for a message, 1 to 2 us, would be shown as the machine's.
 LEAST_BYTES_OF_PYTHON = 64 * 1024
@@ -45,8 +45,8 @@ OVERHEAD      a rank a core; with --schedule serial all but two sleep, with para
 WARNING       other MPI programs on these nodes are measured along
 """
 _END = """\
-exit codes: 0 done, also when FILE was complete before; 2 bad arguments or input; 3 could not measure as asked;
-128 + signal: stopped. The same call continues FILE.
+exit codes: 0 done, also when FILE was complete before; 2 bad arguments or input; 3 could not measure as asked; 4 MPI or
+mpi4py is not installed here; 128 + signal: stopped. The same call continues FILE.
 example: linktest --cpus cores --sizes 1M --out linktest.jsonl
 """
 

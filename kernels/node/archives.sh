@@ -38,13 +38,15 @@ compressor() {
     esac
 }
 
-# pack RUN: makes an archive of its record files where all are there
+# pack RUN: makes an archive of its record files where all are there that are to be had on this node
 pack() {
     files=
     for name in $(measurements_of "$1"); do
-        [ -f "run$1/$name.jsonl.gz" ] || return 0
-        files="$files run$1/$name.jsonl.gz"
+        if [ -f "run$1/$name.jsonl.gz" ]; then files="$files run$1/$name.jsonl.gz"
+        elif [ "$(last_outcome "$1" "$name")" != unavailable ]; then return 0
+        fi
     done
+    [ -n "$files" ] || return 0
     for suffix in zst xz gz; do
         compress=$(compressor $suffix)
         ! $compress -c </dev/null >/dev/null 2>&1 || break # busybox has an xz that only unpacks
@@ -78,6 +80,7 @@ write_archive() {
 # count_as_packed RUN: all of it is in its archive
 count_as_packed() {
     for name in $(measurements_of "$1"); do
+        [ -f "$tmp/pack/run$1/$name.jsonl" ] || continue
         printf '%s\t%s\n' "$1" "$name" >>"$tmp/packed.tsv"
         rm -f "run$1/$name.jsonl" "run$1/$name.jsonl.gz" "run$1/$name.jsonl.gz.tmp"
     done

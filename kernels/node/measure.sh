@@ -151,7 +151,12 @@ measure() {
     0)
         if [ -s "$out" ] && is_ended "$out" && gzip -c "$out" 2>/dev/null >"$out.gz.tmp" && gzip -t "$out.gz.tmp" 2>/dev/null; then
             sync "$out.gz.tmp" 2>/dev/null
-            note "$run" "$name" "done" 0 "$seconds" "$pinned_by" ""
+            nothing=$(nothing_to_measure "$out")
+            if [ -n "$nothing" ]; then
+                note "$run" "$name" unavailable 0 "$seconds" "$pinned_by" "$nothing"
+            else
+                note "$run" "$name" "done" 0 "$seconds" "$pinned_by" ""
+            fi
             mv -f "$out.gz.tmp" "$out.gz" && rm -f "$out"
         else
             rm -f "$out.gz.tmp"
@@ -162,6 +167,7 @@ measure() {
             note "$run" "$name" failed 0 "$seconds" "$pinned_by" "$why"
         fi
         ;;
+    4) note "$run" "$name" unavailable $code "$seconds" "$pinned_by" "$(last_words | sed 's/^[a-z-]*: //')" ;;
     2 | 3)
         say "$name refused with exit code $code: $(last_words)"
         note "$run" "$name" refused $code "$seconds" "$pinned_by" "$(last_words)"
@@ -174,6 +180,9 @@ measure() {
         ;;
     esac
 }
+
+# nothing_to_measure FILE: why there is nothing to measure here, as a record's header says it; empty where there is
+nothing_to_measure() { sed -n '1s/.*"applicable": *false, *"reason": *"\([^"]*\)".*/\1/p' "$1"; }
 
 # is_ended FILE: whether its last line is a record's trailer
 is_ended() { tail -n 1 "$1" | grep -q '^{"record": *"trailer".*}$'; }

@@ -60,6 +60,13 @@ def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mappi
     return float(time)
 
 
+def unavailable(kernels: Path, kernel: str, arguments: Sequence[str]) -> str:
+    """What a kernel lacks on this machine, by its plan; empty where it can measure, or is not known."""
+    done = _asked(kernels, kernel, arguments)
+    lines = done.stdout.splitlines() if done is not None and done.returncode == 0 else []
+    return next((line.partition(" ")[2] for line in lines if line.startswith("unavailable ")), "")
+
+
 def job_minutes(config: Config, plan: str, cpus: int, cores: int, kernels: Path) -> int:
     """Time limit of a job that measures `plan` on a node of so many CPUs on so many cores; `slurm.minutes` wins.
 

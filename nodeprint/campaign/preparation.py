@@ -32,6 +32,7 @@ def prepare(
     again: Sequence[str],
     hashes: Mapping[str, str],
     read_whole: Collection[str] = (),
+    is_available: Callable[[str], bool] = lambda _: False,
 ) -> Path:
     """Write or refresh the campaign of `config`; returns its folder.
 
@@ -41,7 +42,8 @@ def prepare(
     was measured stays. A failed outcome is set aside, so that the workflow tries it again, and a complete one where the
     configuration now asks for measurements or runs that the job does not have: node-run adds them to it. Where
     something is to be measured, suspects are looked for anew after it. Complete jobs are looked through for damaged
-    records, but those of nodes in `read_whole`.
+    records, but those of nodes in `read_whole`. A measurement that was unavailable on a node is tried again where
+    `is_available` says that it can be taken now.
 
     Raises NodeprintError, also where the configuration now asks for other nodes, or for other arguments than what is
     complete was measured with.
@@ -64,6 +66,7 @@ def prepare(
     _refuse_to_begin_anew(folder, former, config, [node for node in nodes if _pending(folder, node)])
     more_runs = config.runs > int(former.get("runs", config.runs))
     added = _add_what_is_new(complete, plan, more_runs) if former else {}
+    _set_aside_what_lacks(complete, is_available)
     here = config.launch == "here"
     nodes = [_refreshed(folder, node, plan, hashes, read_whole, here=here) for node in nodes]
     _set_fabric_aside(fabric_outcomes(folder, nodes), config)
@@ -225,6 +228,15 @@ def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> di
         for name in new:
             added[name] = added.get(name, 0) + 1
     return added
+
+
+def _set_aside_what_lacks(complete: Iterable[Path], is_available: Callable[[str], bool]) -> None:
+    """Set the outcomes of those of these jobs aside that lack a measurement which can be taken now."""
+    for status in (job / "status.json" for job in complete):
+        rows = _status(status).get("measurements", [])
+        lacking = {row["name"] for row in rows if row.get("outcome") == run_files.UNAVAILABLE and row.get("exit_code")}
+        if any(map(is_available, lacking)):
+            files.rename(status, "status.former.json")
 
 
 def _note_changes(path: Path, former: Mapping[str, Any], config: Config, added: Mapping[str, int]) -> None:

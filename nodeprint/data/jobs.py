@@ -23,7 +23,7 @@ from nodeprint.data import records
 from nodeprint.data.layout import distinct
 from nodeprint.data.record_lines import PAIR_CLOCKS, PAIR_VALUES
 from nodeprint.data.records import Records
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import NodeprintError, printable
 
 JOB = re.compile(r"job([1-9]\d*)")
 #: Header keys that belong to one run; the others describe the measurement.
@@ -104,7 +104,8 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
 class Job(msgspec.Struct, frozen=True):
     """One submission of a node: its outcome (status.json, empty while it runs) and its measurements by name.
 
-    `not_applicable` says why a measurement has nothing to measure on this node, `problems` what was left out.
+    `not_applicable` says why a measurement has nothing to measure on this node, or no program that it needs;
+    `problems` what was left out.
     """
 
     number: int
@@ -112,6 +113,14 @@ class Job(msgspec.Struct, frozen=True):
     measured: Mapping[str, Measured]
     not_applicable: Mapping[str, str] = {}
     problems: tuple[str, ...] = ()
+
+    @property
+    def untaken(self) -> Mapping[str, str]:
+        """The measurements of which no run was taken, by name, and why; where they were tried in the job."""
+        rows = [row for row in self.status.get("measurements", []) if row.get("outcome") != "done"]
+        reasons = {printable(str(row.get("name")), 80): str(row.get("message") or row.get("outcome")) for row in reversed(rows)}
+        tried = reasons | dict(self.not_applicable)
+        return {name: printable(why, 300) for name, why in tried.items() if name not in self.measured}
 
     @property
     def pairs(self) -> list[Measured]:
@@ -174,6 +183,11 @@ def read(job_dir: Path, values: Collection[str] | None = None) -> Job:
         where = f"{job_dir.name}/run{run}"
         problems.append(f"{where}: records of {names} are missing, though outcomes.tsv lists them as done")
     status = _status(job_dir / "status.json", problems)
+    not_applicable |= {
+        printable(str(row.get("name")), 80): printable(str(row.get("message")), 300)
+        for row in status.get("measurements", [])
+        if row.get("outcome") == run_files.UNAVAILABLE and row.get("name") not in measured
+    }
     return Job(number_of(job_dir), status, measured, not_applicable, tuple(problems))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from nodeprint import files
-from nodeprint.campaign import lost_jobs, node_sheet, preparation
+from nodeprint.campaign import lost_jobs, node_sheet, preparation, run_files
 from nodeprint.campaign.node_sheet import Node, short
 from nodeprint.data import jobs, store
 from nodeprint.data.jobs import Job
@@ -59,7 +59,7 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     failed = [
         printable(f"{m.get('name')}, job{node.job}/run{m.get('run')}: {m.get('outcome')}, {m.get('message')}", 300)
         for m in (current.status.get("measurements", []) if current else [])
-        if m.get("outcome") != "done"
+        if m.get("outcome") not in ("done", run_files.UNAVAILABLE)
     ]
     submission = _submission(preparation.job_folder(folder, node))
     problems = (*(text for job in measured for text in job.problems), *failed, *([submission] if submission else []))

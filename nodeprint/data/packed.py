@@ -34,7 +34,8 @@ class PackedNode:
     `senses` as of `nodeprint.data.senses`: what its clocks, thermometers and memory controllers said.
 
     `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are
-    texts of readers, which are shown. `not_applicable` are measurements that have nothing to measure on it,
+    texts of readers, which are shown. `not_applicable` are measurements that have nothing to measure on it, or no
+    program for it; `untaken` has why each measurement of its newest job was not taken, these and what failed;
     `rebooted` jobs that runs of several boots are in: one survey cannot be of all of them. `followed` has by job
     when it was submitted and ended, by the login node's clock. `imported`: its records are another tool's;
     `identified`: it is known what machine it is.
@@ -51,6 +52,7 @@ class PackedNode:
     quality: tuple[str, ...] = ()
     unusable: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
+    untaken: Mapping[str, str] = field(default_factory=dict)
     rebooted: tuple[str, ...] = ()
     followed: Mapping[int, Followed] = field(default_factory=dict)
     imported: bool = False
@@ -213,6 +215,7 @@ def _node(entry: Mapping[str, Any], same: dict[tuple[Any, ...], tuple[Any, ...]]
     return PackedNode(
         str(entry["name"]),
         state=str(entry.get("state", "measured")),
+        untaken=dict(entry.get("untaken", {})),
         fingerprint=dict(entry.get("fingerprint", {})),
         numbers={key: shared(numbers) for key, numbers in entry.get("numbers", {}).items()},
         senses=dict(entry.get("senses", {})),

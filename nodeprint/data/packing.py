@@ -317,6 +317,7 @@ def _of_node(
         # without its topology a node that has a survey would be taken for one of another configuration
         unusable=() if survey.topology else tuple(survey.problems),
         not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
+        untaken=found[-1].untaken if found else {},
         followed={
             job.number: times for job in found if (times := read_followed(place / f"job{job.number}")).submitted
         },

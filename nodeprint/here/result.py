@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from nodeprint.campaign import run_files
 from nodeprint.cards.card import Card
 from nodeprint.cards.of_campaign import Measured
 from nodeprint.cards.reference import Standing, standing
@@ -41,11 +42,20 @@ def read(folder: Path) -> Result:
     except NodeprintError as error:
         why = "; ".join(f"{name}: {reason}" for name, reason in unmeasured.items())
         raise NodeprintError(why or str(error), where=folder, advice="see node-run.log there") from error
-    outcome = Outcome.NOT_MEASURED if unmeasured else Outcome.INVALID if measured.invalid else Outcome.NO_PEER
+    outcome = Outcome.NOT_MEASURED if _any_failed(folder) else Outcome.INVALID if measured.invalid else Outcome.NO_PEER
     warnings = tuple(preflight.check(open_tree(Path("/"))))
     card = measured.card
     disturbances = tuple(measured.disturbances)
     return Result(str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card))
+
+
+def _any_failed(folder: Path) -> bool:
+    """Whether a measurement was refused or failed; one that is unavailable here is named alone."""
+    return any(
+        step["outcome"] not in ("done", run_files.UNAVAILABLE)
+        for path in folder.glob("nodes/*/job1/status.json")
+        for step in json.loads(path.read_text())["measurements"]
+    )
 
 
 def _unmeasured(folder: Path) -> dict[str, str]:

@@ -94,7 +94,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             OUTCOME_OF[first(reason.why for reason in reasons)], tuple(reasons), findings, node_margins,
             tuple(disturbances), (*node.warnings, *self._soft(i)), node.fingerprint, tuple(self.classes[i]),
             tuple(self.rows[i]), tuple(f"job{job}" for job in self.population.jobs(i)), letter, node.rack,
-            node.log_tail, self.population.newest(i),
+            node.log_tail, self.population.newest(i), node.untaken,
         )  # fmt: skip
 
     def _soft(self, i: int) -> Iterator[Mapping[str, str]]:

@@ -227,7 +227,7 @@ class NodeVerdict(msgspec.Struct, frozen=True):
 
     `group` is the letter of its group in a split fleet. `notes` are fields of the fingerprint in which it differs from
     the majority without being another configuration. `measured` is when its newest run began (ISO 8601), empty where
-    that is unknown.
+    that is unknown. `untaken` has the measurements of its newest job that were not taken, and the node's reason.
     """
 
     outcome: Outcome
@@ -244,6 +244,7 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     rack: str = ""
     log_tail: tuple[str, ...] = ()
     measured: str = ""
+    untaken: Mapping[str, str] = {}
 
     @property
     def counted(self) -> tuple[Finding, ...]:

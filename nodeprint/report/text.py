@@ -141,7 +141,15 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     wide = [spread(found) for found in fleet.spreads if found.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
     far = [limit(limit_of) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
-    return [*groups, *map(gap, fleet.gaps), *map(shared, fleet.shared), *wide, *far, *map(note, fleet.notes)]
+    return [
+        *groups,
+        *map(gap, fleet.gaps),
+        *map(shared, fleet.shared),
+        *wide,
+        *far,
+        *map(note, fleet.notes),
+        *untaken(verdict),
+    ]
 
 
 def group(group: Group) -> str:
@@ -610,6 +618,19 @@ def disturbed(verdict: Verdict) -> list[str]:
         for kind in dict.fromkeys(disturbance.kind for disturbance in member.disturbances if not disturbance.invalid):
             by_kind.setdefault(kind, []).append(name)
     return [f"  {sentence(named('kinds', kind))} on {names.nodes(on)}." for kind, on in sorted(by_kind.items())]
+
+
+def untaken(verdict: Verdict) -> list[str]:
+    """A sentence for each reason for which measurements were not taken, with the measurements and the nodes."""
+    by_reason: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for name, member in verdict.nodes.items():
+        for why in dict.fromkeys(member.untaken.values()):
+            measurements = tuple(key for key, reason in member.untaken.items() if reason == why)
+            by_reason.setdefault((why, measurements), []).append(name)
+    return [
+        say("untaken", measurements=names.listed(measurements), nodes=names.nodes(on), reason=printable(why, 300))
+        for (why, measurements), on in by_reason.items()
+    ]
 
 
 def counts_of(nodes: Iterable[NodeVerdict]) -> dict[Outcome, int]:

@@ -420,18 +420,18 @@ def test_without_the_library_small_messages_are_refused(kernel: Path, tmp_path: 
 
 
 @needs_two_cpus
-def test_a_node_without_mpi_is_left_out_by_name(kernel: Path, tmp_path: Path) -> None:
+def test_without_mpi_it_is_unavailable(kernel: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.jsonl"
     done = call(kernel, out, "--launcher", "no-such-mpirun%20-n%20{ranks}")
-    assert done.returncode == 0
-    valid_records(out)
-    file = records.read(out)
-    assert file.complete
-    assert "no-such-mpirun is not installed" in (file.not_applicable or "")
+    assert done.returncode == 4 and not out.exists()
+    assert "no-such-mpirun is not installed" in done.stderr
+    plan = call(kernel, out, "--launcher", "no-such-mpirun", "--plan").stdout
+    assert "unavailable no MPI here: no-such-mpirun is not installed" in plan and "seconds " in plan
+    assert "unavailable" not in call(kernel, out, "--plan").stdout
 
 
 @needs_two_cpus
-def test_a_node_with_an_old_python_is_left_out_by_name(kernel: Path, tmp_path: Path) -> None:
+def test_on_a_node_with_an_old_python_it_is_unavailable(kernel: Path, tmp_path: Path) -> None:
     shutil.copytree(kernel.parent.parent, tmp_path / "kernels")  # without nodeprint's environment beside it
     old = tmp_path / "bin/python3"
     old.parent.mkdir()
@@ -446,9 +446,9 @@ def test_a_node_with_an_old_python_is_left_out_by_name(kernel: Path, tmp_path: P
         env=dict(os.environ, PATH=f"{old.parent}:{os.environ['PATH']}"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert valid_campaign(campaign) == ["records", "status.json"]
+    assert valid_campaign(campaign) == ["status.json"]
     job = jobs.read(campaign / "nodes/n1/job1")
-    assert job.status["outcome"] == "complete"
+    assert job.status["outcome"] == "failed", "nothing else is in the plan"
     assert "no Python 3.11 or later here" in job.not_applicable["linktest-node"]
 
 
@@ -539,3 +539,23 @@ def test_node_run_measures_it_and_the_job_has_its_pairs(kernel: Path, tmp_path: 
     assert one.header["quantity"] == "message" and set(one.cpus) >= {ALLOWED[0], ALLOWED[-1]}
     assert (one.columns["latency_ns"] > 0).all()
     assert "no-such-mpirun is not installed" in job.not_applicable["linktest-none"]
+    outcomes = {row["name"]: row["outcome"] for row in job.status["measurements"]}
+    assert outcomes == {"linktest-node": "done", "linktest-none": "unavailable"}, "what did nothing is not done"
+    assert set(job.untaken) == {"linktest-none"}
+    assert list((campaign / "nodes/n1/job1").glob("run1.tar.*")), "the rest of the run is packed"
+
+    # Open MPI is installed meanwhile, and the same job goes on
+    mpirun = tmp_path / "bin/no-such-mpirun"
+    mpirun.parent.mkdir()
+    mpirun.write_text('#!/bin/sh\nexec mpirun --host localhost:2 --bind-to none -n 2 "$@"\n')
+    mpirun.chmod(0o755)
+    before = one.columns["latency_ns"]
+    path = f"{mpirun.parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [*command, "--kernels", kernel.parent], capture_output=True, text=True, check=False,
+        env=os.environ | {"PATH": path},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    job = jobs.read(campaign / "nodes/n1/job1")
+    assert not job.untaken and set(job.measured) == {"linktest-node", "linktest-none"}
+    assert (job.measured["linktest-node"].columns["latency_ns"] == before).all(), "nothing is measured twice"

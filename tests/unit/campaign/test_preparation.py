@@ -284,6 +284,21 @@ def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: Config
     assert [(preparation.job_folder(folder, node) / "status.json").exists() for node in nodes] == [True, False, False]
 
 
+def test_what_was_unavailable_is_measured_once_it_can_be(settings: Config) -> None:
+    """LinkTest, after Open MPI was installed. What has nothing to measure is not asked for again."""
+    rows = [{"name": "linktest-node", "outcome": "unavailable", "exit_code": 4},
+            {"name": "touch-ratio", "outcome": "unavailable", "exit_code": 0}]  # fmt: skip
+    content = json.dumps({"outcome": "complete", "measurements": rows})
+    campaign = preparation.prepare(settings, lambda: [Node("cn1", "cn1", cpus=2)], [], {})
+    status = campaign / "nodes/cn1/job1/status.json"
+    folder_of(status.parent, {status: content})
+    preparation.prepare(settings, list, [], {}, is_available=lambda name: name == "touch-ratio")
+    assert status.read_text() == content
+    preparation.prepare(settings, list, [], {}, is_available=lambda name: name == "linktest-node")
+    assert not status.exists()
+    assert [node.job for node in node_sheet.read_sheet(campaign / "nodes.tsv")] == [1], "the same job goes on"
+
+
 @pytest.mark.parametrize(("launch", "has_id"), [("here", False), ("slurm", True), ("ansible", True)])
 def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(
     settings: Config, launch: Launch, has_id: bool

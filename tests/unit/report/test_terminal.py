@@ -39,3 +39,17 @@ def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
 def test_paths_are_never_broken() -> None:
     path = "report: /a/very/long/path/that/is/longer/than/the/terminal/cluster.pdf"
     assert path.split()[1] in terminal.wrapped(path, 30)
+
+
+def test_what_was_not_measured_is_said_last_with_its_reason(tmp_path: Path) -> None:
+    """As often as the campaign is shown, once for nodes that lack the same."""
+    why = "no MPI here: mpirun is not installed; install Open MPI"
+    nodes = {f"cn{n}": verdicts.node(untaken={"linktest-node": why}) for n in (1, 2)}
+    likwid = {"id": "likwid", "text": "likwid-pin is not installed: the kernels pinned themselves", "advice": "get it"}
+    nodes["cn3"] = verdicts.node(untaken={"fault-huge": "refused"}, warnings=(likwid,))
+    files.write(verdicts.verdict(nodes), tmp_path)
+    *_, pinned, alike, single, report = terminal.summary(tmp_path)[0].splitlines()
+    assert pinned == "  cn3: likwid-pin is not installed: the kernels pinned themselves; get it."
+    assert alike == f"  Not measured on cn[1-2]: linktest-node ({why})."
+    assert single == "  Not measured on cn3: fault-huge (refused)."
+    assert report.startswith("no report yet")
