@@ -1,5 +1,6 @@
-/* load: what cores do and at what clock, alone and all at once, by the operations that take the most power. */
+/* load: what cores do and at what clock, alone and all at once, and whether they calculate rightly. */
 #define _GNU_SOURCE
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,10 +55,18 @@ static const char *const work_words[] = {"scalar", "vector", NULL};
 
 /* ---- a stretch of work ---- */
 
+/* A number that is not what it must be, as bits, and its place in the vectors. */
+struct difference {
+    size_t chain, lane;
+    uint64_t expected, found;
+};
+
 /* What a core did in it: medians over bursts, which do not change where it is taken away now and then, and the mean over
  * all, which does. */
 struct stretch {
     double flops_per_s, core_hz, mean_flops_per_s;
+    uint64_t wrong_bursts;        /* with a number that is not what it must be */
+    struct difference difference; /* the first one, where there are any */
 };
 
 struct work {
@@ -65,31 +74,69 @@ struct work {
     enum kind_of_work kind;
     double settling_s, duration_s;
     struct stretch *stretches; /* by role */
-    const size_t *workers;     /* by role */
+    const int *cpus;
 };
 
 static struct flops_kind vector;
-static uint64_t *burst_turns; /* that take a worker BURST_S; 0: not known yet */
-static atomic_bool not_finite;
+static uint64_t burst_turns;                      /* that take the first worker BURST_S; all have as many */
+static double expected[MOST_CHAINS * MOST_LANES]; /* what each burst must end with */
 
 static double since(uint64_t start_ns) {
     return (double)(clock_raw_ns() - start_ns) / 1e9;
 }
 
 /* By the fastest of some tries: what is interrupted seems to need fewer turns. */
-static uint64_t turns_of_a_burst(void) {
+static void choose_turns(size_t role, void *argument) {
     enum { FEWEST = 1024, TRIES = 4 };
-    double most = 0;
+    double most = 0, ends[MOST_CHAINS * MOST_LANES];
+    (void)role;
+    (void)argument;
     for (uint64_t turns = FEWEST;; turns *= 2) {
         double least_s = INFINITY;
         for (int i = 0; i < TRIES; i++) {
             uint64_t start = clock_raw_ns();
-            if (!isfinite(vector.turns(turns))) atomic_store(&not_finite, true);
+            vector.turns(turns, ends);
             least_s = fmin(least_s, since(start));
         }
         most = fmax(most, (double)turns / least_s);
-        if (least_s > BURST_S / 4) return (uint64_t)(most * BURST_S) + 1;
+        if (least_s <= BURST_S / 4) continue;
+        burst_turns = (uint64_t)(most * BURST_S) + 1;
+        return;
     }
+}
+
+static void calculate_reference(size_t role, void *argument) {
+    (void)role;
+    flops_reference(&vector, burst_turns, argument);
+}
+
+/* What bursts must end with, by scalar operations: as two of three workers have it, as the one that calculates the reference
+ * may be the one that is wrong. */
+static void choose_reference(struct run *run) {
+    enum { MOST = 3 };
+    double ends[MOST][MOST_CHAINS];
+    size_t count = run->workers.count < MOST ? run->workers.count : MOST, bytes = vector.chains * sizeof **ends,
+           agreed = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t worker = i * (run->workers.count - 1) / (count > 1 ? count - 1 : 1);
+        workers_run(&run->workers, &worker, 1, calculate_reference, ends[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (memcmp(ends[i], ends[j], bytes) == 0) agreed = i;
+    if (count > 1 && agreed == 0)
+        fail(EXIT_NOT_AS_ASKED, "%zu CPUs calculate the same sum by scalar operations, and no two agree", count);
+    for (size_t i = 0; i < vector.chains * vector.lanes; i++) expected[i] = ends[agreed][i / vector.lanes];
+}
+
+static void compare(struct stretch *stretch, const double *ends) {
+    size_t at = 0;
+    if (memcmp(ends, expected, vector.chains * vector.lanes * sizeof *ends) == 0) return;
+    if (stretch->wrong_bursts++ > 0) return;
+    while (memcmp(&ends[at], &expected[at], sizeof *ends) == 0) at++;
+    stretch->difference = (struct difference){.chain = at / vector.lanes, .lane = at % vector.lanes};
+    memcpy(&stretch->difference.expected, &expected[at], sizeof *ends);
+    memcpy(&stretch->difference.found, &ends[at], sizeof *ends);
 }
 
 struct bursts {
@@ -101,12 +148,17 @@ static void add_to(double *values, size_t *count, double value) {
     if (*count < MOST_BURSTS) values[(*count)++] = value;
 }
 
-static void vector_burst(struct bursts *bursts, uint64_t turns, uint64_t probe, size_t number) {
+static void vector_burst(struct bursts *bursts, struct stretch *stretch, int cpu, uint64_t probe, size_t number) {
+    double ends[MOST_CHAINS * MOST_LANES];
     uint64_t start = clock_raw_ns();
-    double sum = vector.turns(turns);
-    add_to(bursts->flops, &bursts->flops_count, (double)turns * vector.a_turn / since(start));
-    if (!isfinite(sum)) atomic_store(&not_finite, true);
-    bursts->all_flops += (double)turns * vector.a_turn;
+    vector.turns(burst_turns, ends);
+    add_to(bursts->flops, &bursts->flops_count, (double)burst_turns * vector.a_turn / since(start));
+    bursts->all_flops += (double)burst_turns * vector.a_turn;
+#ifdef FLIP_A_BIT_ON_CPU /* a build for the tests */
+    if (cpu == FLIP_A_BIT_ON_CPU) ((unsigned char *)ends)[7 * sizeof *ends] ^= 1;
+#endif
+    (void)cpu;
+    compare(stretch, ends);
     if (number % BURSTS_A_PROBE != 0) return;
     start = clock_raw_ns();
     additions(probe);
@@ -127,9 +179,8 @@ static double median_or_0(double *values, size_t count) {
 static void work_role(size_t role, void *argument) {
     struct work *work = argument;
     struct bursts *bursts = malloc(sizeof *bursts);
-    uint64_t *turns = &burst_turns[work->workers[role]];
+    struct stretch stretch = {0};
     if (bursts == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
-    if (*turns == 0) *turns = turns_of_a_burst();
     uint64_t probe = (uint64_t)(core_hz(3, PROBE_S * 1e9) * PROBE_S / ADDITIONS_A_TURN) + 1;
     gate_pass(&work->gate);
     uint64_t start = clock_raw_ns(), settled = start;
@@ -144,13 +195,14 @@ static void work_role(size_t role, void *argument) {
             bursts->all_flops = 0;
         }
         if (work->kind == VECTOR)
-            vector_burst(bursts, *turns, probe, number);
+            vector_burst(bursts, &stretch, work->cpus[role], probe, number);
         else
             scalar_burst(bursts, probe);
     }
-    work->stretches[role] = (struct stretch){.flops_per_s = median_or_0(bursts->flops, bursts->flops_count),
-                                             .core_hz = median_or_0(bursts->hz, bursts->hz_count),
-                                             .mean_flops_per_s = bursts->all_flops / since(settled)};
+    stretch.mean_flops_per_s = bursts->all_flops / since(settled);
+    stretch.flops_per_s = median_or_0(bursts->flops, bursts->flops_count);
+    stretch.core_hz = median_or_0(bursts->hz, bursts->hz_count);
+    work->stretches[role] = stretch;
     free(bursts);
 }
 
@@ -163,18 +215,32 @@ static void work_together(struct run *run, const size_t *workers, size_t count, 
     work->settling_s = settling_s;
     work->duration_s = duration_s;
     work->stretches = stretches;
-    work->workers = workers;
+    int *cpus = grow(NULL, count, sizeof *cpus);
+    for (size_t i = 0; i < count; i++) cpus[i] = run->workers.worker[workers[i]].cpu;
+    work->cpus = cpus;
     workers_run(&run->workers, workers, count, work_role, work);
+    free(cpus);
     free(work);
-    if (atomic_load(&not_finite)) fail(EXIT_NOT_AS_ASKED, "a sum is not finite: this CPU calculates wrongly");
+}
+
+/* Of a CPU's bursts the wrong ones, beside `before` of others in the same record, in which a member says where the first
+ * difference was. */
+static uint64_t add_wrong(struct result *result, uint64_t before, int cpu, const struct stretch *stretch) {
+    const struct difference *difference = &stretch->difference;
+    if (before == 0 && stretch->wrong_bursts > 0)
+        text_add(&result->more,
+                 ",\"difference\":{\"cpu\":%d,\"chain\":%zu,\"lane\":%zu,\"expected\":\"%016" PRIx64
+                 "\",\"found\":\"%016" PRIx64 "\"}",
+                 cpu, difference->chain, difference->lane, difference->expected, difference->found);
+    return before + stretch->wrong_bursts;
 }
 
 static void prepare(struct run *run) {
     struct energy counters[MOST_ENERGY_COUNTERS];
     bool refused;
     vector = flops_widest();
-    burst_turns = grow(NULL, run->workers.count, sizeof *burst_turns);
-    memset(burst_turns, 0, run->workers.count * sizeof *burst_turns);
+    workers_run(&run->workers, &(size_t){0}, 1, choose_turns, NULL);
+    choose_reference(run);
     if (sensors_energy(counters, &refused) == 0)
         run_not_measured(run, "energy",
                          refused ? "the counters (powercap) can be read by root alone" : "the system reports none");
@@ -192,13 +258,14 @@ static void plan_alone(struct run *run) {
     for (size_t i = 0; i < run->chosen.count; i++) run_add_unit(run, (struct unit){{run->chosen.cpu[i]}});
 }
 
-enum { ALONE_FLOPS_PER_S, ALONE_CORE_HZ, ALONE_FLOPS_PER_CYCLE, ALONE_MEAN_FLOPS_PER_S };
+enum { ALONE_FLOPS_PER_S, ALONE_CORE_HZ, ALONE_FLOPS_PER_CYCLE, ALONE_MEAN_FLOPS_PER_S, ALONE_WRONG_BURSTS };
 
 static const struct field alone_fields[] = {
     [ALONE_FLOPS_PER_S] = {"flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
     [ALONE_CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 5},
     [ALONE_FLOPS_PER_CYCLE] = {"flops_per_cycle", NUMBER, SIGNIFICANT, 4},
     [ALONE_MEAN_FLOPS_PER_S] = {"mean_flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
+    [ALONE_WRONG_BURSTS] = {"wrong_bursts", NUMBER, DECIMALS, 0},
 };
 
 static unsigned measure_alone(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
@@ -210,6 +277,7 @@ static unsigned measure_alone(struct run *run, uint32_t pass, const struct unit 
     result->values[ALONE_CORE_HZ] = stretch.core_hz;
     result->values[ALONE_FLOPS_PER_CYCLE] = stretch.flops_per_s / stretch.core_hz;
     result->values[ALONE_MEAN_FLOPS_PER_S] = stretch.mean_flops_per_s;
+    result->values[ALONE_WRONG_BURSTS] = (double)add_wrong(result, 0, (int)unit->key[0], &stretch);
     return run_stopping() ? UNIT_STOPPED : 0;
 }
 
@@ -253,12 +321,13 @@ static int by_hz(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-enum { STEP_CORE_HZ, STEP_LOWEST_CORE_HZ, STEP_FLOPS_PER_S };
+enum { STEP_CORE_HZ, STEP_LOWEST_CORE_HZ, STEP_FLOPS_PER_S, STEP_WRONG_BURSTS };
 
 static const struct field step_fields[] = {
     [STEP_CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 5},
     [STEP_LOWEST_CORE_HZ] = {"lowest_core_hz", HERTZ, SIGNIFICANT, 5},
     [STEP_FLOPS_PER_S] = {"flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
+    [STEP_WRONG_BURSTS] = {"wrong_bursts", NUMBER, DECIMALS, 0},
 };
 
 static unsigned measure_step(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
@@ -266,12 +335,19 @@ static unsigned measure_step(struct run *run, uint32_t pass, const struct unit *
     size_t *workers = grow(NULL, run->chosen.count, sizeof *workers), count = members_of(run, unit, workers);
     struct stretch *stretches = grow(NULL, count, sizeof *stretches);
     double flops = 0;
+    uint64_t wrong = 0;
     work_together(run, workers, count, (enum kind_of_work)unit->key[3], STEP_SETTLING_S, STEP_S, stretches);
-    for (size_t i = 0; i < count; i++) flops += stretches[i].flops_per_s;
+    for (size_t i = 0; i < count; i++) {
+        flops += stretches[i].flops_per_s;
+        wrong = add_wrong(result, wrong, run->workers.worker[workers[i]].cpu, &stretches[i]);
+    }
     qsort(stretches, count, sizeof *stretches, by_hz);
     result->values[STEP_CORE_HZ] = (stretches[(count - 1) / 2].core_hz + stretches[count / 2].core_hz) / 2;
     result->values[STEP_LOWEST_CORE_HZ] = stretches[0].core_hz;
-    if (unit->key[3] == VECTOR) result->values[STEP_FLOPS_PER_S] = flops;
+    if (unit->key[3] == VECTOR) {
+        result->values[STEP_FLOPS_PER_S] = flops;
+        result->values[STEP_WRONG_BURSTS] = (double)wrong;
+    }
     free(stretches);
     free(workers);
     return run_stopping() ? UNIT_STOPPED : 0;
@@ -380,13 +456,14 @@ static void run_session(struct run *run, uint32_t pass) {
     session_pass = pass;
 }
 
-enum { PHASE_FLOPS_PER_S, PHASE_CORE_HZ, PHASE_MEAN_FLOPS_PER_S, PHASE_SECONDS };
+enum { PHASE_FLOPS_PER_S, PHASE_CORE_HZ, PHASE_MEAN_FLOPS_PER_S, PHASE_SECONDS, PHASE_WRONG_BURSTS };
 
 static const struct field phase_fields[] = {
     [PHASE_FLOPS_PER_S] = {"flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
     [PHASE_CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 5},
     [PHASE_MEAN_FLOPS_PER_S] = {"mean_flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
     [PHASE_SECONDS] = {"seconds", NUMBER, DECIMALS, 0},
+    [PHASE_WRONG_BURSTS] = {"wrong_bursts", NUMBER, DECIMALS, 0},
 };
 
 /* All CPUs are measured at once, with the first unit of a pass; each unit then takes its own. */
@@ -400,6 +477,10 @@ static unsigned measure_together(struct run *run, uint32_t pass, const struct un
     result->values[PHASE_CORE_HZ] = median.core_hz;
     result->values[PHASE_MEAN_FLOPS_PER_S] = median.mean_flops_per_s;
     result->values[PHASE_SECONDS] = (double)(to - from);
+    uint64_t wrong = 0;
+    for (size_t second = 0; second < seconds; second++) /* also those in no phase */
+        wrong = add_wrong(result, wrong, (int)unit->key[0], session + second * count + worker);
+    result->values[PHASE_WRONG_BURSTS] = (double)wrong;
     return 0;
 }
 

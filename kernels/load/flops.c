@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "load/flops.h"
 
-#include <stddef.h>
+#include <math.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -10,10 +10,16 @@
 #include <sys/auxv.h>
 #endif
 
-/* Every chain goes to and fro between a start of its own and TERM less that: its bits change at each step, as those of
- * real work do, and no number ever becomes denormal or infinite. Compilers must not see that it is multiplied by -1. */
-static const double TERM = 1.7, START = 0.1;
-static const volatile double MINUS_ONE = -1.0;
+/* A chain is multiplied by FACTOR and by what is nearly -1 / FACTOR in turns, and a term is added each time: it goes around
+ * between four numbers of which all bits of the mantissa change at each step, as those of real work do. It neither grows
+ * nor becomes denormal, and no step forgets an error of an earlier one. Compilers must not see these numbers. */
+static const volatile double FACTOR = -1.2573819660112501, BACK = 0.795303278583091, TERM = 1.6180339887498949,
+                             BACK_TERM = 0.5772156649015329;
+
+static double start_of(size_t chain) {
+    static const volatile double first = 0.3183098861837907, step = 0.0707106781186548;
+    return first + step * (double)chain;
+}
 
 /* A unit that begins an operation each cycle and gives its result four or five cycles later is kept at work by as many
  * chains; two units need eight to ten, and four (Neoverse V) sixteen or more. */
@@ -22,116 +28,136 @@ static const volatile double MINUS_ONE = -1.0;
 
 #if defined(__x86_64__)
 
-#define BEGIN(i) __m128d a##i = _mm_set1_pd(START * ((i) + 1));
+#define BEGIN(i) __m128d a##i = _mm_set1_pd(start_of(i));
 #define STEP(i) a##i = _mm_add_pd(_mm_mul_pd(a##i, factor), term);
-#define ADD(i) sum = _mm_add_pd(sum, a##i);
-static double sse2_turns(uint64_t turns) {
-    const __m128d factor = _mm_set1_pd(MINUS_ONE), term = _mm_set1_pd(TERM);
+#define STEP_BACK(i) a##i = _mm_add_pd(_mm_mul_pd(a##i, back), back_term);
+#define END(i) _mm_storeu_pd(&ends[2 * (i)], a##i);
+static void sse2_turns(uint64_t turns, double *ends) {
+    const __m128d factor = _mm_set1_pd(FACTOR), term = _mm_set1_pd(TERM);
+    const __m128d back = _mm_set1_pd(BACK), back_term = _mm_set1_pd(BACK_TERM);
     TWELVE(BEGIN)
     for (; turns > 0; turns--) {
         TWELVE(STEP)
+        TWELVE(STEP_BACK)
     }
-    __m128d sum = _mm_setzero_pd();
-    TWELVE(ADD)
-    return sum[0] + sum[1];
+    TWELVE(END)
 }
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef STEP_BACK
+#undef END
 
-#define BEGIN(i) __m256d a##i = _mm256_set1_pd(START * ((i) + 1));
+#define BEGIN(i) __m256d a##i = _mm256_set1_pd(start_of(i));
 #define STEP(i) a##i = _mm256_fmadd_pd(a##i, factor, term);
-#define ADD(i) sum = _mm256_add_pd(sum, a##i);
-__attribute__((target("avx2,fma"))) static double avx2_turns(uint64_t turns) {
-    const __m256d factor = _mm256_set1_pd(MINUS_ONE), term = _mm256_set1_pd(TERM);
+#define STEP_BACK(i) a##i = _mm256_fmadd_pd(a##i, back, back_term);
+#define END(i) _mm256_storeu_pd(&ends[4 * (i)], a##i);
+__attribute__((target("avx2,fma"))) static void avx2_turns(uint64_t turns, double *ends) {
+    const __m256d factor = _mm256_set1_pd(FACTOR), term = _mm256_set1_pd(TERM);
+    const __m256d back = _mm256_set1_pd(BACK), back_term = _mm256_set1_pd(BACK_TERM);
     TWELVE(BEGIN)
     for (; turns > 0; turns--) {
         TWELVE(STEP)
+        TWELVE(STEP_BACK)
     }
-    __m256d sum = _mm256_setzero_pd();
-    TWELVE(ADD)
-    return sum[0] + sum[1] + sum[2] + sum[3];
+    TWELVE(END)
 }
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef STEP_BACK
+#undef END
 
-#define BEGIN(i) __m512d a##i = _mm512_set1_pd(START * ((i) + 1));
+#define BEGIN(i) __m512d a##i = _mm512_set1_pd(start_of(i));
 #define STEP(i) a##i = _mm512_fmadd_pd(a##i, factor, term);
-#define ADD(i) sum = _mm512_add_pd(sum, a##i);
-__attribute__((target("avx512f"))) static double avx512_turns(uint64_t turns) {
-    const __m512d factor = _mm512_set1_pd(MINUS_ONE), term = _mm512_set1_pd(TERM);
+#define STEP_BACK(i) a##i = _mm512_fmadd_pd(a##i, back, back_term);
+#define END(i) _mm512_storeu_pd(&ends[8 * (i)], a##i);
+__attribute__((target("avx512f"))) static void avx512_turns(uint64_t turns, double *ends) {
+    const __m512d factor = _mm512_set1_pd(FACTOR), term = _mm512_set1_pd(TERM);
+    const __m512d back = _mm512_set1_pd(BACK), back_term = _mm512_set1_pd(BACK_TERM);
     TWENTY_FOUR(BEGIN)
     for (; turns > 0; turns--) {
         TWENTY_FOUR(STEP)
+        TWENTY_FOUR(STEP_BACK)
     }
-    __m512d sum = _mm512_setzero_pd();
-    TWENTY_FOUR(ADD)
-    return _mm512_reduce_add_pd(sum);
+    TWENTY_FOUR(END)
 }
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef STEP_BACK
+#undef END
 
 struct flops_kind flops_widest(void) {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f")) return (struct flops_kind){"avx512", 24 * 8 * 2, avx512_turns};
+    if (__builtin_cpu_supports("avx512f"))
+        return (struct flops_kind){"avx512", 24, 8, true, 2 * 2 * 24 * 8, avx512_turns};
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct flops_kind){"avx2", 12 * 4 * 2, avx2_turns};
-    return (struct flops_kind){"sse2", 12 * 2 * 2, sse2_turns};
+        return (struct flops_kind){"avx2", 12, 4, true, 2 * 2 * 12 * 4, avx2_turns};
+    return (struct flops_kind){"sse2", 12, 2, false, 2 * 2 * 12 * 2, sse2_turns};
 }
 
 #elif defined(__aarch64__)
 
-/* NEON's fused operation adds to its own register: each chain goes to and fro by an addition and a subtraction. */
-#define BEGIN(i) float64x2_t a##i = vdupq_n_f64(START * ((i) + 1));
-#define STEP(i)                                                                                                        \
-    a##i = vfmaq_f64(a##i, factor, term);                                                                              \
-    __asm__("" : "+w"(a##i)); /* or the two would be seen to cancel */
-#define BACK(i)                                                                                                        \
-    a##i = vfmsq_f64(a##i, factor, term);                                                                              \
-    __asm__("" : "+w"(a##i));
-#define ADD(i) sum = vaddq_f64(sum, a##i);
-static double neon_turns(uint64_t turns) {
-    const float64x2_t factor = vdupq_n_f64(MINUS_ONE), term = vdupq_n_f64(TERM);
-    TWENTY_FOUR(BEGIN)
-    for (; turns > 0; turns--) {
-        TWENTY_FOUR(STEP)
-        TWENTY_FOUR(BACK)
-    }
-    float64x2_t sum = vdupq_n_f64(0);
-    TWENTY_FOUR(ADD)
-    return vaddvq_f64(sum);
+/* By instructions: NEON's fused operation adds to its own register, so that a chain is copied beside it, and of SVE
+ * compilers know the type only where all of the program is made for it. Registers 24 to 27 have factors and terms. */
+static void starts(double *numbers) {
+    for (size_t i = 0; i < MOST_CHAINS; i++) numbers[i] = start_of(i);
+    numbers[24] = FACTOR;
+    numbers[25] = TERM;
+    numbers[26] = BACK;
+    numbers[27] = BACK_TERM;
+}
+
+#define FOUR(x) x(0) x(1) x(2) x(3)
+#define SIX_FOURS(x) x(0, 1, 2, 3) x(4, 5, 6, 7) x(8, 9, 10, 11) x(12, 13, 14, 15) x(16, 17, 18, 19) x(20, 21, 22, 23)
+
+#define BEGIN(i) "ld1r {v" #i ".2d}, [%2], #8\n\t"
+#define STEP_4(a, b, c, d) /* the sum begins as the term, in one of four registers that take turns */                  \
+    "mov v28.16b, v25.16b\n\tmov v29.16b, v25.16b\n\tmov v30.16b, v25.16b\n\tmov v31.16b, v25.16b\n\t"                 \
+    "fmla v28.2d, v" #a ".2d, v24.2d\n\tfmla v29.2d, v" #b ".2d, v24.2d\n\t"                                           \
+    "fmla v30.2d, v" #c ".2d, v24.2d\n\tfmla v31.2d, v" #d ".2d, v24.2d\n\t"                                           \
+    "mov v" #a ".16b, v27.16b\n\tmov v" #b ".16b, v27.16b\n\tmov v" #c ".16b, v27.16b\n\tmov v" #d ".16b, v27.16b\n\t" \
+    "fmla v" #a ".2d, v28.2d, v26.2d\n\tfmla v" #b ".2d, v29.2d, v26.2d\n\t"                                           \
+    "fmla v" #c ".2d, v30.2d, v26.2d\n\tfmla v" #d ".2d, v31.2d, v26.2d\n\t"
+#define END(i) "st1 {v" #i ".2d}, [%1], #16\n\t"
+#define USED(i) "v" #i,
+static void neon_turns(uint64_t turns, double *ends) {
+    double numbers[28];
+    const double *at = numbers;
+    starts(numbers);
+    __asm__ volatile(/* clang-format off */
+                     TWENTY_FOUR(BEGIN) BEGIN(24) BEGIN(25) BEGIN(26) BEGIN(27)
+                     "1:\n\t"
+                     SIX_FOURS(STEP_4)
+                     "subs %0, %0, #1\n\t"
+                     "b.ne 1b\n\t"
+                     TWENTY_FOUR(END) /* clang-format on */
+                     : "+r"(turns), "+r"(ends), "+r"(at)
+                     :
+                     : TWENTY_FOUR(USED) "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
 }
 #undef BEGIN
-#undef STEP
-#undef BACK
-#undef ADD
+#undef END
 
-/* By instructions, as compilers know the type only where all of the program is made for SVE. */
-#define BEGIN(i) "mov z" #i ".d, %d2\n\t"
+#define BEGIN(i) "ld1rd {z" #i ".d}, p0/z, [%2]\n\tadd %2, %2, #8\n\t"
 #define STEP(i) "fmad z" #i ".d, p0/m, z24.d, z25.d\n\t"
-#define ADD(i) "fadd z26.d, z26.d, z" #i ".d\n\t"
-#define USED(i) "v" #i,
-static double sve_turns(uint64_t turns) {
-    double sum, start = START, factor = MINUS_ONE, term = TERM;
+#define STEP_BACK(i) "fmad z" #i ".d, p0/m, z26.d, z27.d\n\t"
+#define END(i) "str z" #i ", [%1, #" #i ", mul vl]\n\t"
+static void sve_turns(uint64_t turns, double *ends) {
+    double numbers[28];
+    const double *at = numbers;
+    starts(numbers);
     __asm__ volatile(".arch_extension sve\n\t"
-                     "ptrue p0.d\n\t"
-                     "mov z24.d, %d3\n\t"
-                     "mov z25.d, %d4\n\t" /* clang-format off */
-                     TWENTY_FOUR(BEGIN)
+                     "ptrue p0.d\n\t" /* clang-format off */
+                     TWENTY_FOUR(BEGIN) BEGIN(24) BEGIN(25) BEGIN(26) BEGIN(27)
                      "1:\n\t"
                      TWENTY_FOUR(STEP)
-                     "subs %1, %1, #1\n\t"
+                     TWENTY_FOUR(STEP_BACK)
+                     "subs %0, %0, #1\n\t"
                      "b.ne 1b\n\t"
-                     "dup z26.d, #0\n\t"
-                     TWENTY_FOUR(ADD)
-                     "faddv %d0, p0, z26.d\n\t" /* clang-format on */
-                                                                    ".arch_extension nosve"
-                     : "=w"(sum), "+r"(turns)
-                     : "w"(start), "w"(factor), "w"(term)
-                     : TWENTY_FOUR(USED) "v24", "v25", "v26", "p0", "cc");
-    return sum;
+                     TWENTY_FOUR(END) /* clang-format on */
+                     ".arch_extension nosve"
+                     : "+r"(turns), "+r"(ends), "+r"(at)
+                     :
+                     : TWENTY_FOUR(USED) "v24", "v25", "v26", "v27", "p0", "cc", "memory");
 }
 
 static uint64_t sve_numbers(void) {
@@ -142,25 +168,44 @@ static uint64_t sve_numbers(void) {
 
 struct flops_kind flops_widest(void) {
     if ((getauxval(AT_HWCAP) & HWCAP_SVE) != 0 && sve_numbers() > 2)
-        return (struct flops_kind){"sve", 24 * 2 * (double)sve_numbers(), sve_turns};
-    return (struct flops_kind){"neon", 2 * 24 * 2 * 2, neon_turns};
+        return (struct flops_kind){"sve", 24, sve_numbers(), true, 2 * 2 * 24 * (double)sve_numbers(), sve_turns};
+    return (struct flops_kind){"neon", 24, 2, true, 2 * 2 * 24 * 2, neon_turns};
 }
 
 #else
 
-static double scalar_turns(uint64_t turns) {
-    double a = START, b = 2 * START, c = 3 * START, d = 4 * START, factor = MINUS_ONE;
-    for (; turns > 0; turns--) {
-        a = a * factor + TERM;
-        b = b * factor + TERM;
-        c = c * factor + TERM;
-        d = d * factor + TERM;
-    }
-    return a + b + c + d;
+static void scalar_turns(uint64_t turns, double *ends) {
+    volatile double product; /* so that no compiler fuses the two */
+    double a[4] = {start_of(0), start_of(1), start_of(2), start_of(3)};
+    for (; turns > 0; turns--)
+        for (size_t i = 0; i < 4; i++) {
+            product = a[i] * FACTOR;
+            a[i] = product + TERM;
+            product = a[i] * BACK;
+            a[i] = product + BACK_TERM;
+        }
+    for (size_t i = 0; i < 4; i++) ends[i] = a[i];
 }
 
 struct flops_kind flops_widest(void) {
-    return (struct flops_kind){"scalar", 4 * 2, scalar_turns};
+    return (struct flops_kind){"scalar", 4, 1, false, 2 * 2 * 4, scalar_turns};
 }
 
 #endif
+
+static double step(double number, double factor, double term, bool fused) {
+    volatile double product;
+    if (fused) return fma(number, factor, term);
+    product = number * factor;
+    return product + term;
+}
+
+void flops_reference(const struct flops_kind *kind, uint64_t turns, double ends[MOST_CHAINS]) {
+    const double factor = FACTOR, term = TERM, back = BACK, back_term = BACK_TERM;
+    for (size_t chain = 0; chain < kind->chains; chain++) {
+        double number = start_of(chain);
+        for (uint64_t turn = 0; turn < turns; turn++)
+            number = step(step(number, factor, term, kind->fused), back, back_term, kind->fused);
+        ends[chain] = number;
+    }
+}

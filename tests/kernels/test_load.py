@@ -1,0 +1,60 @@
+"""Load: that what cores calculate is right, and that one which is wrong in a single bit is named."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.real_parts import ALLOWED, ROOT, built, need
+from tests.support.schemas import valid_records
+
+pytestmark = pytest.mark.machine
+
+OPERATIONS = {"alone": (), "ladder": (), "together": ("--seconds", "2")}
+
+
+def cells_of(load: Path, out: Path, operation: str) -> list[dict[str, Any]]:
+    cpus = f"{ALLOWED[0]},{ALLOWED[-1]}"
+    command = [load, "--op", operation, *OPERATIONS[operation], "--cpus", cpus, "--passes", "1", "--out", out]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    valid_records(out)
+    return [line for line in map(json.loads, out.read_text().splitlines()) if line["record"] == "cell"]
+
+
+@pytest.fixture(scope="session")
+def flipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build in which a bit of the eighth number of each burst of the last CPU is flipped."""
+    need("make", "gcc", cpus=2)
+    folder = tmp_path_factory.mktemp("flipped")
+    flip = f"CPPFLAGS=-DFLIP_A_BIT_ON_CPU={ALLOWED[-1]}"
+    subprocess.run(
+        ["make", "-C", ROOT / "kernels", f"BUILD={folder}", flip, folder / "load"], check=True, capture_output=True
+    )
+    return folder / "load"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_vectors_end_where_scalar_operations_do(tmp_path: Path, operation: str) -> None:
+    cells = cells_of(built() / "load", tmp_path / "r.jsonl", operation)
+    assert all("difference" not in cell for cell in cells)
+    assert all(cell["wrong_bursts"] == 0 for cell in cells if cell.get("work") != "scalar")
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_cpu_that_calculates_wrongly_is_named_with_the_place(flipped: Path, tmp_path: Path, operation: str) -> None:
+    cells = cells_of(flipped, tmp_path / "r.jsonl", operation)
+    wrong = [cell for cell in cells if cell.get("wrong_bursts")]
+    of_the_cpu = {"alone": "cpu", "together": "cpu", "ladder": "cores"}[operation]
+    for cell in cells:
+        taken_part = cell[of_the_cpu] == (2 if operation == "ladder" else ALLOWED[-1]) and cell.get("work") != "scalar"
+        assert (cell in wrong) == taken_part, cell
+    for cell in wrong:
+        difference = cell["difference"]
+        expected, found = (int(difference[name], 16) for name in ("expected", "found"))
+        assert difference["cpu"] == ALLOWED[-1] and bin(expected ^ found).count("1") == 1
+        assert 0.01 < abs(struct.unpack("d", struct.pack("Q", expected))[0]) < 10, "neither denormal nor growing"
