@@ -153,14 +153,21 @@ def drift(
     typer.echo(rule if changes else none)
 
 
-@baselines.command(epilog="Example: nodeprint baseline save results/main --to baselines/cluster")
+@baselines.command(epilog="Example: nodeprint baseline save results/first results/rebooted --to baselines/cluster")
 def save(
-    campaign: Campaign, to: Annotated[Path, typer.Option(help="The baseline's folder; made where it is not there.")]
+    campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns.", show_default=False)],
+    to: Annotated[Path, typer.Option(help="The baseline's folder; made where it is not there.")],
 ) -> None:
-    """Add a campaign to a baseline; it needs at least three runs over two boots of each node."""
+    """Add campaigns to a baseline, which then has at least three runs over two boots of a node."""
+    from nodeprint.campaign import node_lists
     from nodeprint.judge import baseline
 
-    typer.echo(baseline.save(campaign, to))
+    points, thin = baseline.save(campaigns, to)
+    for path in points:
+        typer.echo(path)
+    if thin:
+        lacks = f"fewer than {baseline.MIN_RUNS} runs or {baseline.MIN_BOOTS} boots in it"
+        typer.echo(f"nodeprint: {to}: {lacks}, so that no change is reported: {node_lists.fold(thin)}", err=True)
 
 
 @app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint compare results/before results/after")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -44,21 +45,39 @@ class _Series(msgspec.Struct, frozen=True):
     before: Sequence[Mapping[str, Floats]]
 
 
-def save(campaign: Path, folder: Path) -> Path:
-    """Add a judged campaign to the baseline in `folder`, as one more point of its history; returns the point's path.
+def save(campaigns: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
+    """Add judged campaigns to the baseline in `folder`, each as one more point of its history; the points' paths, and
+    the nodes of which the baseline has too few runs or boots still.
 
-    Raises NodeprintError when the campaign is not there, or is in the baseline already.
+    Raises NodeprintError where a campaign is not judged or in the baseline already, and where no node would have
+    MIN_RUNS runs over MIN_BOOTS boots: such a baseline shows no change.
     """
-    fleet = packing.pack(campaign)
-    target = folder / fleet.campaign
-    if target.exists():
-        advice = "remove that folder first where the campaign was measured again"
-        raise NodeprintError("is in the baseline already", where=target, advice=advice)
-    note = {"schema": 1, "campaign": fleet.campaign, "simulated": fleet.simulated}
-    with files.replacing_folder(target) as partial:
-        shutil.copytree(campaign / packed.FOLDER, partial / packed.FOLDER)
-        (partial / "baseline.json").write_text(json.dumps(note, indent=1) + "\n")
-    return target
+    for campaign in campaigns:
+        if not (campaign / "verdict.json").is_file():
+            raise NodeprintError("is not judged", where=campaign, advice=f"call `nodeprint judge {campaign}` first")
+    fleets = [packing.pack(campaign) for campaign in campaigns]
+    targets = [folder / fleet.campaign for fleet in fleets]
+    for number, target in enumerate(targets):
+        if target.exists() or target in targets[:number]:
+            advice = "remove that folder first where the campaign was measured again"
+            raise NodeprintError("is in the baseline already", where=target, advice=advice)
+    past = points(folder) if any(folder.glob(f"*/{packed.FOLDER}/index.json")) else []
+    boots, runs = _boots([*past, *fleets]), _runs([*past, *fleets])
+    thin = sorted(node for node in boots if runs.get(node, 0) < MIN_RUNS or len(boots[node]) < MIN_BOOTS)
+    if len(thin) == len(boots):
+        most_runs, most_boots = max(runs.values(), default=0), max(map(len, boots.values()), default=0)
+        problem = (
+            f"a baseline needs {MIN_RUNS} runs over {MIN_BOOTS} boots of a node, and with {targets[-1].name} it has "
+            f"{most_runs} over {most_boots} at most"
+        )
+        advice = "measure the nodes again after a reboot, in a campaign of another name, and save both in one call"
+        raise NodeprintError(problem, where=folder, advice=advice)
+    for campaign, fleet, target in zip(campaigns, fleets, targets, strict=True):
+        note = {"schema": 1, "campaign": fleet.campaign, "simulated": fleet.simulated}
+        with files.replacing_folder(target) as partial:
+            shutil.copytree(campaign / packed.FOLDER, partial / packed.FOLDER)
+            (partial / "baseline.json").write_text(json.dumps(note, indent=1) + "\n")
+    return targets, thin
 
 
 def points(folder: Path) -> list[PackedFleet]:
@@ -148,6 +167,19 @@ def _boots(past: Sequence[PackedFleet]) -> dict[str, set[str]]:
         for node in point.nodes:
             out.setdefault(node.name, set()).update(node.boots or (f"of {point.campaign}",))
     return out
+
+
+def _runs(past: Sequence[PackedFleet]) -> dict[str, int]:
+    """By node, the runs in a baseline's campaigns of the measurement that it has most of."""
+    runs = Counter[tuple[str, str]]()
+    for point in past:
+        for quantity in point.quantities:
+            runs.update((point.nodes[number].name, quantity.measurement) for number in quantity.node)
+    return {
+        node.name: max((n for (name, _), n in runs.items() if name == node.name), default=0)
+        for point in past
+        for node in point.nodes
+    }
 
 
 def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) -> list[_Series]:

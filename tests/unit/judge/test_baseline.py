@@ -29,6 +29,7 @@ def written(folder: Path, *defects: str, boots: Iterable[str] = (), only_cells: 
     nodes = tuple(replace(node, boots=tuple(boots) or (f"of {folder.name}",)) for node in campaign_fleet.nodes)
     quantities = campaign_fleet.others if only_cells else campaign_fleet.quantities
     packed.write(replace(campaign_fleet, campaign=folder.name, nodes=nodes, quantities=quantities), folder)
+    (folder / "verdict.json").touch()
     return folder
 
 
@@ -50,8 +51,7 @@ def note(of: Verdict) -> str:
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A baseline of two campaigns of pairs, each of another boot."""
     folder = tmp_path_factory.mktemp("baseline")
-    for name in ("a", "b"):
-        baseline.save(written(folder / name), folder / "base")
+    baseline.save([written(folder / name) for name in ("a", "b")], folder / "base")
     return folder / "base"
 
 
@@ -82,7 +82,28 @@ def test_nodes_that_changed_alike_are_seen_though_no_peer_shows_it(base: Path, t
 
 def test_a_campaign_is_in_a_baseline_once(base: Path) -> None:
     with pytest.raises(NodeprintError, match="is in the baseline already"):
-        baseline.save(base.parent / "a", base)
+        baseline.save([base.parent / "a"], base)
+
+
+def test_what_shows_no_change_is_not_saved(tmp_path: Path) -> None:
+    """A campaign that is not judged, one boot, one campaign twice; nothing is written then."""
+    place, first, again, later = (
+        tmp_path / "base",
+        *(written(tmp_path / name, boots=("1",)) for name in ("a", "b", "c")),
+    )
+    with pytest.raises(
+        NodeprintError, match=r"needs 3 runs over 2 boots of a node, and with b it has 6 over 1 at most; "
+    ):
+        baseline.save([first, again], place)
+    rebooted = written(tmp_path / "d", boots=("2",))
+    with pytest.raises(NodeprintError, match="is in the baseline already"):
+        baseline.save([rebooted, rebooted], place)
+    (later / "verdict.json").unlink()
+    with pytest.raises(NodeprintError, match="c: is not judged; call `nodeprint judge "):
+        baseline.save([first, rebooted, later], place)
+    assert not place.exists()
+    assert baseline.save([first, rebooted], place) == ([place / "a", place / "d"], [])
+    assert baseline.save([again], place) == ([place / "b"], []), "what is there counts"
 
 
 def test_a_baseline_that_is_not_there_is_named(base: Path, tmp_path: Path) -> None:
@@ -98,22 +119,23 @@ def test_a_node_with_another_layout_is_compared_with_nothing(base: Path, tmp_pat
     assert "in it with another layout or other measurements: node002" in note(later)
 
 
-def test_a_baseline_that_is_too_thin_is_not_trusted(tmp_path: Path) -> None:
-    """Six runs, but all of one boot."""
-    for name in ("a", "b"):
-        baseline.save(written(tmp_path / name, boots=("1",)), tmp_path / "base")
+def test_a_node_that_the_baseline_has_too_little_of_is_not_compared(tmp_path: Path) -> None:
+    """The campaign's own folder is a baseline of one; of a node with one boot nothing is said."""
     later = written(tmp_path / "d", "node001: global +15%")
-    thin = judge(later, baseline=tmp_path / "base").verdict
+    thin = judge(later, baseline=written(tmp_path / "a", boots=("1",))).verdict
     assert not changes(thin)
     assert "fewer than 3 runs or 2 boots in it, so that no change is reported: node000, node001" in note(thin)
-    baseline.save(written(tmp_path / "c", boots=("2",)), tmp_path / "base")
+    first, second = written(tmp_path / "b", boots=("1",)), written(tmp_path / "c", boots=("2",))
+    fleet = packed.read(second)
+    kept = tuple(replace(node, boots=("1",)) if node.name == "node002" else node for node in fleet.nodes)
+    packed.write(replace(fleet, nodes=kept), second)
+    assert baseline.save([first, second], tmp_path / "base")[1] == ["node002"]
     assert set(changes(judge(later, baseline=tmp_path / "base").verdict)) == {"node001"}
 
 
 def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
     """A memory channel that all nodes lost, and a suppressed change."""
-    for name in ("a", "b"):
-        baseline.save(written(tmp_path / name, only_cells=True), tmp_path / "base")
+    baseline.save([written(tmp_path / name, only_cells=True) for name in ("a", "b")], tmp_path / "base")
     calm = judge(written(tmp_path / "c", only_cells=True), baseline=tmp_path / "base").verdict
     assert not changes(calm)
     lost = tuple(f"node{number:03d}: memory-channel node 1 -12%" for number in range(6))
