@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
+from typing import get_args
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from nodeprint import files
-from nodeprint.errors import NodeprintError
-from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, PairClass
 from nodeprint.settings import checked_yaml
+from nodeprint.settings.config import measurements
 
 #: What a campaign is judged by, in its folder.
 _KEPT = "acceptance.yaml"
@@ -33,6 +36,37 @@ def load(path: Path | None = None) -> Acceptance:
             what = "class or row is missing" if limit.row is UNSET else "class and row are both given"
             raise NodeprintError(what, where=path, key=key, advice="write one of them")
     return replace(rules, cells={**Acceptance().cells, **rules.cells})
+
+
+def check_limits(path: Path, planned: Collection[str]) -> None:
+    """See that each limit of an acceptance file is of a figure that a node may have where `planned` is measured. (Which
+    rows a node has is known when it is measured: then a limit of no row keeps a fleet from being UNIFORM.)
+
+    Raises NodeprintError naming the limit's key.
+    """
+    for number, limit in enumerate(load(path).limits):
+        problem, advice = _without_figure(limit, planned)
+        if problem:
+            raise NodeprintError(f"{limit.measurement} {problem}", where=path, key=f"limits[{number}]", advice=advice)
+
+
+def _without_figure(limit: ContractLimit, planned: Collection[str]) -> tuple[str, str]:
+    """Why no node can have the figure of a limit, and what to do; empty where one may have it."""
+    measurement = measurements()[limit.measurement]
+    labels = measurement.model.get("rows", ())
+    if measurement.scope != "node":
+        return "is measured between nodes, and limits are of a node", "leave the limit out"
+    if limit.measurement not in planned:
+        return "is not measured", "add it to `measure` of the configuration, or leave the limit out"
+    if measurement.model.get("places") == "pairs":
+        classes = get_args(PairClass)
+        wrong, advice = limit.figure not in classes, f"its classes are {', '.join(classes)}"
+    else:
+        # `nodeprint.judge.figures.of_rows` makes the names
+        parts = [part for part in limit.figure.split(", ") if not part.startswith("mean of homes ")]
+        wrong = len(parts) > len(labels) if labels else parts != ["all"]
+        advice = f"its rows are named by {', '.join(labels)} as verdict.json has them" if labels else "its row is `all`"
+    return (f"has no figure {printable(limit.figure, 60)!r}", advice) if wrong else ("", "")
 
 
 def keep(path: Path, campaign: Path) -> Path:

@@ -215,17 +215,26 @@ class FingerprintFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     ] = ()
 
 
+#: What a pair of CPUs has in common.
+PairClass = Literal[
+    "same core",
+    "same CCX",
+    "same cluster",
+    "same CCD",
+    "same quadrant",
+    "same NUMA node",
+    "same socket",
+    "other socket",
+]
+
+
 class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An absolute limit of a contract on the median of a class of pairs, in ns, or of a row of another measurement, in
     its unit (ns, bytes or cycles per second)."""
 
     measurement: Annotated[Measurement, key("its name, as `bandwidth-nodes`")]
     class_: Annotated[
-        Literal[
-            "same core", "same CCX", "same cluster", "same CCD", "same quadrant", "same NUMA node", "same socket",
-            "other socket",
-        ]
-        | UnsetType,
+        PairClass | UnsetType,
         key("the class of pairs; a limit has either this or `row`"),
     ] = msgspec.field(name="class", default=UNSET)  # fmt: skip
     row: Annotated[str | UnsetType, key("the row's name in the report's table and in verdict.json")] = UNSET

@@ -95,7 +95,8 @@ def _outcome(
     if not reading.population.groups:
         alone = outcomes <= {Outcome.NO_PEER, Outcome.NOT_MEASURED, Outcome.DIFFERENT_CONFIGURATION}
         return FleetOutcome.NO_PEER if alone else FleetOutcome.INCONCLUSIVE
-    return FleetOutcome.UNIFORM if outcomes == {Outcome.SAME} else FleetOutcome.INCONCLUSIVE
+    uniform = outcomes == {Outcome.SAME} and not _without_figure(reading)
+    return FleetOutcome.UNIFORM if uniform else FleetOutcome.INCONCLUSIVE
 
 
 def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Margin, ...]:
@@ -223,13 +224,21 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
             notes.append(Note("no-such-node", rule.node, nearest(rule.node, nodes)))
         elif not any(finding.suppressed for finding in nodes[rule.node].findings):
             notes.append(Note("suppression-without-effect", rule.node, rule.finding))
+    notes += _without_figure(reading)
+    if reading.since is not None:
+        notes.append(reading.since.note)
+    return notes
+
+
+def _without_figure(reading: Reading) -> list[Note]:
+    """The limits of a contract that no node has the figure of, such as one whose row was mistyped: nobody knows whether
+    they are kept."""
     figures = limits.applied(reading.classes, reading.rows)
-    for limit in rules.limits:
+    notes = []
+    for limit in reading.population.rules.limits:
         if (limit.measurement, limit.figure) not in figures:
             rows = [name for measurement, name in figures if measurement == limit.measurement]
             notes.append(Note("limit-not-applied", f"{limit.measurement}, {limit.figure}", nearest(limit.figure, rows)))
-    if reading.since is not None:
-        notes.append(reading.since.note)
     return notes
 
 

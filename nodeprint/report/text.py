@@ -98,12 +98,14 @@ def headline_of(fleet: FleetVerdict) -> str:
     """How many nodes are the same within which margins."""
     margins = names.listed(short_margin(margin) for margin in fleet.margins if margin.decides)
     groups = names.counted(len(fleet.groups), "group")
+    unapplied = [printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied"]
     return say(
         "fleet", fleet.outcome,
         same=fleet.counts.get(Outcome.SAME, 0), measured=fleet.measured, nodes=names.counted(fleet.nodes, "node"),
         are="is" if fleet.nodes == 1 else "are", groups=groups,
         of_groups=say("of_groups", groups=groups) if fleet.groups else "",
         within=say("within", margins=margins) if margins else "",
+        unapplied=say("unapplied", limits="; ".join(unapplied)) if unapplied else "",
     )  # fmt: skip
 
 

@@ -58,3 +58,34 @@ def test_a_site_changes_the_bound_of_one_term_alone(tmp_path: Path) -> None:
     assert (rules.bound("core"), rules.bound("class")) == (0.08, defaults.bound("class"))
     assert rules.cell("numa").bound == 0.03 and rules.cell("numa").job_sd == pytest.approx(0.002)
     assert rules.cell("clock") == defaults.cell("clock") and rules.cell("unheard-of") == defaults.cell("other")
+
+
+PLANNED = ("coherence-cas", "chase-latency", "bandwidth-nodes", "clock-together")
+
+
+@pytest.mark.parametrize(
+    ("limit", "problem"),
+    [
+        ("measurement: coherence-cas, class: same socket", ""),
+        ("measurement: coherence-cas, row: same socket", ""),
+        (
+            "measurement: coherence-cas, row: same sockt",
+            "coherence-cas has no figure 'same sockt'; its classes are same",
+        ),
+        (
+            "measurement: bandwidth-scaling, row: 'socket, triad'",
+            "bandwidth-scaling is not measured; add it to `measure`",
+        ),
+        ("measurement: linktest-fabric, row: x", "linktest-fabric is measured between nodes"),
+        ("measurement: bandwidth-nodes, row: 'copy, own node'", ""),
+        ("measurement: bandwidth-nodes, row: 'copy, own node, 0'", "bandwidth-nodes has no figure 'copy, own"),
+    ],
+)
+def test_a_limit_of_what_no_node_can_have_is_named(tmp_path: Path, limit: str, problem: str) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(f"limits: [{{{limit}, at_most: 1, reason: contract}}]")
+    if not problem:
+        acceptance.check_limits(path, PLANNED)
+        return
+    with pytest.raises(NodeprintError, match=re.escape(f"{path}: limits[0]: {problem}")):
+        acceptance.check_limits(path, PLANNED)

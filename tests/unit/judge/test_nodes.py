@@ -13,7 +13,7 @@ from nodeprint.judge import acceptance
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Suppression
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, State, Why
-from nodeprint.report.text import node_sentence
+from nodeprint.report.text import first_line, node_sentence
 from tests.support.fleets import HARVESTED, judged, made, times, with_outcomes, without
 
 HOPS = "coherence-cas"
@@ -164,6 +164,18 @@ def test_a_limit_of_a_contract_is_held_to_every_node() -> None:
     assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS
     assert [note.kind for note in verdict.fleet.notes] == ["limit-not-applied"]
     assert verdict.nodes["node000"].findings[0].id == "limit"
+
+
+def test_a_limit_of_a_figure_that_no_node_has_keeps_a_fleet_from_being_uniform() -> None:
+    """All nodes are the same; whether the contract is kept is not known."""
+    assert judged().verdict.fleet.outcome is FleetOutcome.UNIFORM
+    mistyped = ContractLimit(measurement=HOPS, row="same sockt", at_most=1e9, reason="contract")
+    verdict = judge(made(), structs.replace(RULES, limits=(mistyped,))).verdict
+    assert {node.outcome for node in verdict.nodes.values()} == {Outcome.SAME}
+    assert verdict.fleet.outcome is FleetOutcome.INCONCLUSIVE and verdict.fails([Kind.NOT_SAME])
+    assert f"whether limits of the contract are kept is unknown ({HOPS}, same sockt)" in first_line(verdict)
+    kept = structs.replace(RULES, limits=(structs.replace(mistyped, row="same socket"),))
+    assert judge(made(), kept).verdict.fleet.outcome is FleetOutcome.UNIFORM
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
