@@ -9,7 +9,7 @@ LINT = python workflow shell ansible kernels
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo; echo "CONFIG=FILE   another configuration    NODES=cn[01-04]   measure these again as a new job    SYSTEM=no   install no system package"
-	@echo "FAIL_ON=not-measured,found   'make run' fails where there is such an outcome (also: not-same, invalid, nothing)"
+	@echo "FAIL_ON=not-measured,found   'make run' fails where there is such an outcome (also: not-same, configuration, invalid, nothing)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
 
 demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and reported in less than a minute; nothing is measured

@@ -1,4 +1,5 @@
-"""The recheck: suspected nodes and two others each are measured in a second job, some minutes after the first.
+"""The recheck: suspected nodes and two others each are measured in a second job, some minutes after the first, and in a
+third one where the second does not decide: it shows again what comes and goes, or leaves open what the first showed.
 
 launch/recheck1.tsv and launch/recheck2.tsv list what each of at most two rounds measures. The sheet has their jobs
 before the list is there, so that a call that was killed in between measures them all the same.
@@ -21,6 +22,7 @@ from nodeprint.settings.config_file import Config
 
 #: A node has at most three jobs: after two more its outcome stands.
 ROUNDS = 2
+MOST_JOBS = ROUNDS + 1
 
 
 def rounds(config: Config, nodes: Sequence[Node]) -> range:

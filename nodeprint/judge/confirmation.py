@@ -1,4 +1,5 @@
-"""Two stages: a part that is outside its bound in one job is suspected; an independent job confirms or refutes it."""
+"""Two stages: a part that is outside its bound in one job is suspected; an independent job confirms it, or does not
+show it. What every run of a job showed is not refuted by that: it comes and goes."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.judge.deviations import Block
+from nodeprint.data.layout import Ints
+from nodeprint.judge.deviations import Block, run_means
 from nodeprint.judge.reduction import Matrix
 
 Floats = npt.NDArray[np.float64]
@@ -51,13 +53,14 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What a node's jobs show of each part (part): `confirmed`, `suspected` or `refuted`, and in which block
-    (`seen`, its number among the node's) a part was first outside. `half` is half of the interval that decides in
+    """What a node's jobs show of each part (part): `confirmed`, `suspected`, `intermittent` or `refuted`, and in which
+    block (`seen`, its number among the node's) a part was first outside. `half` is half of the interval that decides in
     the newest job, which leaves `tail` at each end."""
 
     blocks: tuple[Block, ...]
     confirmed: Bools
     suspected: Bools
+    intermittent: Bools
     refuted: Bools
     seen: npt.NDArray[np.int64]
     half: Floats
@@ -69,6 +72,17 @@ class Standing(msgspec.Struct, frozen=True):
         return self.blocks[-1]
 
 
+def runs_beyond(block: Block, rows: Ints) -> tuple[Ints, Ints]:
+    """How many runs of nodes are beyond the bound of each part, each by itself (node, part): above the centre of the
+    peers, and below."""
+    values = block.matrix.values[rows]
+    centre = run_means(block.matrix, rows) - block.difference[rows]
+    with np.errstate(invalid="ignore"):
+        apart = values - centre[:, None]
+        above, below = ((side * apart > block.bound).sum(axis=1, dtype=np.int64) for side in (1, -1))
+    return above, below
+
+
 def confirming_tail(series: Sequence[Series], level: float) -> float:
     """The probability at each end of a confirming interval: `level` shared by all that is suspected."""
     return level / (2 * max(1, sum(of_measurement.suspected for of_measurement in series)))
@@ -77,8 +91,9 @@ def confirming_tail(series: Sequence[Series], level: float) -> float:
 def standing(series: Series, node: int, tail: float) -> Standing | None:
     """What a node's jobs show; None of a node that is not in the series.
 
-    The newest job confirms what an earlier one showed on the same side, and refutes it where it is inside the bound.
-    What it shows for the first time is suspected.
+    The newest job confirms what an earlier one showed on the same side. It does not show it where it is inside the
+    bound, or none of its runs is beyond. That is refuted only where single runs of the earlier job had contradicted it,
+    and else intermittent. What the newest job shows for the first time is suspected.
     """
     blocks = series.of(node)
     if not blocks:
@@ -87,27 +102,36 @@ def standing(series: Series, node: int, tail: float) -> Standing | None:
     row = newest.row[node]
     difference, bound = newest.difference[row], newest.bound
     parts = len(bound)
-    seen = np.full(parts, -1)
+    seen, nowhere = np.full(parts, -1), np.zeros(parts, dtype=np.bool_)
     if not any(block.outside[block.row[node]].any() for block in blocks):
-        nowhere = np.zeros(parts, dtype=np.bool_)
-        return Standing(tuple(blocks), nowhere, nowhere, nowhere, seen, newest.half_simultaneous[row], newest.tail)
-    side = np.zeros(parts)
+        half = newest.half_simultaneous[row]
+        return Standing(tuple(blocks), nowhere, nowhere, nowhere, nowhere, seen, half, newest.tail)
+    side, steady = np.zeros(parts), nowhere.copy()
     for number, block in enumerate(blocks[:-1]):
-        outside = block.outside[block.row[node]] & (seen < 0)
-        seen[outside] = number
-        side[outside] = np.sign(block.difference[block.row[node]][outside])
+        outside, sign = block.outside[block.row[node]], np.sign(block.difference[block.row[node]])
+        first = outside & (seen < 0)
+        seen[first], side[first] = number, sign[first]
+        steady |= outside & (sign == side) & (_beyond(block, node, side) == block.runs[block.row[node]])
     before = seen >= 0
     confirming = newest.half(tail, row) if before.any() else newest.half_simultaneous[row]
     with np.errstate(invalid="ignore"):
         confirmed = before & (difference * side - confirming > bound)
-        refuted = before & (difference * side <= bound)
     fresh = newest.outside[row] & ~confirmed
     seen[fresh & ~before] = len(blocks) - 1
-    refuted &= ~fresh
-    suspected = (before & ~confirmed & ~refuted) | fresh
+    inside = np.abs(difference) + newest.half_90(row) <= bound
+    open_parts = before & ~confirmed & ~fresh
+    intermittent = open_parts & steady & (inside | (_beyond(newest, node, side) == 0))
+    refuted = open_parts & ~steady & inside
+    suspected = (before & ~confirmed & ~intermittent & ~refuted) | fresh
     half = np.where(before, confirming, newest.half_simultaneous[row])
     tails = np.where(before, tail, newest.tail)
-    return Standing(tuple(blocks), confirmed, suspected, refuted, seen, half, tails)
+    return Standing(tuple(blocks), confirmed, suspected, intermittent, refuted, seen, half, tails)
+
+
+def _beyond(block: Block, node: int, side: Floats) -> Ints:
+    """How many runs of a node are beyond the bound on this `side` (part)."""
+    above, below = runs_beyond(block, np.array([block.row[node]]))
+    return np.asarray(np.where(side > 0, above[0], below[0]))
 
 
 class Pooled(msgspec.Struct, frozen=True):

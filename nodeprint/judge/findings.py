@@ -77,30 +77,50 @@ class Shown(msgspec.Struct, frozen=True):
 
 def of_series(series: Series, standing: Standing, i: int, node: PackedNode) -> list[Shown]:
     """The findings of a node (its number `i` in the fleet) in one measurement at one home."""
-    out = [*_of(series, standing, standing.confirmed | standing.suspected, standing.newest, i, node)]
-    if standing.refuted.any():
-        for number in sorted(set(standing.seen[standing.refuted].tolist())):
-            parts = standing.refuted & (standing.seen == number)
-            out += [
-                replace(shown, finding=replace(shown.finding, state=State.REFUTED))
-                for shown in _of(series, standing, parts, standing.blocks[number], i, node)
-            ]
+    alive = standing.confirmed | standing.suspected
+    out = []
+    for cause in _causes(series, standing, alive, standing.newest, i):
+        confirmed = bool(standing.confirmed[cause.head])
+        # what the newest job does not show again is suspected by the interval of the job that showed it
+        shows = confirmed or bool(standing.newest.outside[standing.newest.row[i], cause.head])
+        block = standing.newest if shows else standing.blocks[standing.seen[cause.head]]
+        state = State.CONFIRMED if confirmed else State.SUSPECTED
+        out.append(_shown(series, standing, cause, block, state, i, node))
+    gone = standing.intermittent | standing.refuted
+    for number in sorted(set(standing.seen[gone].tolist())):
+        block = standing.blocks[number]
+        for cause in _causes(series, standing, (gone | alive) & (standing.seen == number), block, i):
+            parts = np.concatenate([[cause.head], cause.members, cause.finer])
+            if alive[parts].any():  # it is a finding of the newest job
+                continue
+            state = State.INTERMITTENT if standing.intermittent[parts].any() else State.REFUTED
+            out.append(_shown(series, standing, cause, block, state, i, node))
     return out
 
 
-def _of(series: Series, standing: Standing, parts: Bools, block: Block, i: int, node: PackedNode) -> Iterable[Shown]:
+def _causes(series: Series, standing: Standing, parts: Bools, block: Block, i: int) -> Sequence[Cause]:
     """The causes of some parts by a job of the node."""
     if not parts.any():
-        return
+        return ()
     row, matrix = block.row[i], block.matrix
-    half = standing.half if block is standing.newest else block.half_simultaneous[row]
     residual = np.nan_to_num(matrix.scale.residual(matrix.level_of(row), matrix.template)).astype(np.float64)
     deviation = Deviation(
-        block.difference[row], block.error(row), np.sqrt(block.between(row)), half, block.bound, parts,
-        standing.confirmed & parts, residual,
+        block.difference[row], block.error(row), np.sqrt(block.between(row)), _half(standing, block, i), block.bound,
+        parts, standing.confirmed & parts, residual,
     )  # fmt: skip
-    for cause in causes(matrix, deviation):
-        yield Shown(series, cause, _finding(series, standing, cause, block, half, i, node), _key(matrix, cause))
+    return causes(matrix, deviation)
+
+
+def _half(standing: Standing, block: Block, i: int) -> Floats:
+    """Half of the interval that decides in a job of the node."""
+    return standing.half if block is standing.newest else block.half_simultaneous[block.row[i]]
+
+
+def _shown(
+    series: Series, standing: Standing, cause: Cause, block: Block, state: State, i: int, node: PackedNode
+) -> Shown:
+    finding = _finding(series, standing, cause, block, state, i, node)
+    return Shown(series, cause, finding, _key(block.matrix, cause))
 
 
 def _key(matrix: Matrix, cause: Cause) -> str:
@@ -109,11 +129,10 @@ def _key(matrix: Matrix, cause: Cause) -> str:
 
 
 def _finding(
-    series: Series, standing: Standing, cause: Cause, block: Block, half: Floats, i: int, node: PackedNode
+    series: Series, standing: Standing, cause: Cause, block: Block, state: State, i: int, node: PackedNode
 ) -> Finding:
-    matrix, row, head = block.matrix, block.row[i], cause.head
-    state = State.CONFIRMED if standing.confirmed[head] else State.SUSPECTED
-    if _contradicted(series.first, head, i):
+    matrix, row, head, half = block.matrix, block.row[i], cause.head, _half(standing, block, i)
+    if state in (State.CONFIRMED, State.SUSPECTED) and _contradicted(series.first, head, i):
         state = State.DIFFERS
     usual = _usual(matrix, head)
     effect = float(block.difference[row, head])

@@ -9,6 +9,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
+from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.layout import Ints
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, naming
@@ -31,8 +32,6 @@ from nodeprint.judge.verdict import (
     Verdict,
 )
 
-#: A node is measured in at most so many jobs.
-_MOST_JOBS = 3
 #: Nodes measured again beside each suspect.
 _COMPANIONS = 2
 #: Standard errors at both ends of a 95 % interval.
@@ -87,11 +86,11 @@ def _outcome(
         return FleetOutcome.SPLIT
     if outcomes & {Outcome.DEVIATES, Outcome.OUTSIDE_LIMIT}:
         return FleetOutcome.DEVIATIONS
-    suspects = bool(outcomes & {Outcome.SUSPECT, Outcome.DIFFERS})
+    found = outcomes & {Outcome.INTERMITTENT, Outcome.SUSPECT, Outcome.DIFFERS}
     scattered = any(reason.why is Why.NO_CENTRE for node in nodes.values() for reason in node.reasons)
-    if suspects or scattered:
-        wide = scattered or any(spread.wide for spread in spreads)
-        return FleetOutcome.NOT_UNIFORM if wide else FleetOutcome.SUSPECTS
+    if found or scattered:
+        certain = FleetOutcome.INTERMITTENT if Outcome.INTERMITTENT in found else FleetOutcome.SUSPECTS
+        return FleetOutcome.NOT_UNIFORM if scattered or any(spread.wide for spread in spreads) else certain
     if not reading.population.groups:
         alone = outcomes <= {Outcome.NO_PEER, Outcome.NOT_MEASURED, Outcome.DIFFERENT_CONFIGURATION}
         return FleetOutcome.NO_PEER if alone else FleetOutcome.INCONCLUSIVE
@@ -257,7 +256,7 @@ def _recheck(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, .
     number_of = {i: number for number, of_it in enumerate(population.configurations) for i in of_it.tolist()}
     chosen: set[str] = set()
     for i, name in enumerate(names):
-        if not MEANING[nodes[name].outcome].again or len(population.jobs(i)) >= _MOST_JOBS:
+        if not MEANING[nodes[name].outcome].again or len(population.jobs(i)) >= MOST_JOBS:
             continue
         near = beside[number_of[i]].of(i, nodes[name].rack) if i in number_of else []
         chosen |= {name, *(names[j] for j in near)}

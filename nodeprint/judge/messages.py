@@ -245,21 +245,20 @@ def _finding(
 ) -> Finding | None:  # fmt: skip
     """The finding of a node or link that is slow in one or both directions, by the more certain of these."""
     columns = (2 * number, 2 * number + 1)
-    states = [_state(jobs, outside, confirming, bound, column) for column in columns]
+    values = ways.values.reshape(len(fabric.runs), -1)
+    states = [_state(jobs, values[:, column], outside, confirming, bound, column) for column in columns]
     by_rank = [state for state in State if state in states]
     if not by_rank:
         return None
     state = by_rank[0]
-    newest = (
-        jobs[-1]
-        if state is not State.REFUTED
-        else next(j for j, o in zip(jobs, outside, strict=True) if o[[*columns]].any())
-    )
     of_state = [column for column, column_state in zip(columns, states, strict=True) if column_state is state]
-    column = max(of_state, key=lambda at: float(np.nan_to_num(newest.difference[at], nan=-np.inf)))
+    # what the newest job does not show is said by the interval of the job that showed it
+    shows = (job for job, flags in zip(jobs, outside, strict=True) if flags[of_state].any())
+    deciding = jobs[-1] if state is State.CONFIRMED else next(shows)
+    column = max(of_state, key=lambda at: float(np.nan_to_num(deciding.difference[at], nan=-np.inf)))
     direction = columns.index(column)
-    effect = float(newest.difference[column])
-    other = float(newest.difference[columns[1 - direction]])
+    effect = float(deciding.difference[column])
+    other = float(deciding.difference[columns[1 - direction]])
     both = not fabric.header.get("directed") or other > _BOTH_WAYS * effect
     node, to = ways.ends[number][direction]
     where: dict[str, int | str] = {"node": node}
@@ -267,11 +266,11 @@ def _finding(
         where |= {"to": to, "sends": 1, "receives": int(both)}
     else:
         where |= {"sends": int(direction == 0 or both), "receives": int(direction == 1 or both)}
-    half = float(confirming[column] if state is State.CONFIRMED else newest.half[column])
+    half = float(confirming[column] if state is State.CONFIRMED else deciding.half[column])
     level = float(np.exp(ways.usual[number, direction]))
     low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
     relative_bound = float(np.expm1(bound))
-    half_95 = float(np.expm1(intervals.half_width(newest.error[column], newest.degrees[column], 0.025)))
+    half_95 = float(np.expm1(intervals.half_width(deciding.error[column], deciding.degrees[column], 0.025)))
     return Finding(
         id=f"{ways.family}-slow", state=state, measurement=fabric.measurement, home=-1,
         part=Part(ways.family, ways.family, where), effect=size, effect_unit=size * level,
@@ -284,16 +283,25 @@ def _finding(
 
 
 def _state(
-    jobs: Sequence[_JobOfParts], outside: Sequence[Bools], confirming: Floats, bound: float, column: int
+    jobs: Sequence[_JobOfParts], values: Floats, outside: Sequence[Bools], confirming: Floats, bound: float, column: int
 ) -> State | None:
-    """What the jobs show of a part in one direction: None where it is in no job outside its bound."""
-    before = any(flags[column] for flags in outside[:-1])
-    newest = float(jobs[-1].difference[column])
-    if before and newest - confirming[column] > bound:
+    """What the jobs show of a part in one direction, whose `values` (run) these are: None where it is in no job outside
+    its bound. States are those of `confirmation.standing`."""
+    newest, shown = jobs[-1], [job for job, flags in zip(jobs[:-1], outside[:-1], strict=True) if flags[column]]
+    difference = float(newest.difference[column])
+    if shown and difference - confirming[column] > bound:
         return State.CONFIRMED
-    if outside[-1][column] or (before and not newest <= bound):
+    if outside[-1][column]:
         return State.SUSPECTED
-    return State.REFUTED if before else None
+    if not shown:
+        return None
+    half_90 = intervals.half_width(newest.error[[column]], newest.degrees[[column]], intervals.EQUIVALENCE)[0]
+    inside = difference + half_90 <= bound
+    # a run in which it was not measured contradicts nothing
+    steady = any(np.all(~(values[job.runs] <= bound)) for job in shown)
+    if steady and (inside or not (values[newest.runs] > bound).any()):
+        return State.INTERMITTENT
+    return State.REFUTED if inside and not steady else State.SUSPECTED
 
 
 def _effect_of(job: _JobOfParts, column: int, fabric: Fabric, ways: _Ways) -> JobEffect:

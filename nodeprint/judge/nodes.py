@@ -33,7 +33,10 @@ from nodeprint.judge.verdict import (
 )
 
 #: By the state of a finding the reason that it is.
-_WHY = {State.CONFIRMED: Why.CONFIRMED, State.SUSPECTED: Why.SUSPECTED, State.DIFFERS: Why.DIFFERS}
+_WHY = {
+    State.CONFIRMED: Why.CONFIRMED, State.INTERMITTENT: Why.INTERMITTENT, State.SUSPECTED: Why.SUSPECTED,
+    State.DIFFERS: Why.DIFFERS,
+}  # fmt: skip
 #: A part that fewer of the nodes have is missing on nobody.
 _USUAL = 0.5
 
@@ -176,7 +179,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             if finding.counts:
                 why = Why.LIMIT if finding.id == "limit" else _WHY[finding.state]
                 yield Reason(why, (finding.id,))
-        if any(finding.accepted for finding in findings):
+        if any(finding.accepted and finding.is_outside for finding in findings):
             yield Reason(Why.SUPPRESSED)
         if node.unusable:
             yield Reason(Why.UNUSABLE, detail=node.unusable[0])
@@ -238,7 +241,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         if scattered := tuple(self._scattered(i)):
             doubts.append(Reason(Why.NO_CENTRE, scattered))
         # a part that is known to be outside its bound is not undecided, whether it counts or is accepted
-        outside = {margins.subject_of(finding) for finding in findings if finding.counts or finding.accepted}
+        outside = {margins.subject_of(f) for f in findings if f.counts or (f.accepted and f.is_outside)}
         unresolved = tuple(
             margin.subject
             for margin in deciding

@@ -1,7 +1,7 @@
 """The outcomes of nodes and fleets and the reasons for them: one table that statuses, files, pages and exit codes read.
 
-Nothing else in the program ranks, colours or counts an outcome, so that exit status, JUnit, drain lines and pages
-cannot disagree.
+Nothing else in the program ranks, colours or counts an outcome, so that exit status, JUnit, protocol, drain lines,
+alert rules and pages cannot disagree (`tests/unit/judge/test_outcome.py` crosses every outcome with every output).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ class Outcome(StrEnum):
     NOT_MEASURED = "NOT MEASURED"
     OUTSIDE_LIMIT = "OUTSIDE LIMIT"
     DEVIATES = "DEVIATES"
+    INTERMITTENT = "INTERMITTENT"
     SUSPECT = "SUSPECT"
     DIFFERS = "DIFFERS"
     SPLIT = "SPLIT"
@@ -36,8 +37,9 @@ class FleetOutcome(StrEnum):
     NOT_MEASURED = "NOT MEASURED"
     SPLIT = "SPLIT"
     DEVIATIONS = "DEVIATIONS"
-    SUSPECTS = "SUSPECTS"
     NOT_UNIFORM = "NOT UNIFORM"
+    INTERMITTENT = "INTERMITTENT"
+    SUSPECTS = "SUSPECTS"
     INCONCLUSIVE = "INCONCLUSIVE"
     NO_PEER = "NO PEER"
     UNIFORM = "UNIFORM"
@@ -49,6 +51,7 @@ class Why(StrEnum):
     NOT_MEASURED = "not measured"
     LIMIT = "outside a limit"
     CONFIRMED = "found in two jobs"
+    INTERMITTENT = "found in every run of a job and not in a later one"
     SUSPECTED = "found in one job"
     DIFFERS = "two or few nodes differ"
     SPLIT = "the fleet is split"
@@ -68,10 +71,12 @@ class Why(StrEnum):
 
 
 class State(StrEnum):
-    """How certain a finding is. A finding of one job is `SUSPECTED`; an independent job confirms or refutes it; of few
-    nodes that contradict each other it is not known which is right (`DIFFERS`)."""
+    """How certain a finding is. A finding of one job is `SUSPECTED`; an independent job confirms it. What every run of
+    a job showed and a later job does not is `INTERMITTENT`; `REFUTED` is what single runs had contradicted already. Of
+    few nodes that contradict each other it is not known which is right (`DIFFERS`)."""
 
     CONFIRMED = "confirmed"
+    INTERMITTENT = "intermittent"
     SUSPECTED = "suspected"
     DIFFERS = "differs"
     REFUTED = "refuted"
@@ -82,9 +87,26 @@ class Kind(StrEnum):
 
     FOUND = "found"
     NOT_SAME = "not-same"
+    CONFIGURATION = "configuration"
     NOT_MEASURED = "not-measured"
     INVALID = "invalid"
     NOTHING = "nothing"
+
+
+class Drain(StrEnum):
+    """What drain.sh has of a node."""
+
+    SUGGESTED = "suggested"
+    LEFT_ALONE = "left alone"
+    NOTHING = "nothing"
+
+
+class Accepted(StrEnum):
+    """What the protocol says of a node, and of a system by all of its nodes."""
+
+    ACCEPTED = "accepted"
+    DEVIATION = "deviation"
+    OPEN = "open"
 
 
 class Meaning(msgspec.Struct, frozen=True):
@@ -92,53 +114,75 @@ class Meaning(msgspec.Struct, frozen=True):
 
     `rank` is its order on pages, the most urgent first; `symbol` and `colour` (a name of reports/style.yaml) mark it,
     never the colour alone. `junit` is its element in verdict.xml (empty: passed). `fails` are the values of --fail-on
-    that count it. `drain`: draining the node is suggested. `again`: a further job would decide. `measured`: there are
+    that count it. `drain` is what drain.sh has of the node. `again`: a further job would decide. `measured`: there are
     records of it.
     """
 
     rank: int
     symbol: str
     colour: str
-    junit: str = ""
-    fails: tuple[Kind, ...] = (Kind.NOT_SAME,)
-    drain: bool = False
+    junit: str
+    fails: tuple[Kind, ...]
+    drain: Drain = Drain.NOTHING
     again: bool = False
     measured: bool = True
 
+    @property
+    def found(self) -> bool:
+        """Whether something was found: the default of `make run`, and what alerts are for."""
+        return Kind.FOUND in self.fails
+
+    @property
+    def accepted(self) -> Accepted:
+        """What the protocol says: accepted is what no kind of --fail-on counts."""
+        return Accepted.DEVIATION if self.found else Accepted.OPEN if self.fails else Accepted.ACCEPTED
+
 
 _FOUND = (Kind.FOUND, Kind.NOT_SAME)
-#: By outcome of a node what it means.
+_NOT_MEASURED = (Kind.NOT_MEASURED, Kind.NOT_SAME)
+_CONFIGURATION = (Kind.CONFIGURATION, Kind.NOT_SAME)
+_OPEN = (Kind.NOT_SAME,)
+#: By outcome of a node what it means. In JUnit what was found, or is configured differently, is a failure; what could
+#: not be decided is an error, so that a pipeline cannot pass on it; of a node without a peer nothing was asked.
 MEANING: dict[Outcome, Meaning] = {
     Outcome.OUTSIDE_LIMIT: Meaning(0, "■", "alarm", "failure", _FOUND),
-    Outcome.DEVIATES: Meaning(1, "▲", "alarm", "failure", _FOUND, drain=True),
-    Outcome.SUSPECT: Meaning(2, "◆", "warning", "failure", _FOUND, again=True),
-    Outcome.DIFFERS: Meaning(3, "△", "warning", "failure", _FOUND),
-    Outcome.SPLIT: Meaning(4, "◐", "warning", "failure", _FOUND, again=True),
-    Outcome.INVALID: Meaning(5, "✕", "disturbed", "error", (Kind.INVALID, Kind.NOT_SAME), again=True),
-    Outcome.NOT_MEASURED: Meaning(6, "\u2013", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False),
-    Outcome.DIFFERENT_CONFIGURATION: Meaning(7, "□", "different", "failure"),
-    Outcome.INCONCLUSIVE: Meaning(8, "◇", "neutral", "skipped"),
-    Outcome.NO_PEER: Meaning(9, "○", "different", "skipped"),
-    Outcome.SAME: Meaning(10, "●", "good", fails=()),
+    Outcome.DEVIATES: Meaning(1, "▲", "alarm", "failure", _FOUND, Drain.SUGGESTED),
+    Outcome.INTERMITTENT: Meaning(2, "◈", "warning", "failure", _FOUND, Drain.LEFT_ALONE, again=True),
+    Outcome.SUSPECT: Meaning(3, "◆", "warning", "failure", _FOUND, again=True),
+    Outcome.DIFFERS: Meaning(4, "△", "warning", "failure", _FOUND),
+    Outcome.SPLIT: Meaning(5, "◐", "warning", "failure", _FOUND, again=True),
+    Outcome.INVALID: Meaning(6, "✕", "disturbed", "error", (Kind.INVALID, Kind.NOT_SAME), again=True),
+    Outcome.NOT_MEASURED: Meaning(7, "\u2013", "neutral", "error", _NOT_MEASURED, measured=False),
+    Outcome.DIFFERENT_CONFIGURATION: Meaning(8, "□", "different", "failure", _CONFIGURATION),
+    Outcome.INCONCLUSIVE: Meaning(9, "◇", "neutral", "error", _OPEN),
+    Outcome.NO_PEER: Meaning(10, "○", "different", "skipped", _OPEN),
+    Outcome.SAME: Meaning(11, "●", "good", "", ()),
 }
 #: By outcome of a fleet what it means; its nodes, fabric and the fleet itself are counted together.
 FLEET_MEANING: dict[FleetOutcome, Meaning] = {
     FleetOutcome.SPLIT: Meaning(0, "◐", "warning", "failure", _FOUND),
     FleetOutcome.DEVIATIONS: Meaning(1, "▲", "alarm", "failure", _FOUND),
     FleetOutcome.NOT_UNIFORM: Meaning(2, "◆", "warning", "failure", _FOUND),
-    FleetOutcome.SUSPECTS: Meaning(3, "◆", "warning", "failure", _FOUND),
-    FleetOutcome.NOT_MEASURED: Meaning(
-        4, "\u2013", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False
-    ),
-    FleetOutcome.INCONCLUSIVE: Meaning(5, "◇", "neutral", "skipped"),
-    FleetOutcome.NO_PEER: Meaning(6, "○", "different", "skipped"),
-    FleetOutcome.UNIFORM: Meaning(7, "●", "good", fails=()),
+    FleetOutcome.INTERMITTENT: Meaning(3, "◈", "warning", "failure", _FOUND),
+    FleetOutcome.SUSPECTS: Meaning(4, "◆", "warning", "failure", _FOUND),
+    FleetOutcome.NOT_MEASURED: Meaning(5, "\u2013", "neutral", "error", _NOT_MEASURED, measured=False),
+    FleetOutcome.INCONCLUSIVE: Meaning(6, "◇", "neutral", "error", _OPEN),
+    FleetOutcome.NO_PEER: Meaning(7, "○", "different", "skipped", _OPEN),
+    FleetOutcome.UNIFORM: Meaning(8, "●", "good", "", ()),
+}
+#: By the state of what was found between nodes the outcome of their messages.
+FLEET_OF_STATE: dict[State, FleetOutcome] = {
+    State.CONFIRMED: FleetOutcome.DEVIATIONS,
+    State.INTERMITTENT: FleetOutcome.INTERMITTENT,
+    State.SUSPECTED: FleetOutcome.SUSPECTS,
+    State.DIFFERS: FleetOutcome.SUSPECTS,
 }
 #: By reason the outcome that it gives a node; the first reason of this order counts.
 OUTCOME_OF: dict[Why, Outcome] = {
     Why.NOT_MEASURED: Outcome.NOT_MEASURED,
     Why.LIMIT: Outcome.OUTSIDE_LIMIT,
     Why.CONFIRMED: Outcome.DEVIATES,
+    Why.INTERMITTENT: Outcome.INTERMITTENT,
     Why.SUSPECTED: Outcome.SUSPECT,
     Why.DIFFERS: Outcome.DIFFERS,
     Why.SPLIT: Outcome.SPLIT,

@@ -13,7 +13,7 @@ import xarray as xr
 
 from nodeprint.data.packed import PackedNode
 from nodeprint.judge import margins, naming
-from nodeprint.judge.confirmation import AT_ONCE, Pooled, PooledNodes, Series
+from nodeprint.judge.confirmation import AT_ONCE, Pooled, PooledNodes, Series, runs_beyond
 from nodeprint.judge.deviations import Block, in_unit
 from nodeprint.judge.reduction import mean_of_runs
 
@@ -34,6 +34,8 @@ VARIABLES = {
     "value": "the node's value, in the measurement's unit",
     "peers": "the peers' centre, in the measurement's unit",
     "runs": "runs",
+    "runs_above": "runs that are each by themselves more than the bound above the peers' centre",
+    "runs_below": "runs that are each by themselves more than the bound below it",
 }
 
 
@@ -188,12 +190,14 @@ def _of_block(block: Block, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArra
     """The variables of some rows of a block."""
     value, peers = in_unit(block, rows)
     shape = value.shape
+    above, below = runs_beyond(block, rows)
     return {
         "difference": block.difference[rows], "error": block.error(rows), "error_runs": np.sqrt(block.of_runs(rows)),
         "error_jobs": np.broadcast_to(np.sqrt(block.of_job), shape),
         "error_template": np.sqrt(block.of_template(rows)), "degrees": block.degrees(rows),
         "half_90": block.half_90(rows), "half_simultaneous": block.half_simultaneous[rows],
         "bound": np.broadcast_to(block.bound, shape), "value": value, "peers": peers, "runs": block.runs[rows],
+        "runs_above": above, "runs_below": below,
     }  # fmt: skip
 
 

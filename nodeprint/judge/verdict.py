@@ -12,7 +12,18 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.judge.outcome import FLEET_MEANING, MEANING, FleetOutcome, Kind, Outcome, State, Why, counts
+from nodeprint.judge.outcome import (
+    FLEET_MEANING,
+    FLEET_OF_STATE,
+    MEANING,
+    FleetOutcome,
+    Kind,
+    Meaning,
+    Outcome,
+    State,
+    Why,
+    counts,
+)
 
 SCHEMA = 2
 
@@ -115,6 +126,11 @@ class Finding(msgspec.Struct, frozen=True):
     def accepted(self) -> bool:
         """Whether it would count, and the site accepts it."""
         return bool(self.suppressed) and self.state is not State.REFUTED
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the newest job shows it: what came and went, as before a repair, is not outside its bound now."""
+        return self.state not in (State.REFUTED, State.INTERMITTENT)
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -394,6 +410,14 @@ class FabricVerdict(msgspec.Struct, frozen=True):
     alone: tuple[str, ...] = ()
     inconclusive: str = ""
 
+    @property
+    def outcome(self) -> FleetOutcome:
+        """What the messages of a partition amount to, in the words of a fleet: its most certain finding."""
+        states = [finding.state for finding in self.findings if finding.counts]
+        if states:
+            return FLEET_OF_STATE[min(states, key=list(State).index)]
+        return FleetOutcome.INCONCLUSIVE if self.inconclusive else FleetOutcome.UNIFORM
+
 
 class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a campaign. `recheck` are the nodes to measure as a further job: suspects, invalid nodes and two
@@ -410,15 +434,15 @@ class Verdict(msgspec.Struct, frozen=True):
     recheck: tuple[str, ...] = ()
     schema: int = SCHEMA
 
+    @property
+    def meanings(self) -> list[Meaning]:
+        """What the outcomes of the fleet, of its nodes and of the messages between them mean."""
+        of_all = [self.fleet.outcome, *(fabric.outcome for fabric in self.fabric)]
+        return [*(FLEET_MEANING[of] for of in of_all), *(MEANING[node.outcome] for node in self.nodes.values())]
+
     def fails(self, kinds: Collection[Kind]) -> bool:
         """Whether --fail-on counts an outcome of a node, of the fleet or of the fabric."""
-        meanings = [FLEET_MEANING[self.fleet.outcome], *(MEANING[node.outcome] for node in self.nodes.values())]
-        for fabric in self.fabric:
-            if any(finding.counts for finding in fabric.findings):
-                meanings.append(FLEET_MEANING[FleetOutcome.DEVIATIONS])
-            if fabric.inconclusive:
-                meanings.append(FLEET_MEANING[FleetOutcome.INCONCLUSIVE])
-        return counts(kinds, meanings)
+        return counts(kinds, self.meanings)
 
 
 def schema() -> dict[str, Any]:

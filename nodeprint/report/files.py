@@ -15,8 +15,8 @@ import msgspec
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge.outcome import FLEET_MEANING, MEANING, FleetOutcome, Outcome, State
-from nodeprint.judge.verdict import SCHEMA, FabricVerdict, Finding, NodeVerdict, Verdict
+from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Drain, Outcome, State
+from nodeprint.judge.verdict import SCHEMA, Finding, NodeVerdict, Verdict
 from nodeprint.report import text
 
 #: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
@@ -142,24 +142,15 @@ def junit(verdict: Verdict) -> str:
             case(f"node {name}", MEANING[node.outcome].junit, node.outcome, text.node_sentence([node]), details)
         )
     for fabric in verdict.fabric:
-        outcome = fabric_outcome(fabric)
         name = f"fabric {fabric.measurement}, partition {fabric.partition}"
-        cases.append(
-            case(name, FLEET_MEANING[outcome].junit, outcome, text.fabric(fabric), text.fabric_findings(fabric))
-        )
+        element = FLEET_MEANING[fabric.outcome].junit
+        cases.append(case(name, element, fabric.outcome, text.fabric(fabric), text.fabric_findings(fabric)))
     suite = ju.TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))
     suite.add_testcases(cases)  # case by case it counts all of them again for each
     xml = ju.JUnitXml()
     xml.add_testsuite(suite)
     raw = xml.tostring()  # type: ignore[no-untyped-call]
     return (raw.decode() if isinstance(raw, bytes) else str(raw)) + "\n"
-
-
-def fabric_outcome(fabric: FabricVerdict) -> FleetOutcome:
-    """What the messages of a partition amount to, in the words of a fleet."""
-    if any(finding.counts for finding in fabric.findings):
-        return FleetOutcome.DEVIATIONS
-    return FleetOutcome.INCONCLUSIVE if fabric.inconclusive else FleetOutcome.UNIFORM
 
 
 # --- Prometheus ---
@@ -278,7 +269,9 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
     if mark := text.origin(verdict):
         lines.append(f"# {mark}: these nodes are not here; every line is a comment.")
     for name, node in sorted(verdict.nodes.items()):
-        if not MEANING[node.outcome].drain:
+        if MEANING[node.outcome].drain is Drain.LEFT_ALONE:
+            lines.append(f"# {printable(name)}: {node.outcome}, left alone: its newest job does not show it")
+        if MEANING[node.outcome].drain is not Drain.SUGGESTED:
             continue
         fault, (state, reason) = _own_fault(node), sheet.get(name, ("", ""))
         if fault is None:

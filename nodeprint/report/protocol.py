@@ -21,7 +21,7 @@ from nodeprint.data import packed
 from nodeprint.data.quantity import models
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.judge.outcome import MEANING, Kind, Outcome
+from nodeprint.judge.outcome import MEANING, Accepted, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import files as verdict_files
 from nodeprint.report import names, site_branding, text
@@ -36,8 +36,6 @@ _EVIDENCE = (
     "nodes/*/job*/run*.tar.?z", "nodes/*/job*/run*/*.jsonl.gz", "nodes/*/job*/run*/*.jsonl",
     "fabric/job*/*/run*/*.jsonl.gz", "fabric/job*/outcomes.tsv",
 )  # fmt: skip
-#: What a node, and the protocol, is over all campaigns.
-ACCEPTED, DEVIATION, OPEN = "accepted", "deviation", "open"
 
 
 class JudgedCampaign(msgspec.Struct, frozen=True):
@@ -84,25 +82,24 @@ def manifest(paths: Iterable[Path], base: Path) -> str:
     return "".join(lines)
 
 
-def result(outcomes: Sequence[Outcome | None]) -> str:
-    """What a node is over its outcomes in all campaigns (None: not part of it): a single deviation outweighs all, and
-    accepted is what is SAME in every campaign."""
-    if any(outcome is not None and Kind.FOUND in MEANING[outcome].fails for outcome in outcomes):
-        return DEVIATION
-    return ACCEPTED if outcomes and all(outcome is Outcome.SAME for outcome in outcomes) else OPEN
+def result(outcomes: Iterable[Outcome | None]) -> Accepted:
+    """What a node is over its outcomes in all campaigns (None: not part of it)."""
+    return overall(Accepted.OPEN if outcome is None else MEANING[outcome].accepted for outcome in outcomes)
 
 
-def overall(results: Iterable[str]) -> str:
-    """What the protocol is: accepted where every node is."""
-    measured = set(results)
-    return DEVIATION if DEVIATION in measured else ACCEPTED if measured == {ACCEPTED} else OPEN
+def overall(results: Iterable[Accepted]) -> Accepted:
+    """What several are together: a single deviation outweighs all, and accepted is where every one is."""
+    of_each = set(results)
+    if Accepted.DEVIATION in of_each:
+        return Accepted.DEVIATION
+    return Accepted.ACCEPTED if of_each == {Accepted.ACCEPTED} else Accepted.OPEN
 
 
 def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> dict[str, Any]:
     """What is on the pages, as plain data."""
     every = sorted({name for campaign in campaigns for name in campaign.verdict.nodes}, key=natural)
     rows = [_node(name, campaigns) for name in every]
-    counts = {kind: sum(row["result"] == kind for row in rows) for kind in (ACCEPTED, DEVIATION, OPEN)}
+    counts = {kind: sum(row["result"] == kind for row in rows) for kind in Accepted}
     versions = [
         [campaign.verdict.campaign, key, value]
         for campaign in campaigns
@@ -114,12 +111,15 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
             ["customer", site.customer], ["supplier", site.supplier], ["system", site.system],
             ["contract", site.contract], ["place", site.place], ["contact", site.contact],
         ],
-        "result": overall(row["result"] for row in rows),
+        "result": overall([
+            *(row["result"] for row in rows),
+            *(meaning.accepted for campaign in campaigns for meaning in campaign.verdict.meanings),
+        ]),
         "sentence": text.say("protocol", nodes=names.counted(len(rows), "node"), **counts),
         "campaigns": [_head(campaign) for campaign in campaigns],
         "rules": [_rules(campaign) for campaign in campaigns],
-        "deviations": [row for row in rows if row["result"] == DEVIATION],
-        "open": _folded([row for row in rows if row["result"] == OPEN]),
+        "deviations": [row for row in rows if row["result"] == Accepted.DEVIATION],
+        "open": _folded([row for row in rows if row["result"] == Accepted.OPEN]),
         "nodes": rows,
         "versions": versions,
         "signatures": [f"For the customer{_named(site.customer)}", f"For the supplier{_named(site.supplier)}"],

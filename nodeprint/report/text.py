@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.quantity import models
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
@@ -26,6 +27,7 @@ from nodeprint.judge.verdict import (
     Finding,
     FleetVerdict,
     Group,
+    JobEffect,
     Limit,
     Margin,
     NodeVerdict,
@@ -91,7 +93,15 @@ def first_line(verdict: Verdict) -> str:
     what is missing."""
     fleet, mark = verdict.fleet, origin(verdict)
     headline = f"{mark}: {fleet.outcome}: {headline_of(fleet)}" if mark else f"{fleet.outcome}: {headline_of(fleet)}"
-    return " ".join([f"{'; '.join([headline, *not_same(verdict)])}.", *rests_on(verdict)])
+    not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
+    return " ".join([f"{'; '.join(filter(None, [headline, *not_uniform]))}.", *rests_on(verdict)])
+
+
+def _messages(fabric: FabricVerdict) -> str:
+    """The messages of a partition in the first line, where they are not uniform: `SUSPECTS: messages of compute`."""
+    if fabric.outcome is FleetOutcome.UNIFORM:
+        return ""
+    return say("first_line_fabric", outcome=fabric.outcome, partition=printable(fabric.partition, 60))
 
 
 def headline_of(fleet: FleetVerdict) -> str:
@@ -327,7 +337,7 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
     reasons = [reason for member in alike for reason in member.reasons[:1]]
     detail = next((printable(reason.detail, 300) for reason in reasons if reason.detail), "")
     findings = [finding for member in alike for finding in (member.counted or member.findings)[:1]]
-    more = len(first.counted) - 1
+    more, nexts = len(first.counted) - 1, texts()["next_job"]
     values = {
         "finding": worst_finding(findings) if findings else detail or str(why),
         "more": say("more_findings", count=names.counted(more, "more finding")) if more > 0 else "",
@@ -340,6 +350,7 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
         "measurements": names.listed(named_subject(key) for key in of),
         "of": f" of {names.listed(of)}" if of else "",
         "group": _group(why, first.group),
+        "next_job": say("next_job", why, "last" if len(first.jobs) >= MOST_JOBS else "again") if why in nexts else "",
         "detail": _detail(why, detail),
     }
     later = [refuted(finding) for finding in first.findings if finding.state is State.REFUTED]
@@ -406,7 +417,28 @@ def further(node: NodeVerdict) -> list[str]:
 
 
 def finding_sentence(finding: Finding) -> str:
-    """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit."""
+    """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit; of one
+    that comes and goes also which jobs show it."""
+    return " ".join(filter(None, (_finding_sentence(finding), _which_jobs(finding))))
+
+
+def _which_jobs(finding: Finding) -> str:
+    """Of a finding that comes and goes, how many runs of which jobs show it."""
+    if finding.state is not State.INTERMITTENT:
+        return ""
+    runs_of_jobs = (
+        f"{runs_past(finding, job)} of {names.counted(len(job.runs), 'run')} of {job.job}" for job in finding.by_job
+    )
+    return say("which_jobs", runs=names.listed(runs_of_jobs))
+
+
+def runs_past(finding: Finding, job: JobEffect) -> int:
+    """How many runs of a job are beyond the bound of a finding on its side, each by itself."""
+    sign = math.copysign(1.0, finding.effect)
+    return sum(sign * effect > finding.bound for effect in job.runs.values())
+
+
+def _finding_sentence(finding: Finding) -> str:
     compared = texts()["compared"]["baseline" if finding.baseline else "peers"]
     values = {
         **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
@@ -430,6 +462,8 @@ def finding_sentence(finding: Finding) -> str:
         event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
         return say("finding_event", event=sentence(event.format(count=f"{finding.value:.4g}")), jobs=jobs)
     place = sentence(names.subject(finding))
+    if finding.state is State.INTERMITTENT:
+        values["verb"] = "were" if values["verb"] == "are" else "was"
     if finding.id == "limit":
         reason = printable(str(where["reason"]), 80)
         allowed = names.quantity(finding.bound_unit, finding.unit)
@@ -473,13 +507,11 @@ def accepted(finding: Finding) -> str:
 
 def runs_beyond(finding: Finding) -> str:
     """How many of the runs show the finding beyond its bound, each by itself."""
-    effects = [effect for job in finding.by_job for effect in job.runs.values()]
-    sign = math.copysign(1.0, finding.effect)
-    beyond = sum(sign * effect > finding.bound for effect in effects)
-    jobs = names.counted(len(finding.by_job), "job")
-    if beyond == len(effects):
-        return say("finding_all_runs", runs=names.counted(beyond, "run"), jobs=jobs)
-    return say("finding_runs", count=beyond, runs=names.counted(len(effects), "run"), jobs=jobs)
+    beyond = sum(runs_past(finding, job) for job in finding.by_job)
+    jobs, runs = names.counted(len(finding.by_job), "job"), names.counted(len(finding.runs), "run")
+    if beyond == len(finding.runs):
+        return say("finding_all_runs", runs=runs, jobs=jobs)
+    return say("finding_runs", count=beyond, runs=runs, jobs=jobs)
 
 
 def refuted(finding: Finding) -> str:

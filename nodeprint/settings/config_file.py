@@ -243,10 +243,11 @@ class Config:
     recheck: Annotated[
         bool,
         key(
-            "where several nodes are measured: measure SUSPECT and INVALID nodes, and two unsuspected ones for "
-            "each, again as a second job, in at most two rounds. A call whose second jobs cannot be submitted "
-            "ends with 1. After one job a node is at most SUSPECT; a second job confirms the deviation (DEVIATES) "
-            "or does not. Without second jobs `--fail-on found` counts what one job shows"
+            "where several nodes are measured: measure SUSPECT, INTERMITTENT and INVALID nodes, and two unsuspected "
+            "ones for each, again as a second job, in at most two rounds. A call whose second jobs cannot be "
+            "submitted ends with 1. After one job a node is at most SUSPECT; a second job confirms the deviation "
+            "(DEVIATES) or does not show it (INTERMITTENT, which a third job decides). Without second jobs "
+            "`--fail-on found` counts what one job shows"
         ),
     ] = True
     recheck_minutes: Annotated[

@@ -120,7 +120,7 @@ tests:
       - {series: 'nodeprint_measured_timestamp_seconds{node="cn1"}', values: "0x70"}
       - {series: 'nodeprint_measured_timestamp_seconds{node="cn2"}', values: "864000x70"}
     promql_expr_test:
-      - expr: count(ALERTS{alertname="NodeprintNodeDeviates"})
+      - expr: count(ALERTS{alertname="NodeprintNodeFound"})
         eval_time: 1d
         exp_samples: [{labels: "{}", value: 1}]
       - {expr: 'count(ALERTS{alertname="NodeprintNotMeasured"})', eval_time: 30d, exp_samples: []}

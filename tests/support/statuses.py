@@ -8,7 +8,7 @@ from pathlib import Path
 from junitparser import Error, JUnitXml
 
 from nodeprint.campaign import node_status
-from nodeprint.judge.outcome import Outcome
+from nodeprint.judge.outcome import Accepted, Outcome
 from nodeprint.report import files, protocol
 from nodeprint.report.pages.blocks import SiteTexts
 
@@ -33,8 +33,8 @@ def agree(campaign: Path, code: int, output: str) -> None:
     rows = {row["node"]: row for row in pages["nodes"]}
     assert set(rows) == {node.node for node in status.nodes}
     assert {name for name, row in rows.items() if row["verdicts"] == [str(Outcome.NOT_MEASURED)]} == absent
-    assert all(rows[name]["result"] == protocol.OPEN for name in absent)
-    assert not absent or pages["result"] != protocol.ACCEPTED
+    assert all(rows[name]["result"] == Accepted.OPEN for name in absent)
+    assert not absent or pages["result"] != Accepted.ACCEPTED
 
 
 def _errors(junit: Path) -> set[str]:

@@ -14,7 +14,7 @@ from matplotlib.collections import LineCollection
 
 from nodeprint.data.layout import Ints
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.outcome import MEANING, Kind, Outcome
+from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import Interval, Verdict
 from nodeprint.report import text
 from nodeprint.report.figures.grid import GridData, grid
@@ -63,7 +63,7 @@ def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
 
 def is_marked(outcome: Outcome) -> bool:
     """Whether an outcome asks for attention on a figure of the fleet."""
-    return Kind.FOUND in MEANING[outcome].fails
+    return MEANING[outcome].found
 
 
 margins = grid

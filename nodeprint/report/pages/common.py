@@ -17,6 +17,7 @@ from nodeprint.report.pages.judged_campaign import Campaign
 
 _STATES = {
     "confirmed": ("▲", "alarm"),
+    "intermittent": ("◈", "warning"),
     "suspected": ("◆", "warning"),
     "differs": ("△", "warning"),
     "refuted": ("○", "neutral"),

@@ -64,7 +64,8 @@ def test_no_kind_of_outcome_is_refused(kinds: str, tmp_path: Path, capsys: pytes
     """An unset variable of a script must not count as a wish for 0."""
     assert call("judge", tmp_path, "--fail-on", kinds) == 2
     assert capsys.readouterr().err == (
-        "nodeprint: --fail-on: names no kind of outcome; choose from found, not-same, not-measured, invalid, nothing\n"
+        "nodeprint: --fail-on: names no kind of outcome; choose from found, not-same, configuration, not-measured, "
+        "invalid, nothing\n"
     )
 
 

@@ -27,12 +27,22 @@ def outcomes(table: pandas.DataFrame) -> dict[str, str]:
     before = first.outside.reindex(second.index, fill_value=False)
     beyond = second.difference * first.side.reindex(second.index)
     confirmed = before & (beyond - second.half_confirming > second.bound)
-    suspect = (before & ~confirmed & (beyond > second.bound)) | (second.outside & ~confirmed)
+    steady, some = (jobs.apply(lambda row: row.runs_above if row.side > 0 else row.runs_below, axis=1), jobs.runs)
+    every = (steady == some).set_axis(pandas.MultiIndex.from_frame(jobs[["node", "part", "job"]]))
+    every = every.xs("job1", level="job").reindex(second.index, fill_value=False)
+    again = np.where(first.side.reindex(second.index) > 0, second.runs_above, second.runs_below) > 0
+    inside = second["size"] + second.half_90 <= second.bound
+    left_open = before & ~confirmed & ~second.outside
+    intermittent = left_open & every & (inside | ~again)
+    suspect = (left_open & ~intermittent & ~(inside & ~every)) | (second.outside & ~confirmed)
     alone = first[~first.index.get_level_values("node").isin(second.index.get_level_values("node"))]
     open_ = pandas.concat([suspect, alone.outside])
     deciding = t[t.subject.isin(["core-to-core", "numa", "bandwidth", "clock"]) & (t.job == t["last"])]
     within = (deciding.difference.abs() + deciding.half_90 <= deciding.bound).groupby(deciding.node).all()
-    named = {"DEVIATES": confirmed.groupby("node").any(), "SUSPECT": open_.groupby("node").any(), "SAME": within}
+    named = {
+        "DEVIATES": confirmed.groupby("node").any(), "INTERMITTENT": intermittent.groupby("node").any(),
+        "SUSPECT": open_.groupby("node").any(), "SAME": within,
+    }  # fmt: skip
     return {
         node: next((name for name, flags in named.items() if flags.get(node, False)), "INCONCLUSIVE")
         for node in within.index

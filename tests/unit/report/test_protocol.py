@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.judge.outcome import Accepted, Outcome, Why
 from nodeprint.judge.verdict import Limit, NodeVerdict, Reason
 from nodeprint.report import files, protocol
 from tests.support import verdicts
@@ -79,9 +79,10 @@ def test_node_is_accepted_where_it_is_same_in_every_campaign(outcomes: list[Outc
 
 
 def test_system_is_accepted_where_every_node_is() -> None:
-    assert protocol.overall(["accepted", "accepted"]) == "accepted"
-    assert protocol.overall(["accepted", "open"]) == "open"
-    assert protocol.overall(["open", "deviation"]) == "deviation"
+    accepted, still_open, deviation = Accepted.ACCEPTED, Accepted.OPEN, Accepted.DEVIATION
+    assert protocol.overall([accepted, accepted]) == "accepted"
+    assert protocol.overall([accepted, still_open]) == "open"
+    assert protocol.overall([still_open, deviation]) == "deviation"
     assert protocol.overall([]) == "open"
 
 
