@@ -118,7 +118,9 @@ class Job(msgspec.Struct, frozen=True):
     def untaken(self) -> Mapping[str, str]:
         """The measurements of which no run was taken, by name, and why; where they were tried in the job."""
         rows = [row for row in self.status.get("measurements", []) if row.get("outcome") != "done"]
-        reasons = {printable(str(row.get("name")), 80): str(row.get("message") or row.get("outcome")) for row in reversed(rows)}
+        reasons = {
+            printable(str(row.get("name")), 80): str(row.get("message") or row.get("outcome")) for row in reversed(rows)
+        }
         tried = reasons | dict(self.not_applicable)
         return {name: printable(why, 300) for name, why in tried.items() if name not in self.measured}
 
