@@ -9,6 +9,7 @@ LINT = python workflow shell ansible kernels
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo; echo "CONFIG=FILE   another configuration    NODES=cn[01-04]   measure these again as a new job    SYSTEM=no   install no system package"
+	@echo "PRESET=quick  two minutes on 2 x 64 cores; standard takes ten, thorough an hour (the default is that of the configuration)"
 	@echo "FAIL_ON=not-measured,found   'make run' fails where there is such an outcome (also: not-same, configuration, invalid, nothing)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
 
@@ -17,16 +18,17 @@ demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and r
 
 # whether a variable is set, be it to nothing: workflow/run refuses that
 given = $(filter-out undefined,$(origin $(1)))
+CONFIGURED = --config $(CONFIG) $(if $(call given,PRESET),--preset '$(PRESET)')
 
 run: able-to-run kernels ## measure (here, or as the configuration says), judge, and write the PDF
-	@workflow/run --config $(CONFIG) $(if $(call given,NODES),--again '$(NODES)') $(if $(call given,FAIL_ON),--fail-on '$(FAIL_ON)')
+	@workflow/run $(CONFIGURED) $(if $(call given,NODES),--again '$(NODES)') $(if $(call given,FAIL_ON),--fail-on '$(FAIL_ON)')
 
 COUNT ?= 3
 cluster: able-to-test kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones
 	@tests/system/cluster/run '$(COUNT)' '$(FLEET)' '$(DEFECT)'
 
 report: able-to-run ## judge and report again from what is there
-	@workflow/run --config $(CONFIG) --report-only
+	@workflow/run $(CONFIGURED) --report-only
 
 setup: able-to-test kernels ## everything that running and testing need
 

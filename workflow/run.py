@@ -21,10 +21,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, get_args, get_type_hints
 from urllib.parse import quote
 
 import terminal
+import yaml
 from signals import Interrupted, block, pause, start, wait
 from terminal import Log, Screen
 
@@ -35,7 +36,9 @@ from nodeprint.judge import outcome
 from nodeprint.judge.outcome import Kind
 from nodeprint.machine import other_load
 from nodeprint.report.files import read as read_verdict
+from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
+from nodeprint.settings.config_file import Config
 
 WORKFLOW = Path(__file__).parent
 #: A lock for each campaign, so that several are measured from one checkout.
@@ -60,6 +63,8 @@ class Call:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.config_file = Path(arguments.config)
+        if arguments.preset is not None:
+            self.config_file = with_preset(self.config_file, arguments.preset)
         self.again, self.report_only = arguments.again, arguments.report_only
         self.words = call_words(arguments)
         self.fail_on: Sequence[Kind] = arguments.fail_on
@@ -289,12 +294,23 @@ def modified(path: Path) -> int:
         return 0
 
 
+def with_preset(path: Path, preset: str) -> Path:
+    """A configuration with another preset, as a file of its own, which discover and Snakemake read. Raises
+    NodeprintError where the configuration is wrong."""
+    configuration.load(path)  # what is wrong is said of the site's own file
+    out = LOCKS / f"{quote(str(path), safe='')}-{quote(preset, safe='')}.yaml"
+    files.write(out, yaml.safe_dump(checked_yaml.read(path) | {"preset": preset}, sort_keys=False))
+    return out
+
+
 def call_words(arguments: argparse.Namespace) -> str:
     """The call that continues one with these arguments. (With NODES it would begin new jobs; without CONFIG it would
     continue, or begin, another campaign.)"""
     default, words = parser().parse_args([]), ["make run"]
     if Path(arguments.config) != Path(default.config):
         words.append(f"CONFIG={shlex.quote(arguments.config)}")
+    if arguments.preset is not None:
+        words.append(f"PRESET={shlex.quote(arguments.preset)}")
     if arguments.fail_on != default.fail_on:
         words.append(f"FAIL_ON={','.join(arguments.fail_on)}")
     return " ".join(words)
@@ -327,6 +343,9 @@ def parser() -> Parser:
     out = Parser("workflow/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                  allow_abbrev=False, epilog="VERBOSE=1 in the environment shows Snakemake's output.")  # fmt: skip
     out.add_argument("--config", metavar="FILE", default="config/config.yaml", help="the configuration")
+    out.add_argument(
+        "--preset", choices=get_args(get_type_hints(Config)["preset"]), help="in place of the configuration's preset"
+    )
     out.add_argument(
         "--again",
         metavar="NODES",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, Outcome
-from nodeprint.judge.verdict import Verdict
+from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import files, names, text
@@ -27,7 +28,7 @@ def summary(campaign: Path) -> tuple[str, bool]:
     same = sum(node.outcome is Outcome.SAME for node in verdict.nodes.values())
     if same and len(verdict.nodes) > _ALL_NODES:
         lines.append(f"  and {names.counted(same, 'node')} that need no action")
-    lines += [f"  {remark}" for remark in _remarks(campaign, verdict)]
+    lines += [f"  {remark}" for remark in _remarks(campaign, verdict.nodes)]
     pdf = campaign / "report" / "cluster.pdf"
     measured = any(MEANING[node.outcome].measured for node in verdict.nodes.values())
     lines.append(f"report: {pdf}" if pdf.exists() else f"no report yet: run `nodeprint report {campaign}`")
@@ -53,10 +54,9 @@ def beside(campaign: Path, name: str) -> str:
     return f"other programs were at work while {printable(name)} was measured: {load}" if load else ""
 
 
-def _remarks(campaign: Path, verdict: Verdict) -> list[str]:
-    """What no outcome says: settings that differ, nodes to be measured again, records that were refused; and last what
-    was not measured, and how it was pinned where likwid is missing."""
-    nodes = verdict.nodes
+def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
+    """What no outcome says: settings that differ, nodes to be measured again, records that were refused, and how it was
+    pinned where likwid is missing."""
     differing: dict[str, list[str]] = {}
     for name, node in sorted(nodes.items()):
         for warning in node.warnings:
@@ -82,4 +82,4 @@ def _remarks(campaign: Path, verdict: Verdict) -> list[str]:
             if warning.get("id") == "likwid":
                 unpinned.setdefault(f"{warning['text']}; {warning['advice']}", []).append(name)
     remarks += [f"{names.nodes(on)}: {printable(words)}." for words, on in unpinned.items()]
-    return remarks + text.untaken(verdict)
+    return remarks

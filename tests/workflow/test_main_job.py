@@ -19,6 +19,7 @@ import terminal
 
 from nodeprint.campaign import node_sheet, progress, recheck
 from nodeprint.judge.outcome import Kind
+from nodeprint.settings import config as configuration
 
 
 def job(campaign: Path, node: str, log: str = "", outcomes: str = "", finished: bool = False) -> Path:
@@ -122,12 +123,27 @@ def test_a_recheck_is_a_step_of_its_own(tmp_path: Path) -> None:
     assert steps.ended()[0].startswith("measure again: 2 of 2 nodes, 0 of 4 measurements, 4 not taken; ")
 
 
+def test_a_preset_of_the_call_stands_in_place_of_the_configurations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All else of the site's file stays; a preset that there is not is refused before anything is done."""
+    monkeypatch.chdir(tmp_path)
+    Path("my site.yaml").write_text("campaign: c\npreset: thorough\nruns: 3\nmeasure: [coherence-cas]\n")
+    call = run.Call(run.parser().parse_args(["--config", "my site.yaml", "--preset", "test"]))
+    assert (call.config.preset, call.config.runs, call.config.campaign) == ("test", 3, "c")
+    assert configuration.load(call.config_file) == call.config, "what discover and Snakemake read"
+    with pytest.raises(SystemExit) as ended:
+        run.parser().parse_args(["--preset", "fast"])
+    assert ended.value.code == 2
+
+
 @pytest.mark.parametrize(
     ("words", "call"),
     [
         ([], "make run"),
         (["--config", "./config/config.yaml"], "make run"),
         (["--config", "q.yaml", "--again", "cn01"], "make run CONFIG=q.yaml"),
+        (["--preset", "quick"], "make run PRESET=quick"),
         (
             ["--config", "my site.yaml", "--fail-on", "not-same,invalid"],
             "make run CONFIG='my site.yaml' FAIL_ON=not-same,invalid",

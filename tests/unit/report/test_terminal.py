@@ -48,8 +48,8 @@ def test_what_was_not_measured_is_said_last_with_its_reason(tmp_path: Path) -> N
     likwid = {"id": "likwid", "text": "likwid-pin is not installed: the kernels pinned themselves", "advice": "get it"}
     nodes["cn3"] = verdicts.node(untaken={"fault-huge": "refused"}, warnings=(likwid,))
     files.write(verdicts.verdict(nodes), tmp_path)
-    *_, pinned, alike, single, report = terminal.summary(tmp_path)[0].splitlines()
+    *_, alike, single, pinned, report = terminal.summary(tmp_path)[0].splitlines()
     assert pinned == "  cn3: likwid-pin is not installed: the kernels pinned themselves; get it."
-    assert alike == f"  Not measured on cn[1-2]: linktest-node ({why})."
-    assert single == "  Not measured on cn3: fault-huge (refused)."
+    assert alike == f"  note: Not measured on cn[1-2]: linktest-node ({why})."
+    assert single == "  note: Not measured on cn3: fault-huge (refused)."
     assert report.startswith("no report yet")
