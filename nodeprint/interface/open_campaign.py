@@ -211,6 +211,5 @@ def _drawn(draw: render.Draw[Any], data: Any, ax: Axes | None) -> Axes:
     style = styles.load()
     if ax is None:
         return render.figure(draw, data, style, _WIDTH).axes[0]
-    with style.applied():
-        draw(ax, data, style)
+    render.on_axes(draw, data, style, ax)
     return ax

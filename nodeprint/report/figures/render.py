@@ -17,11 +17,14 @@ from matplotlib.figure import Figure
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError
+from nodeprint.report.figures.part_levels import root_of
 from nodeprint.report.figures.style import Style
 
 #: Below this width, in mm, letters and scales of the smallest figures leave nothing to draw in.
 LEAST_MM = 40
 _INCH = 25.4
+#: So often what is drawn is measured to find room for it.
+_FITS = 3
 #: matplotlib numbers the groups of an SVG: nothing refers to them, and several figures of a page would have them twice.
 _GROUP_ID = re.compile(r' id="[A-Za-z.]+[0-9]*_[0-9]+"')
 
@@ -91,6 +94,40 @@ def figure(draw: Draw[Data], data: Data, style: Style, width: float, origin: Ori
                 va="bottom",
             )  # fmt: skip
     return out
+
+
+def on_axes(draw: Draw[Data], data: Data, style: Style, ax: Axes) -> None:
+    """Draw on axes of somebody's own figure. Where that has no layout engine they are made smaller, so that labels and
+    scales stay in their cell of the figure's grid."""
+    with style.applied():
+        # of axes that were made before, letters have another style's size, and there is room for those of this one
+        sizes = matplotlib.rcParams
+        for axis, ticks in ((ax.xaxis, sizes["xtick.labelsize"]), (ax.yaxis, sizes["ytick.labelsize"])):
+            axis.set_tick_params(labelsize=ticks)
+            axis.label.set_fontsize(sizes["axes.labelsize"])
+        draw(ax, data, style)
+        if root_of(ax).get_layout_engine() is None:
+            _fit_in_cell(ax)
+
+
+def _fit_in_cell(ax: Axes) -> None:
+    """Move the sides of axes inwards by what is drawn beyond their cell of the grid, or beyond the figure."""
+    figure, spec = root_of(ax), ax.get_subplotspec()
+    left, right, bottom, top = 0.0, 1.0, 0.0, 1.0
+    if spec is not None:
+        grid = spec.get_gridspec()
+        left, right = spec.colspan.start / grid.ncols, spec.colspan.stop / grid.ncols
+        bottom, top = 1 - spec.rowspan.stop / grid.nrows, 1 - spec.rowspan.start / grid.nrows
+    for _ in range(_FITS):  # labels move with the axes, and others are there on smaller ones
+        drawn, at = ax.get_tightbbox(), ax.get_position(original=True)
+        if drawn is None:
+            return
+        drawn = drawn.transformed(figure.transFigure.inverted())
+        x0, x1 = at.x0 + max(0.0, left - drawn.x0), at.x1 - max(0.0, drawn.x1 - right)
+        y0, y1 = at.y0 + max(0.0, bottom - drawn.y0), at.y1 - max(0.0, drawn.y1 - top)
+        if min(x1 - x0, y1 - y0) <= 0 or (x0, x1, y0, y1) == (at.x0, at.x1, at.y0, at.y1):
+            return  # without room nothing is gained
+        ax.set_position((x0, y0, x1 - x0, y1 - y0))
 
 
 def svg(figure: Figure, style: Style, *, outlines: bool = False) -> str:

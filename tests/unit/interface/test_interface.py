@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
@@ -130,6 +131,31 @@ def test_campaign_without_verdict_says_what_to_run(tmp_path: Path) -> None:
         fresh.plot.margins()
     with pytest.raises(NodeprintError, match="no campaign is there"):
         nodeprint.open(tmp_path / "absent")
+
+
+Drawn = Callable[[OpenCampaign, Axes], Axes]
+
+
+@pytest.mark.parametrize("draw", [
+    lambda campaign, ax: campaign.plot.matrix(SLOW, ax=ax),
+    lambda campaign, ax: campaign.plot.classes(SLOW, ax=ax),
+    lambda campaign, ax: campaign.plot.strip(SLOW, ax=ax),
+    lambda campaign, ax: campaign.plot.numa(SLOW, ax=ax),
+    lambda campaign, ax: campaign.plot.margins(ax=ax),
+    lambda campaign, ax: campaign.plot.maps(ax=ax),
+    lambda campaign, ax: campaign.plot.finding(SLOW, ax=ax),
+], ids=["matrix", "classes", "strip", "numa", "margins", "maps", "finding"])  # fmt: skip
+@pytest.mark.parametrize("columns", [1, 2])
+def test_nothing_is_cut_on_plain_axes(campaign: OpenCampaign, draw: Drawn, columns: int) -> None:
+    """Labels and scales stay in the axes' own cell of a figure without a layout engine."""
+    figure = Figure()
+    cells = figure.subplots(1, columns, squeeze=False)[0]
+    ax = draw(campaign, cells[0])
+    figure.canvas.draw()
+    drawn, width, height = ax.get_tightbbox(), figure.bbox.width / columns, figure.bbox.height
+    assert drawn is not None
+    assert drawn.x0 > -1 and drawn.y0 > -1 and drawn.x1 < width + 1 and drawn.y1 < height + 1
+    assert ax.get_window_extent().width > 0.3 * width
 
 
 def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> None:
