@@ -23,7 +23,7 @@ sbatch)
         esac
     done
     if [ -e refusal ]; then
-        echo "sbatch: error: Batch job submission failed: $(cat refusal)" >&2
+        sed -e '$!s/^/sbatch: error: /' -e '$s/^/sbatch: error: Batch job submission failed: /' refusal >&2
         exit 1
     fi
     if [ -e slow ]; then

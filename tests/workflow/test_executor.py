@@ -187,6 +187,56 @@ def test_what_sbatch_refuses_is_the_nodes_reason_and_a_limit_of_the_user_is_wait
     assert of(alone, 0).outcome == "absent", "with no other job it is no limit on their number"
 
 
+POLICY = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "waits_s"),
+    [
+        # a limit that Slurm does not name is tried for as long as a job waits for its node
+        (POLICY, 600),
+        (f"QOSMaxSubmitJobPerUserLimit\n{POLICY}", None),
+        (f"AssocMaxSubmitJobLimit\n{POLICY}", None),
+        (f"QOSMaxWallDurationPerJobLimit\n{POLICY}", 0),
+        (f"AssocMaxNodePerJobLimit\n{POLICY}", 0),
+        ("Your project has no hours left\nUnspecified error", 0),
+        ("Invalid account or account/partition combination specified", 0),
+    ],
+)
+def test_what_never_fits_does_not_wait_for_other_jobs_of_the_user(
+    begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch, refusal: str, waits_s: float | None
+) -> None:
+    """Another job of the user is in the queue all the time."""
+    moment = [1000.0]
+    call = begin(1, unavailable_s=600)
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: moment[0])
+    monkeypatch.setattr(jobs.commands, "user_has_jobs", lambda: True)
+    (fake / "refusal").write_text(refusal)
+    of(call, 0).looked_for = True
+    for later in (0.0, 590.0, 601.0, 90000.0):
+        moment[0] = 1000.0 + later
+        call.known = True
+        call.fill()
+        assert bool(of(call, 0).outcome) == (waits_s is not None and later >= waits_s), later
+    if waits_s is not None:
+        assert all(line in of(call, 0).why for line in refusal.splitlines()), "a plugin's own words are kept"
+
+
+def test_a_call_inside_a_job_does_not_wait_for_that_job(
+    begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = begin(1)
+    call.known = of(call, 0).looked_for = True
+    (fake / "refusal").write_text(POLICY)
+    (fake / "queue").write_text("7\n")  # as `squeue --format=%A`
+    call.fill()
+    assert of(call, 0).outcome == ""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    call.known = True
+    call.fill()
+    assert of(call, 0).why == f"sbatch refused it: {POLICY}"
+
+
 def at_once(fake: Path) -> int:
     """How many calls of sbatch there were at a time, at most."""
     running = most = 0

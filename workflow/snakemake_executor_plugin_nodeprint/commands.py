@@ -16,7 +16,11 @@ from nodeprint.errors import NodeprintError, printable
 #: A command of Slurm may wait this long for its controller.
 ANSWER_S = 60.0
 #: sbatch refuses for good; anything else that it says may be a controller that did not answer.
-_REFUSED = re.compile(r"Batch job submission failed: (?P<why>.*)|(?P<usage>(unrecognized|invalid) option.*)")
+_REFUSED = re.compile(r"Batch job submission failed: |(unrecognized|invalid) option")
+#: What begins the lines of Slurm's commands, and says nothing.
+_PREFIX = re.compile(r"^\w+: (error: )?(Batch job submission failed: )?")
+#: So many of the last lines of a command are kept: a site's job_submit plugin writes its own before Slurm's.
+_LINES = 6
 
 
 class NoAnswerError(Exception):
@@ -47,7 +51,7 @@ def environment() -> dict[str, str]:
 def ask(*words: str, lock: int | None = None) -> str:
     """What a command of Slurm prints; it keeps the descriptor `lock` open for as long as it lives.
 
-    Raises NoAnswerError with its last line, and NodeprintError where there is no such command.
+    Raises NoAnswerError with its last lines, and NodeprintError where there is no such command.
     """
     # into files: a command may leave a child that holds a pipe open
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
@@ -67,7 +71,7 @@ def ask(*words: str, lock: int | None = None) -> str:
         error.seek(0)
         if code:
             lines = error.read().decode(errors="replace").strip().splitlines()
-            raise NoAnswerError(lines[-1] if lines else f"{words[0]} ended with {code}")
+            raise NoAnswerError("\n".join(lines[-_LINES:]) or f"{words[0]} ended with {code}")
         return out.read().decode(errors="replace")
 
 
@@ -76,9 +80,9 @@ def submit(words: Sequence[str], lock: int) -> str:
     try:
         return ask("sbatch", "--parsable", *words, lock=lock).strip().partition(";")[0]
     except NoAnswerError as silence:
-        refused = _REFUSED.search(str(silence))
-        if refused and not slurm.NO_ANSWER.search(str(silence)):
-            raise RefusedError(refused["why"] or refused["usage"]) from silence
+        if _REFUSED.search(str(silence)) and not slurm.NO_ANSWER.search(str(silence)):
+            lines = [_PREFIX.sub("", line).strip(" .") for line in str(silence).splitlines()]
+            raise RefusedError("; ".join(filter(None, lines))) from silence
         raise
 
 
@@ -96,9 +100,10 @@ def parse_queue(text: str) -> dict[tuple[str, str], Listed]:
 
 
 def user_has_jobs() -> bool:
-    """Whether this user has any job in the queue."""
+    """Whether this user has any job in the queue but the one that this is called in (from scrontab, say)."""
     with suppress(NoAnswerError):
-        return bool(ask("squeue", "--me", "--noheader", "--format=%i").strip())
+        numbers = ask("squeue", "--me", "--noheader", "--format=%A").split()
+        return any(number != os.environ.get("SLURM_JOB_ID") for number in numbers)
     return True
 
 

@@ -45,11 +45,17 @@ AT_ONCE = 8
 CUT_S = 5.0
 #: After an interruption the kernels have this long to stop (node-run waits less for its own).
 STOP_S = 60.0
-#: sbatch refuses for now: the user has as many jobs in the queue as is allowed.
-_ENOUGH = re.compile(r"violates accounting/QOS policy|Max(Submit)?Jobs?(PerUser)?Limit|SubmitJobsLimit", re.IGNORECASE)
-#: What a pending job waits for that does not come by itself (man squeue, "JOB REASON CODES"): its node is out of
-#: service, or it asks for more than it may have.
-_STUCK = re.compile(r"UnavailableNodes:|DOWN, DRAINED|Partition(Time|Node)Limit|BadConstraints|Invalid(Account|QOS)")
+#: sbatch refuses by a limit of the user, the account or the QOS. Which one it is stands in a line of its own, where
+#: Slurm writes that (man squeue, "JOB REASON CODES"): as many jobs as are allowed, or more than a job may have.
+_LIMIT = re.compile(r"violates accounting/QOS policy|(QOS|Assoc)\w+")
+_FULL = re.compile(r"\b(QOS|Assoc)\w*(SubmitJob|MaxJobs|GrpJobs)\w*", re.IGNORECASE)
+_TOO_MUCH = re.compile(r"\b(QOS|Assoc)(Max|Min|Grp)\w*")
+#: What a pending job waits for that does not come by itself: its node is out of service, or it asks for more than it
+#: may have, or for what it may not use.
+_STUCK = re.compile(
+    r"UnavailableNodes:|DOWN, DRAINED|Partition(Time|Node)Limit|BadConstraints|Invalid(Account|QOS)|"
+    r"(Account|QOS)NotAllowed|(QOS|Assoc)Max\w*PerJob|QOSMin\w*|(QOS|Assoc)\w*MaxWall\w*"
+)
 #: So many nodes with the same reason are named at once, the others in one line at the end.
 NAMED = 3
 
@@ -152,6 +158,7 @@ class Launch:
         self.known = False  # whether squeue has answered since the last submission that may have gone through
         self.interval, self.polled, self.looked, self.cost_s = FIRST_POLL_S, -1e9, -1e9, 0.0
         self.silent_since: float | None = None
+        self.refused_since: float | None = None  # sbatch takes none of the jobs, and Slurm does not say by which limit
         self.written = ""
         self.alike: dict[str, list[str]] = {}  # nodes without an outcome, by the reason
         self.began = time.monotonic()
@@ -351,16 +358,26 @@ class Launch:
         try:
             job.id = done.result()
         except RefusedError as refusal:
-            queued = any(other.id for other in self.open())
-            if _ENOUGH.search(str(refusal)) and (queued or commands.user_has_jobs()):
+            if self.is_full(job, str(refusal), time.monotonic()):
                 return str(refusal)
             self.absent(job, f"sbatch refused it: {refusal}")
         except NoAnswerError as silence:
             self.silence(time.monotonic(), str(silence))  # it may be in the queue: squeue knows it by its name
         else:
-            job.state = "PENDING"
+            job.state, self.refused_since = "PENDING", None
             self.follow(job, ended=False)
         return ""
+
+    def is_full(self, job: Job, refusal: str, now: float) -> bool:
+        """Whether a job that sbatch refused is taken when others have ended; where that is not known it is tried for as
+        long as a job waits for its node."""
+        if not _LIMIT.search(refusal) or (_TOO_MUCH.search(refusal) and not _FULL.search(refusal)):
+            return False
+        if any(other.id for other in self.open()):
+            return True  # ours, which ask for the same, were taken
+        self.refused_since = now if self.refused_since is None else self.refused_since
+        waited_too_long = now - self.refused_since >= job.unavailable_s
+        return commands.user_has_jobs() and (bool(_FULL.search(refusal)) or not waited_too_long)
 
     def follow(self, job: Job, *, ended: bool) -> None:
         """Note when a job was submitted or had ended by our clock; a full disk must not end the call."""
