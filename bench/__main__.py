@@ -11,7 +11,8 @@ from bench.table import ROOT
 #: Names and arguments; `python -m bench.NAME --help` shows more.
 ALL = {
     "coherence": (), "lines": (), "fresh": (), "numa": (), "bandwidth": (), "load": (), "remap": (), "structure": (),
-    "verdict": (), "linktest": (), "slurm": (), "iodie": (), "report": (), "fleet": (), "scale": (), "history": (),
+    "verdict": (), "calibration": (), "linktest": (), "slurm": (), "iodie": (), "report": (), "fleet": (), "scale": (),
+    "history": (),
 }  # fmt: skip
 
 

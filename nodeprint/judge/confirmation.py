@@ -13,12 +13,15 @@ import numpy.typing as npt
 from nodeprint.data.layout import Ints
 from nodeprint.judge.deviations import Block, run_means
 from nodeprint.judge.reduction import Matrix
+from nodeprint.stats import intervals
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 #: Up to this many nodes it has to be shown that the others agree before one of them is named.
 FEW_NODES = 4
+#: Of what does not vary at all, the weight is finite.
+_LEAST_VARIANCE = 1e-18
 #: Nodes that are worked on at once where all would not fit into memory.
 AT_ONCE = 256
 
@@ -198,25 +201,34 @@ def _pooled(series: Series, used: Sequence[Block], nodes: Sequence[int]) -> Iter
         for at, row, error, half_90 in zip(first, own_rows, errors, halves, strict=True):
             yield Pooled(at, block.difference[row], error, half_90, block.runs[row], 1)
         return
-    total, weighted = np.zeros((2, len(nodes), len(used[0].bound)))
-    centred = np.ones(total.shape, dtype=np.bool_)
+    shape = len(nodes), len(used[0].bound)
+    total, weighted, template, runs_part, jobs_part = np.zeros((5, *shape))
+    runs, centred = np.zeros(shape, dtype=np.int64), np.ones(shape, dtype=np.bool_)
+    shifted = any(block.shifted for block in used)
     for block, of_nodes in zip(used, rows, strict=True):
         difference = block.difference[of_nodes]
         measured = np.isfinite(difference)
         # a part without a centre is undecided until a later job has one, and then by that job and those after it
         centred = np.where(measured, block.centred, centred)
-        total, weighted = (np.where(measured & ~block.centred, 0.0, of) for of in (total, weighted))
-        weight = np.where(measured, 1 / (block.of_runs(of_nodes) + block.of_job), 0.0)
+        again = measured & ~block.centred
+        for of_all in (total, weighted, template, runs_part, jobs_part, runs):
+            of_all[again] = 0
+        of_runs, of_job = block.of_runs(of_nodes), np.broadcast_to(block.of_job, shape)
+        weight = np.where(measured, 1 / np.maximum(of_runs + of_job, _LEAST_VARIANCE), 0.0)
         total += weight
         weighted += weight * np.nan_to_num(difference)
+        runs_part += weight**2 * of_runs
+        jobs_part += weight**2 * of_job
+        of_template = block.of_template(of_nodes)
+        template += weight * np.sqrt(of_template) if shifted else weight**2 * of_template
+        runs += np.where(measured, block.runs[of_nodes], 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(total > 0, weighted / total, np.nan)
-        own_variance = np.where(total > 0, 1 / total, np.inf)
-    of_templates = [block.of_template(of_nodes) for block, of_nodes in zip(used, rows, strict=True)]
-    error = np.sqrt(own_variance + np.max(of_templates, axis=0))
-    runs = np.sum([block.runs[of_nodes] for block, of_nodes in zip(used, rows, strict=True)], axis=0)
-    # Student's quantile falls with the degrees of freedom: that of the fewest is the largest
-    quantiles = [block.quantile_90[of_nodes] for block, of_nodes in zip(used, rows, strict=True)]
-    half = np.where((runs < 2) | ~centred, np.inf, np.max(quantiles, axis=0) * error)
+        of_runs, of_jobs = (np.where(total > 0, part / total**2, np.inf) for part in (runs_part, jobs_part))
+        # jobs whose centre is that of the first job, moved, share its error
+        of_template = (template / total) ** 2 if shifted else template / total**2
+    degrees = intervals.combined([(of_runs, used[0].spread.degrees), (of_jobs, used[0].job_degrees)])[1]
+    error = np.sqrt(of_runs + of_jobs + of_template)
+    half = np.where((runs < 2) | ~centred, np.inf, intervals.half_width(error, degrees, intervals.EQUIVALENCE))
     for number, at in enumerate(first):
         yield Pooled(at, mean[number], error[number], half[number], runs[number], len(used))

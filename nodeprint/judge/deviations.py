@@ -18,24 +18,14 @@ from nodeprint.data.layout import Ints
 from nodeprint.judge import bounds
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
-from nodeprint.judge.terms import FAMILIES, Terms
+from nodeprint.judge.terms import Terms
 from nodeprint.stats import intervals
-from nodeprint.stats.peers import MAJORITY, TEMPLATE_ERROR, Peers, centred, peers
-from nodeprint.stats.runs import RunSpread, run_spread
+from nodeprint.stats.peers import FEWEST, MAJORITY, TEMPLATE_ERROR, Peers, centred, peers
+from nodeprint.stats.runs import MOST_DEGREES, RunSpread, job_variance, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: Weight of the assumed variance between nodes, in nodes.
-_PRIOR_NODES = 8.0
-#: Weight of the family's variance between nodes against a part's own, in degrees of freedom.
-_FAMILY_DEGREES = 20.0
-#: A family of many parts counts as so many independent ones, as the same lines are in all of them.
-_INDEPENDENT = 10.0
-#: From so many parts on it does.
-_MANY_PARTS = 32
-#: Degrees of freedom of the assumed variance between jobs.
-_JOB_DEGREES = 50.0
 #: The variance of a median, times that of a mean.
 _OF_MEDIAN = np.pi / 2
 
@@ -61,25 +51,29 @@ ALL = slice(None)
 
 
 class Template(msgspec.Struct, frozen=True):
-    """What the peers' centre adds to the error of a node, by kind of node (kind, part): the variance of a healthy node
-    about it (`between`), that of the `centre` (`variance`) and its `degrees` of freedom. `kind` (node) is each node's:
-    of a large fleet all nodes have the same peers, but those that are no peers themselves."""
+    """The peers' centre by kind of node (kind, part): the `centre` itself, the variance of a healthy node about it
+    (`between`), the variance of a peer by its runs (`of_runs`), and the centre's variance as a `share` of what a peer
+    has by its runs and jobs. It is the centre of the peers that are there: what these are by nature is no error of it.
+    `kind` (node) is each node's: of a large fleet all nodes have the same peers, but those that are no peers
+    themselves."""
 
     kind: Ints
     centre: Floats
     between: Floats
-    variance: Floats
-    degrees: Floats
+    of_runs: Floats
+    share: Floats
 
 
 class Block(msgspec.Struct, frozen=True, dict=True):
     """One measurement at one home: the rows of the table for `matrix.nodes` in their `job` (0 for the first independent
     one), columns by part.
 
-    `difference` from the peers (node, part) on the model's scale, `of_job` (part) the variance between jobs, `bound`
-    (part), by node the number of `peers`, `spread` the spread over runs, `template` what the centre adds, and `tail`
-    (part) the level of the simultaneous intervals. `nodes` are as many as were compared. A part that is not `centred`
-    (part) has no majority within its bound of any centre: its intervals are infinite, and it is undecided for all.
+    `difference` from the peers (node, part) on the model's scale, `of_job` (part) the variance between jobs with its
+    `job_degrees`, that which jobs show where nodes have several, else the `assumed_job` one; `bound` (part), by node
+    the number of `peers`, `spread` the spread over runs, `template` what the centre adds, and `tail` (part) the level
+    of the simultaneous intervals. `nodes` are as many as were compared. A part that is not `centred` (part) has no
+    majority within its bound of any centre: its intervals are infinite, and it is undecided for all. A job of few nodes
+    is compared with the centre of the first jobs, `shifted` by what they have moved together.
 
     What follows from these by node and part is a method of the `rows` that it is wanted of: of ten thousand nodes each
     such array has 200 MB, and they are kept only where they take long to make.
@@ -89,6 +83,8 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     job: int
     difference: Floats
     of_job: Floats
+    job_degrees: Floats
+    assumed_job: Floats
     bound: Floats
     peers: Floats
     spread: RunSpread
@@ -96,6 +92,7 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     tail: Floats
     nodes: int
     centred: Bools
+    shifted: bool = False
 
     @property
     def terms(self) -> Terms:
@@ -118,7 +115,8 @@ class Block(msgspec.Struct, frozen=True, dict=True):
 
     def of_template(self, rows: Rows = ALL) -> Floats:
         """The variance of the peers' centre."""
-        return np.asarray(self.template.variance[self.template.kind[rows]])
+        kind = self.template.kind[rows]
+        return np.asarray(self.template.share[kind] * (self.template.of_runs[kind] + self.of_job))
 
     def between(self, rows: Rows = ALL) -> Floats:
         """The variance of a healthy node about the centre."""
@@ -129,12 +127,20 @@ class Block(msgspec.Struct, frozen=True, dict=True):
         return np.asarray(np.sqrt(self.of_runs(rows) + self.of_job + self.of_template(rows)))
 
     def degrees(self, rows: Rows = ALL) -> Floats:
-        """The degrees of freedom of the error."""
-        of_template = self.template.degrees[self.template.kind[rows]]
-        return intervals.combined([
-            (self.of_runs(rows), self.spread.degrees), (self.of_job, _JOB_DEGREES),
-            (self.of_template(rows), of_template),
-        ])[1]  # fmt: skip
+        """The degrees of freedom of the error: it is made of two variances, that between runs and that between jobs, of
+        which the centre has its share."""
+        kind = self.template.kind[rows]
+        peers = self.template.share[kind]
+        of_runs = self.of_runs(rows) + peers * self.template.of_runs[kind]
+        return intervals.combined([(of_runs, self.spread.degrees), (self.of_job * (1 + peers), self.job_degrees)])[1]
+
+    @cached_property
+    def by_itself(self) -> Block:
+        """The block as one job shows it: with the assumed variance between jobs, taken for granted."""
+        if self.of_job is self.assumed_job:
+            return self
+        known = np.full(len(self.assumed_job), MOST_DEGREES)
+        return msgspec.structs.replace(self, of_job=self.assumed_job, job_degrees=known)
 
     def half_90(self, rows: Rows = ALL) -> Floats:
         """Half of the 90 % interval; infinite where one run says nothing of how far runs differ."""
@@ -148,8 +154,8 @@ class Block(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def half_simultaneous(self) -> Floats:
-        """Half of the interval that holds for all parts of a family and all nodes together."""
-        return self.half(self.tail)
+        """Half of the interval that holds for all parts of a family and all nodes together, of this job by itself."""
+        return self.by_itself.half(self.tail)
 
     def half(self, tail: Floats | float, rows: Rows = ALL) -> Floats:
         """Half of the interval with this probability at each end, of some `rows`."""
@@ -192,7 +198,8 @@ def _trimmed(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
     complete = np.asarray(usable.mean(axis=1) > 0.5)
     trusted = complete if complete.sum() > 1 else np.ones_like(complete)
     enough = max(2, int(np.ceil(MAJORITY * trusted.sum())))
-    block = _block(matrix, rules, levels, trusted)
+    spread = run_spread(matrix.values, matrix.terms.pool, priors(matrix, rules).run)
+    block = _compared(matrix, 0, rules, levels, spread, trusted)
     while True:
         share = np.where(block.outside, np.abs(block.difference) / block.bound, 0.0).max(axis=1, initial=0.0)
         share = np.where(trusted, share, 0.0)
@@ -203,70 +210,52 @@ def _trimmed(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
         if kept.sum() < enough:
             return block
         trusted = kept
-        block = _block(matrix, rules, levels, trusted)
+        block = _compared(matrix, 0, rules, levels, spread, trusted)
 
 
 #: Below this many nodes those that are outside are left out one after another.
 _FEW = 64
 
 
-def _block(matrix: Matrix, rules: Acceptance, levels: Levels, trusted: Bools) -> Block:
+def _compared(matrix: Matrix, job: int, rules: Acceptance, levels: Levels, spread: RunSpread, trusted: Bools) -> Block:
+    """The block of nodes that are compared with those of them that are `trusted`."""
     means = run_means(matrix)
-    prior = priors(matrix, rules)
-    spread = run_spread(matrix.values, matrix.terms.pool, prior.run)
     compared = peers(filled(means), matrix.terms.pool, trusted)
-    template = _template(compared, matrix, _expected(matrix, prior, spread))
-    return _built(matrix, 0, rules, levels, spread, template, compared.count, means - compared.centre, prior)
+    template = _template(compared, matrix, spread, trusted)
+    return _built(matrix, job, rules, levels, spread, template, compared.count, means - compared.centre)
 
 
 def _built(
     matrix: Matrix, job: int, rules: Acceptance, levels: Levels, spread: RunSpread, template: Template,
-    peers: Floats, difference: Floats, prior: Priors,
+    peers: Floats, difference: Floats,
 ) -> Block:  # fmt: skip
     """The block of a `difference` from so many `peers`."""
     if matrix.terms.share:
         np.maximum(difference, 0.0, out=difference)  # losing less of its time than the peers is no fault
+    assumed, parts = priors(matrix, rules).job ** 2, len(matrix.terms.terms)
     return Block(
-        matrix, job, difference, prior.job**2, bounds.of_matrix(matrix, rules), peers, spread, template,
-        levels.tail(matrix.terms), len(matrix.nodes), np.ones(len(matrix.terms.terms), dtype=np.bool_),
+        matrix, job, difference, assumed, np.full(parts, MOST_DEGREES), assumed, bounds.of_matrix(matrix, rules), peers,
+        spread, template, levels.tail(matrix.terms), len(matrix.nodes), np.ones(parts, dtype=np.bool_),
     )  # fmt: skip
 
 
-def _expected(matrix: Matrix, prior: Priors, spread: RunSpread) -> Floats:
-    """The variance between healthy nodes that is assumed (part)."""
-    typical = float(np.median(np.maximum(np.isfinite(matrix.values).sum(axis=1, dtype=np.int16), 1)))
-    return np.asarray(prior.node**2 + prior.job**2 + spread.pooled / max(typical, 1.0))
-
-
-def _template(compared: Peers, matrix: Matrix, expected: Floats) -> Template:
+def _template(compared: Peers, matrix: Matrix, spread: RunSpread, trusted: Bools) -> Template:
     """The template of each kind of node: of few nodes each has its own, of many those with as many peers have one."""
+    runs = np.maximum(np.isfinite(matrix.values).sum(axis=1, dtype=np.int16), 1)
     if compared.shared:
         _, first, kind = np.unique(compared.count, return_index=True, return_inverse=True)
+        ratio = np.mean(spread.ratio[trusted] / runs[trusted], axis=0)
+        of_peers = np.broadcast_to(ratio, (len(first), len(ratio)))
     else:
         first = kind = np.arange(len(compared.count))
-    of_kind = Peers(
-        compared.centre[first], compared.of_part[first], compared.of_family[first], compared.count[first],
-    )  # fmt: skip
-    between, degrees = _between(of_kind, matrix.terms, expected)
-    count = np.maximum(of_kind.count, 1.0)[:, None]
-    variance = TEMPLATE_ERROR * between / count
-    return Template(kind, of_kind.centre, between, variance, degrees * np.ones_like(between))
-
-
-def _between(compared: Peers, terms: Terms, expected: Floats) -> tuple[Floats, Floats]:
-    """The variance of a healthy node about the centre (node, part), and its degrees of freedom: what is `expected`
-    (part), what the family shows, and what the part shows, by their weights (Welch and Satterthwaite)."""
-    own = np.maximum(compared.count - 1.0, 0.0)[:, None]
-    size = np.bincount(terms.pool)[terms.pool]
-    family = own * np.where(size >= _MANY_PARTS, _INDEPENDENT, 1.0)
-    of_family = (family * compared.of_family + _PRIOR_NODES * expected) / (family + _PRIOR_NODES)
-    variance = (_FAMILY_DEGREES * of_family + own * compared.of_part) / (_FAMILY_DEGREES + own)
-    of_prior = _PRIOR_NODES / (family + _PRIOR_NODES)
-    of_part = own / (_FAMILY_DEGREES + own)
-    shared = 1 - of_part
-    with np.errstate(invalid="ignore", divide="ignore"):
-        inverse = np.where(own > 0, (shared * (1 - of_prior)) ** 2 / family + of_part**2 / own, 0.0)
-    return variance, np.asarray(1 / (inverse + (shared * of_prior) ** 2 / _PRIOR_NODES))
+        each = spread.ratio / runs
+        others = trusted & ~np.eye(len(trusted), dtype=np.bool_)
+        others[~others.any(axis=1)] = True
+        of_peers = (others @ each) / others.sum(axis=1)[:, None]
+    share = TEMPLATE_ERROR / np.maximum(compared.count[first], 1.0)[:, None]
+    return Template(
+        kind, compared.centre[first], compared.between[first], spread.pooled * of_peers, share * np.ones_like(of_peers)
+    )
 
 
 def later_jobs(block: Block, reduced: Reduced, number: int, rules: Acceptance, levels: Levels) -> list[Block]:
@@ -283,37 +272,34 @@ def later_jobs(block: Block, reduced: Reduced, number: int, rules: Acceptance, l
         wanted = {node: jobs[job][-1:] for node, jobs in sittings.items() if len(jobs) > job}
         matrix = of_jobs(reduced, number, first.nodes, wanted, first.template)
         if matrix is not None and np.isfinite(matrix.values).any():
-            blocks.append(_later(block, matrix, job, rules, levels))
+            blocks.append(later_job(block, matrix, job, rules, levels))
     return blocks
 
 
-def _later(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Levels) -> Block:
-    first, means, prior = block.matrix, run_means(matrix), priors(matrix, rules)
+def later_job(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Levels) -> Block:
+    """The block of a later job of some nodes, from the `block` of the first jobs."""
+    first, means = block.matrix, run_means(matrix)
     rows = np.array([block.row[node] for node in matrix.nodes.tolist()])
     own = run_spread(matrix.values, matrix.terms.pool, np.sqrt(block.spread.pooled))
-    spread = RunSpread(block.spread.pooled, block.spread.degrees, own.ratio, own.pooled)
+    spread = msgspec.structs.replace(block.spread, ratio=own.ratio)
     calm = ~block.outside[rows].any(axis=1)
     everyone = len(rows) == len(first.nodes)
-    if (everyone and len(rows) < 4) or calm.sum() >= max(3, len(first.nodes) / 2):
+    if (everyone and len(rows) < FEWEST - 1) or calm.sum() >= max(3, len(first.nodes) / 2):
         trusted = calm if calm.sum() > 1 else np.ones_like(calm)
-        compared = peers(filled(means), matrix.terms.pool, trusted)
-        template = _template(compared, matrix, _expected(matrix, prior, spread))
-        return _with_majority(
-            _built(matrix, job, rules, levels, spread, template, compared.count, means - compared.centre, prior)
-        )
-    runs = np.maximum(np.isfinite(matrix.values).sum(axis=1, dtype=np.int16), 1)
-    shift, of_shift = _shift((means - run_means(first)[rows])[calm], spread.pooled / runs.min() + prior.job**2)
-    centre = (run_means(first) - block.difference)[rows] + shift
+        return _with_majority(_compared(matrix, job, rules, levels, spread, trusted))
+    shift, of_shift = _shift((means - run_means(first)[rows])[calm])
+    kind = block.template.kind[rows]
     template = Template(
-        np.arange(len(rows)), centre, block.between(rows), block.of_template(rows) + of_shift, block.degrees(rows)
-    )
-    later = _built(matrix, job, rules, levels, spread, template, block.peers[rows], means - centre, prior)
-    return msgspec.structs.replace(later, centred=block.centred)
+        np.arange(len(rows)), (run_means(first) - block.difference)[rows] + shift, block.between(rows),
+        block.template.of_runs[kind], block.template.share[kind] + of_shift,
+    )  # fmt: skip
+    later = _built(matrix, job, rules, levels, spread, template, block.peers[rows], means - template.centre)
+    return msgspec.structs.replace(later, centred=block.centred, shifted=True)
 
 
-def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """By how much nodes `moved` (node, part) from one job to the next, their median, and its variance (part), where
-    that of one job of a node is `variance`."""
+def _shift(moved: Floats) -> tuple[Floats, Floats]:
+    """By how much nodes `moved` (node, part) from one job to the next, their median, and how many times the variance of
+    one job of a node its own is (part)."""
     finite = np.isfinite(moved)
     count = finite.sum(axis=0)
     # of what no node has both jobs of, nothing is known but that jobs differ
@@ -321,14 +307,37 @@ def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
     usable = count > 0
     if usable.any():
         middle[usable] = np.nanmedian(moved[:, usable], axis=0)
-    of_one = 2 * variance
-    return middle, np.where(usable, of_one * np.where(count > 2, _OF_MEDIAN, 1.0) / np.maximum(count, 1), of_one)
+    return middle, np.where(usable, 2 * np.where(count > 2, _OF_MEDIAN, 1.0) / np.maximum(count, 1), 2.0)
+
+
+def with_jobs(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """The blocks of a measurement with the variance between jobs that they show.
+
+    Nodes in which something was outside were measured again for that, and what they moved by is no chance: they are
+    left out where a majority of those that have several jobs remains.
+    """
+    first = blocks[0]
+    if len(blocks) < 2:
+        return (first,)
+    loud = {node for block in blocks for node in block.matrix.nodes[block.outside.any(axis=1)].tolist()}
+    again = [node for node in first.matrix.nodes.tolist() if any(node in block.row for block in blocks[1:])]
+    calm = [node for node in again if node not in loud]
+    used = calm if len(calm) > 1 and len(calm) >= MAJORITY * len(again) else again
+    means = [run_means(block.matrix) for block in blocks]
+    moved = []
+    for number, block in enumerate(blocks[1:], 1):
+        both = [node for node in used if node in block.row and node in blocks[number - 1].row]
+        later, earlier = (of.row for of in (block, blocks[number - 1]))
+        step = means[number][[later[n] for n in both]] - means[number - 1][[earlier[n] for n in both]]
+        moved.append(np.where(block.centred & blocks[number - 1].centred, step, np.nan))
+    of_runs = np.mean([block.of_runs().mean(axis=0) for block in blocks], axis=0)
+    variance, degrees = job_variance(moved, of_runs, first.terms.pool, first.assumed_job)
+    return tuple(msgspec.structs.replace(block, of_job=variance, job_degrees=degrees) for block in blocks)
 
 
 class Priors(msgspec.Struct, frozen=True):
-    """Standard deviations assumed of healthy nodes (part): between nodes, between jobs of a node, between its runs."""
+    """Standard deviations assumed of healthy nodes (part): between jobs of a node, and between its runs."""
 
-    node: Floats
     job: Floats
     run: Floats
 
@@ -338,9 +347,8 @@ def priors(matrix: Matrix, rules: Acceptance) -> Priors:
     ones = np.ones(len(matrix.terms.terms))
     if not matrix.quantity.of_pairs:
         cell = rules.cell(matrix.quantity.model.term)
-        return Priors(cell.node_sd * ones, cell.job_sd * ones, cell.node_sd * ones)
-    node = np.array([rules.prior(FAMILIES[term.family].term) for term in matrix.terms.terms])
-    return Priors(node, rules.prior("job") * ones, rules.prior("run") * ones)
+        return Priors(cell.job_sd * ones, cell.node_sd * ones)
+    return Priors(rules.prior("job") * ones, rules.prior("run") * ones)
 
 
 def in_unit(block: Block, rows: Ints | slice = ALL) -> tuple[Floats, Floats]:

@@ -125,5 +125,5 @@ def _series(population: Population, levels: Levels) -> Sequence[Series]:
         for reduced, number, matrix in population.matrices(group.nodes):
             first = deviations.first_jobs(matrix, population.rules, levels)
             later = deviations.later_jobs(first, reduced, number, population.rules, levels)
-            out.append(Series((first, *later)))
+            out.append(Series(deviations.with_jobs((first, *later))))
     return out

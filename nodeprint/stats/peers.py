@@ -24,13 +24,11 @@ _MAD, _OF_CLIPPED = 1.4826, 0.7785
 
 
 class Peers(msgspec.Struct, frozen=True):
-    """By node and part: the `centre` of the peers and the variance of a node about it, that of the part alone
-    (`of_part`) and that pooled over the part's family (`of_family`); by node, how many peers (`count`). `shared`: all
-    nodes have the same."""
+    """By node and part: the `centre` of the peers and the variance of a node about it, pooled over the part's family
+    (`between`); by node, how many peers (`count`). `shared`: all nodes have the same."""
 
     centre: Floats
-    of_part: Floats
-    of_family: Floats
+    between: Floats
     count: Floats
     shared: bool = False
 
@@ -43,9 +41,9 @@ def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
     nodes = len(means)
     if nodes >= LEAVE_OUT_BELOW:
         shape = means.shape
-        centre, of_part, of_family = (np.broadcast_to(row, shape) for row in _centre_and_spread(means[trusted], family))
-        return Peers(centre, of_part, of_family, trusted.sum() - trusted.astype(np.float64), shared=True)
-    centres, of_parts, of_families = (np.zeros_like(means) for _ in range(3))
+        centre, between = (np.broadcast_to(row, shape) for row in _centre_and_spread(means[trusted], family))
+        return Peers(centre, between, trusted.sum() - trusted.astype(np.float64), shared=True)
+    centres, spreads = np.zeros_like(means), np.zeros_like(means)
     count = np.zeros(nodes)
     for node in range(nodes):
         rest = trusted.copy()
@@ -53,8 +51,8 @@ def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
         if not rest.any():
             rest = np.arange(nodes) != node
         count[node] = rest.sum()
-        centres[node], of_parts[node], of_families[node] = _centre_and_spread(means[rest], family)
-    return Peers(centres, of_parts, of_families, count)
+        centres[node], spreads[node] = _centre_and_spread(means[rest], family)
+    return Peers(centres, spreads, count)
 
 
 def centred(differences: Floats, bound: Floats) -> Bools:
@@ -67,14 +65,14 @@ def centred(differences: Floats, bound: Floats) -> Bools:
     return np.asarray((count < FEWEST) | (within >= MAJORITY * count))
 
 
-def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats]:
-    """Of nodes (node, part): their centre, the variance of each part, and that of its family; 0 of a single node."""
+def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats]:
+    """Of nodes (node, part): their centre, and the variance about it by family; 0 of a single node."""
     count = len(means)
     centre = np.median(means, axis=0)
     if count < 2:
-        return centre, np.zeros_like(centre), np.zeros_like(centre)
+        return centre, np.zeros_like(centre)
     residual = means - centre
-    of_part, of_family = np.empty_like(centre), np.empty_like(centre)
+    between = np.empty_like(centre)
     correction = count / (count - 1)
     for number in np.unique(family):
         columns = family == number
@@ -83,9 +81,8 @@ def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Flo
         centre[columns] += step
         rest = residual[:, columns] - step
         squares = np.clip(rest, -HUBER * scale, HUBER * scale) ** 2 / _OF_CLIPPED if scale > 0 else rest**2
-        of_part[columns] = np.mean(squares, axis=0) * correction
-        of_family[columns] = float(np.mean(squares)) * correction
-    return centre, of_part, of_family
+        between[columns] = float(np.mean(squares)) * correction
+    return centre, between
 
 
 def _typical(residual: Floats) -> float:

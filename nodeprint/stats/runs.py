@@ -1,7 +1,12 @@
-"""How far runs of one node differ: pooled over nodes, moderated part by part, larger for what is itself noisier."""
+"""How far runs of a node differ, and its jobs: pooled over nodes, with the degrees of freedom of independent things.
+
+What a run or a job shares (cache lines, pages, temperature) is in all parts of a family at once, so that their
+variances are no independent ones, however many parts there are.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import msgspec
@@ -9,33 +14,34 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from nodeprint.stats.robust import row_medians
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
-#: Bursts in single runs count as no more than so many standard deviations of their family.
-_WINSOR = 3.5
-#: Weight of what is assumed of a family before the data, in degrees of freedom.
+#: A node whose variance in a family is larger than one in so many nodes has by chance takes no part in the pooled one.
+RARE = 1e-3
+#: Degrees of freedom of the variance that is assumed where no node has two runs.
 PRIOR_DEGREES = 8.0
-#: Weight of the pooled variance against that of one node in one part. With two runs its own hardly counts; a burst in
-#: one of six runs, or a part that comes and goes, is seen.
-_OWN_DEGREES = 10.0
+#: Degrees of freedom of the variance between jobs that is assumed, beside what jobs show.
+JOB_DEGREES = 1.0
+#: Weight of the pooled variance against that of one node, in degrees of freedom. With two runs its own hardly counts; a
+#: burst in one of six runs, or a part that comes and goes, is seen.
+OWN_DEGREES = 10.0
 #: Variances of parts differ where they do by so many standard errors.
-_SURE = 2.0
+SURE = 2.0
 #: Degrees of freedom beyond which a variance counts as known.
 MOST_DEGREES = 1e4
+#: From so many on Student's t is nearly normal, and nobody asks how independent the parts of a family are.
+ENOUGH_DEGREES = 64.0
 
 
 class RunSpread(msgspec.Struct, frozen=True):
     """Variance between the runs of a node: `pooled` (part) over the nodes, with its degrees of freedom (part), and how
-    many times that each node has in each part (`ratio`, node x part, at least 1). The ratio is to `ratio_to` (part), in
-    a later job the variance of that job."""
+    many times that each node has in each part (`ratio`, node x part, at least 1)."""
 
     pooled: Floats
     degrees: Floats
     ratio: Floats
-    ratio_to: Floats
 
     def variance(self, rows: Ints | Sequence[int] | int | slice) -> Floats:
         """Of some nodes in each part (node, part)."""
@@ -45,55 +51,75 @@ class RunSpread(msgspec.Struct, frozen=True):
 def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
     """The spread of `values` (node, run, part; NaN where a run is missing) over runs.
 
-    `prior` (part) is the standard deviation assumed before the data. Part by part the variance is moderated by that of
-    its family (Smyth 2004, empirical Bayes), the family's by the prior.
+    Part by part the variance is moderated by that of its family (Smyth 2004, empirical Bayes). `prior` (part) is the
+    standard deviation where no node has two runs.
     """
-    nodes, runs, parts = values.shape
-    squares, spare = _within(values)
-    total = spare.sum(axis=0)
-    pooled, degrees = prior**2 * np.ones(parts), np.full(parts, PRIOR_DEGREES)
-    if runs < 2 or not total.any():
-        return RunSpread(pooled, degrees, np.ones((nodes, parts)), pooled)
+    nodes, _, parts = values.shape
+    residual, squares, spare = _within(values)
+    pooled, degrees, independent = prior**2 * np.ones(parts), np.full(parts, PRIOR_DEGREES), np.ones(parts)
+    if not spare.any():
+        return RunSpread(pooled, degrees, np.ones((nodes, parts)))
     for number in np.unique(family):
-        columns = np.flatnonzero((family == number) & (total > 0))
-        if not len(columns):
-            continue
-        own = _clipped(squares[:, columns], spare[:, columns]).sum(axis=0) / total[columns]
-        assumed = float(np.mean(prior[columns] ** 2))
-        of_family, weight = moderation(own, total[columns])
-        count = float(total[columns].sum())
-        of_family = (count * of_family + PRIOR_DEGREES * assumed) / (count + PRIOR_DEGREES)
-        pooled[columns] = (weight * of_family + total[columns] * own) / (weight + total[columns])
-        degrees[columns] = np.minimum(weight + total[columns], MOST_DEGREES)
-    return RunSpread(pooled, degrees, _ratio(squares, spare, pooled), pooled)
+        columns = np.flatnonzero((family == number) & spare.any(axis=0))
+        if len(columns):
+            usual = _usual(squares[:, columns], spare[:, columns])
+            total = spare[np.ix_(usual, columns)].sum(axis=0)
+            own = squares[np.ix_(usual, columns)].sum(axis=0) / total
+            of_family, weight = moderation(own, total)
+            pooled[columns] = (weight * of_family + total * own) / (weight + total)
+            independent[columns] = independence(residual[usual][:, :, columns], own, total)
+            degrees[columns] = np.minimum(weight + total, total * independent[columns])
+    return RunSpread(pooled, degrees, _ratio(squares, spare, pooled, float(np.median(independent))))
 
 
-def _within(values: Floats) -> tuple[Floats, Floats]:
-    """The sum of squares over the runs of a node about their mean (node, part), and its degrees of freedom."""
+def _within(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """The differences of runs from their node's mean (node, run, part), 0 where there is none; their sum of squares
+    (node, part), and its degrees of freedom."""
     present = np.isfinite(values)
     count = present.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(present, values, 0.0).sum(axis=1) / np.maximum(count, 1)
-        squares = (np.where(present, values - means[:, None], 0.0) ** 2).sum(axis=1)
-    return squares, np.maximum(count - 1, 0).astype(np.float64)
+    means = np.where(present, values, 0.0).sum(axis=1) / np.maximum(count, 1)
+    residual = np.where(present, values - means[:, None], 0.0)
+    return residual, (residual**2).sum(axis=1), np.maximum(count - 1, 0).astype(np.float64)
 
 
-def _clipped(squares: Floats, spare: Floats) -> Floats:
-    """Sums of squares (node, part) of a family, at most as large as bursts may count."""
+def _usual(squares: Floats, spare: Floats) -> Bools:
+    """The nodes that are no noisier in a family than chance makes one in RARE (node): by the F distribution of its runs
+    against those of the others, as if all parts shared what runs differ by."""
+    degrees = spare.max(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        variance = squares / spare
-    estimated = variance[spare > 0]
-    typical = float(np.median(estimated)) / 0.6 if len(estimated) else 0.0  # the median of a few runs' variances is low
-    return np.where(spare > 0, np.minimum(squares, _WINSOR**2 * typical * spare), 0.0) if typical > 0 else squares
+        own = np.where(degrees > 0, squares.sum(axis=1) / np.maximum(spare.sum(axis=1), 1), 0.0)
+    usual = degrees > 0
+    while usual.sum() > 2:
+        rest = degrees[usual].sum() - degrees[usual]
+        others = ((own * degrees)[usual].sum() - (own * degrees)[usual]) / np.maximum(rest, 1)
+        noisy = own[usual] > special.fdtri(degrees[usual], np.maximum(rest, 1), 1 - RARE) * others
+        if not noisy.any():
+            break
+        usual[np.flatnonzero(usual)[np.where(noisy, own[usual], 0.0).argmax()]] = False
+    return np.asarray(usual)
+
+
+def independence(residual: Floats, variance: Floats, degrees: Floats) -> float:
+    """As how many independent things the parts of a family count, from the `residual` of runs (node, run, part) and the
+    `variance` of each part with its `degrees` of freedom: one over the mean of their squared correlations. Chance makes
+    that larger, by 1 / degrees where parts are independent; of the rest so much counts that few runs are no proof."""
+    count = float(np.median(degrees))
+    usable = variance > 0
+    if count >= ENOUGH_DEGREES or usable.sum() < 2:
+        return 1.0
+    flat = residual.reshape(-1, residual.shape[2])[:, usable] / np.sqrt(variance[usable])
+    gram = flat @ flat.T / usable.sum()
+    shared = float(np.sum(gram**2)) / count**2
+    beyond_chance = (shared * count - 1) / (count - 1) if count > 1 else shared
+    return max(1 / max(beyond_chance, shared / count), 1.0)
 
 
 def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
     """The common variance of a family and its weight in degrees of freedom, from each part's variance.
 
     Moments of the logarithms of variances that follow a scaled F distribution (Smyth 2004, section 6.2). Of how much
-    they differ beyond chance the lower end counts, so many standard errors below: a few variances of one degree of
-    freedom would appear to differ in half of all cases, and every interval would be ten times as wide. Where they
-    differ no more, the weight is MOST_DEGREES.
+    they differ beyond chance the lower end counts, SURE standard errors below: a few variances of one degree of freedom
+    would appear to differ in half of all cases. Where they differ no more, the weight is MOST_DEGREES.
     """
     usable = (variances > 0) & (degrees > 0)
     if usable.sum() < 3:
@@ -102,9 +128,10 @@ def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
     logs = np.log(variances[usable]) - special.digamma(half) + np.log(half)
     by_chance = special.polygamma(1, half)
     of_excess = np.sqrt(np.mean(special.polygamma(3, half) + 2 * by_chance**2) / len(logs))
-    excess = float(np.var(logs, ddof=1) - np.mean(by_chance) - _SURE * of_excess)
+    excess = float(np.var(logs, ddof=1) - np.mean(by_chance) - SURE * of_excess)
     if excess <= special.polygamma(1, MOST_DEGREES / 2):
-        return float(np.exp(np.mean(logs))), MOST_DEGREES
+        # the mean of all: that of logarithms is of no use where parts share what they differ by
+        return float(np.average(variances[usable], weights=degrees[usable])), MOST_DEGREES
     weight = 2 * _inverse_trigamma(excess)
     common = float(np.exp(np.mean(logs) + special.digamma(weight / 2) - np.log(weight / 2)))
     return common, float(min(max(weight, 1.0), MOST_DEGREES))
@@ -122,14 +149,39 @@ def _inverse_trigamma(value: float) -> float:
     return guess
 
 
-def _ratio(squares: Floats, spare: Floats, pooled: Floats) -> Floats:
-    """How many times the pooled variance each node has in each part: its own, moderated, and at least that which it has
-    over all parts."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scaled = np.where(pooled > 0, squares / pooled, 0.0)
-        own = (_OWN_DEGREES + scaled) / (_OWN_DEGREES + spare)
-        each = np.where(spare > 0, scaled / np.maximum(spare, 1), np.nan)
-    # of a chi-squared the median is below its mean, the more so the fewer runs
-    runs = row_medians(np.where(spare > 0, spare, np.nan))
-    whole = row_medians(each) / (special.gammaincinv(runs / 2, 0.5) * 2 / runs)
-    return np.asarray(np.maximum(np.fmax(own, whole[:, None]), 1.0))
+def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -> Floats:
+    """How many times the `pooled` variance each node has in each part: its own, moderated, and at least that which it
+    has over all parts, which count as so many `independent` things."""
+    scaled = np.where(pooled > 0, squares / np.where(pooled > 0, pooled, 1.0), 0.0)
+    own = (OWN_DEGREES + scaled) / (OWN_DEGREES + spare)
+    degrees = spare.max(axis=1, initial=0.0) * independent
+    over_all = scaled.sum(axis=1) / np.maximum(spare.sum(axis=1), 1)
+    whole = (OWN_DEGREES + degrees * over_all) / (OWN_DEGREES + degrees)
+    return np.asarray(np.maximum(np.maximum(own, whole[:, None]), 1.0))
+
+
+def job_variance(moved: Sequence[Floats], of_runs: Floats, family: Ints, assumed: Floats) -> tuple[Floats, Floats]:
+    """The variance between jobs (part) and its degrees of freedom, from how far nodes `moved` (node, part) from one job
+    to the next, of which `of_runs` (part) is the variance of one job by its runs alone.
+
+    One variance a family, in which the `assumed` one (part) counts JOB_DEGREES. It is known the worse the more of what
+    jobs differ by is runs: the degrees of freedom are those that make the sum of both right (Satterthwaite). What moves
+    all nodes together is in no difference from the peers. Without two nodes of two jobs it is the assumed one, which
+    intervals then take for granted.
+    """
+    variance, degrees = assumed.copy(), np.full(len(assumed), MOST_DEGREES)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a part that nobody has twice
+        together = [of_job - np.nanmean(of_job, axis=0) for of_job in moved if len(of_job) > 1]
+    count = float(sum(len(of_job) - 1 for of_job in together))
+    if not count:
+        return variance, degrees
+    shown = sum((of_job**2).sum(axis=0) for of_job in together) / (2 * count)
+    for number in np.unique(family):
+        columns = np.flatnonzero((family == number) & np.isfinite(shown))
+        if len(columns):
+            beyond_runs = float(np.mean(shown[columns] - of_runs[columns]))
+            estimate = (JOB_DEGREES * float(np.mean(assumed[columns])) + count * beyond_runs) / (JOB_DEGREES + count)
+            variance[columns] = max(estimate, 0.0)
+            share = variance[columns] / np.maximum(variance[columns] + of_runs[columns], 1e-30)
+            degrees[columns] = np.maximum((JOB_DEGREES + count) * share**2, 1.0)
+    return variance, degrees

@@ -120,7 +120,7 @@ def test_a_repaired_node_is_the_same_where_the_site_says_so() -> None:
 
 def test_a_suspicion_is_shown_with_the_interval_that_made_it() -> None:
     """The second job leaves it open: its own interval reaches into the bound."""
-    (finding,) = judge(_core(made(jobs=2), 0.09, 0.042)).verdict.nodes["node001"].findings
+    (finding,) = judge(_core(made(jobs=2), 0.09, 0.040)).verdict.nodes["node001"].findings
     assert finding.state is State.SUSPECTED
     assert finding.interval.low > finding.bound
     assert finding.effect == pytest.approx(finding.by_job[0].effect)

@@ -32,8 +32,7 @@ def test_centre_varies_no_more_than_the_template_error_says(nodes: int) -> None:
 @pytest.mark.parametrize("nodes", [3, 4, 6, 8, 32])
 def test_spread_of_normal_nodes_is_theirs(nodes: int) -> None:
     compared = peers(_normal(nodes), FAMILY, _all(nodes))
-    assert np.median(compared.of_family) == pytest.approx(1.0, rel=0.35)
-    assert np.mean(compared.of_part[0]) == pytest.approx(1.0, rel=0.3)
+    assert np.median(compared.between) == pytest.approx(1.0, rel=0.35)
 
 
 @given(st.integers(3, LEAVE_OUT_BELOW - 1), st.floats(-1e3, 1e3))
@@ -69,4 +68,4 @@ def test_nodes_that_are_not_trusted_are_no_peers() -> None:
 def test_two_nodes_are_each_others_peers_of_unknown_spread() -> None:
     compared = peers(np.array([[1.0], [2.0]]), FAMILY[:1], _all(2))
     assert compared.centre.tolist() == [[2.0], [1.0]]
-    assert not compared.of_family.any()
+    assert not compared.between.any()

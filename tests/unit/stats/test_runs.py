@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.stats.runs import MOST_DEGREES, PRIOR_DEGREES, moderation, run_spread
+from nodeprint.stats import intervals
+from nodeprint.stats.runs import MOST_DEGREES, PRIOR_DEGREES, job_variance, moderation, run_spread
 
 PARTS = 300
 FAMILY = np.zeros(PARTS, dtype=np.int64)
@@ -26,7 +27,47 @@ def test_pooled_variance_is_that_which_was_drawn(nodes: int, runs: int) -> None:
 def test_parts_of_one_variance_share_it() -> None:
     spread = run_spread(_values(8, 2), FAMILY, np.ones(PARTS))
     assert np.ptp(spread.pooled) < 0.2
-    assert spread.degrees.min() > 100
+    assert spread.degrees.min() > 64  # more than the eight of the nodes
+
+
+def test_parts_that_share_what_runs_differ_by_count_once() -> None:
+    shared = np.random.default_rng(3).normal(0.0, 1.0, (3, 2, 1)) * np.ones(PARTS)
+    spread = run_spread(shared, FAMILY, np.ones(PARTS))
+    assert np.all(spread.degrees == pytest.approx(3.0))
+
+
+@pytest.mark.parametrize("sd", [1 / 6, 6.0])
+@pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("nodes", [3, 8])
+def test_intervals_cover_whatever_was_assumed(nodes: int, shared: float, sd: float) -> None:
+    """Of a run's mean from its true value, by Student's t of the degrees of freedom: nine of ten."""
+    rng = np.random.default_rng(5)
+    inside = []
+    for _ in range(400):
+        common, each = rng.normal(0.0, sd, (nodes, 2, 1)), rng.normal(0.0, sd, (nodes, 2, 40))
+        values = shared**0.5 * common + (1 - shared) ** 0.5 * each
+        spread = run_spread(values, FAMILY[:40], np.ones(40))
+        half = intervals.half_width(np.sqrt(spread.variance(slice(None)) / 2), spread.degrees, 0.05)
+        inside.append(np.mean(np.abs(values.mean(axis=1)) <= half))
+    assert 0.87 <= np.mean(inside) <= 0.93
+
+
+@pytest.mark.parametrize(("true", "nodes"), [(0.0, 3), (1.0, 8), (9.0, 8)])
+def test_variance_between_jobs_is_that_of_jobs_however_small_the_assumed_one(true: float, nodes: int) -> None:
+    rng = np.random.default_rng(6)
+    found = []
+    for _ in range(200):
+        moved = rng.normal(0.0, np.sqrt(2 * (true**2 + 1.0)), (nodes, 1)) * np.ones(40) + 7.0
+        variance, degrees = job_variance([moved], np.ones(40), FAMILY[:40], np.full(40, 0.01))
+        assert degrees.max() <= nodes
+        found.append(variance[0])
+    assert np.mean(found) == pytest.approx((nodes - 1) / nodes * true**2, abs=0.25 * (true**2 + 1))
+
+
+def test_without_two_nodes_of_two_jobs_the_assumed_variance_is_taken_for_granted() -> None:
+    variance, degrees = job_variance([np.full((1, 4), 3.0)], np.ones(4), FAMILY[:4], np.full(4, 0.01))
+    assert variance.tolist() == [0.01] * 4
+    assert degrees.tolist() == [MOST_DEGREES] * 4
 
 
 def test_parts_of_different_variances_keep_theirs() -> None:
