@@ -40,9 +40,9 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
     it follows from the policy. Places are sorted, each once. `columns` are (run, pass, place): float32 in ns, float64
     in other units, NaN where nothing was measured, `flags` (uint8, their bits), and of pairs `pair_home`, the NUMA
     node that the lines were on (int16, -1 unknown). `header` holds what all runs share, `runs` what each has of its
-    own: run, seed, start_time, boot_id, segments, complete, sensors, trailer, and of pairs clock_ghz, the median clock
-    of each of the CPUs that were measured just before its pairs (None unknown); of the kernel load load_seconds, its
-    records of each second.
+    own: run, folder (where its record is), seed, start_time, boot_id, segments, complete, sensors, trailer, and of
+    pairs clock_ghz, the median clock of each of the CPUs that were measured just before its pairs (None unknown); of
+    the kernel load load_seconds, its records of each second.
     """
 
     name: str
@@ -244,6 +244,7 @@ def _run(file: Records) -> dict[str, Any]:
     header = file.header
     return {
         "run": header["run"],
+        "folder": file.path.parent.name,
         "seed": header.get("seed", 0),
         "start_time": str(header.get("start_time", "")),
         "boot_id": str(header.get("boot_id", "")),

@@ -14,6 +14,7 @@ from nodeprint.campaign import lost_jobs, node_sheet, preparation, run_files
 from nodeprint.campaign.node_sheet import Node, short
 from nodeprint.data import jobs, store
 from nodeprint.data.jobs import Job
+from nodeprint.data.whole_runs import whole_runs
 from nodeprint.errors import printable
 
 State = Literal["measured", "refused", "not measured"]
@@ -40,9 +41,10 @@ def write(folder: Path, states: Sequence[NodeState]) -> None:
 
 
 def read(folder: Path, node: Node, values: Collection[str] | None = None) -> tuple[NodeState, list[Job]]:
-    """What came of a node of the campaign in `folder`, and its jobs by their records (`jobs.read`)."""
+    """What came of a node of the campaign in `folder`, and its jobs by their records (`jobs.read`), without runs that
+    were cut off or are copies of others."""
     place = folder / "nodes" / node.node
-    measured = [jobs.read(job, values) for job in jobs.folders(place)] if place.is_dir() else []
+    measured = whole_runs([jobs.read(job, values) for job in jobs.folders(place)] if place.is_dir() else [])
     return _state(folder, node, measured), measured
 
 

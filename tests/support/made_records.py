@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 
 from nodeprint.campaign import run_files
@@ -11,10 +12,12 @@ from nodeprint.data import records
 
 
 def header(**changes: object) -> dict[str, object]:
-    """A record file's header as the coherence kernel writes it."""
+    """A record file's header as the coherence kernel writes it; no two runs have the same seed."""
     return {
         "record": "header", "schema": 1, "segment": 0, "kernel": "coherence", "operation": "cas", "quantity": "hop",
-        "unit": "ns", "host": "n1", "boot_id": "b", "job": 1, "run": 1, "seed": 7, "start_time": "2026-01-01T00:00:00Z",
+        "unit": "ns", "host": "n1", "boot_id": "b", "job": 1, "run": 1,
+        "seed": zlib.crc32(repr([changes.get("job", 1), changes.get("run", 1)]).encode()),
+        "start_time": "2026-01-01T00:00:00Z",
         "arguments": ["--op", "cas"], "kernel_hash": "0123456789abcdef", "compiler": "gcc 12",
         "clock": {"source": "tsc", "hz": 2.3e9, "step_ns": 0.43}, "cpus": [0, 1], "home": "first", "passes": 2,
         "lines": 32, "batches": 2, "round_trips": 25, "pinned_by": "native", "placement": {},
@@ -33,7 +36,8 @@ def pair(a: int, b: int, number: int = 0, latency_ns: float = 50.0, **changes: o
 def cell_header(**changes: object) -> dict[str, object]:
     """A record file's header as a kernel writes it whose results are no pairs."""
     cells = {"dims": ["cpu", "level"], "values": {"latency_ns": "ns", "core_hz": "Hz"}}
-    return header(kernel="chase", operation="levels", quantity="load", cells=cells) | changes
+    of_cells = {"kernel": "chase", "operation": "levels", "quantity": "load", "cells": cells}
+    return header(**(of_cells | changes))
 
 
 def cell(cpu: int, level: str, number: int = 0, latency_ns: float = 5.0, **changes: object) -> dict[str, object]:
