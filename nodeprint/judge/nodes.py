@@ -37,6 +37,10 @@ _WHY = {
     State.CONFIRMED: Why.CONFIRMED, State.INTERMITTENT: Why.INTERMITTENT, State.SUSPECTED: Why.SUSPECTED,
     State.DIFFERS: Why.DIFFERS,
 }  # fmt: skip
+#: By the kind of a disturbance that makes a job invalid the reason that it is.
+_OF_DISTURBANCE = {
+    "disturbed": Why.DISTURBED, "missing": Why.MISSING_PAIRS, quality.ODD_RUN: Why.ODD_RUN,
+}  # fmt: skip
 #: A part that fewer of the nodes have is missing on nobody.
 _USUAL = 0.5
 
@@ -194,8 +198,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
                 (disturbance for job in invalid.values() for disturbance in job),
                 key=lambda disturbance: disturbance.share,
             )
-            kind = Why.DISTURBED if worst.kind == "disturbed" else Why.MISSING_PAIRS
-            yield Reason(kind, (worst.measurement,), worst.share)
+            yield Reason(_OF_DISTURBANCE[worst.kind], (worst.measurement,), worst.share)
             return
         if i not in population.group_of:
             yield self._alone(i)

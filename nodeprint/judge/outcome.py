@@ -58,6 +58,7 @@ class Why(StrEnum):
     UNUSABLE = "records cannot be used"
     MISSING_PAIRS = "pairs are missing"
     DISTURBED = "measurements were disturbed"
+    ODD_RUN = "a run is off the others of its job"
     CONFIGURATION = "configured differently"
     ALONE = "no peer"
     MISSING = "planned and not measured"
@@ -189,6 +190,7 @@ OUTCOME_OF: dict[Why, Outcome] = {
     Why.UNUSABLE: Outcome.INVALID,
     Why.MISSING_PAIRS: Outcome.INVALID,
     Why.DISTURBED: Outcome.INVALID,
+    Why.ODD_RUN: Outcome.INVALID,
     Why.CONFIGURATION: Outcome.DIFFERENT_CONFIGURATION,
     Why.ALONE: Outcome.NO_PEER,
     Why.MISSING: Outcome.INCONCLUSIVE,

@@ -16,6 +16,8 @@ from nodeprint.judge import configuration, groups, quality, reduction
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
+from nodeprint.judge.margins import subject
+from nodeprint.judge.odd_runs import odd_runs
 from nodeprint.judge.reduction import Matrix, Reduced, first_of, of_jobs
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.stats.peers import MAJORITY
@@ -42,7 +44,8 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         reduced = [reduction.reduce(quantity, rules, fleet.nodes) for quantity in fleet.quantities]
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
-        disturbed = tuple(_disturbed(i, reduced, rules) for i in range(len(fleet.nodes)))
+        odd = [odd_runs(of) if subject(of.quantity) in rules.decides else {} for of in reduced]
+        disturbed = tuple(_disturbed(i, reduced, odd, rules) for i in range(len(fleet.nodes)))
         valid = tuple(
             msgspec.structs.replace(measurement, sittings=_valid(measurement.sittings, disturbed))
             for measurement in reduced
@@ -185,9 +188,11 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return max((time for measurement in self.reduced for time in measurement.quantity.started), default="")
 
 
-def _disturbed(i: int, reduced: Sequence[Reduced], rules: Acceptance) -> dict[int, Sequence[Disturbance]]:
+def _disturbed(
+    i: int, reduced: Sequence[Reduced], odd: Sequence[Mapping[int, float]], rules: Acceptance
+) -> dict[int, Sequence[Disturbance]]:
     jobs = sorted({job for measurement in reduced for job in measurement.quantity.rows.get(i, ())})
-    of_jobs = {job: quality.of_job(i, job, reduced, rules) for job in jobs}
+    of_jobs = {job: quality.of_job(i, job, reduced, odd, rules) for job in jobs}
     return {job: why for job, why in of_jobs.items() if why}
 
 

@@ -18,10 +18,23 @@ from nodeprint.judge.margins import subject
 from nodeprint.judge.reduction import Reduced
 from nodeprint.judge.verdict import Disturbance
 
+#: The kind of disturbance that is a run off the others of its job.
+ODD_RUN = "odd-run"
 
-def of_job(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:
-    """The measurements of a node's job that too few or disturbed pairs make invalid, of those that decide."""
-    return [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
+
+def of_job(
+    i: int, job: int, reduced: Sequence[Reduced], odd: Sequence[Mapping[int, float]], rules: Acceptance
+) -> list[Disturbance]:
+    """The measurements of a node's job that too few or disturbed pairs, or an `odd` run (by measurement and row),
+    make invalid, of those that decide."""
+    out = [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
+    for measurement, of_row in zip(reduced, odd, strict=True):
+        quantity = measurement.quantity
+        for row in quantity.rows.get(i, {}).get(job, []):
+            if row in of_row:
+                run = f"job{job}/run{quantity.run[row]}"
+                out.append(Disturbance(ODD_RUN, True, quantity.measurement, run, share=of_row[row]))
+    return out
 
 
 def _of_measurement(i: int, job: int, reduced: Reduced, rules: Acceptance) -> Iterator[Disturbance]:

@@ -182,8 +182,9 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Disturbance(msgspec.Struct, frozen=True):
-    """Something that disturbed a measurement or concerns the node: `kind` is disturbed, missing, stolen, loud-cpus,
-    hot, throttled, memory-errors, clock-fell or record; `share` or `value` say how much of it, `cpus` where."""
+    """Something that disturbed a measurement or concerns the node: `kind` is disturbed, missing, odd-run, stolen,
+    loud-cpus, hot, throttled, memory-errors, clock-fell or record; `share` or `value` say how much of it, `cpus`
+    where."""
 
     kind: str
     invalid: bool

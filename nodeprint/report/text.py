@@ -409,7 +409,7 @@ def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:
 def further(node: NodeVerdict) -> list[str]:
     """What is to be known of a node beside its outcome: other disturbances and reasons."""
     leading = {reason.why for reason in node.reasons[:1]}
-    disturbed = leading & {Why.DISTURBED, Why.MISSING_PAIRS, Why.UNUSABLE}
+    disturbed = leading & {Why.DISTURBED, Why.MISSING_PAIRS, Why.ODD_RUN, Why.UNUSABLE}
     return [sentence(disturbance(found)) for found in node.disturbances if not (found.invalid and disturbed)]
 
 
@@ -603,6 +603,7 @@ def disturbance(disturbance: Disturbance) -> str:
         run=f" in {disturbance.run}" if disturbance.run else "",
         cpus=f" on CPUs {cpus}" if cpus else "", cpus_alone=f"CPUs {cpus}" if cpus else "its CPUs",
         detail=printable(disturbance.detail, 300),
+        job=disturbance.run.partition("/")[0], run_number=disturbance.run.partition("/run")[2],
     )  # fmt: skip
 
 
@@ -651,7 +652,16 @@ def disturbed(verdict: Verdict) -> list[str]:
     for name, member in verdict.nodes.items():
         for kind in dict.fromkeys(disturbance.kind for disturbance in member.disturbances if not disturbance.invalid):
             by_kind.setdefault(kind, []).append(name)
-    return [f"  {sentence(named('kinds', kind))} on {names.nodes(on)}." for kind, on in sorted(by_kind.items())]
+    return [f"  {_kind_of(kind, on, verdict)}." for kind, on in sorted(by_kind.items())]
+
+
+def _kind_of(kind: str, on: Sequence[str], verdict: Verdict) -> str:
+    """A kind of disturbance and the nodes that have it; of records the first one by name, as it may be no run."""
+    line = f"{sentence(named('kinds', kind))} on {names.nodes(on)}"
+    if kind != "record":
+        return line
+    details = [disturbance(of) for name in on for of in verdict.nodes[name].disturbances if of.kind == kind]
+    return f"{line}: {details[0]}" + (f"; and {len(details) - 1} more" if len(details) > 1 else "")
 
 
 def untaken(verdict: Verdict) -> list[str]:

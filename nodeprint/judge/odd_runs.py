@@ -1,0 +1,51 @@
+"""Runs of a job that disagree with its others: one bad run is named, and widens no interval of any other node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.judge.reduction import Reduced
+from nodeprint.stats.disagreement import differs, disagreement
+from nodeprint.stats.robust import robust_sd, row_medians
+
+Floats = npt.NDArray[np.float64]
+
+
+def odd_runs(reduced: Reduced) -> Mapping[int, float]:
+    """By row of a quantity whose run is off the others of its job by how much, a share (0.5 is half as much again).
+
+    Of two runs that disagree it is the one that is farther from the median of all others of the fleet. What runs of the
+    fleet usually differ by makes none of them odd.
+    """
+    jobs = [rows for of_node in reduced.quantity.rows.values() for rows in of_node.values() if len(rows) > 1]
+    suspicious = [rows for rows in jobs if differs(reduced.level[rows])]
+    if not suspicious:
+        return {}
+    noise = _between_runs(reduced, jobs)
+    return {row: share for rows in suspicious for row, share in _odd(reduced, rows, noise)}
+
+
+def _odd(reduced: Reduced, rows: list[int], noise: float) -> Iterator[tuple[int, float]]:
+    level = reduced.level[rows]
+    found = disagreement(level, noise)
+    if found is not None and len(rows) == 2:
+        others = np.setdiff1d(np.arange(len(reduced.level)), rows)
+        if not len(others):
+            return
+        found = disagreement(np.concatenate([level, row_medians(reduced.level[others].T)[None]]), noise)
+    for number in found.odd if found is not None else ():
+        if number < len(rows):
+            yield rows[number], found.factor - 1 if found is not None else 0.0
+
+
+def _between_runs(reduced: Reduced, jobs: list[list[int]]) -> float:
+    """The relative standard deviation of a run from its job's median that half of the fleet's jobs do not exceed."""
+    spreads = []
+    for rows in jobs:
+        level = reduced.level[rows].astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            spreads.append(robust_sd(row_medians(level / row_medians(level.T) - 1)))
+    return sorted(spreads)[(len(spreads) - 1) // 2]
