@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nodeprint.campaign import lost_jobs, node_lists, node_sheet, slurm
+from nodeprint.campaign import gathered, lost_jobs, node_lists, node_sheet, slurm
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.progress import (
     RUNS,
@@ -141,7 +141,7 @@ def read(folder: Path) -> Status:
     queue = queue_rows(folder)
     if not followed:
         queue = _asked_anew(folder, queue)
-    unusable = _unusable(folder)
+    unusable = gathered.unusable(folder)
     nodes = [
         _gathered(folder, row, _standing(folder, row, seen.get(row.node), queue.get(row.node, []), state), unusable)
         for row in sheet
@@ -149,20 +149,11 @@ def read(folder: Path) -> Status:
     return Status(folder.name, nodes, followed, state.left_s())
 
 
-def _unusable(folder: Path) -> dict[str, str]:
-    """By node why the campaign as it was gathered has no result of it; empty where nothing was gathered."""
-    try:
-        nodes = json.loads((folder / "fleet.json").read_text())["nodes"]
-        return {node["node"]: str(node["reason"]) for node in nodes if node["state"] != "measured"}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
-
-
 def _gathered(folder: Path, row: node_sheet.Node, node: Standing, unusable: Mapping[str, str]) -> Standing:
     """A node that did all it was asked for has failed where its records cannot be used, as those of another host."""
     if node.node not in unusable or node.standing not in ("measured", "partly measured"):
         return node
-    if (campaigns.job_folder(folder, row) / "status.json").stat().st_mtime > (folder / "fleet.json").stat().st_mtime:
+    if not gathered.is_of(campaigns.job_folder(folder, row), folder):
         return node  # measured again since
     return replace(node, standing="failed", reason=printable(unusable[node.node], 300))
 

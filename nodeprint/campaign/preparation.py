@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint import files
-from nodeprint.campaign import node_lists, node_sheet, recheck, run_files
+from nodeprint.campaign import gathered, lost_jobs, node_lists, node_sheet, recheck, run_files
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine.tree import open_tree
 from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
@@ -68,7 +68,10 @@ def prepare(
     added = _add_what_is_new(complete, plan, more_runs) if former else {}
     _set_aside_what_lacks(complete, is_available)
     here = config.launch == "here"
-    nodes = [_refreshed(folder, node, plan, hashes, read_whole, here=here) for node in nodes]
+    unusable = gathered.unusable(folder)
+    nodes = [
+        _refreshed(folder, node, plan, hashes, read_whole, unusable.get(node.node, ""), here=here) for node in nodes
+    ]
     _set_fabric_aside(fabric_outcomes(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
     if former != checked_yaml.plain(config):  # the report is made again where it is newer
@@ -255,16 +258,29 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Config, added: 
 
 
 def _refreshed(
-    campaign: Path, node: Node, plan: str, hashes: Mapping[str, str], read_whole: Collection[str], *, here: bool
+    campaign: Path,
+    node: Node,
+    plan: str,
+    hashes: Mapping[str, str],
+    read_whole: Collection[str],
+    unusable: str,
+    *,
+    here: bool,
 ) -> Node:
+    """A node with the job that the next call continues or begins; `unusable` is why its records could not be used."""
     job = job_folder(campaign, node)
     status = job / "status.json"
     files.remove(job / "submission.txt")
     other_boot = _was_rebooted(job) or (here and _is_of_another_boot(job / "survey.tar.gz"))
     if status.exists():
         # what is damaged is set aside by node-run and measured again, as is what is gone
-        damaged = node.node not in read_whole and run_files.is_damaged(job)
-        if _outcome(status) == "complete" and not damaged and not run_files.lost(job):
+        incomplete = (node.node not in read_whole and run_files.is_damaged(job)) or run_files.lost(job)
+        did_all = _outcome(status) in ("complete", "partial") and not lost_jobs.ended_early(_status(status))
+        if unusable and did_all and not incomplete and gathered.is_of(job, campaign):
+            # what was written elsewhere would be continued
+            print(f"nodeprint: {node.node} is measured in a new job: {printable(unusable, 300)}", file=sys.stderr)
+            return replace(node, job=node.job + 1)
+        if _outcome(status) == "complete" and not incomplete:
             return node
         files.rename(status, "status.former.json")
     begun = _begun_with(job / "plan.tsv")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.campaign import node_sheet, plans, preparation
+from nodeprint.campaign import node_sheet, node_status, plans, preparation
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data import packing
 from nodeprint.errors import NodeprintError
@@ -195,8 +195,14 @@ def test_the_kernels_are_asked_about_their_arguments(kernels: Path, words: str, 
 def test_the_kernels_are_asked_how_long_they_take(kernels: Path) -> None:
     assert plans.seconds(kernels, "coherence", ["--op", "cas"]) == 3.5
     for kernel, words in (("coherence", ["--passes", "x"]), ("not-built", [])):
-        with pytest.raises(NodeprintError, match=r"slurm\.minutes"):
+        with pytest.raises(NodeprintError) as refusal:
             plans.seconds(kernels, kernel, words)
+        assert str(refusal.value).startswith(f"{kernel}: ") and "slurm" not in str(refusal.value)
+
+
+def test_the_limit_of_a_job_that_cannot_be_planned_is_asked_for(kernels: Path, settings: Config) -> None:
+    with pytest.raises(NodeprintError, match=r"arguments\.coherence-cas: .*; set slurm\.minutes"):
+        plans.job_minutes(settings, "coherence-cas\tcoherence\t--passes x\n", 4, 4, kernels)
 
 
 @pytest.mark.parametrize("name", config.measurements())
@@ -340,7 +346,7 @@ def test_a_pending_hosts_name_is_that_of_the_inventory(settings: Config) -> None
 @pytest.mark.parametrize("ending", [".tar.zst", ".tar.xz", ".tar.gz"])
 @pytest.mark.parametrize("kept", [0, 100, -1])
 def test_a_complete_job_with_a_cut_archive_is_measured_again(settings: Config, ending: str, kept: int) -> None:
-    folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
+    folder = preparation.prepare(settings, lambda: [Node("a", str(header()["host"]))], [], {})
     job = folder / "nodes/a/job1"
     job.mkdir(parents=True)
     (job / "status.json").write_text('{"outcome": "complete"}')
@@ -437,6 +443,35 @@ def test_a_campaign_of_other_nodes_asks_for_a_name(settings: Config, before: Lau
     assert f"launch: the campaign was begun with `launch: {before}`, and `launch: {now}` measures" in str(refusal.value)
     assert str(refusal.value).endswith("; write another name at `campaign:`")
     assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == kept
+
+
+def test_a_node_whose_records_cannot_be_used_gets_a_new_job(
+    settings: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As its records are of another host: what `gather` says, status says, and the next call measures it."""
+    job = complete_job(settings)
+    folder = job.parents[2]
+    said = {"node": "a", "host": "a", "state": "refused", "reason": "its records were written on host b, not on a"}
+    (folder / "fleet.json").write_text(json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
+    assert node_status.read(folder).nodes[0].standing == "failed"
+    preparation.prepare(settings, lambda: [], [], {})
+    assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 2
+    assert "a is measured in a new job: its records were written on host b, not on a" in capsys.readouterr().err
+    assert (job / "status.json").exists(), "what was measured stays"
+    (folder / "nodes/a/job2").mkdir()
+    (folder / "nodes/a/job2/status.json").write_text((job / "status.json").read_text())
+    preparation.prepare(settings, lambda: [], [], {})
+    assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 2, "it was not gathered since"
+
+
+def test_a_job_that_was_lost_is_continued_though_it_was_gathered(settings: Config) -> None:
+    job = complete_job(settings)
+    folder = job.parents[2]
+    (job / "status.json").write_text('{"outcome": "partial", "lost": true, "measurements": []}')
+    said = {"node": "a", "host": "a", "state": "not measured", "reason": "Slurm job 7: NODE_FAIL"}
+    (folder / "fleet.json").write_text(json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
+    preparation.prepare(settings, lambda: [], [], {})
+    assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 1
 
 
 def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: Config) -> None:
