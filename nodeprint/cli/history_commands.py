@@ -12,11 +12,13 @@ from nodeprint.cli.shared import Json, print_json, print_text, say_origin
 from nodeprint.errors import NodeprintError
 
 
-@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint history results; nodeprint history results/week* --json")
-def history(
+@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint since results/before results/after")
+def since(
     campaigns: Annotated[
         list[Path] | None,
-        typer.Argument(help="Judged campaigns, or folders of them; without any `results`.", show_default=False),
+        typer.Argument(
+            help="Judged campaigns, or folders of them, such as a baseline; without any `results`.", show_default=False
+        ),
     ] = None,
     page: Annotated[
         Path | None,
@@ -24,35 +26,57 @@ def history(
             help="Also write a page with the course of each node over time: a name that ends in .html or .pdf."
         ),
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw the matrices of two campaigns beside each other on one scale, into this folder (SVG, PDF, CSV);"
+            " of campaigns without a common node, such as two parts, the first node of each."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Print which parts of which nodes changed, and since when.
+    """Print what changed: which parts of which nodes, by how much, and since when.
 
-    Over all judged campaigns: the level of every part of every node, where it changed by its bound or more, and what
-    changed in the node's configuration at that time.
+    Between two jobs of a campaign, two campaigns, or over a year of them: the level of every part of every node, where
+    it changed by its bound or more, and what changed in the node's configuration at that time.
     """
     from msgspec.structs import replace
 
     from nodeprint.history import changes, selection, text
     from nodeprint.history import series as over_time
+    from nodeprint.settings import config as configuration
 
-    selected = selection.of_one_machine(selection.campaigns(campaigns or [Path("results")]))
+    folders = campaigns or [Path("results")]
+    if figures is not None and len(folders) != 2:
+        raise NodeprintError("draws two campaigns", key="--figures", advice="name two")
+    selected = selection.of_one_machine(selection.campaigns(folders))
     judged = selected.judged
     series = over_time.series(judged)
     selected = replace(selected, copies=tuple(series.attrs["copies"]))
     histories = changes.histories(series, judged)
+    apart = configuration.plans_apart(judged[0].folder, judged[-1].folder)
     if page is not None:
         from nodeprint.history import page as pages
 
         pages.write(page, histories, selected)
+    drawn: list[Path] = []
+    if figures is not None:
+        from nodeprint.report import beside
+
+        drawn = beside.write(folders, figures, [history.node for history in histories if history.changes])
     simulated = any(campaign.simulated for campaign in judged)
     if json:
         names = [campaign.name for campaign in judged]
         facts = {"simulated": simulated, "campaigns": names, "left_out": selected.left_out, "nodes": histories}
-        print_json(facts | {"copies": selected.copies, "other_machines": selected.other_machines})
+        facts |= {"copies": selected.copies, "other_machines": selected.other_machines, "arguments_differ": apart}
+        print_json(facts)
         return
     say_origin(simulated)
     print_text(text.as_text(histories, selected))
+    for name, (old, new) in apart.items():
+        typer.echo(f"{name} was measured with other arguments: {old} before, {new} after")
+    for path in drawn:
+        typer.echo(path)
     if page is not None:
         typer.echo(f"page: {page}")
 

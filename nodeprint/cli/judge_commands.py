@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeprint.cli.app import JUDGE, app
-from nodeprint.cli.shared import Campaign, Json, judge_and_write, print_json, print_text, say_origin
+from nodeprint.cli.shared import Campaign, Json, judge_and_write, print_json, say_origin
 from nodeprint.errors import NodeprintError
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def drift(
     from nodeprint.data import packing
     from nodeprint.importers import setup_facts, surveys
     from nodeprint.judge import acceptance as rules
-    from nodeprint.judge import compare as comparison
+    from nodeprint.judge import drift as drifting
 
     if setup_facts.is_capture(campaign):
         nodes, simulated = setup_facts.read(campaign), False
@@ -137,7 +137,7 @@ def drift(
     else:
         fleet = packing.pack(campaign)
         nodes, simulated = list(fleet.nodes), fleet.simulated
-    changes = comparison.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
+    changes = drifting.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
     unknown = {node.name: node.reason or "it has no survey" for node in nodes if not node.fingerprint}
     if json:
         print_json({"simulated": simulated, "nodes": changes, "unknown": unknown})
@@ -169,55 +169,3 @@ def save(
     if thin:
         lacks = f"fewer than {baseline.MIN_RUNS} runs or {baseline.MIN_BOOTS} boots in it"
         typer.echo(f"nodeprint: {to}: {lacks}, so that no change is reported: {node_lists.fold(thin)}", err=True)
-
-
-@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint compare results/before results/after")
-def compare(
-    before: Annotated[Path, typer.Argument(help="A judged campaign.")],
-    after: Annotated[Path, typer.Argument(help="A later one of the same nodes.")],
-    acceptance: _Accepted = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw the matrices of both beside each other on one scale, into this folder (SVG, PDF, CSV); of"
-            " campaigns without a common node, such as two parts, the first node of each."
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Print what changed between two judged campaigns.
-
-    By node: classes of pairs, memory, caches, bandwidth, clock and jitter.
-    """
-    from nodeprint.judge import acceptance as accepted
-    from nodeprint.judge import compare as comparison
-    from nodeprint.report import changes as changed
-    from nodeprint.report.files import read
-    from nodeprint.settings import config as configuration
-
-    rules = accepted.load(acceptance or accepted.kept(after))
-    verdicts = read(before), read(after)
-    changes = comparison.compare(*verdicts, rules)
-    simulated = any(verdict.simulated for verdict in verdicts)
-    apart = configuration.plans_apart(before, after)
-    other = comparison.machines_apart(*verdicts)
-    if json:
-        facts = {"simulated": simulated, "machines_differ": other, "arguments_differ": apart, "changes": changes}
-        print_json(facts)
-        return
-    say_origin(simulated)
-    if figures is not None:
-        from nodeprint.report import beside
-
-        for path in beside.write((before, after), figures, [change.node for change in changes if change.changed]):
-            typer.echo(path)
-        if not changes:
-            return
-    if not changes:
-        advice = "compare two campaigns of the same nodes"
-        raise NodeprintError(f"no node is in both it and {after} with the same classes", where=before, advice=advice)
-    for machines in other:
-        typer.echo(changed.other_machine(machines))
-    for name, (old, new) in apart.items():
-        typer.echo(f"{name} was measured with other arguments: {old} before, {new} after")
-    print_text(changed.as_text(changes, rules))

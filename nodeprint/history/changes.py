@@ -28,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 ALARM, YEAR = 0.01, 52
 #: Normal quantile of a 95 % interval.
 _Z_95 = 1.96
+#: A level is known by so many measurements.
+_SEVERAL = 2
 #: Parts of a node that have a course.
 _COURSES = 4
 
@@ -209,10 +211,11 @@ def _steps(part: int, values: Floats, errors: Floats, bound: float, z: float) ->
 
 
 def _together(steps: Sequence[_Step], of_node: xr.Dataset) -> list[tuple[_Step, int]]:
-    """Of changes of one subject at one time the largest in bounds, and how many others moved with it."""
+    """Of changes of one subject at one time the largest in bounds, of those that several measurements show if there are
+    any, and how many others moved with it."""
     subjects = of_node["subject"].values.astype(str)
     groups: list[list[_Step]] = []
-    for step in sorted(steps, key=lambda step: -step.share):
+    for step in sorted(steps, key=lambda step: (min(step.counts) < _SEVERAL, -step.share)):
         for group in groups:
             first = group[0]
             overlap = step.unchanged < first.by and first.unchanged < step.by
@@ -252,7 +255,7 @@ def _change(name: str, of_node: xr.Dataset, step: _Step, further: int, judged: S
     return Change(
         name, measurement, home, subject, _part(of_node, step.part),
         unit, before, after, effect, interval, bound, str(times[step.unchanged]), str(times[step.since]),
-        str(times[step.by]), min(step.counts) > 1, step.counts,
+        str(times[step.by]), min(step.counts) >= _SEVERAL, step.counts,
         (effect > 0) == (model is None or model.better == "lower"), further,
         _fields(name, of_node, step, judged),
     )  # fmt: skip

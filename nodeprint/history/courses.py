@@ -36,7 +36,7 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
         tables = []
         for judged_campaign in selected.judged:
             with suppress(NodeprintError):  # of an older version, or damaged: it is no part of this report
-                tables.append((judged_campaign, series.tables(judged_campaign, nodes)))
+                tables.append((judged_campaign, series.table(judged_campaign, nodes)))
         judged = [judged_campaign for judged_campaign, _ in tables]
         if selected.judged[-1] not in judged[1:]:
             return {}
@@ -51,8 +51,9 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
 
 
 def _over_time(history: NodeHistory, selected: selection.Selected) -> OverTime:
-    earlier = names.counted(len(set(history.campaigns) - {selected.judged[-1].name}), "earlier campaign")
-    since = f"Measured in {earlier} beside this, since {history.measured[0][:10]}."
+    earlier = [name for name in dict.fromkeys(history.campaigns) if name != selected.judged[-1].name]
+    counted = f"{names.counted(len(earlier), 'earlier campaign')} ({text.few(earlier)})"
+    since = f"Measured in {counted} of the same node beside this, since {history.measured[0][:10]}."
     if selected.beside:
         more = names.counted(selected.beside, "further one")
         since += f" Of each node the first, the newest and some between are looked at; {more} lie beside."

@@ -17,40 +17,13 @@ from nodeprint.report import files
 PART = ("measurement", "home", "subject", "term", "family", "place", "unit")
 
 
-class ClassMedian(msgspec.Struct, frozen=True):
-    """Of a verdict's ClassFigure what a history needs; None is unknown."""
-
-    name: str
-    measurement: str
-    home: int
-    median_ns: float | None
-    runs: int
-    run_sd_ns: float | None
-    tick_ns: float = 0.0
-    harvested: bool = False
-
-
-class RowMedian(msgspec.Struct, frozen=True):
-    """Of a verdict's CellFigure what a history needs; None is unknown."""
-
-    measurement: str
-    name: str
-    unit: str
-    median: float | None
-    runs: int
-    run_sd: float | None
-
-
 class JudgedNode(msgspec.Struct, frozen=True):
-    """What a campaign's verdict says of a node: when its newest run began (ISO 8601; empty where that is unknown), the
-    fields of its fingerprint, its jobs and its medians."""
+    """What a campaign's verdict says of a node: when its newest run began (ISO 8601; empty where that is unknown), and
+    the fields of its fingerprint."""
 
     outcome: Outcome
     measured: str = ""
     fingerprint: Mapping[str, Any] = {}
-    jobs: tuple[str, ...] = ()
-    classes: tuple[ClassMedian, ...] = ()
-    cells: tuple[RowMedian, ...] = ()
 
 
 class JudgedCampaign(msgspec.Struct, frozen=True):

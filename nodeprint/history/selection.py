@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import NodeHistory
 from nodeprint.history.judged import JudgedCampaign, read, read_brief
-from nodeprint.judge.compare import PROCESSOR
 from nodeprint.judge.outcome import MEANING
 
+#: The fields of a fingerprint that only another processor changes.
+PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets")
 #: Of the campaigns beside one each node has so many: its first, its newest, and of those between some evenly.
 MOST_EACH, _NEWEST = 16, 8
 #: Fleets up to this size are shown with all nodes, larger ones with those that changed, at most MOST_DRAWN on a page.
@@ -91,7 +92,8 @@ def _other_processor(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple
 
 
 def beside(campaign: Path) -> Selected:
-    """A campaign after those in the same folder that are older, of its kind, and have nodes of it.
+    """A campaign after those in the same folder that are older, of its kind, and have nodes of it: such as have the
+    same name, a fingerprint in both, and the same processor.
 
     Of many campaigns each node has at most MOST_EACH. What cannot be read is passed over: it is no part of this
     campaign. Raises NodeprintError where `campaign` itself cannot be read.
@@ -107,7 +109,18 @@ def beside(campaign: Path) -> Selected:
     earlier = list(_by_time(earlier))
     wanted = {number for node in own.nodes for number in _spread(_with(earlier, node))}
     taken = [read(other.folder) for number, other in enumerate(earlier) if number in wanted]
-    return of_one_machine(Selected((*taken, own), beside=len(earlier) - len(taken)))
+    known = [_identified(other, own) for other in taken]
+    return of_one_machine(Selected((*(other for other in known if other.nodes), own), beside=len(earlier) - len(taken)))
+
+
+def _identified(campaign: JudgedCampaign, other: JudgedCampaign) -> JudgedCampaign:
+    """A campaign with those of its nodes alone that have a fingerprint here and in the `other`."""
+    nodes = {
+        name: node
+        for name, node in campaign.nodes.items()
+        if name in other.nodes and node.fingerprint and other.nodes[name].fingerprint
+    }
+    return replace(campaign, nodes=nodes)
 
 
 def _with(campaigns: Sequence[JudgedCampaign], node: str) -> list[int]:

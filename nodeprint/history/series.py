@@ -13,7 +13,6 @@ import numpy.typing as npt
 import xarray as xr
 
 from nodeprint.errors import NodeprintError
-from nodeprint.history import without_peers
 from nodeprint.history.judged import PART, JudgedCampaign
 from nodeprint.judge.campaign import DEVIATIONS
 from nodeprint.judge.table import VARIABLES
@@ -23,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 
 #: Of the table of deviations what a series has, and its labels of a sample.
 _VALUES, _SAMPLE = ("value", "difference", "error", "bound"), ("node", "job", "started")
+#: What is read of it.
+_READ = ("value", "difference", "error_runs", "error_jobs", "bound")
 
 
 def series(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = None) -> xr.Dataset:
@@ -30,19 +31,19 @@ def series(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = Non
 
     Raises NodeprintError where a table is missing, or was written before it had times.
     """
-    return joined([(campaign, tables(campaign, nodes)) for campaign in judged])
+    return joined([(campaign, table(campaign, nodes)) for campaign in judged])
 
 
-def joined(campaigns: Sequence[tuple[JudgedCampaign, Sequence[xr.Dataset]]]) -> xr.Dataset:
-    """The series (sample, part) of campaigns with their tables (`tables`): a sample is a node in one independent job of
+def joined(campaigns: Sequence[tuple[JudgedCampaign, xr.Dataset]]) -> xr.Dataset:
+    """The series (sample, part) of campaigns with their tables (`table`): a sample is a node in one independent job of
     a campaign, in the order of time; `number` is that of its campaign among these.
 
-    `value` is in the part's unit, `difference`, `error` and `bound` as in deviations.nc. What a sample does not have is
-    NaN. What lies in several campaigns, as in a copy of one, is there once, and the attribute `copies` names the
-    folders of the others.
+    `value` is in the part's unit, `difference` and `bound` as in deviations.nc, and `error` that of the value: from run
+    to run and from job to job. What a sample does not have is NaN. What lies in several campaigns, as in a copy of one,
+    is there once, and the attribute `copies` names the folders of the others.
     """
     judged = [campaign for campaign, _ in campaigns]
-    numbered = [(number, table) for number, (_, of_campaign) in enumerate(campaigns) for table in of_campaign]
+    numbered = [(number, of_campaign) for number, (_, of_campaign) in enumerate(campaigns)]
     parts: dict[tuple[object, ...], int] = {}
     columns = []
     for _, table in numbered:
@@ -83,15 +84,15 @@ def _repeated(whole: xr.Dataset, *, simulated: bool) -> npt.NDArray[np.bool_]:
     return out
 
 
-def tables(campaign: JudgedCampaign, nodes: Collection[str] | None = None) -> list[xr.Dataset]:
-    """A campaign's table of deviations without pooled jobs, which are in it one by one, and that of its nodes without
-    peers where there are any: of the nodes that it has here, with `nodes` of these alone.
+def table(campaign: JudgedCampaign, nodes: Collection[str] | None = None) -> xr.Dataset:
+    """A campaign's table of deviations without pooled jobs, which are in it one by one: of the nodes that it has here,
+    with `nodes` of these alone. The `error` is that of a value, without that of the peers' centre.
 
     Raises NodeprintError where it cannot be read, or was written before it had times.
     """
     path, again = campaign.folder / DEVIATIONS, f"run `nodeprint judge {campaign.folder}`"
     try:
-        with xr.open_dataset(path, engine="h5netcdf", drop_variables=set(VARIABLES) - set(_VALUES)) as file:
+        with xr.open_dataset(path, engine="h5netcdf", drop_variables=set(VARIABLES) - set(_READ)) as file:
             if "started" not in file.coords:
                 raise NodeprintError("has no times", where=path, advice=again)
             whole = file.load()
@@ -100,8 +101,8 @@ def tables(campaign: JudgedCampaign, nodes: Collection[str] | None = None) -> li
     names = whole["node"].values.astype(str)
     kept = (whole["job"].values != "pooled") & np.isin(names, list(campaign.nodes))
     kept &= nodes is None or np.isin(names, list(nodes or ()))
-    alone = without_peers.samples(campaign, frozenset(names.tolist()), nodes)
-    return [whole.isel(sample=np.flatnonzero(kept)), *([alone] if alone is not None else ())]
+    whole = whole.assign(error=np.hypot(whole["error_runs"], whole["error_jobs"]))
+    return whole.drop_vars(["error_runs", "error_jobs"]).isel(sample=np.flatnonzero(kept))
 
 
 def comparable(of_node: xr.Dataset) -> Floats:

@@ -133,8 +133,8 @@ def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
 def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
     """Which campaigns are no part of it, or only once, and which nodes."""
     count = names.counted(len(selected.left_out), "simulated campaign")
-    simulated = f"left out beside what was measured: {count} ({_few(selected.left_out)})"
-    copies = f"the same measurements lie in another campaign and count once: {_few(selected.copies)}"
+    simulated = f"left out beside what was measured: {count} ({few(selected.left_out)})"
+    copies = f"the same measurements lie in another campaign and count once: {few(selected.copies)}"
     machines = "; ".join(_other_machines(selected.other_machines))
     nodes = [name for name in _measured(selected) if name not in {history.node for history in histories}]
     unknown = f"without any measurement that can be compared: {names.nodes(nodes)}"
@@ -155,7 +155,7 @@ def _other_machines(others: Sequence[OtherMachine]) -> list[str]:
     out = []
     for (field, before, now), of_kind in kinds.items():
         nodes = names.nodes(list(dict.fromkeys(other.node for other in of_kind)))
-        campaigns = _few(list(dict.fromkeys(other.campaign for other in of_kind)))
+        campaigns = few(list(dict.fromkeys(other.campaign for other in of_kind)))
         fields = f"{label(field)} {printable(before, 80)} before, {printable(now, 80)} now"
         out.append(f"left out as another machine of the same name: {nodes} in {campaigns} ({fields})")
     return out
@@ -167,7 +167,8 @@ def _measured(selected: Selected) -> list[str]:
     return list(dict.fromkeys(name for name, node in nodes if MEANING[node.outcome].measured))
 
 
-def _few(campaigns: Sequence[str]) -> str:
+def few(campaigns: Sequence[str]) -> str:
+    """The names of some campaigns, and how many more there are."""
     more = len(campaigns) - _FIELDS
     shown = [printable(name, 60) for name in campaigns[:_FIELDS]]
     return names.listed([*shown, names.counted(more, "more", "more")] if more > 0 else shown)

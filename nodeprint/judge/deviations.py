@@ -222,10 +222,10 @@ def _compared(matrix: Matrix, job: int, rules: Acceptance, levels: Levels, sprea
     means = run_means(matrix)
     compared = peers(filled(means), matrix.terms.pool, trusted)
     template = _template(compared, matrix, spread, trusted)
-    return _built(matrix, job, rules, levels, spread, template, compared.count, means - compared.centre)
+    return built(matrix, job, rules, levels, spread, template, compared.count, means - compared.centre)
 
 
-def _built(
+def built(
     matrix: Matrix, job: int, rules: Acceptance, levels: Levels, spread: RunSpread, template: Template,
     peers: Floats, difference: Floats,
 ) -> Block:  # fmt: skip
@@ -293,7 +293,7 @@ def later_job(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels:
         np.arange(len(rows)), (run_means(first) - block.difference)[rows] + shift, block.between(rows),
         block.template.of_runs[kind], block.template.share[kind] + of_shift,
     )  # fmt: skip
-    later = _built(matrix, job, rules, levels, spread, template, block.peers[rows], means - template.centre)
+    later = built(matrix, job, rules, levels, spread, template, block.peers[rows], means - template.centre)
     return msgspec.structs.replace(later, centred=block.centred, shifted=True)
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 from nodeprint import __version__
 from nodeprint.data.fabric import Fabrics
 from nodeprint.data.packed import PackedFleet
-from nodeprint.judge import acceptance, confirmation, deviations, measuring_time, messages, table
+from nodeprint.judge import acceptance, alone, confirmation, deviations, measuring_time, messages, table
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.baseline import Since
@@ -34,6 +34,7 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
     reading: Reading
     confirming: float
     verdict: Verdict
+    alone: Sequence[Series]
 
     @property
     def population(self) -> Population:
@@ -57,11 +58,14 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def table(self) -> Table:
-        """The table of all differences; its attributes name the campaign and say if it is simulated."""
+        """The table of all differences, with the values of nodes that are compared with none; its attributes name the
+        campaign and say if it is simulated."""
         fleet = self.population.fleet
         attributes = {"campaign": fleet.campaign, "simulated": int(fleet.simulated)}
         group_of = self.population.group_of
-        return table.table(Rows(self.series, self.pooled, fleet.nodes, group_of, self.confirming, attributes))
+        series = (*self.series, *self.alone)
+        pooled = (*self.pooled, *map(PooledNodes, self.alone))
+        return table.table(Rows(series, pooled, fleet.nodes, group_of, self.confirming, attributes))
 
     @cached_property
     def deviations(self) -> xr.Dataset:
@@ -115,7 +119,7 @@ def judge(
     # 7. Outcomes are read off what is there.
     reading = Reading(population, series, standings, pooled, shown, between, since, over_time)
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
-    return Judged(reading, confirming, result)
+    return Judged(reading, confirming, result, alone.series(population, levels))
 
 
 def _series(population: Population, levels: Levels) -> Sequence[Series]:

@@ -17,6 +17,8 @@ from nodeprint.judge.confirmation import AT_ONCE, Pooled, PooledNodes, Series, r
 from nodeprint.judge.deviations import Block, in_unit
 from nodeprint.judge.reduction import mean_of_runs
 
+#: In place of the group of a node that is compared with none.
+ALONE = -1
 #: The dimensions of the table.
 DIMS = ("sample", "part")
 #: The variables of the table, with their units and meaning.
@@ -88,7 +90,7 @@ def table(rows: Rows) -> Table:
     coordinates |= {
         "node": ("sample", [rows.nodes[node].name for node, _ in samples]),
         "job": ("sample", [job for _, job in samples]),
-        "group": ("sample", [rows.group_of[node] for node, _ in samples]),
+        "group": ("sample", [rows.group_of.get(node, ALONE) for node, _ in samples]),
         "started": ("sample", _started(rows, samples)),
     }
     return Table(xr.Dataset(coords=coordinates, attrs=rows.attributes), _Blocks(rows, samples, columns, len(parts)))

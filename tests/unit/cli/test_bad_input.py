@@ -71,8 +71,8 @@ COMMANDS = [
     "import IN --out OUT", "import MATRIX --xml IN --out OUT", "import MATRIX --part IN --out OUT",
     "import MATRIX --out IN", "simulate IN --nodes 1 --out OUT", "simulate naples-2x32 --nodes 1 --out IN",
     "simulate naples-2x32 --defect IN --out OUT", "judge IN", "judge IN --json", "judge GOOD --acceptance IN",
-    "judge GOOD --baseline IN", "judge GOOD --recheck IN", "drift IN", "drift GOOD --acceptance IN", "compare IN GOOD",
-    "compare GOOD IN", "export IN --to OUT.csv", "export GOOD --to IN", "report IN", "show IN",
+    "judge GOOD --baseline IN", "judge GOOD --recheck IN", "drift IN", "drift GOOD --acceptance IN", "since IN GOOD",
+    "since GOOD IN", "export IN --to OUT.csv", "export GOOD --to IN", "report IN", "show IN",
     "baseline save IN --to OUT", "baseline save GOOD --to IN", "sources --to IN",
 ]  # fmt: skip
 
@@ -137,8 +137,8 @@ def test_no_file_of_a_campaign_gives_a_traceback(
     for path in list(campaign.glob(spoiled)) or [campaign / spoiled]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(CONTENT[name])
-    for command in ("show", "drift", "judge", "compare"):
-        code = call(command, campaign, *([campaign] if command == "compare" else []))
+    for command in ("show", "drift", "judge", "since"):
+        code = call(command, campaign, *([campaign] if command == "since" else []))
         said = capsys.readouterr()
         assert code in (0, 1, 2), (command, said.err)
         assert "Traceback" not in said.err + said.out

@@ -73,14 +73,14 @@ def test_one_measurement_alone_is_to_be_measured_again(weeks: Path, tmp_path: Pa
 
 
 def test_the_command_prints_lines_and_courses(weeks: Path) -> None:
-    done = CliRunner().invoke(app, ["history", str(weeks)], catch_exceptions=False)
+    done = CliRunner().invoke(app, ["since", str(weeks)], catch_exceptions=False)
     first, *lines = done.stdout.splitlines()
     assert first == "SIMULATED, not a measurement"
     line = next(line for line in lines if line.startswith("node002: core 17"))
     assert "since 2026-01-22 (unchanged 2026-01-15), with BIOS 1.2.3 to 2.1" in line
     assert any(line.startswith("node[000-004]: ") and "Linux kernel" in line for line in lines)
     assert sum(line.startswith(f"node00{i}  ") for i in range(5) for line in lines) == 5
-    facts = json.loads(CliRunner().invoke(app, ["history", str(weeks), "--json"], catch_exceptions=False).stdout)
+    facts = json.loads(CliRunner().invoke(app, ["since", str(weeks), "--json"], catch_exceptions=False).stdout)
     assert facts["simulated"] and len(facts["campaigns"]) == 7 and len(facts["nodes"]) == 5
 
 
@@ -136,3 +136,24 @@ def test_bad_input_ends_with_one_sentence(weeks: Path, tmp_path: Path) -> None:
     (week / "verdict.json").write_bytes((weeks / "week00/verdict.json").read_bytes())
     with pytest.raises(NodeprintError, match="no table of deviations"):
         series.series(selection.campaigns([week]).judged)
+
+
+def test_two_campaigns_are_compared_by_parts_and_drawn(tmp_path: Path) -> None:
+    before, after = judged_weeks(tmp_path, PLAN, range(2), {1: [SLOW, BIOS]})
+    for folder in (before, after):
+        (folder / "plan.tsv").write_text(f"coherence-cas\tcoherence\t--op {folder.name}\n")
+    words = ["since", str(before), str(after), "--figures", str(tmp_path / "figures")]
+    lines = CliRunner().invoke(app, words, catch_exceptions=False).stdout.splitlines()
+    assert lines[1].startswith("node002: core 17") and "with BIOS 1.2.3 to 2.1, in one measurement" in lines[1]
+    assert any("no part moved by its bound or more on 4 of 5 nodes" in line for line in lines)
+    assert "coherence-cas was measured with other arguments: --op week00 before, --op week01 after" in lines
+    assert lines[-1].startswith(str(tmp_path / "figures")) and (tmp_path / "figures").is_dir()
+    facts = json.loads(CliRunner().invoke(app, [*words[:3], "--json"], catch_exceptions=False).stdout)
+    assert facts["arguments_differ"] == {"coherence-cas": ["--op week00", "--op week01"]}
+    (change,) = (change for node in facts["nodes"] for change in node["changes"])
+    assert change["bound"] == pytest.approx(0.04) and change["interval"]["low"] < 0.06 < change["interval"]["high"]
+
+
+def test_matrices_of_more_than_two_campaigns_are_not_drawn(weeks: Path) -> None:
+    with pytest.raises(NodeprintError, match="--figures: draws two campaigns; name two"):
+        CliRunner().invoke(app, ["since", str(weeks), "--figures", "x"], catch_exceptions=False)

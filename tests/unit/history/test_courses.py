@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -51,3 +54,18 @@ def test_the_figure_has_a_row_for_each_value_and_a_line_for_each_change(historie
 def test_a_single_measurement_can_be_drawn() -> None:
     line = course.CourseLine("core 1", 0.04, ("2026-01-01T00:00:00Z",), ("week00",), (0.0,), (0.1,))
     assert render.figure(course.course, CourseData("cn01", (line,)), style.load(), 88.0).axes
+
+
+def test_a_page_has_campaigns_of_the_same_node_alone_and_names_them(tmp_path: Path) -> None:
+    """Beside it lie two weeks, one of which has other nodes of these names, as an import: without fingerprints."""
+    folders = judged_weeks(tmp_path, PLAN, range(3), {2: [SLOW]})
+    verdict = json.loads((folders[1] / "verdict.json").read_text())
+    for node in verdict["nodes"].values():
+        node["fingerprint"] = {}
+    (folders[1] / "verdict.json").write_text(json.dumps(verdict))
+    shown = courses.beside(folders[2])(["node002", "node003"])
+    assert set(shown) == {"node002", "node003"}
+    assert shown["node002"].campaigns == (
+        "Measured in 1 earlier campaign (week00) of the same node beside this, since 2026-01-01."
+    )
+    assert shown["node002"].course.lines[0].campaigns == ("week00", "week02")

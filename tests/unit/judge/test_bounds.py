@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nodeprint.data import packed
 from nodeprint.data.packed import PackedFleet
-from nodeprint.history import judged as judged_campaigns
-from nodeprint.history import without_peers
 from nodeprint.judge import acceptance, bounds
 from nodeprint.judge.bounds import INSIDE_CCX
-from nodeprint.judge.compare import compare
 from nodeprint.judge.deviations import Block
 from nodeprint.judge.judge import judge
-from nodeprint.report.files import write
 from tests.support.fleets import HARVESTED, judged, made
 
 HOPS = "coherence-cas"
@@ -55,7 +49,7 @@ def _ticking(fleet: PackedFleet, tick_ns: float) -> PackedFleet:
 
 
 @pytest.mark.parametrize("tick_ns", [0.0, 4.0])
-def test_judge_comparison_and_history_have_the_same_bound(tick_ns: float, tmp_path: Path) -> None:
+def test_a_node_without_peers_has_the_same_bound(tick_ns: float) -> None:
     """Of a class of pairs on a machine with fused-off cores: inside CCXs 2.5 ns, of a coarse clock two ticks."""
     fleet, alone = (_ticking(made(machine=HARVESTED, nodes=nodes), tick_ns) for nodes in (3, 1))
     block = next(s.first for s in judge(fleet).series if s.matrix.name == HOPS)
@@ -68,17 +62,14 @@ def test_judge_comparison_and_history_have_the_same_bound(tick_ns: float, tmp_pa
         classes[name] = block.bound[part] * block.matrix.levels[part]
     assert len(classes) > 2
 
-    changes = compare(judge(fleet).verdict, judge(fleet).verdict, RULES)
-    thresholds = {change.name: change.threshold * change.before for change in changes if change.measurement == HOPS}
-    assert {name: thresholds[name] for name in classes} == pytest.approx(classes, rel=0.03)
-
-    packed.write(alone, tmp_path)
-    write(judge(alone).verdict, tmp_path)
-    samples = without_peers.samples(judged_campaigns.read(tmp_path), (), None)
-    assert samples is not None
-    places = dict(zip(samples["place"].values.tolist(), range(samples.sizes["part"]), strict=True))
-    of_history = {
-        name: float(samples["bound"][0, places[f"class={name}"]] * samples["value"][0, places[f"class={name}"]])
-        for name in classes
+    only = judge(alone).deviations
+    families = only["family"].values.astype(str)
+    of_alone = {
+        int(place.partition(",")[0].removeprefix("class=")): float(bound * value)
+        for place, family, bound, value in zip(
+            only["place"].values.tolist(), families, only["bound"].values[0], only["value"].values[0], strict=True
+        )
+        if family == "class" and place.startswith("class=")
     }
-    assert of_history == pytest.approx(classes, rel=0.03)
+    names = block.terms.layout.class_names
+    assert {names[number]: bound for number, bound in of_alone.items()} == pytest.approx(classes, rel=0.03)

@@ -10,7 +10,7 @@ import pytest
 from nodeprint.data.homes import FAR, NEAR
 from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import acceptance
-from nodeprint.judge.compare import drift
+from nodeprint.judge.drift import drift
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.topology.presets import from_part

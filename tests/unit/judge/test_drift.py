@@ -10,8 +10,11 @@ import pytest
 
 from nodeprint.cli import app
 from nodeprint.importers import setup_facts
+from nodeprint.judge import acceptance
 from nodeprint.judge.configuration import FieldDifference
+from nodeprint.judge.drift import drift as fields_that_drift
 from nodeprint.machine import fingerprint
+from tests.support.fleets import made
 from tests.support.server_files import healthy
 
 SETUP: dict[str, Any] = {
@@ -115,3 +118,8 @@ def test_of_long_lists_only_what_differs_is_said() -> None:
     less = FieldDifference("pcie_links", "a x16", "a x16, b x8", False)
     assert less.text == "PCIe links: not b x8, which most nodes have"
     assert set(fingerprint.LISTS) <= fingerprint.DRIFT
+
+
+def test_a_field_that_drifts_is_named() -> None:
+    differences = fields_that_drift(made("node002: fingerprint microcode=0x99", nodes=5).nodes, acceptance.load())
+    assert {name: [field.key for field in fields] for name, fields in differences.items()} == {"node002": ["microcode"]}

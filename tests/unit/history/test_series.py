@@ -1,4 +1,4 @@
-"""Nodes that are compared with none have a history, too: of their medians."""
+"""Series of nodes, of those that are compared with none, too: all from the table of deviations."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def test_a_change_of_an_only_node_is_found(tmp_path: Path) -> None:
     of_node = history(tmp_path)
     assert len(of_node.measured) == 4
     (change,) = [change for change in of_node.changes if change.measurement == "coherence-cas"]
-    assert change.part.where["class"] in ("same CCD", "same socket", "other socket") and change.further == 2
+    assert change.part.term == "class" and change.further > 2
     assert change.effect == pytest.approx(0.08, abs=0.02) and change.confirmed and change.since[:10] == "2026-01-15"
     assert change.interval.low < 0.08 < change.interval.high and change.bound == pytest.approx(0.02)
     assert change.fields == {"bios": ("1.2.3", "2.1")}
-    printed = CliRunner().invoke(app, ["history", str(tmp_path)], catch_exceptions=False).stdout
+    printed = CliRunner().invoke(app, ["since", str(tmp_path)], catch_exceptions=False).stdout
     assert "node000: pairs of the " in printed and "on 0 of 1 node" in printed
 
 
@@ -42,7 +42,8 @@ def test_an_unchanged_only_node_has_none(tmp_path: Path) -> None:
     assert not of_node.changes and len(of_node.courses[0].distance) == 6
 
 
-def test_nodes_of_a_fleet_are_compared_by_their_parts_alone(tmp_path: Path) -> None:
-    judged_weeks(tmp_path, Plan(preset("naples-2x32"), nodes=3, runs=2, passes=1, pair_runs=4), range(2))
-    whole = series.series(selection.campaigns([tmp_path]).judged)
-    assert "median" not in set(whole["family"].values.tolist())
+def test_a_core_of_an_only_node_is_a_part_of_it(tmp_path: Path) -> None:
+    """The medians of classes alone do not show it."""
+    judged_weeks(tmp_path, PLAN, range(4), {2: ["node000: core 17 +9%"]})
+    changes_of_pairs = [change for change in history(tmp_path).changes if change.subject == "core-to-core"]
+    assert {change.part.where.get("core") for change in changes_of_pairs} == {17}

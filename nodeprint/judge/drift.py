@@ -1,0 +1,17 @@
+"""Fields of fingerprints in which nodes differ from the majority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nodeprint.data.packed import PackedNode
+from nodeprint.judge import configuration
+from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.machine import fingerprint
+
+
+def drift(nodes: Iterable[PackedNode], rules: Acceptance) -> dict[str, list[configuration.FieldDifference]]:
+    """By node, the fields of its fingerprint that differ from the majority; nodes without any are left out."""
+    identified = [node for node in nodes if node.fingerprint]
+    differences = configuration.differences(identified, rules, fingerprint.DRIFT)
+    return {name: differing for name, differing in differences.items() if differing}
