@@ -52,8 +52,8 @@ def discover(
         raise NodeprintError("there is no configuration", where=config, key="--config", advice=advice)
     settings = configuration.load(config)
     configuration.check_files(settings, config)
-    planned = [row.name for row in configuration.read_plan(configuration.plan(settings))]
-    acceptance.check_limits(Path(settings.acceptance), planned)
+    measured_names = [row.name for row in configuration.read_plan(configuration.plan(settings))]
+    acceptance.check_limits(Path(settings.acceptance), measured_names)
     names = node_lists.expand(again, "--again")
     plans.check(configuration.plan(settings), hashes.parent, config, here=settings.launch == "here")
 

@@ -1054,7 +1054,17 @@ def test_idle_states_that_may_not_be_held_off_are_recorded() -> None:
         folder = Path(name)
         folder.chmod(0o777)
         program, out = Path(shutil.copy(built() / "coherence", folder)), folder / "r.jsonl"
-        command = [program, "--op", "cas", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "1", "--out", out]
+        command: list[str | Path] = [
+            program,
+            "--op",
+            "cas",
+            "--cpus",
+            f"{ALLOWED[0]},{ALLOWED[-1]}",
+            "--passes",
+            "1",
+            "--out",
+            out,
+        ]
         done = subprocess.run(command, capture_output=True, user=nobody, group=nobody, check=False)
         assert done.returncode == 0, done.stderr
         idle = records(out, "header")[0]["cpu_dma_latency"]

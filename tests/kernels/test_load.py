@@ -20,7 +20,18 @@ OPERATIONS = {"alone": (), "ladder": (), "together": ("--seconds", "2")}
 
 def cells_of(load: Path, out: Path, operation: str) -> list[dict[str, Any]]:
     cpus = f"{ALLOWED[0]},{ALLOWED[-1]}"
-    command = [load, "--op", operation, *OPERATIONS[operation], "--cpus", cpus, "--passes", "1", "--out", out]
+    command: list[str | Path] = [
+        load,
+        "--op",
+        operation,
+        *OPERATIONS[operation],
+        "--cpus",
+        cpus,
+        "--passes",
+        "1",
+        "--out",
+        out,
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     valid_records(out)
     return [line for line in map(json.loads, out.read_text().splitlines()) if line["record"] == "cell"]
