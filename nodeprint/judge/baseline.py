@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import warnings
@@ -12,7 +13,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from nodeprint import files
 from nodeprint.data import packed, packing
@@ -23,9 +23,10 @@ from nodeprint.judge import bounds, naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import priors
 from nodeprint.judge.outcome import State
-from nodeprint.judge.reduction import Matrix, Reals, Reduced, reduce, term_values
+from nodeprint.judge.reduction import Matrix, Reals, Reduced, padded, reduce, term_values
 from nodeprint.judge.verdict import Finding, Interval, JobEffect, Note
-from nodeprint.stats.runs import PRIOR_DEGREES
+from nodeprint.stats import intervals
+from nodeprint.stats.runs import MOST_DEGREES, run_spread
 
 Floats = npt.NDArray[np.float64]
 
@@ -269,27 +270,47 @@ def _changes(
     one: _Series, fleet: PackedFleet, rules: Acceptance, alpha: float
 ) -> list[tuple[PackedNode, tuple[int, float, float, float] | None]]:
     """Of every node that was there before, what changed most: the column, its change, half of its simultaneous
-    interval and what the baseline had; `alpha` is a column's chance of a false alarm."""
-    groups = [values for point in (one.now, *one.before) for values in point.values()]
+    interval and what the baseline had; `alpha` is a column's chance of a false alarm.
+
+    The interval is made as those of the table of deviations: of the spread over runs, pooled over nodes and campaigns,
+    and that between jobs.
+    """
+    points = (one.now, *one.before)
+    rows = {key: row for row, key in enumerate((at, name) for at, point in enumerate(points) for name in point)}
+    every = np.concatenate([values for point in points for values in point.values()])
+    stacked = np.asarray(padded(every, _runs_of(points)), dtype=np.float64)
+    families = max(int(matrix.terms.pool.max(initial=-1)) + 1 for matrix in one.parts)
+    family = np.concatenate([matrix.terms.pool + number * families for number, matrix in enumerate(one.parts)])
+    run, job = (np.concatenate([getattr(priors(matrix, rules), key) for matrix in one.parts]) for key in ("run", "job"))
+    spread = run_spread(stacked, family, run)
+    of_runs = spread.variance(range(len(stacked))) / np.maximum(np.isfinite(stacked).sum(axis=1), 1)
     out: list[tuple[PackedNode, tuple[int, float, float, float] | None]] = []
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
-        run, degrees = _run_scale(groups, float(priors(one.parts[0], rules).run[0]))
-        z = -float(stdtrit(degrees, alpha / 2))
-        for node in sorted((node for node in fleet.nodes if node.name in one.now), key=lambda node: node.name):
-            values, history = one.now[node.name], [point[node.name] for point in one.before if node.name in point]
-            if not history:
-                continue
-            newest, *means = (np.nanmean(each, axis=0) for each in (values, *history))
+    for node in sorted((node for node in fleet.nodes if node.name in one.now), key=lambda node: node.name):
+        history = [at for at, point in enumerate(points) if at and node.name in point]
+        if not history:
+            continue
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
+            newest, *means = (np.nanmean(points[at][node.name], axis=0) for at in (0, *history))
             reference = np.nanmean(means, axis=0)
-            jump = newest - reference
-            now, then = (np.isfinite(each).sum(axis=0).clip(min=1) for each in (values, np.concatenate(history)))
-            sd = run * np.sqrt(1 / now + 1 / then)
-            changed = np.abs(jump) > np.maximum(one.bound, z * sd)
-            changed &= _in_every_run(values, reference, _RUN_SHARE * jump)
-            most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
-            largest = (most, float(jump[most]), z * float(sd[most]), float(reference[most]))
-            out.append((node, largest if changed[most] else None))
+        jump = newest - reference
+        then = np.sum([of_runs[rows[at, node.name]] for at in history], axis=0) / len(history) ** 2
+        jobs = job**2 * (1 + 1 / len(history))
+        error, degrees = intervals.combined([
+            (of_runs[rows[0, node.name]] + then, spread.degrees), (jobs, MOST_DEGREES),
+        ])  # fmt: skip
+        half = intervals.half_width(error, degrees, alpha / 2)
+        changed = np.abs(jump) - half > one.bound
+        changed &= _in_every_run(one.now[node.name], reference, _RUN_SHARE * jump)
+        most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
+        largest = (most, float(jump[most]), float(half[most]), float(reference[most]))
+        out.append((node, largest if changed[most] else None))
     return out
+
+
+def _runs_of(points: Sequence[Mapping[str, Floats]]) -> list[list[int]]:
+    """The rows of each node's runs in each campaign, where all are one below the other."""
+    edges = np.cumsum([0, *(len(values) for point in points for values in point.values())]).tolist()
+    return [list(range(begin, end)) for begin, end in itertools.pairwise(edges)]
 
 
 def _in_every_run(values: Floats, reference: Floats, least: Floats) -> npt.NDArray[np.bool_]:
@@ -297,13 +318,3 @@ def _in_every_run(values: Floats, reference: Floats, least: Floats) -> npt.NDArr
     with np.errstate(invalid="ignore"):
         each = (values - reference) * np.sign(least) >= np.abs(least)
     return np.asarray(np.all(each | np.isnan(values), axis=0), dtype=np.bool_)
-
-
-def _run_scale(groups: Sequence[Floats], prior: float) -> tuple[Floats, float]:
-    """Run-to-run standard deviation of each column over the runs of each group (run, column), and its degrees of
-    freedom, the prior's among them."""
-    squares = np.zeros(groups[0].shape[1])
-    for values in groups:
-        squares += np.nansum((values - np.nanmean(values, axis=0)) ** 2, axis=0)
-    degrees = sum(len(values) - 1 for values in groups) + PRIOR_DEGREES
-    return np.sqrt((squares + PRIOR_DEGREES * prior**2) / degrees), degrees

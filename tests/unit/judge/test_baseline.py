@@ -173,3 +173,13 @@ def test_cells_of_a_baseline_are_matched_by_their_places() -> None:
 def test_simulated_and_measured_campaigns_do_not_mix(base: Path) -> None:
     with pytest.raises(NodeprintError, match="mixes simulated and measured"):
         baseline.against(replace(made(nodes=6, runs=3, pair_runs=3), simulated=False), base, acceptance.load())
+
+
+def test_a_change_is_one_where_its_whole_interval_is_outside_the_bound(base: Path, tmp_path: Path) -> None:
+    """Near the bound of 2 % nothing is named, and what is named has its interval beyond it."""
+    for number, percent in enumerate((2.1, 2.3, 2.5, 3.0, 4.0)):
+        defects = tuple(f"node{node:03d}: global +{percent}%" for node in range(6))
+        found = changes(judge(written(tmp_path / f"c{number}", *defects), baseline=base).verdict)
+        assert all(finding.interval.low > finding.bound for findings in found.values() for finding in findings)
+        assert not found if percent < 2.2 else True
+    assert len(found) == 6
