@@ -39,8 +39,10 @@ CELLS = ("chase-latency", "bandwidth-nodes", "bandwidth-ccx", "clock-together")
 #: Relative standard deviations between chips: of pairs by part, of other places by label.
 NODE, CCD, INSIDE, CORE, PAIR = 0.002, 0.003, 0.003, 0.0036, 0.002
 BY_LABEL = {"memory_node": 0.004, "cpu_node x memory_node": 0.003, "ccd": 0.0015, "cpu": 0.0015}
+#: Clocks of cores, and by how much a node's are below the fastest on average.
+CLOCK, SLOWER = 0.0003, 0.0005
 #: Between runs: common to all pairs, by CCX and of each pair; of other places common and each. A clock is steadier.
-COMMON, BY_CCX, EACH, CELL_COMMON, CELL_EACH, STEADY = 0.0031, 0.0025, 0.008, 0.003, 0.005, 0.25
+COMMON, BY_CCX, EACH, CELL_COMMON, CELL_EACH, STEADY = 0.0031, 0.0025, 0.008, 0.003, 0.005, 0.1
 #: A line that two cores of one CCX pass to and fro stays in their L3.
 IN_L3 = 0.3
 #: Of parts whose cores are fused off, standard deviations in ns: the mean inside a CCX (EPYC 9454 and 74F3 as
@@ -281,6 +283,8 @@ def _pairs_of_chip(
 
 def _cells_of_chip(quantity: Quantity, kind: Kind, rng: np.random.Generator) -> Floats:
     factor = np.ones(quantity.size)
+    if quantity.model.term == "clock":  # with a tail downwards
+        return factor - SLOWER * kind.chip * rng.exponential() + CLOCK * _draw(rng, kind.chip_tail, quantity.size)
     for label, sd in BY_LABEL.items():
         if (group := _groups(quantity, label)) is not None:
             factor += sd * kind.chip * _draw(rng, kind.chip_tail, int(group.max()) + 1)[group]

@@ -80,10 +80,10 @@ def table_of_keys(kind: type[object]) -> str:
 def table_of_cells() -> str:
     """The bounds and priors of measurements that are no pairs, with their reasons."""
     rows = [
-        f"| `{term}` | {cell.percent:g} | {cell.prior:g} | {100 * cell.job_sd:.2g} | {why} |"
+        f"| `{term}` | {cell.percent:g} | {cell.run:g} | {100 * cell.job_sd:.2g} | {why} |"
         for term, (cell, why) in CELLS.items()
     ]
-    return "\n".join(("| term | percent | prior | job | reason |", "|---|---|---|---|---|", *rows)) + "\n"
+    return "\n".join(("| term | percent | run | job | reason |", "|---|---|---|---|---|", *rows)) + "\n"
 
 
 def table_of_header() -> str:

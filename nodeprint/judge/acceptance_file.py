@@ -77,33 +77,30 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PriorPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Standard deviations in percent that are assumed beside what the fleet shows: between chips by term, with the
-    weight of eight nodes; between runs of a node, with that of eight runs; between jobs, of which one job alone shows
-    nothing."""
+    """Standard deviations in percent that are assumed of pairs: between runs of a node where no node has two, and
+    between jobs where none has two, of which it is one degree of freedom where they have."""
 
-    class_: Annotated[
-        Percent, key("half the difference of the two sockets of published two-socket matrices, node means")
-    ] = msgspec.field(name="class", default=0.3)
-    quadrant: Annotated[Percent, key("as class")] = 0.3
-    link: Annotated[Percent, key("as class")] = 0.3
-    ccd: Annotated[Percent, key("as class")] = 0.3
-    block: Annotated[Percent, key("as class, fewer cells")] = 0.4
-    core: Annotated[Percent, key("EPYC 7601 to 9754: 0.08 to 0.71 % between the two sockets of one machine")] = 0.6
-    run: Annotated[Percent, key("a node's mean over runs of one node (`docs/validation.md`)")] = 0.31
-    job: Annotated[Percent, key("assumed; no node was booted again and again yet")] = 0.1
+    run: Annotated[
+        Percent,
+        key("60 runs of one pair differ by 0.63 % (`docs/validation.md`); it counts where no node has two runs"),
+    ] = 0.63
+    job: Annotated[
+        Percent, key("assumed: no node was booted again and again yet. Where nodes have two jobs these count instead")
+    ] = 0.1
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is accepted of a measurement that is no pairs, and assumed of it; of jitter `percent` is of the time that a
-    CPU may lose more than its peers, and `prior` and `job` of that."""
+    CPU may lose more than its peers, and `run` and `job` of that."""
 
     percent: Annotated[Percent, key("the bound")]
-    prior: Annotated[
-        Percent,
-        key("the standard deviation between healthy nodes and between runs, with the weight of eight nodes"),
-    ]
+    run: Annotated[Percent, key("the standard deviation between runs, which counts where no node has two")]
     job: Annotated[
-        NotNegative | UnsetType, key("the standard deviation between jobs of a node; a third of `prior` if left out")
+        NotNegative | UnsetType,
+        key(
+            "the standard deviation between jobs of a node, which counts where no node has two; a third of `run` if "
+            "left out"
+        ),
     ] = UNSET
 
     @property
@@ -112,14 +109,14 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.percent / 100
 
     @property
-    def node_sd(self) -> float:
-        """The standard deviation between healthy nodes and between runs as a share."""
-        return self.prior / 100
+    def run_sd(self) -> float:
+        """The standard deviation between runs as a share."""
+        return self.run / 100
 
     @property
     def job_sd(self) -> float:
         """The standard deviation between jobs of a node as a share."""
-        return (self.prior / 3 if self.job is UNSET else self.job) / 100
+        return (self.run / 3 if self.job is UNSET else self.job) / 100
 
 
 #: By term, with the reason for the figures.
@@ -129,13 +126,26 @@ CELLS: Mapping[str, tuple[Cell, str]] = {
         "assumed; runs of one node differ by up to 3 % on huge pages (`docs/validation.md`)",
     ),
     "cache": (Cell(5.0, 0.3, 0.1), "assumed; caches have the core's clock"),
-    "bandwidth": (Cell(5.0, 0.5, 0.17), "assumed, as numa"),
-    "clock": (Cell(2.0, 0.2, 0.067), "assumed, as the class of pairs"),
+    # STREAM on 1,100 virtual nodes of nine fleets (arXiv 2506.02709): runs of one session 0.7 to 1.4 %, nodes 0.4 to
+    # 1.3 %, and sessions of one node beyond their runs 0.4 to 0.6 %.
+    "bandwidth": (
+        Cell(5.0, 1.0, 0.5),
+        "STREAM in nine fleets of virtual nodes (`docs/validation.md`); the bound is 4 to 11 standard deviations of "
+        "nodes",
+    ),
+    # Sysbench of one thread in the same study: 128 nodes are within 0.3 % (standard deviation 0.05 %, with a tail
+    # downwards), 64 of another fleet are in two groups 2.4 % apart.
+    "clock": (
+        Cell(1.0, 0.1, 0.05),
+        "nodes of one fleet are within 0.3 % and two groups of another 2.4 % apart (`docs/validation.md`); run and job "
+        "assumed, as what nodes differ by",
+    ),
     # Processors of one model under load are up to 16 % apart where they have turbo and less than 1 % where they have
     # none (Acun, Miller and Kale, ICS 2016); 20 % between processors of one cluster (Marathe et al. 2017).
     "load": (
         Cell(10.0, 2.5, 0.83),
-        "a sixth of the published range as standard deviation; the bound is a choice",
+        "a sixth of the published range as standard deviation; the bound is a choice for nodes with boost, without "
+        "which nodes are within 1 %",
     ),
     "flops": (
         Cell(4.0, 0.5, 0.17),
@@ -304,15 +314,15 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def bound(self, term: str) -> float:
         """The relative bound of a term of pairs."""
-        return _of_term(self.bounds.percent, term) / 100
+        return float(getattr(self.bounds.percent, "class_" if term == "class" else term)) / 100
 
     def least_ns(self, family: str) -> float:
         """What the bound of a family of terms of pairs is at least, in ns."""
         return float(getattr(self.bounds, FAMILIES[family].bound_ns))
 
-    def prior(self, term: str) -> float:
-        """The relative standard deviation between chips of a term of pairs; that of a `run` or a `job`."""
-        return _of_term(self.priors, term) / 100
+    def prior(self, level: Literal["run", "job"]) -> float:
+        """The relative standard deviation that is assumed of pairs between runs or jobs."""
+        return float(getattr(self.priors, level)) / 100
 
     def cell(self, term: str) -> Cell:
         """Of a term of nodeprint/settings/measurements.yaml, `other` where it has none of its own."""
@@ -324,7 +334,3 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if rule.node == node and rule.finding in ("*", finding) and rule.until.isoformat() >= day:
                 return f"until {rule.until}: {rule.reason}"
         return ""
-
-
-def _of_term(values: BoundPercents | PriorPercents, term: str) -> float:
-    return float(getattr(values, "class_" if term == "class" else term))

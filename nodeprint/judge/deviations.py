@@ -347,7 +347,7 @@ def priors(matrix: Matrix, rules: Acceptance) -> Priors:
     ones = np.ones(len(matrix.terms.terms))
     if not matrix.quantity.of_pairs:
         cell = rules.cell(matrix.quantity.model.term)
-        return Priors(cell.job_sd * ones, cell.node_sd * ones)
+        return Priors(cell.job_sd * ones, cell.run_sd * ones)
     return Priors(rules.prior("job") * ones, rules.prior("run") * ones)
 
 

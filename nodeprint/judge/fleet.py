@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.campaign.recheck import MOST_JOBS
@@ -72,7 +73,19 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         population.rules.false_alarm * (bool(reading.series) + bool(reading.fabrics)), tuple(_notes(reading, nodes)),
         () if population.gap is None else (_group(reading, population.gap, ""),),
         reading.over_time,
+        _assumed_jobs(reading, rests_on),
     )  # fmt: skip
+
+
+def _assumed_jobs(reading: Reading, subjects: Sequence[str]) -> dict[str, float]:
+    """By subject the standard deviation between jobs that was assumed, where no jobs show it."""
+    out: dict[str, float] = {}
+    for series in reading.series:
+        subject, block = margins.subject(series.matrix.quantity), series.first
+        if subject in subjects and block.of_job is block.assumed_job:
+            assumed = series.matrix.scale.relative(float(np.sqrt(block.assumed_job.max(initial=0.0))))
+            out[subject] = max(out.get(subject, 0.0), assumed)
+    return {subject: out[subject] for subject in subjects if subject in out}
 
 
 def _outcome(

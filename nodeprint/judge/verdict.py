@@ -359,7 +359,8 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     """The fleet's outcome. `margins` are the worst over the nodes that are SAME, by subject, those that decide first;
     `rests_on` the subjects that were measured and decide, `missing` measurements that were planned and no node has.
     `gaps` has nodes that are within every bound and apart from the others all the same, `over_time` what goes with the
-    order of measuring."""
+    order of measuring. `assumed_jobs` are, by subject that decides, the standard deviations between jobs that were
+    assumed, as no two nodes have two jobs."""
 
     outcome: FleetOutcome
     nodes: int
@@ -377,6 +378,7 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     gaps: tuple[Group, ...] = ()
     over_time: tuple[TimeEffect, ...] = ()
+    assumed_jobs: Mapping[str, float] = {}
 
 
 class Note(msgspec.Struct, frozen=True):

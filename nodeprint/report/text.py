@@ -142,6 +142,18 @@ def rests_on(verdict: Verdict) -> list[str]:
     lacking = [named("subjects", subject) for subject in verdict.decides if subject not in fleet.rests_on]
     out = [say("rests", subjects=resting) if resting else say("rests_on_nothing")]
     out += [say("lacking", subjects=names.listed(lacking))] if lacking else []
+    out += (
+        [
+            say(
+                "one_job",
+                assumed=names.listed(
+                    f"{100 * sd:.2g} % ({named('subjects', subject)})" for subject, sd in fleet.assumed_jobs.items()
+                ),
+            )
+        ]
+        if fleet.assumed_jobs
+        else []
+    )
     return out + ([say("missing", measurements=names.listed(fleet.missing))] if fleet.missing else [])
 
 

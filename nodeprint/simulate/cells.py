@@ -41,7 +41,9 @@ _HZ = 3.4e9
 _CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
 #: Relative standard deviations: between nodes' memories and links, between cores, of a run, of a cell in a run, of a
 #: pass of it. The system takes 0.02 % of a CPU's time, on the first core five times as much.
-_MEMORY, _CORE, _RUN, _CELL, _PASS = 0.004, 0.0015, 0.003, 0.005, 0.006
+_MEMORY, _CORE, _RUN, _CELL, _PASS = 0.004, 0.0003, 0.003, 0.005, 0.006
+#: By how much a node's clock is below the fastest, on average: clocks of a fleet have a tail downwards.
+_SLOWER = 0.0005
 #: Of a clock probe: between runs, between probes of a run.
 _CLOCK_RUN, _PROBE = 0.001, 0.003
 #: Operations in a cycle by vectors of 256 bits in two units; what all cores at work leave of a core's clock at first
@@ -79,7 +81,8 @@ class DrawnRun:
 def core_hz(chip: Chip, seeds: Sequence[int]) -> Floats:
     """The clock of each core of a node in Hz (core); `seeds` begin with those of the campaign and the node."""
     silicon = np.random.default_rng([*seeds[:2], 0, 8])
-    return np.asarray(_HZ * chip.core_clock * (1 + _CORE * silicon.standard_normal(len(chip.core_clock))))
+    cores = _CORE * silicon.standard_normal(len(chip.core_clock))
+    return np.asarray(_HZ * chip.core_clock * (1 + cores - _SLOWER * silicon.exponential()))
 
 
 def probed_ghz(chip: Chip, cores: Ints, seeds: Sequence[int]) -> Floats:
@@ -125,10 +128,10 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
             if disturbance.busy:
                 lost[:, disturbance.core] = _BUSY * rng.uniform(0.9, 1.1, passes)
 
-    def seen(truth: Floats, noise: float = 1.0) -> Floats:
+    def seen(truth: Floats, noise: float = 1.0, run: float = 1.0) -> Floats:
         """Passes of a run over true cells: the run's own shift, what stays in it, and each pass's noise."""
         tails = rng.standard_t(4, (passes, *truth.shape)) / np.sqrt(2)
-        stays = 1 + _RUN * rng.standard_normal() + noise * _CELL * rng.standard_normal(truth.shape)
+        stays = 1 + run * _RUN * rng.standard_normal() + noise * _CELL * rng.standard_normal(truth.shape)
         return np.asarray(truth * stays * (1 + noise * _PASS * tails))
 
     def distance(a: int, b: int) -> str:
@@ -147,7 +150,7 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
           for rate in _RATE.values()] for m in range(len(numbers))]
         for c in range(len(numbers))
     ])  # fmt: skip
-    hz = seen(hertz, 0.2)[:1]  # a median over a second's windows
+    hz = seen(hertz, 0.1, run=0.1)[:1]  # a median over a second's windows
     chase = seen(latency * chip.whole)
     caches = seen(levels * chip.whole)
     rate = seen(rates / chip.whole)[:1]

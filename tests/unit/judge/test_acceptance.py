@@ -17,9 +17,9 @@ from nodeprint.judge import acceptance
         ("bounds: {percent: {core: -1}}", "bounds.percent.core"),
         ("bounds: {percnt: 1}", "bounds"),
         ("limits: [{measurement: coherence-cas, class: other socket, reason: x}]", "limits[0]"),
-        ("priors: {core: {percent: 1}}", "priors.core: must be a number, not {'percent': 1}"),
-        ("cells: {numa: {percent: 5}}", "cells.numa: prior is missing"),
-        ("cells: {numa: {percent: 5, prior: 1, source: x}}", "cells.numa.source: unknown key"),
+        ("priors: {job: {percent: 1}}", "priors.job: must be a number, not {'percent': 1}"),
+        ("cells: {numa: {percent: 5}}", "cells.numa: run is missing"),
+        ("cells: {numa: {percent: 5, run: 1, source: x}}", "cells.numa.source: unknown key"),
         ("required: coherence-cas", "required: must be a list"),
         ("required: [coherence-cass]", "required[0]: 'coherence-cass' is not allowed; did you mean coherence-cas?"),
         (
@@ -29,7 +29,7 @@ from nodeprint.judge import acceptance
         ("false_alarm_percent: often", "false_alarm_percent: must be a number"),
         ("fingerprint: {hard: [cpu, colour]}", "fingerprint.hard[1]: 'colour' is not allowed"),
         (
-            "cells: {bandwith: {percent: 5, prior: 1}}",
+            "cells: {bandwith: {percent: 5, run: 1}}",
             "cells: 'bandwith' is not allowed; did you mean bandwidth? choose from bandwidth, ",
         ),
         (
@@ -53,7 +53,7 @@ def test_wrong_keys_are_named(tmp_path: Path, text: str, key: str) -> None:
 
 def test_a_site_changes_the_bound_of_one_term_alone(tmp_path: Path) -> None:
     path = tmp_path / "acceptance.yaml"
-    path.write_text("bounds: {percent: {core: 8}}\ncells: {numa: {percent: 3, prior: 0.6}}\n")
+    path.write_text("bounds: {percent: {core: 8}}\ncells: {numa: {percent: 3, run: 0.6}}\n")
     rules, defaults = acceptance.load(path), acceptance.load()
     assert (rules.bound("core"), rules.bound("class")) == (0.08, defaults.bound("class"))
     assert rules.cell("numa").bound == 0.03 and rules.cell("numa").job_sd == pytest.approx(0.002)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from nodeprint.judge.fleet import _Companions
+from nodeprint.report import text
+from tests.support.fleets import judged
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -26,3 +28,11 @@ def test_companions_are_the_nearest_calm_nodes_of_the_rack_and_then_of_all(seed:
         free = [j for j in configuration if calm[j] and j in compared]
         expected = sorted(free, key=lambda j: (racks[j] != racks[i], abs(j - i), names[j]))[:2]
         assert companions.of(i, racks[i]) == expected
+
+
+def test_what_one_job_cannot_show_is_named_and_no_more_where_jobs_show_it() -> None:
+    once, twice = (judged(jobs=jobs, cells=True).verdict for jobs in (1, 2))
+    assert once.fleet.assumed_jobs["core-to-core"] == pytest.approx(0.001)
+    assert once.fleet.assumed_jobs["bandwidth"] == pytest.approx(0.005, rel=0.01)
+    assert not twice.fleet.assumed_jobs
+    assert any("assumed" in line and "0.1 % (core to core)" in line for line in text.rests_on(once))
