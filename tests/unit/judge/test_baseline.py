@@ -133,6 +133,7 @@ def test_a_node_that_the_baseline_has_too_little_of_is_not_compared(tmp_path: Pa
     assert set(changes(judge(later, baseline=tmp_path / "base").verdict)) == {"node001"}
 
 
+@pytest.mark.slow
 def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
     """A memory channel that all nodes lost, and a suppressed change."""
     baseline.save([written(tmp_path / name, only_cells=True) for name in ("a", "b")], tmp_path / "base")

@@ -29,6 +29,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_records_are_judged_like_the_same_draws_packed(campaign: Path) -> None:
     verdict = judge(campaign).verdict
     assert verdict.simulated

@@ -20,6 +20,7 @@ from tests.support.fleets import judged, made, times
 ROME = "rome-2x64"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("machine", "text", "term", "where"),
     [
@@ -56,6 +57,7 @@ def test_faster_is_found_and_no_fault() -> None:
     assert (finding.id, finding.worse) == ("core-fast", False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("machine", ["naples-2x32", ROME])
 def test_a_memory_channel_is_one_finding(machine: str, jobs: int) -> None:
@@ -107,6 +109,7 @@ _SHIFTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times_bound", [1.3, 2.5])
 @pytest.mark.parametrize("measurement", _SHIFTS)
 def test_the_coarsest_part_that_explains_is_named_though_a_finer_one_crossed_first(

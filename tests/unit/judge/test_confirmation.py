@@ -33,6 +33,7 @@ def _core(fleet: PackedFleet, *by_job: float) -> PackedFleet:
     return times(fleet, HOPS, lambda node, job: 1 + own * (by_job[job - 1] if node == 1 else 0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by_job", "outcome", "states"),
     [
@@ -86,6 +87,7 @@ def test_a_job_that_is_not_wholly_inside_refutes_nothing() -> None:
     assert judged_fleet.verdict.nodes["node001"].outcome is Outcome.SUSPECT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_job", [(0.30, 0.0), (0.0, 0.30), (0.30, 0.0, 0.0), (0.0, 0.30, 0.0)])
 @pytest.mark.parametrize(("nodes", "pair_runs"), [(3, 2), (4, 6), (8, 2), (12, 6)])
 def test_a_core_that_is_slow_in_one_of_several_jobs_is_never_the_same(

@@ -17,6 +17,7 @@ def _block(*defects: str, **changes: int | str) -> Block:
     return next(s.first for s in judged(*defects, **changes).series if s.matrix.name == HOPS)
 
 
+@pytest.mark.slow
 def test_error_falls_with_runs_and_with_nodes() -> None:
     assert np.median(_block(pair_runs=8).error()) < np.median(_block(pair_runs=2).error())
     few, many = (_block(nodes=nodes) for nodes in (4, 16))

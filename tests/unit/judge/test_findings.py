@@ -28,6 +28,7 @@ def test_the_core_clock_is_named_as_far_as_its_probe_explains_the_effect(
     assert findings._by_clock(consistent, ratio, effect) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_interval_of_a_finding_follows_from_its_error_degrees_and_tail(jobs: int) -> None:
     campaign = judged("node001: core 17 +12%", "node002: memory-channel node 1 -20%", cells=True, jobs=jobs)

@@ -117,6 +117,7 @@ def test_different_processors_are_never_compared() -> None:
     assert verdict.fleet.outcome is not FleetOutcome.SPLIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("nodes", [6, 9, 12])
 def test_a_healthy_fleet_is_never_split_and_a_deviating_node_is_no_group(nodes: int, seed: int) -> None:
@@ -141,6 +142,7 @@ def test_four_nodes_are_never_split() -> None:
     assert "SPLIT" not in with_outcomes(judge(_slower(4, (range(2), 0.06)))).values()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "nodes", "off"), [("EPYC 9454", 8, 4), ("EPYC 74F3", 6, 3), (FULL, 20, 9)])
 @pytest.mark.parametrize("part", ["core 17 +12%", "ccd 3 +12%"])
 def test_half_of_a_fleet_off_in_one_part_has_no_centre(machine: str, nodes: int, off: int, part: str) -> None:
@@ -173,6 +175,7 @@ def test_a_group_that_was_measured_later_says_so() -> None:
     assert second.later_h == pytest.approx(3.1, abs=0.2)
 
 
+@pytest.mark.slow
 def test_a_gap_within_bounds_is_said_and_a_healthy_fleet_has_none() -> None:
     verdict = judge(_slower(20, (range(8), 0.025))).verdict
     (gap,) = verdict.fleet.gaps

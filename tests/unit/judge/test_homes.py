@@ -38,6 +38,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
+@pytest.mark.slow
 def test_a_class_has_near_lines_or_far_ones(both: Path) -> None:
     nodes = files.read(both).nodes
     medians = {(figure.home, figure.name): figure.median_ns for figure in nodes["node000"].classes}
@@ -63,6 +64,7 @@ def test_each_matrix_is_symmetric_between_its_sockets(both: Path) -> None:
         assert np.nanmedian(sockets[0]) == pytest.approx(np.nanmedian(sockets[1]), rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_terminal_has_the_near_ones_and_pages_have_both(both: Path) -> None:
     lines = "\n".join(glance.medians({"node000": files.read(both).nodes["node000"]}))
     assert "same socket" in lines and "home" not in lines

@@ -87,6 +87,7 @@ def slow_core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("minutes", "outcome"), [(11, Outcome.DEVIATES), (9, Outcome.SUSPECT)])
 def test_a_suspect_is_confirmed_by_a_job_that_followed_late_enough(
     slow_core: Path, minutes: float, outcome: Outcome

@@ -23,6 +23,7 @@ def judged(*defects: str, jobs: int = 1) -> Verdict:
     return judge(replace(made, quantities=made.others)).verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("defect", "where", "effect"),
     [

@@ -114,6 +114,7 @@ def test_a_finding_has_what_the_table_has() -> None:
     np.testing.assert_allclose((finding.bound, finding.bound_unit), (lower, peers * lower), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_table_is_the_same_whatever_number_of_nodes_is_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = judged("node002: core 17 +9%", jobs=2, cells=True)
     whole = campaign.table.whole()

@@ -17,6 +17,7 @@ def drawn(seed: int, count: int) -> tuple[Floats, Floats]:
     return rng.standard_normal(count), rng.permutation(np.arange(float(count)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [6, 8, 16, 64])
 def test_order_without_effect_is_named_as_often_as_stated(count: int) -> None:
     """At 5 % in 400 draws: both tests count, and every cut of a step."""
