@@ -105,12 +105,34 @@ def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool
 
     node, simulated = judging.one_node(campaign, name)
     if json:
-        typer.echo(written.node_as_json(node).rstrip("\n"))
+        typer.echo(written.node_as_json(name, node).rstrip("\n"))
     else:
         say_origin(simulated)
         typer.echo("\n".join(text.one_node(name, node)))
     if outcome.counts(kinds, [outcome.MEANING[node.outcome]]):
         raise typer.Exit(3)
+
+
+@app.command(
+    rich_help_panel=JUDGE, epilog="Example: nodeprint check results/main cn017 1; on cn017, as it measures this machine"
+)
+def check(
+    campaign: Campaign,
+    node: Annotated[str, typer.Argument(help="The node that the finding is of.", show_default=False)],
+    finding: Annotated[
+        str,
+        typer.Argument(help="Its number on the node's page, or its kind (core-slow); without it all are checked."),
+    ] = "",
+) -> None:
+    """Measure what was found on a node again, on this machine.
+
+    Three runs of the finding's own measurement, compared with the finding's own expected value. Ends with PASS and 0,
+    with FAIL and 1 where it is still there, or with CANNOT TELL and 3: other programs disturbed it, or the runs
+    disagree. sh NODE-check.sh in the report's folder is the same without Python.
+    """
+    from nodeprint.report import run_check
+
+    raise typer.Exit(run_check.check(campaign, node, finding))
 
 
 @app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint drift results/main")

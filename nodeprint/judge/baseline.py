@@ -19,7 +19,7 @@ from nodeprint.data import packed, packing
 from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge import bounds, naming
+from nodeprint.judge import bounds, expected, naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import priors
 from nodeprint.judge.outcome import State
@@ -263,6 +263,7 @@ def _finding(
         by_job=(JobEffect("since the baseline", size, interval, {}),),
         pairs=naming.cpu_pairs(matrix, covers, node) if pairs else {},
         cells=() if pairs else naming.cells(matrix, covers, node), remedy="changed", baseline=called,
+        expected=expected.of_term(matrix, term, reference, node),
     )  # fmt: skip
 
 

@@ -60,6 +60,25 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     return out
 
 
+def places(
+    reduced: Sequence[Reduced], node: int, measurement: str, called: str, home: int
+) -> tuple[Quantity, Ints] | None:
+    """The places of a node whose median is the figure that is `called` so; None where it is no median of one set of
+    places, as that of a half of the pairs or the mean of several homes."""
+    for one in reduced:
+        if one.quantity.measurement != measurement or node not in one.quantity.rows:
+            continue
+        if not one.quantity.of_pairs:
+            rows = ((row, _by_home(one.quantity, of_row)) for row, of_row in _table_rows(one.quantity))
+            return next(((one.quantity, next(iter(by_home.values()))) for row, by_home in rows if row == called), None)
+        for name, at_home, apart, by_socket in _class_rows(one):
+            named = {f"{name}, {socket}": of_socket for socket, of_socket in by_socket.items()}
+            named |= {name: apart[0]} if len(apart) == 1 else {}
+            if at_home == home and called in named:
+                return one.quantity, named[called]
+    return None
+
+
 def _mixtures(
     level: npt.NDArray[np.floating], by_socket: Mapping[str, Ints], rows: Mapping[int, list[int]]
 ) -> dict[int, dict[str, float]]:

@@ -15,10 +15,10 @@ from nodeprint.data.layout import ALL_PAIRS, LEVELS, RANK, codes
 from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import Key
 from nodeprint.data.senses import PeerSenses
-from nodeprint.judge import naming
+from nodeprint.judge import expected, naming
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.confirmation import FEW_NODES, Series, Standing
-from nodeprint.judge.deviations import Block, in_unit
+from nodeprint.judge.deviations import Block, in_unit, run_means
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
@@ -162,7 +162,13 @@ def _finding(
         consistent_with=_consistent(cause, relative, worse), remedy=_remedy(cause.term, cause.where),
         error=error, degrees=degrees,
         tail=float((standing.tail if block is standing.newest else block.tail)[head]),
+        expected=expected.of_term(matrix, head, _centre(block, row, head), node),
     )  # fmt: skip
+
+
+def _centre(block: Block, row: int, part: int) -> float:
+    """What the peers of a node have in a part, on the model's scale."""
+    return float(run_means(block.matrix, slice(row, row + 1))[0, part] - block.difference[row, part])
 
 
 def _contradicted(block: Block, part: int, i: int) -> bool:

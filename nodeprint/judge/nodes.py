@@ -11,7 +11,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint.data.senses import PeerSenses
-from nodeprint.judge import figures, findings, limits, margins, messages, quality
+from nodeprint.judge import expected, figures, findings, limits, margins, messages, quality
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.confirmation import PooledNodes, Series, Standing
 from nodeprint.judge.findings import Shown
@@ -116,7 +116,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         """All findings of a node, the most certain first."""
         node, rules = self.population.fleet.nodes[i], self.population.rules
         job = f"job{max(self.population.jobs(i), default=1)}"
-        found = [*limits.outside(self.classes[i], self.rows[i], rules, job)]
+        found = [self._measurable(i, limit) for limit in limits.outside(self.classes[i], self.rows[i], rules, job)]
         fields = [difference.key for difference in self.population.differing.get(node.name, ()) if not difference.hard]
         for shown in self.shown.get(i, ()):
             alike = tuple(name for name in self.shared.get(self._alike(i, shown), ()) if name != node.name)
@@ -135,6 +135,14 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             ]
         for finding in found:
             yield replace(finding, suppressed=rules.suppressed(node.name, finding.id, self.day))
+
+    def _measurable(self, i: int, finding: Finding) -> Finding:
+        """A finding of a limit with the places whose median it limits."""
+        called = str(finding.part.where["figure"])
+        places = figures.places(self.population.reduced, i, finding.measurement, called, finding.home)
+        if places is None:
+            return finding
+        return replace(finding, expected=expected.of_median(*places, self.population.fleet.nodes[i]))
 
     @cached_property
     def senses(self) -> list[PeerSenses]:

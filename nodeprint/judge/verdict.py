@@ -7,6 +7,7 @@ measurement's unit. Nothing here is a sentence: `nodeprint.report.text` makes th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -67,6 +68,24 @@ class Finer(msgspec.Struct, frozen=True):
     bound: float
 
 
+class Expected(msgspec.Struct, frozen=True):
+    """What a finding is measured again by. `value` is the key of a record that is compared, `dims` those that say its
+    place, `at` their values by place (of pairs `home` has the NUMA nodes that the line may be on, or `any`).
+
+    `usual` is what the peers have by place, `weights` what a place counts in the difference: a `statistic` of `mean` is
+    the weighted mean of value / usual - 1, of `log` that of log(value / usual), less the peers' `centre`; of `median`
+    the median of the values themselves. At each place the median over the passes of a run counts.
+    """
+
+    value: str
+    statistic: str
+    dims: tuple[str, ...]
+    at: tuple[tuple[int | str, ...], ...]
+    usual: tuple[float, ...]
+    weights: tuple[float, ...]
+    centre: float
+
+
 class Finding(msgspec.Struct, frozen=True):
     """A part of a node that is outside its bound.
 
@@ -79,7 +98,8 @@ class Finding(msgspec.Struct, frozen=True):
     side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes
     with the same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what
     the interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns of a baseline where
-    the node is compared with its own past: `peers` is that past then.
+    the node is compared with its own past: `peers` is that past then. `expected` is what it is measured again by, None
+    where one node alone cannot be, and `check` the command for it, in the folder of the report.
     """
 
     id: str
@@ -111,6 +131,15 @@ class Finding(msgspec.Struct, frozen=True):
     degrees: float = 0.0
     tail: float = 0.0
     baseline: str = ""
+    expected: Expected | None = None
+    check: str = ""
+
+    @property
+    def fails_at(self) -> float:
+        """From which value on the finding is there, in `unit`: the peers' with the bound, or the limit itself."""
+        if self.id == "limit":
+            return self.peers
+        return self.peers + math.copysign(self.bound_unit, self.effect)
 
     @property
     def runs(self) -> tuple[str, ...]:

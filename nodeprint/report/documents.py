@@ -17,10 +17,11 @@ from nodeprint import files
 from nodeprint.campaign import node_sheet
 from nodeprint.data import packing
 from nodeprint.data.packed import FOLDER, PackedFleet
+from nodeprint.data.packed_jobs import PackedJob
 from nodeprint.data.processes import Pool
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
 from nodeprint.judge.outcome import MEANING
-from nodeprint.report import explorer, html, names, pdf, site_branding
+from nodeprint.report import checks, explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
 from nodeprint.report.figures import render
@@ -257,8 +258,17 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             paths.append(files.write(self.out / file_name(node), printer.pdf(document)))
             if self.figures:
                 paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
+        if page is not None and (check := self._check(node, kept.jobs)):
+            paths.append(files.write(self.out / checks.file_name(node), check))
         matrices = explorer.encoded(source, node) if node in self.explored else ()
         return Printed(node, tuple(paths), page if node in self.within else None, methods, matrices)
+
+    def _check(self, node: str, jobs: Sequence[PackedJob]) -> str:
+        """The script that checks what was found on a node; empty where nothing can be."""
+        findings = checks.again(jobs, self.source.verdict.nodes[node].counted)
+        if all(finding.why_not for finding in findings):
+            return ""
+        return checks.script(node, findings, self.source.origin, checks.disturbed_percent(self.folder))
 
     def first(self, printed: Sequence[Printed]) -> Document:
         """The document of the cluster: its own page, those of nodes with something found, and the method.

@@ -17,12 +17,12 @@ from nodeprint import files
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Drain, Outcome, State
 from nodeprint.judge.verdict import SCHEMA, Finding, NodeVerdict, Verdict
-from nodeprint.report import text
+from nodeprint.report import checks, text
 
 #: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
 _UNBOUNDED = ("within", "within_unit", "smallest_bound", "share")
 #: Values that may be null by themselves, and parts that hold other programs' values.
-_NULLABLE = ("seen", "part")
+_NULLABLE = ("seen", "part", "expected")
 _FOREIGN = ("fingerprint", "warnings", "versions")
 #: Most of a verdict; of ten thousand nodes it has fifteen million values.
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
@@ -50,12 +50,12 @@ def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] |
 
 def as_json(verdict: Verdict) -> str:
     """verdict.json: the same text for the same verdict on every machine, as floats have 6 significant digits."""
-    return _as_json(verdict)
+    return _as_json(checks.named(verdict))
 
 
-def node_as_json(node: NodeVerdict) -> str:
-    """A node as verdict.json has it."""
-    return _as_json(node)
+def node_as_json(name: str, node: NodeVerdict) -> str:
+    """The node `name` as verdict.json has it."""
+    return _as_json(checks.named_node(name, node))
 
 
 def _as_json(part: Verdict | NodeVerdict) -> str:
@@ -137,7 +137,7 @@ def junit(verdict: Verdict) -> str:
         )
     ]
     for name, node in sorted(verdict.nodes.items()):
-        details = [text.finding_sentence(finding) for finding in node.findings]
+        details = [checks.sentence(finding) for finding in checks.named_node(name, node).findings]
         cases.append(
             case(f"node {name}", MEANING[node.outcome].junit, node.outcome, text.node_sentence([node]), details)
         )

@@ -18,9 +18,10 @@ Where = Mapping[str, int | str]
 
 #: Names that a node list may fold; brackets and operators of ClusterShell in any other would be taken for its own.
 _FOLDABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: Of rates of operations, so that no exponent is to be read.
-_PREFIXES: Sequence[tuple[float, str]] = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-_UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "share": (100.0, "%")}
+#: Of times and of rates of operations, so that no exponent is to be read.
+_TIMES: Sequence[tuple[float, str]] = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO SIGN}s"))
+_PREFIXES: Sequence[tuple[float, str]] = ((1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"))
+_UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e9, "GHz"), "B/s": (1e9, "GB/s"), "share": (0.01, "%")}
 
 # --- lists ---
 
@@ -67,21 +68,22 @@ def quantity(value: float, unit: str) -> str:
     """A value with its unit, a time or a rate in the unit that keeps it short; `unknown` where it is not finite."""
     if not math.isfinite(value):
         return "unknown"
-    if unit == "ns":
-        return duration(value)
-    if unit == "1/s":
-        size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if abs(value) >= size), (1.0, ""))
-        return f"{value / size:.4g} {prefix}/s" if prefix else f"{value:.4g} 1/s"
-    factor, name = _UNITS.get(unit, (1.0, "" if unit == "1" else unit))
-    return f"{value * factor:.4g} {name}".rstrip()
+    size, name = shown_unit(value, unit)
+    digits = 3 if unit == "ns" else 4
+    return f"{value / size:.{digits}g} {name}".rstrip()
+
+
+def shown_unit(value: float, unit: str) -> tuple[float, str]:
+    """The unit that keeps a value short, how many of its own unit make one, and what it is called."""
+    sizes = {"ns": _TIMES, "1/s": _PREFIXES}.get(unit)
+    if sizes is None:
+        return _UNITS.get(unit, (1.0, "" if unit == "1" else unit))
+    return next(((size, name) for size, name in sizes if abs(value) >= 0.9995 * size), (1.0, unit))
 
 
 def duration(ns: float) -> str:
     """A time: `61.3 ns`, `1.14 ms`, `2.5 s`."""
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
-        if abs(ns) >= 0.9995 * size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns:.3g} ns"
+    return quantity(ns, "ns")
 
 
 def percent(share: float) -> str:

@@ -23,8 +23,8 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 from nodeprint.judge.outcome import MEANING, Accepted, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.report import checks, names, site_branding, text
 from nodeprint.report import files as verdict_files
-from nodeprint.report import names, site_branding, text
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.order import natural
 from nodeprint.report.pdf import Printer, plain
@@ -226,7 +226,7 @@ def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
         if entry is None:
             rows.append([campaign.verdict.campaign, "not part of this campaign"])
         elif entry.counted:
-            rows += [[campaign.verdict.campaign, text.finding_sentence(finding)] for finding in entry.counted]
+            rows += [[campaign.verdict.campaign, checks.sentence(f)] for f in checks.named_node(name, entry).counted]
         elif entry.outcome is not Outcome.SAME:
             rows.append([campaign.verdict.campaign, text.node_sentence([entry])])
     complete = [entry for entry in entries if entry is not None]

@@ -15,7 +15,7 @@ from nodeprint.judge.verdict import Verdict
 from nodeprint.report.pages.order import natural
 
 #: Fields of a fingerprint that may name a site, and parts of a verdict that hold other programs' words.
-_DROPPED = ("serials", "ppin", "cmdline", "kernel_parameters", "log_tail", "detail")
+_DROPPED = ("serials", "ppin", "cmdline", "kernel_parameters", "log_tail", "detail", "check")
 
 
 class Pseudonyms(msgspec.Struct, frozen=True, dict=True):

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import printable
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin
 from nodeprint.machine.fingerprint import label
-from nodeprint.report import commands, names, text
+from nodeprint.report import checks, names, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Table
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -66,34 +66,24 @@ def finding_block(
     told: bool = False,
 ) -> FindingBlock:
     """A finding in full: its sentence (unless the page began with it: `told`), figures over its own places and by run,
-    the expected value and the command that checks it."""
+    the expected value and the command that checks it, or why there is none."""
+    why_not = checks.Again(finding, header).why_not
     rows = [
         ("part", _place(campaign, node, finding)),
-        ("expected", commands.expected(finding)),
+        ("expected", checks.expected(finding)),
         ("next", text.remedy(finding)),
+        ("check", why_not if campaign.folder is not None else ""),
     ]
-    command = _command(campaign, node, finding, header)
-    purpose = f"To check it on {node}, in the folder of nodeprint (ends with PASS or FAIL):"
+    file = checks.file_name(node)
+    command = Command(checks.command(node, number), text.say("check_purpose", node=printable(node, 80), file=file))
     figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
     if len(finding.runs) > 1:
         figures += pictures.of_runs(campaign, node, finding, number)
     return FindingBlock(
         text.sentence(names.subject(finding)), "" if told else text.finding_sentence(finding), state_mark(finding),
         figures, tuple(text.finding_details(finding)), tuple(row for row in rows if row[1]),
-        Command(command, purpose) if command else None,
+        None if why_not else command,
     )  # fmt: skip
-
-
-def _command(campaign: Campaign, node: str, finding: Finding, header: Mapping[str, Any]) -> str:
-    """The command that checks a finding against the peers; empty where its measurement is not here, or where peers are
-    not what it is compared with."""
-    if finding.baseline or not (finding.pairs or finding.cells):
-        return ""
-    try:
-        levels = campaign.levels(finding.measurement, node)
-    except NodeprintError:
-        return ""
-    return commands.check(finding, header, levels, node, campaign.peers(node, levels))
 
 
 def _place(campaign: Campaign, node: str, finding: Finding) -> str:

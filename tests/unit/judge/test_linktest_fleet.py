@@ -38,7 +38,7 @@ def test_a_planted_ccd_is_named_by_linktest_alone() -> None:
     finding = verdict.nodes["node003"].counted[0]
     assert (finding.part.term, finding.part.where["ccd"], finding.measurement) == ("ccd", 5, "linktest-node")
     assert finding.effect == pytest.approx(0.10, abs=0.02)
-    assert re.search(r", \d+(\.\d+)? us", text.finding_sentence(finding))
+    assert re.search(r", \d+(\.\d+)? µs", text.finding_sentence(finding))
     others = [node.outcome for name, node in verdict.nodes.items() if name != "node003"]
     assert not {Outcome.DEVIATES, Outcome.SUSPECT} & set(others)
 
@@ -69,7 +69,7 @@ def test_facts_are_minimum_mean_maximum_and_how() -> None:
         "transport": {"library": "Open MPI v4.1.4", "pml": ["ob1"], "btl": ["vader"], "single_copy": "cma"},
     }  # fmt: skip
     facts = dict(message_rates.facts(np.array([np.nan, 1e5]), header))
-    assert facts["minimum"] == facts["maximum"] == "100 us, 10.5 GB/s"
+    assert facts["minimum"] == facts["maximum"] == "100 \N{MICRO SIGN}s, 10.5 GB/s"
     assert (facts["pairs"], facts["schedule"], facts["message"]) == ("1", "serial", "1 MiB")
     assert facts["transport"] == "ob1/vader"
     assert message_rates.facts(np.array([np.nan]), header) == ()

@@ -21,7 +21,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome, Why
 from nodeprint.judge.verdict import Part, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report import commands, documents, files, names, pdf
+from nodeprint.report import documents, files, names, pdf
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference
@@ -161,39 +161,6 @@ def test_every_finding_has_a_figure_of_its_own_places(folder: Path, tmp_path: Pa
     assert [bool(block.figures) for block in blocks] == [True, True]
     assert "core 37 (CPU 37) of node001: difference from 3 peers at" in blocks[0].figures[0].alt
     assert "bound 5 %" in blocks[1].figures[0].alt
-
-
-def test_command_passes_what_the_peers_have_and_fails_what_was_found(folder: Path, tmp_path: Path) -> None:
-    campaign = source(folder)
-    finding = campaign.verdict.nodes["node001"].findings[0]
-    levels = campaign.levels(finding.measurement, "node001")
-    header = {"kernel": "coherence", "arguments": ["--op", "cas", "--passes", "3", "--seed", "7"]}
-    command = commands.check(finding, header, levels, "node001", campaign.peers("node001", levels))
-    listed, run, *judged = command.splitlines()
-    assert run == "kernels/build/coherence --op cas --passes 3 --pairs pairs.txt --out check.jsonl"
-    subprocess.run(["sh", "-c", listed], cwd=tmp_path, check=True)
-    pairs = (tmp_path / "pairs.txt").read_text().split()
-    assert set(pairs[::2]) == {"37"} and len(pairs) == 2 * 56  # its socket without its CCX
-    usual = float(re.search(r"expected ([\d.]+)", command)[1])  # type: ignore[index]
-    for factor, code in ((1.0, 0), (1.06, 1)):
-        line = f'{{"record":"pair","a":37,"b":1,"latency_ns":{usual * factor:.2f},"min_ns":3}}\n'
-        (tmp_path / "check.jsonl").write_text(line * 3)
-        call = ["sh", "-c", "\n".join(judged)]
-        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout[:4]) == (code, "FAIL" if code else "PASS")
-
-
-def test_a_command_for_a_socket_measures_all_cores_and_counts_its_own(folder: Path) -> None:
-    campaign = source(folder)
-    levels = campaign.levels("clock-together", "node001")
-    cells = tuple({"cpu": cpu} for cpu in range(64, 128))
-    finding = verdicts.memory_finding(
-        part=Part("clock", "socket", {"socket": 1}), measurement="clock-together", cells=cells, unit="Hz"
-    )
-    header = {"kernel": "clock", "arguments": ["--op", "together", "--passes", "3"]}
-    command = commands.check(finding, header, levels, "node001", campaign.peers("node001", levels))
-    assert command.startswith("kernels/build/clock --op together --passes 3 --cpus cores --out check.jsonl\n")
-    assert '/"cpu":(64|65|' in command and '|127)[,}]/ && /"core_hz":/' in command
 
 
 def test_nodes_that_were_not_measured_show_their_reason_and_no_figure(folder: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from nodeprint.simulate import Plan, modes_named, write
 #: A number, or a range of two, with its unit, and those units whose numbers are compared: percentages are of
 #: differences that are near 0.
 _NUMBER = re.compile(r"([-+±]?\d[\d.,]*)(?: to [-+]?\d[\d.,]*)? ?(%|ns|us|µs|MB/s|GB/s|GHz|M/s|G/s|times|kB|MiB|KiB)")
-_COMPARED = ("ns", "us", "µs", "GB/s", "GHz", "times")
+_COMPARED = ("ns", "µs", "GB/s", "GHz", "times")
 #: By how much numbers of twins may differ.
 _NOISE = 0.06
 

@@ -1,0 +1,96 @@
+"""What a finding is measured again by: the places that decided it, with what the peers have at each.
+
+Whoever measures these places once more and takes the weighted mean of their differences from `usual` has what the judge
+compared, and needs neither the peers' records nor the judge.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.homes import FAR, NEAR
+from nodeprint.data.layout import SOCKET, Ints
+from nodeprint.data.packed import PackedNode, os_places
+from nodeprint.data.quantity import Key, Quantity
+from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.verdict import Expected
+
+Floats = npt.NDArray[np.float64]
+
+#: Pairs on each side of a contrast that are measured again, evenly over all of them: in these a shift of half a bound
+#: is seen, and they take a second.
+_MOST_PAIRS = 192
+
+
+def of_term(matrix: Matrix, number: int, centre: float, node: PackedNode) -> Expected | None:
+    """Of a part of a matrix: `centre` is what the peers have on its scale. None where no place is left."""
+    quantity = matrix.quantity
+    if matrix.terms.share:
+        return of_median(quantity, matrix.terms.terms[number].covers, node)
+    measured = np.isfinite(matrix.template) & (matrix.template > 0)
+    weights = np.where(measured, matrix.terms.contrast[number].astype(np.float64), 0.0)
+    if quantity.of_pairs:
+        weights = _thinned(weights)
+    at = np.flatnonzero(weights)
+    if not len(at):
+        return None
+    statistic = "log" if matrix.scale.kind == "log" else "mean"
+    return Expected(
+        quantity.model.value, statistic, *_places(quantity, matrix.part.home, at, node),
+        tuple(matrix.template[at].astype(float).tolist()), tuple(weights[at].tolist()), centre,
+    )  # fmt: skip
+
+
+def of_median(quantity: Quantity, places: Ints, node: PackedNode) -> Expected:
+    """Of the median over `places` (of all homes), as of a contract's limit or a share of the time."""
+    each = len(quantity.pairs) if quantity.of_pairs else quantity.size
+    home = quantity.homes[int(places[0]) // each] if quantity.of_pairs else NEAR
+    named = _places(quantity, home, places % each, node)
+    return Expected(quantity.model.value, "median", *named, (1.0,) * len(places), (1.0,) * len(places), 0.0)
+
+
+def _thinned(weights: Floats) -> Floats:
+    """Weights of at most about _MOST_PAIRS places a side, evenly over those of equal weight, with the same sum each."""
+    out = np.zeros_like(weights)
+    for side in (weights > 0, weights < 0):
+        keep = _MOST_PAIRS / max(int(side.sum()), _MOST_PAIRS)
+        for weight in np.unique(weights[side]):
+            alike = np.flatnonzero(weights == weight)
+            count = max(1, round(len(alike) * keep))
+            out[alike[np.arange(count) * len(alike) // count]] = weight * len(alike) / count
+    return out
+
+
+def _places(
+    quantity: Quantity, home: int, at: Ints, node: PackedNode
+) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...]]:
+    """The names of the coordinates of a record, and those of each place in the node's numbers. The home of a pair's
+    line is the NUMA nodes that it may be on, `any` where that follows from the arguments."""
+    if quantity.of_pairs:
+        slots = quantity.pairs[at]
+        cpus = np.sort(np.array(node.cpus or range(len(quantity.layout.slots)), dtype=np.int64)[slots], axis=1)
+        allowed = _homes(quantity, home, slots, node)
+        return ("a", "b", "home"), tuple((a, b, of) for (a, b), of in zip(cpus.tolist(), allowed, strict=True))
+    named = os_places(quantity, node)
+    return quantity.dims, tuple(tuple(named[number].values()) for number in at.tolist())
+
+
+def _homes(quantity: Quantity, home: int, slots: Ints, node: PackedNode) -> list[str]:
+    """By pair the NUMA nodes that its line may be on; near and far are told apart by sockets."""
+    if NEAR < home < FAR:
+        return [str(home)] * len(slots)
+    layout = quantity.layout
+    if all(known < FAR for known in quantity.homes):
+        return ["any"] * len(slots)
+    sockets = np.unique(layout.slots[:, SOCKET])
+    steps = home - FAR + 1 if home >= FAR else 0
+    numbers = node.numbers.get("node", tuple(range(layout.numa_nodes)))
+    by_socket = {
+        int(socket): ",".join(
+            str(numbers[order]) for order in np.unique(layout.numa[layout.slots[:, SOCKET] == socket])
+        )
+        for socket in sockets
+    }
+    own = np.searchsorted(sockets, layout.slots[slots, SOCKET].min(axis=1))
+    return [by_socket[int(sockets[number])] for number in (own + steps) % len(sockets)]

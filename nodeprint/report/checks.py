@@ -1,0 +1,197 @@
+"""The check of what was found on a node, for somebody who has the kernels alone: a script of sh that measures it again
+and ends with PASS, FAIL or CANNOT TELL. `nodeprint check` runs the same script.
+
+The script compares with the finding's own value and limit; no bound is computed here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from nodeprint.data.packed_jobs import PackedJob
+from nodeprint.errors import printable
+from nodeprint.judge import acceptance
+from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
+from nodeprint.report import names, text
+from nodeprint.settings import sources
+
+#: Arguments of a kernel that belong to one run.
+_OF_RUN = ("--out", "--seed", "--job", "--run")
+#: Those that pick pairs of CPUs, of a measurement of which only some are measured again.
+_OF_PLACES = ("--cpus", "--pairs", "--siblings")
+#: The kernel that takes a list of pairs.
+_TAKES_PAIRS = "coherence"
+_MARK = "# @findings@\n"
+#: Longer names of files break on a page.
+_LONGEST_STEM = 40
+#: What a coordinate may be to be written into a script.
+_COORDINATE = re.compile(r"[A-Za-z0-9_.+:/-]+")
+
+
+class Again(msgspec.Struct, frozen=True):
+    """A finding and the header of the records that it is of (docs/formats.md), empty where there are none."""
+
+    finding: Finding
+    header: Mapping[str, Any]
+
+    @property
+    def why_not(self) -> str:
+        """Why one node alone cannot check it; empty where it can."""
+        finding = self.finding
+        if finding.part.term.startswith("fabric-"):
+            return text.say("no_check", "fabric")
+        if not finding.measurement:
+            return text.say("no_check", "event")
+        if self.header.get("imported"):
+            return text.say("no_check", "imported")
+        if not self.header.get("kernel"):
+            return text.say("no_check", "records")
+        expected = finding.expected
+        if expected is None or not math.isfinite(finding.fails_at):
+            return text.say("no_check", "places")
+        words = (str(value) for place in expected.at for value in place)
+        return "" if all(map(_COORDINATE.fullmatch, words)) else text.say("no_check", "places")
+
+
+def expected(finding: Finding) -> str:
+    """What is expected where the finding is, and from where on it fails: `117 ns, at most 122 ns`."""
+    if not math.isfinite(finding.fails_at) or not finding.bound_unit:
+        return ""
+    end = f"at {_side(finding)} {names.quantity(finding.fails_at, finding.unit)}"
+    return end if finding.peers == finding.fails_at else f"{names.quantity(finding.peers, finding.unit)}, {end}"
+
+
+def file_name(node: str) -> str:
+    """The script of a node."""
+    stem = names.file_stem(node)
+    if len(stem) > _LONGEST_STEM:
+        stem = names.file_stem(f"{stem[: _LONGEST_STEM - 9]} ")  # with a hash
+    return f"{stem}-check.sh"
+
+
+def command(node: str, number: int) -> str:
+    """What checks a finding of a node, by its number among those that count; in the folder of the report."""
+    return f"sh {file_name(node)} {number}"
+
+
+def again(jobs: Sequence[PackedJob], findings: Sequence[Finding]) -> list[Again]:
+    """Findings with how they were measured, by the newest of a node's jobs that has each."""
+    return [
+        Again(finding, next((job.measured[name].header for job in reversed(jobs) if name in job.measured), {}))
+        for finding in findings
+        for name in [finding.measurement]
+    ]
+
+
+def named(verdict: Verdict) -> Verdict:
+    """A verdict whose findings that count name the command that checks them."""
+    return replace(verdict, nodes={name: named_node(name, node) for name, node in verdict.nodes.items()})
+
+
+def named_node(name: str, node: NodeVerdict) -> NodeVerdict:
+    """A node's verdict whose findings that count name the command that checks them."""
+    numbers = {id(finding): number for number, finding in enumerate(node.counted, 1)}
+    findings = tuple(
+        replace(finding, check=command(name, numbers[id(finding)]))
+        if id(finding) in numbers and finding.expected
+        else finding
+        for finding in node.findings
+    )
+    return replace(node, findings=findings)
+
+
+def sentence(finding: Finding) -> str:
+    """A finding in a sentence, and the command that checks it where it has one."""
+    words = text.finding_sentence(finding)
+    return f"{words} {text.say('check', command=finding.check)}" if finding.check else words
+
+
+def disturbed_percent(campaign: Path) -> float:
+    """Which share of a run's values may be disturbed, as the campaign is judged."""
+    return acceptance.load(acceptance.kept(campaign)).quality.disturbed_pairs_percent
+
+
+def script(node: str, findings: Sequence[Again], origin: str, disturbed_percent: float) -> str:
+    """The script of the findings of a node that count, in their order. A run of which more than `disturbed_percent` of
+    the values are flagged is not judged; `origin` is SIMULATED or IMPORTED."""
+    template = (sources.folder() / "reports" / "check.sh").read_text(encoding="utf-8")
+    head = {
+        "node": printable(node, 200), "origin": origin, "count": len(findings),
+        "disturbed_percent": f"{disturbed_percent:g}",
+    }  # fmt: skip
+    lines = [*_assigned(head, "")]
+    parts = [(number, again, again.why_not) for number, again in enumerate(findings, 1)]
+    lines += ["", "# finding NUMBER: what it is and what is expected", "finding() {", "    case $1 in"]
+    for number, again, why_not in parts:
+        lines += [f"    {number})", *_assigned(_values(number, again, why_not), " " * 8), "        ;;"]
+    able = [(number, again) for number, again, why_not in parts if not why_not]
+    lines += ["    esac", "}", "", "# measure NUMBER: runs its kernel", "measure() {", "    case $1 in"]
+    lines += [f'    {number}) "$bin" {_arguments(again)} --out "$work/records.jsonl" ;;' for number, again in able]
+    lines += ["    esac", "}", "", "# places NUMBER: a line for each: usual value, weight, home, place", "places() {"]
+    lines += ["    case $1 in"]
+    for number, again in able:
+        lines += [f"    {number})", "        cat <<'END'", *_places(again.finding), "END", "        ;;"]
+    lines += ["    esac", "}"]
+    return template.replace(_MARK, "\n".join(lines) + "\n")
+
+
+def _assigned(values: Mapping[str, object], indent: str) -> list[str]:
+    return [f"{indent}{name}={shlex.quote(str(value))}" for name, value in values.items()]
+
+
+def _values(number: int, again: Again, why_not: str) -> dict[str, object]:
+    """The variables of a finding."""
+    finding, expected = again.finding, again.finding.expected
+    values: dict[str, object] = {
+        "title": f"finding {number}, {names.subject(finding)}", "kernel": again.header.get("kernel", ""),
+        "why_not": why_not,
+    }  # fmt: skip
+    if why_not or expected is None:
+        return values
+    size, unit = names.shown_unit(finding.peers, finding.unit)
+    dims = [dim for dim in expected.dims if dim != "home" or "a" not in expected.dims]
+    return {
+        **values, "key": expected.value, "dims": " ".join(dims), "statistic": expected.statistic,
+        "centre": f"{expected.centre:.9g}", "expected": f"{finding.peers:.9g}", "end": f"{finding.fails_at:.9g}",
+        "side": _side(finding), "size": f"{size:g}", "unit": unit,
+    }  # fmt: skip
+
+
+def _side(finding: Finding) -> str:
+    return "most" if finding.effect > 0 else "least"
+
+
+def _lists_pairs(again: Again) -> bool:
+    expected = again.finding.expected
+    return again.header.get("kernel") == _TAKES_PAIRS and expected is not None and expected.dims == ("a", "b", "home")
+
+
+def _arguments(again: Again) -> str:
+    """The arguments that it was measured with; of pairs that can be listed, these alone."""
+    dropped = (*_OF_RUN, *_OF_PLACES) if _lists_pairs(again) else _OF_RUN
+    words, out = [str(word) for word in again.header.get("arguments") or ()], []
+    while words:
+        option = words.pop(0)
+        value = [words.pop(0)] if words and not words[0].startswith("--") else []
+        out += [] if option in dropped else [option, *value]
+    return " ".join([shlex.join(out), *(['--pairs "$work/pairs"'] if _lists_pairs(again) else [])]).strip()
+
+
+def _places(finding: Finding) -> list[str]:
+    """A line for each place of a finding, whose parts hold no blank."""
+    expected = finding.expected
+    assert expected is not None
+    of_pairs = expected.dims == ("a", "b", "home")
+    lines = []
+    for place, usual, weight in zip(expected.at, expected.usual, expected.weights, strict=True):
+        home, key = (place[2], place[:2]) if of_pairs else ("any", place)
+        lines.append(f"{usual:.6g} {weight:.6g} {home} {','.join(map(str, key))}")
+    return lines

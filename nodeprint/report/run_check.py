@@ -1,0 +1,61 @@
+"""What was found on a node, measured again on this machine: `nodeprint check`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from nodeprint.data import packed_jobs, packing
+from nodeprint.data.packed_jobs import NodeJobs
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.judge.verdict import Finding
+from nodeprint.report import checks, files, text
+from nodeprint.settings import sources
+
+
+def check(campaign: Path, node: str, wanted: str = "") -> int:
+    """Run the script of a node's findings here, for one or for all; its exit status: 0 PASS, 1 FAIL, 3 CANNOT TELL.
+
+    `wanted` is the number of a finding or its kind; of several of a kind the first. Raises NodeprintError where there
+    is no verdict, node or finding.
+    """
+    verdict = files.read(campaign)
+    if node not in verdict.nodes:
+        what = f"node {printable(node, 80)} is not part of this campaign"
+        raise NodeprintError(what, where=campaign / "verdict.json", advice="name one of its nodes")
+    findings = verdict.nodes[node].counted
+    if not findings:
+        what = f"nothing was found on {printable(node, 80)}: there is nothing to check"
+        raise NodeprintError(what, where=campaign / "verdict.json", advice="name a node with a finding")
+    number = _number(findings, wanted)
+    fleet = packing.pack(campaign)
+    jobs = packed_jobs.read(fleet.folder, node) if fleet.folder is not None else NodeJobs()
+    script = checks.script(
+        node, checks.again(jobs.jobs, findings), text.origin(verdict), checks.disturbed_percent(campaign)
+    )
+    with tempfile.TemporaryDirectory(prefix="nodeprint-check-") as folder:
+        path = Path(folder, checks.file_name(node))
+        path.write_text(script, encoding="utf-8")
+        environment = {"NODEPRINT_KERNELS": str(sources.kernels()), **os.environ}
+        done = subprocess.run(["sh", path, *([str(number)] if number else [])], env=environment, check=False)
+    if done.returncode < 0 or done.returncode > 3:
+        raise KeyboardInterrupt
+    return done.returncode
+
+
+def _number(findings: tuple[Finding, ...], wanted: str) -> int:
+    """The number of the finding that is wanted; 0 where all are."""
+    if not wanted:
+        return 0
+    kinds = [finding.id for finding in findings]
+    number = (
+        int(wanted) if wanted.isdecimal() and len(wanted) < 6 else kinds.index(wanted) + 1 if wanted in kinds else 0
+    )
+    if not 0 < number <= len(findings):
+        known = ", ".join(f"{number} ({kind})" for number, kind in enumerate(kinds, 1))
+        raise NodeprintError(
+            f"{printable(wanted, 40)} is no finding of it", key="FINDING", advice=f"choose from {known}"
+        )
+    return number
