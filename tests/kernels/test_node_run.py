@@ -630,6 +630,18 @@ def test_a_static_kernel_stands_in_for_one_that_does_not_start(campaign: Campaig
     assert "kernel fake does not start" in campaign.outcomes()[1, "a"]["message"]
 
 
+def test_another_host_is_not_measured_under_this_name(campaign: Campaign) -> None:
+    """A job that was started elsewhere would fill the records of its node."""
+    host = os.uname().nodename.partition(".")[0]
+    assert campaign.run("--host", f"{host}x.site.org")[0] == 0
+    status = campaign.status()
+    assert status["outcome"] == "failed" and not list(campaign.folder.glob("nodes/*/job1/run*"))
+    assert {m["outcome"] for m in status["measurements"]} == {"refused"}
+    assert f"this is host {host}, and " in status["measurements"][0]["message"]
+    assert campaign.run("--host", f"{host}.site.org")[0] == 0
+    assert campaign.status()["outcome"] == "complete"
+
+
 def test_fewer_cpus_than_expected_is_refused(campaign: Campaign) -> None:
     allowed = len(os.sched_getaffinity(0))
     assert campaign.run("--expect-cpus", str(allowed + 1))[0] == 0
