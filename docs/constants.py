@@ -1,0 +1,80 @@
+"""The constants that decide in the judge and its statistics, as the table of docs/method/constants.md.
+
+Names, values and meanings are read in the code; where each is from stands here, and tests/house holds that none lacks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "nodeprint"
+#: Modules whose numbers decide an outcome.
+MODULES = (
+    "stats/intervals", "stats/peers", "stats/runs", "stats/strata", "judge/causes", "judge/confirmation",
+    "judge/deviations", "judge/groups", "judge/judge", "judge/margins", "judge/reduction",
+)  # fmt: skip
+_CHOICE, _SIZE = "a choice", "how much is in memory at once; decides nothing"
+_CALIBRATION, _VERDICT = (f"{_CHOICE}, held by `python -m bench.{name}`" for name in ("calibration", "verdict"))
+_TRIED = "fleets of which half is off: SPLIT in 19 of 20, no healthy fleet of 52"
+#: Where a constant is from, by module and name.
+SOURCES: Mapping[str, str] = {
+    "stats/intervals.EQUIVALENCE": "Schuirmann 1987",
+    "stats/peers.LEAVE_OUT_BELOW": _CALIBRATION, "stats/peers.MAJORITY, FEWEST": f"{_CHOICE}: more than half, surely",
+    "stats/peers.HUBER, TEMPLATE_ERROR": "Huber 1964", "stats/peers._MAD, _OF_CLIPPED": "the normal distribution",
+    "stats/runs.RARE": _CALIBRATION, "stats/runs.PRIOR_DEGREES": f"{_CHOICE}; of fleets with one run alone",
+    "stats/runs.JOB_DEGREES": f"{_CALIBRATION}: with 2 and more, intervals of 3 nodes are narrower",
+    "stats/runs.OWN_DEGREES": _CALIBRATION, "stats/runs.SURE": _CALIBRATION,
+    "stats/runs.MOST_DEGREES": "as good as infinite",
+    "stats/runs.ENOUGH_DEGREES": "t(0.95) is within 2 % of the normal",
+    "stats/strata._LEAST, _LEAST_SHARE": _CHOICE, "stats/strata._STRAY_SHARE": _CHOICE,
+    "stats/strata.BEYOND": _TRIED, "stats/strata._EMPTY, _TRIMMED": _TRIED,
+    "judge/causes.MOST_CAUSES": f"{_CHOICE}, of what a page shows",
+    "judge/causes._AGREE_SHARE, _AGREE_ERRORS": _VERDICT,
+    "judge/causes._RIVAL": _VERDICT, "judge/causes._OWN_SHARE": _VERDICT, "judge/causes._MOST": _VERDICT,
+    "judge/confirmation.FEW_NODES": f"{_CHOICE}: of three others two may be wrong",
+    "judge/confirmation._LEAST_VARIANCE": "below what a float resolves", "judge/confirmation.AT_ONCE": _SIZE,
+    "judge/deviations._FEW": f"{_CHOICE}, of time: of more nodes one hardly moves the centre",
+    "judge/groups.GAP": f"{_CHOICE}: half of what is accepted",
+    "judge/judge.SUSPECT": f"{_CHOICE}: it costs second jobs alone",
+    "judge/margins.MOST_RUNS, MOST_NODES": f"{_CHOICE}, of what a site can do",
+    "judge/margins.NINE_OF_TEN": "the normal distribution", "judge/margins.FAR": _CHOICE,
+    "judge/margins._WIDE_SHARE, _WIDE_NODES": _CHOICE, "judge/margins._SHARED": f"{_CHOICE}: a majority",
+    "judge/reduction._CHUNK": _SIZE, "judge/reduction._CLIP": f"{_CHOICE}: twice the usual latency",
+}  # fmt: skip
+
+
+def constants() -> Iterator[tuple[str, str, str]]:
+    """Each constant that is a number: its module and name, its value, and what its comment says it is."""
+    for module in MODULES:
+        path = PACKAGE / f"{module}.py"
+        text = path.read_text()
+        lines = text.splitlines()
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.Assign) and _is_number(node.value):
+                above = node.lineno - 1
+                while above and lines[above - 1].startswith("#:"):
+                    above -= 1
+                words = " ".join(line.removeprefix("#:").strip() for line in lines[above : node.lineno - 1])
+                name = ast.unparse(node.targets[0]).strip("()")
+                yield f"{module}.{name}", ast.unparse(node.value).strip("()"), words
+
+
+def _is_number(value: ast.expr) -> bool:
+    try:
+        found = ast.literal_eval(value)
+    except ValueError:
+        return False
+    return all(isinstance(part, int | float) for part in (found if isinstance(found, tuple) else (found,)))
+
+
+def page() -> str:
+    """The page of constants."""
+    rows = [f"| `{name}` | {value} | {words} | {SOURCES.get(name, '')} |" for name, value, words in constants()]
+    return "\n".join((
+        "# Constants of the verdict", "",
+        "Made from the code by `python docs/hooks.py`. Bounds and assumed spreads, which a site may change,",
+        "are in `config/README.md`.", "",
+        "| constant | value | what it is | from |", "|---|---|---|---|", *rows,
+    )) + "\n"  # fmt: skip
