@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from nodeprint import files
 from nodeprint.campaign import node_sheet
@@ -151,7 +152,7 @@ def _read_anew(
 def _read_values() -> frozenset[str]:
     """The values of records that anything here reads, and that columns are made of."""
     curves = (key for keys in packed_jobs.CURVES.values() for key in keys)
-    return frozenset({*(model.value for model in models().values()), *curves, "start_hz", "end_hz"})
+    return frozenset({*(model.value for model in models().values()), *curves, "start_hz", "end_hz", "wrong_bursts"})
 
 
 def _read_node(campaign: Path, of_nodes: Path, task: tuple[int, str, node_sheet.Node]) -> _OfNode:
@@ -414,8 +415,20 @@ def _seen(job: int, one: Measured) -> Iterator[dict[str, Any]]:
         if {"start_hz", "end_hz"} <= set(one.columns):
             fell = 1 - one.columns["end_hz"][r] / one.columns["start_hz"][r]
             found["clock_fell"] = float(np.median(fell[np.isfinite(fell)])) if np.isfinite(fell).any() else 0.0
+        if "wrong_bursts" in one.columns:
+            found |= _wrong(one, np.nan_to_num(one.columns["wrong_bursts"][r]))
         if any(found.values()):
             yield {"job": job, "run": int(run["run"]), "measurement": one.name, **found}
+
+
+def _wrong(one: Measured, bursts: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """How many bursts of a run ended with a wrong number (`wrong`), and the CPUs that had them (`wrong_cpus`) where a
+    cell is of one CPU. `bursts` by pass and cell."""
+    of_cells = bursts.reshape(-1, bursts.shape[-1]).sum(axis=0)
+    if not of_cells.any():
+        return {}
+    cpus = [] if "cores" in one.places else one.places["cpu"][of_cells > 0].tolist()
+    return {"wrong": int(of_cells.sum()), "wrong_cpus": sorted(set(cpus))}
 
 
 #: What each CPU's counter of stolen time advances by at once (USER_HZ): a tick of it may have been lost before the run.

@@ -27,7 +27,17 @@ def finding_ids() -> list[str]:
     terms = {"node", "socket", *(family.term for family in FAMILIES.values()), *_TERMS}
     sides = {f"{term}-{side}" for term in terms for side in ("slow", "fast")}
     return sorted(
-        sides | {"jitter-loud", "huge-missing", "fabric-node-slow", "changed", "limit", "throttled", "memory-errors"}
+        sides
+        | {
+            "jitter-loud",
+            "huge-missing",
+            "fabric-node-slow",
+            "changed",
+            "limit",
+            "throttled",
+            "memory-errors",
+            "wrong-result",
+        }
     )
 
 

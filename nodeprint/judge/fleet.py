@@ -97,7 +97,7 @@ def _outcome(
         return FleetOutcome.NOT_MEASURED
     if reading.population.split_nodes:
         return FleetOutcome.SPLIT
-    if outcomes & {Outcome.DEVIATES, Outcome.OUTSIDE_LIMIT}:
+    if outcomes & {Outcome.DEVIATES, Outcome.OUTSIDE_LIMIT, Outcome.WRONG_RESULT}:
         return FleetOutcome.DEVIATIONS
     found = outcomes & {Outcome.INTERMITTENT, Outcome.SUSPECT, Outcome.DIFFERS}
     scattered = any(reason.why is Why.NO_CENTRE for node in nodes.values() for reason in node.reasons)

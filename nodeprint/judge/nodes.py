@@ -41,6 +41,8 @@ _WHY = {
 _OF_DISTURBANCE = {
     "disturbed": Why.DISTURBED, "missing": Why.MISSING_PAIRS, quality.ODD_RUN: Why.ODD_RUN,
 }  # fmt: skip
+#: By finding why where that does not follow from its state.
+_WHY_OF = {"limit": Why.LIMIT, quality.WRONG_RESULT: Why.WRONG}
 #: A part that fewer of the nodes have is missing on nobody.
 _USUAL = 0.5
 
@@ -151,17 +153,21 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         return [PeerSenses({i: nodes[i].senses for i in group.nodes.tolist()}) for group in self.population.groups]
 
     def _events(self, i: int) -> Iterator[Finding]:
-        """Throttling and uncorrected memory errors: nobody's noise, and no peers are needed to see them."""
+        """Throttling, uncorrected memory errors and wrong results: nobody's noise, and no peers are needed to see them.
+        A number that is wrong in one bit is no matter of a second job."""
         for kind, by_job in quality.events(self.population.fleet.nodes[i]).items():
             count = float(max(by_job.values()))
             jobs = tuple(
                 JobEffect(job, float(events), Interval(float(events), float(events)), {})
                 for job, events in sorted(by_job.items())
             )
+            wrong = kind == quality.WRONG_RESULT
+            cpus = ",".join(map(str, quality.wrong_cpus(self.population.fleet.nodes[i]))) if wrong else ""
             yield Finding(
-                id=kind, state=State.CONFIRMED if len(by_job) > 1 else State.SUSPECTED, measurement="", home=-1,
-                part=Part(kind, kind), effect=count, effect_unit=count, interval=Interval(count, count), half_95=0.0,
-                bound=0.0, bound_unit=0.0, times_bound=count, value=count, peers=0.0, unit="events", worse=True,
+                id=kind, state=State.CONFIRMED if wrong or len(by_job) > 1 else State.SUSPECTED, measurement="",
+                home=-1, part=Part(kind, kind, {"cpus": cpus} if cpus else {}), effect=count, effect_unit=count,
+                interval=Interval(count, count), half_95=0.0, bound=0.0, bound_unit=0.0,
+                times_bound=count, value=count, peers=0.0, unit="events", worse=True,
                 by_job=jobs, remedy=kind,
             )  # fmt: skip
 
@@ -189,7 +195,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             return
         for finding in findings:
             if finding.counts:
-                why = Why.LIMIT if finding.id == "limit" else _WHY[finding.state]
+                why = _WHY_OF.get(finding.id, _WHY[finding.state])
                 yield Reason(why, (finding.id,))
         if any(finding.accepted and finding.is_outside for finding in findings):
             yield Reason(Why.SUPPRESSED)

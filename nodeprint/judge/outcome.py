@@ -18,6 +18,7 @@ class Outcome(StrEnum):
     """What a node's measurements amount to; a node has one."""
 
     NOT_MEASURED = "NOT MEASURED"
+    WRONG_RESULT = "WRONG RESULT"
     OUTSIDE_LIMIT = "OUTSIDE LIMIT"
     DEVIATES = "DEVIATES"
     INTERMITTENT = "INTERMITTENT"
@@ -49,6 +50,7 @@ class Why(StrEnum):
     """The kinds of reasons for an outcome."""
 
     NOT_MEASURED = "not measured"
+    WRONG = "wrong results"
     LIMIT = "outside a limit"
     CONFIRMED = "found in two jobs"
     INTERMITTENT = "found in every run of a job and not in a later one"
@@ -146,18 +148,19 @@ _OPEN = (Kind.NOT_SAME,)
 #: By outcome of a node what it means. In JUnit what was found, or is configured differently, is a failure; what could
 #: not be decided is an error, so that a pipeline cannot pass on it; of a node without a peer nothing was asked.
 MEANING: dict[Outcome, Meaning] = {
-    Outcome.OUTSIDE_LIMIT: Meaning(0, "■", "alarm", "failure", _FOUND),
-    Outcome.DEVIATES: Meaning(1, "▲", "alarm", "failure", _FOUND, Drain.SUGGESTED),
-    Outcome.INTERMITTENT: Meaning(2, "◈", "warning", "failure", _FOUND, Drain.LEFT_ALONE, again=True),
-    Outcome.SUSPECT: Meaning(3, "◆", "warning", "failure", _FOUND, again=True),
-    Outcome.DIFFERS: Meaning(4, "△", "warning", "failure", _FOUND),
-    Outcome.SPLIT: Meaning(5, "◐", "warning", "failure", _FOUND, again=True),
-    Outcome.INVALID: Meaning(6, "✕", "disturbed", "error", (Kind.INVALID, Kind.NOT_SAME), again=True),
-    Outcome.NOT_MEASURED: Meaning(7, "\u2013", "neutral", "error", _NOT_MEASURED, measured=False),
-    Outcome.DIFFERENT_CONFIGURATION: Meaning(8, "□", "different", "failure", _CONFIGURATION),
-    Outcome.INCONCLUSIVE: Meaning(9, "◇", "neutral", "error", _OPEN),
-    Outcome.NO_PEER: Meaning(10, "○", "different", "skipped", _OPEN),
-    Outcome.SAME: Meaning(11, "●", "good", "", ()),
+    Outcome.WRONG_RESULT: Meaning(0, "▼", "alarm", "failure", _FOUND, Drain.SUGGESTED),
+    Outcome.OUTSIDE_LIMIT: Meaning(1, "■", "alarm", "failure", _FOUND),
+    Outcome.DEVIATES: Meaning(2, "▲", "alarm", "failure", _FOUND, Drain.SUGGESTED),
+    Outcome.INTERMITTENT: Meaning(3, "◈", "warning", "failure", _FOUND, Drain.LEFT_ALONE, again=True),
+    Outcome.SUSPECT: Meaning(4, "◆", "warning", "failure", _FOUND, again=True),
+    Outcome.DIFFERS: Meaning(5, "△", "warning", "failure", _FOUND),
+    Outcome.SPLIT: Meaning(6, "◐", "warning", "failure", _FOUND, again=True),
+    Outcome.INVALID: Meaning(7, "✕", "disturbed", "error", (Kind.INVALID, Kind.NOT_SAME), again=True),
+    Outcome.NOT_MEASURED: Meaning(8, "\u2013", "neutral", "error", _NOT_MEASURED, measured=False),
+    Outcome.DIFFERENT_CONFIGURATION: Meaning(9, "□", "different", "failure", _CONFIGURATION),
+    Outcome.INCONCLUSIVE: Meaning(10, "◇", "neutral", "error", _OPEN),
+    Outcome.NO_PEER: Meaning(11, "○", "different", "skipped", _OPEN),
+    Outcome.SAME: Meaning(12, "●", "good", "", ()),
 }
 #: By outcome of a fleet what it means; its nodes, fabric and the fleet itself are counted together.
 FLEET_MEANING: dict[FleetOutcome, Meaning] = {
@@ -181,6 +184,7 @@ FLEET_OF_STATE: dict[State, FleetOutcome] = {
 #: By reason the outcome that it gives a node; the first reason of this order counts.
 OUTCOME_OF: dict[Why, Outcome] = {
     Why.NOT_MEASURED: Outcome.NOT_MEASURED,
+    Why.WRONG: Outcome.WRONG_RESULT,
     Why.LIMIT: Outcome.OUTSIDE_LIMIT,
     Why.CONFIRMED: Outcome.DEVIATES,
     Why.INTERMITTENT: Outcome.INTERMITTENT,

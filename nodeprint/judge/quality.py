@@ -119,15 +119,25 @@ def loud(node: PackedNode, i: int, quantities: Sequence[Quantity], rules: Accept
     return sorted(out.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
+#: The finding of a core that calculates wrongly.
+WRONG_RESULT = "wrong-result"
+
+
 def events(node: PackedNode) -> dict[str, dict[str, int]]:
-    """Throttling and uncorrected memory errors by kind and job (job1): faults of the node that its counters saw."""
+    """Throttling, uncorrected memory errors and wrong results by kind and job (job1): faults of the node that its
+    counters saw, or that a comparison of what it calculated did."""
     out: dict[str, dict[str, int]] = {}
-    for kind, counter in (("throttled", "throttled"), ("memory-errors", "uncorrected")):
+    for kind, counter in (("throttled", "throttled"), ("memory-errors", "uncorrected"), (WRONG_RESULT, "wrong")):
         for run in node.seen:
             if count := int(run.get(counter) or 0):
                 by_job = out.setdefault(kind, {})
                 by_job[f"job{run['job']}"] = by_job.get(f"job{run['job']}", 0) + count
     return out
+
+
+def wrong_cpus(node: PackedNode) -> list[int]:
+    """The CPUs that calculated a wrong number, as far as it is known which did."""
+    return sorted({cpu for run in node.seen for cpu in run.get("wrong_cpus", ())})
 
 
 def _worst(runs: Sequence[Mapping[str, Any]], key: str) -> tuple[Mapping[str, Any], float]:

@@ -472,7 +472,11 @@ def _finding_sentence(finding: Finding) -> str:
     if not finding.measurement:
         jobs = f" ({names.listed(job.job for job in finding.by_job)})" if finding.by_job else ""
         event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
-        return say("finding_event", event=sentence(event.format(count=f"{finding.value:.4g}")), jobs=jobs)
+        return say(
+            "finding_event",
+            event=sentence(event.format(count=f"{finding.value:.4g}", cpus=_wrong_cpus(where))),
+            jobs=jobs,
+        )
     place = sentence(names.subject(finding))
     if finding.state is State.INTERMITTENT:
         values["verb"] = "were" if values["verb"] == "are" else "was"
@@ -490,6 +494,11 @@ def _finding_sentence(finding: Finding) -> str:
     return say(
         "finding", place=place, added=_added(finding.effect_unit, finding.unit, names.scope(finding.part)), **values
     )
+
+
+def _wrong_cpus(where: Mapping[str, object]) -> str:
+    cpus = str(where.get("cpus", ""))
+    return f"CPU{'s' if ',' in cpus else ''} {cpus}" if cpus else "a CPU"
 
 
 def finding_details(finding: Finding) -> list[str]:

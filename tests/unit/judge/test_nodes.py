@@ -178,6 +178,20 @@ def test_a_limit_of_a_figure_that_no_node_has_keeps_a_fleet_from_being_uniform()
     assert judge(made(), kept).verdict.fleet.outcome is FleetOutcome.UNIFORM
 
 
+@pytest.mark.parametrize("nodes", [1, 8])
+def test_a_cpu_that_calculates_wrongly_is_no_matter_of_peers_bounds_or_a_second_job(nodes: int) -> None:
+    campaign = made(nodes=nodes)
+    run = {"job": 1, "run": 1, "measurement": "load-alone", "wrong": 4, "wrong_cpus": [37]}
+    first, *others = campaign.nodes
+    verdict = judge(replace(campaign, nodes=(replace(first, seen=(*first.seen, run)), *others))).verdict
+    node = verdict.nodes[first.name]
+    assert node.outcome is Outcome.WRONG_RESULT and node.findings[0].state is State.CONFIRMED
+    assert "CPU 37 calculated wrong numbers, in 4 bursts" in node_sentence([node])
+    assert all(verdict.nodes[other.name].outcome is Outcome.SAME for other in others)
+    assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS
+    assert verdict.fails([Kind.FOUND])
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_invalid_job_accuses_and_confirms_nothing(jobs: int) -> None:
     gaps = np.where(np.arange(made().pairs[0].size) % 3 == 0, np.nan, 1.0)
