@@ -1,5 +1,4 @@
 /* bandwidth: bytes a second between cores and memory, by streams as STREAM has them. */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* barrier: how long the cores of a CCX, a socket and the machine take to wait for each other: by a counter that all add
  * to, whose line visits every core in turn, and by a tree of flags, each written by one core and read by a few. */
-#define _GNU_SOURCE
 #include <stdalign.h>
 #include <stdlib.h>
 

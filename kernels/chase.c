@@ -1,5 +1,4 @@
 /* chase: how long a load waits for a level of the memory hierarchy. */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* clock: the clock that every core holds, alone and with all others at work. */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 

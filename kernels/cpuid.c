@@ -1,5 +1,4 @@
 /* cpuid: what each processor says of its place on the chip, in the format of hwloc-gather-cpuid. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

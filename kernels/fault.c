@@ -1,5 +1,4 @@
 /* fault: what it costs to get memory from the system, by CPU and kind of page, and how many huge pages it has to give. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

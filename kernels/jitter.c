@@ -1,5 +1,4 @@
 /* jitter: what takes a CPU away from a program that has it to itself. */
-#define _GNU_SOURCE
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>

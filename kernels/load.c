@@ -1,5 +1,4 @@
 /* load: what cores do and at what clock, alone and all at once, and whether they calculate rightly. */
-#define _GNU_SOURCE
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* loaded: how long a load waits for memory while other CPUs draw on it. */
-#define _GNU_SOURCE
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,5 +1,4 @@
 /* remap: the same memory at two addresses, written through the one and read through the other. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>

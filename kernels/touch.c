@@ -1,5 +1,4 @@
 /* touch: what it costs to read an array that another core touched first. */
-#define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

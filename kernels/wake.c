@@ -1,9 +1,7 @@
 /* wake: how long a thread that sleeps needs until it runs again when another wakes it by a futex, out of an idle state that
  * it has just entered and out of the one that a CPU reaches when it sleeps for long. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <math.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -16,6 +14,8 @@
 #include "harness/fail.h"
 #include "harness/frequency.h"
 #include "harness/run.h"
+
+enum { FUTEX_WAIT, FUTEX_WAKE, FUTEX_PRIVATE = 128 }; /* linux/futex.h is not everywhere (musl) */
 
 static const char help[] =
     "USAGE\n"
@@ -71,7 +71,7 @@ struct nap {
 
 /* EAGAIN: the wake-up came before the sleep. */
 static bool sleep_until_not(const atomic_uint *word, unsigned value) {
-    long result = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    long result = syscall(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE, value, NULL, NULL, 0);
     if (result != 0 && errno != EAGAIN && errno != EINTR)
         fail(EXIT_NOT_AS_ASKED, "a thread cannot sleep on a futex: %s", strerror(errno));
     return result == 0;
@@ -97,7 +97,7 @@ static void wake_again_and_again(struct nap *nap) {
         atomic_store_explicit(&nap->over, over, memory_order_relaxed); /* seen with the number */
         nap->sent_ns[number] = clock_raw_ns();
         atomic_store_explicit(&nap->number, number, memory_order_release);
-        if (syscall(SYS_futex, &nap->number, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) < 0)
+        if (syscall(SYS_futex, &nap->number, FUTEX_WAKE | FUTEX_PRIVATE, 1, NULL, NULL, 0) < 0)
             fail(EXIT_NOT_AS_ASKED, "a thread cannot be woken by a futex: %s", strerror(errno));
         if (over) return;
     }

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "bandwidth/flow.h"
 
 #include <math.h>

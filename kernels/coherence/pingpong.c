@@ -1,5 +1,4 @@
 /* cas, faa, flag1, flag2: a line goes to and fro between two CPUs; a hop is half a round trip. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "buffer.h"
 
 #include <errno.h>

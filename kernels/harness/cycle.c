@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "cycle.h"
 
 #include "cache.h"

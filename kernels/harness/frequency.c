@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "frequency.h"
 
 #include <math.h>

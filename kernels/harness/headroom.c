@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "headroom.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "idle.h"
 
 #include <errno.h>

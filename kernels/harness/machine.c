@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "machine.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "options.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "output.h"
 
 #include <errno.h>

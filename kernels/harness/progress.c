@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "progress.h"
 
 #include <stdbool.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "records.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "sample.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "select.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "sweep.h"
 
 #include <inttypes.h>

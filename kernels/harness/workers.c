@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "workers.h"
 
 #include <errno.h>
@@ -113,8 +112,13 @@ static void create(struct worker *worker, bool pin) {
     cpu_set_t *mask = mask_of(worker->cpu, &bytes);
     int error = pthread_attr_init(&attributes);
     if (error == 0) error = pthread_attr_setstacksize(&attributes, STACK_BYTES);
+#if defined(__GLIBC__)
     if (error == 0 && pin) error = pthread_attr_setaffinity_np(&attributes, bytes, mask);
     if (error == 0) error = pthread_create(&worker->thread, &attributes, work, worker);
+#else /* musl has no such attribute: the coordinator, which sleeps while workers work, pins a worker that has begun */
+    if (error == 0) error = pthread_create(&worker->thread, &attributes, work, worker);
+    if (error == 0 && pin) error = pthread_setaffinity_np(worker->thread, bytes, mask);
+#endif
     if (error != 0) fail(EXIT_NOT_AS_ASKED, "no thread could be started on CPU %d: %s", worker->cpu, strerror(error));
     pthread_attr_destroy(&attributes);
     CPU_FREE(mask);

@@ -1,6 +1,5 @@
 /* The timed part of LinkTest, a library: messages between two ranks of a communicator that mpi4py has made. Nothing of
  * Python runs between two readings of the clock; mpi4py's own 1 to 2 us a message would be shown as the machine's. */
-#define _GNU_SOURCE
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>

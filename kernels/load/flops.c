@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "load/flops.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* Offsets of counters and asymmetry of ways, planted in made-up stamps and found again; the length of a batch; what
  * an addition of nothing asks for; what comes before a pair. Prints nothing when all holds. */
-#define _GNU_SOURCE
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>

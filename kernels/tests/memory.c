@@ -1,5 +1,4 @@
 /* Unit tests of what is pure in the memory kernels. Each prints nothing when it holds. */
-#define _GNU_SOURCE
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>

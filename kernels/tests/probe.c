@@ -1,6 +1,5 @@
 /* A probe of the core's clock by a clock that stands still for 100 us and loses time to an interruption, as an emulator's
  * does: the calibration ends early then, and a probe of its length takes no time. Linked with --wrap=clock_gettime. */
-#define _GNU_SOURCE
 #include <math.h>
 #include <time.h>
 

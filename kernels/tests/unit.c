@@ -1,5 +1,4 @@
 /* Unit tests of what is pure in the harness. Each prints nothing when it holds. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
