@@ -66,9 +66,10 @@ static const char *const kind_words[] = {"base", "thp", NULL};
 
 struct touching {
     unsigned char *bytes;
-    size_t size, stride, batch; /* bytes: of the region, between touches, of a batch */
+    size_t size, batch; /* bytes: of the region, of a batch */
     double batch_ns[BATCHES];
-    long faults; /* that the system counts in all batches */
+    long faults;                    /* that the system counts in all batches */
+    size_t asked_bytes, huge_bytes; /* in whole regions, and what of it came in huge pages; not counted of base pages */
 };
 
 static long faults_so_far(void) {
@@ -76,34 +77,47 @@ static long faults_so_far(void) {
     return getrusage(RUSAGE_THREAD, &use) == 0 ? use.ru_minflt + use.ru_majflt : 0;
 }
 
+/* Touch the memory of each batch in steps of a base page: where a huge page fails, all the faults that come instead of one
+ * are in its time. */
 static void touch_all(size_t role, void *argument) {
     (void)role;
     struct touching *touching = argument;
-    size_t at = touching->size;
+    size_t at = 0, stride = base_page();
     core_hz(1, 50e3);
     long before = faults_so_far();
     for (size_t batch = 0; batch < BATCHES; batch++) {
         if (at + touching->batch > touching->size) { /* all is touched: back with it */
+            touching->asked_bytes += touching->size;
+            touching->huge_bytes += buffer_huge_bytes(touching->bytes);
             if (madvise(touching->bytes, touching->size, MADV_DONTNEED) != 0)
                 fail(EXIT_NOT_AS_ASKED, "memory cannot be given back: %s", strerror(errno));
             at = 0;
         }
         volatile unsigned char *bytes = touching->bytes + at;
         uint64_t start = clock_ticks();
-        for (size_t i = 0; i < touching->batch; i += touching->stride) bytes[i] = 1;
+        for (size_t i = 0; i < touching->batch; i += stride) bytes[i] = 1;
         touching->batch_ns[batch] = (double)(clock_ticks() - start) * clock_facts.ns_per_tick;
         at += touching->batch;
     }
     touching->faults = faults_so_far() - before;
 }
 
+/* By its settings: where the system has them and cannot give one, that shows in the rate. */
+static bool huge_pages_are_on(void) {
+    enum { MOST_BYTES = 32 << 20 };
+    char enabled[128];
+    bool known = read_sysfs(enabled, sizeof enabled, "kernel/mm/transparent_hugepage/enabled");
+    return known && strstr(enabled, "[never]") == NULL && huge_page() > 0 && huge_page() <= MOST_BYTES;
+}
+
 static void plan_rate(struct run *run) {
-    bool huge = buffer_huge_pages_work();
+    bool huge = huge_pages_are_on();
     for (size_t i = 0; i < run->chosen.count; i++)
         for (int64_t kind = KIND_BASE; kind <= (huge ? KIND_THP : KIND_BASE); kind++)
             run_add_unit(run, (struct unit){{run->chosen.cpu[i], kind}});
     if (!huge)
-        run_not_measured(run, "faults of huge pages", "the system gives no transparent huge pages of up to 32 MiB");
+        run_not_measured(run, "faults of huge pages",
+                         "the system has no transparent huge pages of up to 32 MiB, or they are off");
 }
 
 static size_t region_bytes(enum kind kind) {
@@ -111,7 +125,7 @@ static size_t region_bytes(enum kind kind) {
                                                                              : LEAST_REGION_BYTES;
 }
 
-enum { FAULTS_PER_S, CI_LOW_PER_S, CI_HIGH_PER_S, RATE_BYTES_PER_S, RATE_PAGE_BYTES, FAULTS_A_PAGE };
+enum { FAULTS_PER_S, CI_LOW_PER_S, CI_HIGH_PER_S, RATE_BYTES_PER_S, RATE_PAGE_BYTES, FAULTS_A_PAGE, RATE_BASE_SHARE };
 
 static const struct field rate_fields[] = {
     [FAULTS_PER_S] = {"faults_per_s", PER_S, SIGNIFICANT, 6},
@@ -120,24 +134,23 @@ static const struct field rate_fields[] = {
     [RATE_BYTES_PER_S] = {"bytes_per_s", BYTES_PER_S, SIGNIFICANT, 5},
     [RATE_PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
     [FAULTS_A_PAGE] = {"faults_a_page", NUMBER, SIGNIFICANT, 4},
+    [RATE_BASE_SHARE] = {"base_share", NUMBER, DECIMALS, 5},
 };
 
 static unsigned measure_rate(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     enum kind kind = (enum kind)unit->key[1];
     size_t worker = run_worker(run, unit->key[0]), low, high;
-    size_t huge = huge_page(), align = kind == KIND_THP && huge > 0 ? huge : base_page(), size = region_bytes(kind);
-    struct touching touching = {.size = size, .stride = align, .batch = kind == KIND_THP ? align : BATCH_PAGES * align};
-    unsigned char *mapped =
-        mmap(NULL, size + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapped == MAP_FAILED) fail(EXIT_NOT_AS_ASKED, "%zu MiB cannot be mapped: %s", size >> 20, strerror(errno));
-    touching.bytes = mapped + (align - (uintptr_t)mapped % align) % align;
-    if (madvise(mapped, size + align, kind == KIND_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) != 0 && errno != EINVAL)
+    size_t page = kind == KIND_THP ? huge_page() : base_page(), size = region_bytes(kind);
+    struct touching touching = {.size = size, .batch = kind == KIND_THP ? page : BATCH_PAGES * page};
+    touching.bytes = buffer_map(size, page);
+    if (touching.bytes == NULL) fail(EXIT_NOT_AS_ASKED, "%zu MiB cannot be mapped: %s", size >> 20, strerror(errno));
+    if (madvise(touching.bytes, size, kind == KIND_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) != 0 && errno != EINVAL)
         fail(EXIT_NOT_AS_ASKED, "madvise failed: %s", strerror(errno)); /* EINVAL: a kernel without huge pages */
     workers_run(&run->workers, &worker, 1, touch_all, &touching);
-    munmap(mapped, size + align);
+    munmap(touching.bytes, size);
 
-    double touches = (double)touching.batch / (double)touching.stride;
+    double touches = (double)touching.batch / (double)page;
     sort_ascending(touching.batch_ns, BATCHES);
     median_interval(BATCHES, 0.95, &low, &high);
     double median_ns = median_sorted(touching.batch_ns, BATCHES);
@@ -145,8 +158,10 @@ static unsigned measure_rate(struct run *run, uint32_t pass, const struct unit *
     result->values[CI_LOW_PER_S] = 1e9 * touches / touching.batch_ns[high];
     result->values[CI_HIGH_PER_S] = 1e9 * touches / touching.batch_ns[low];
     result->values[RATE_BYTES_PER_S] = 1e9 * (double)touching.batch / median_ns;
-    result->values[RATE_PAGE_BYTES] = (double)touching.stride;
+    result->values[RATE_PAGE_BYTES] = (double)page;
     result->values[FAULTS_A_PAGE] = (double)touching.faults / (touches * BATCHES);
+    if (kind == KIND_THP)
+        result->values[RATE_BASE_SHARE] = 1 - (double)touching.huge_bytes / (double)touching.asked_bytes;
     return 0;
 }
 

@@ -90,8 +90,7 @@ static void require_huge_pages(const struct machine *machine, int home, size_t s
              size / page, page >> 10, home, free_pages);
 }
 
-/* Aligned, with a page on either side that cannot be touched: two mappings that meet become one in /proc. */
-static unsigned char *map_between_guards(size_t size, size_t align) {
+unsigned char *buffer_map(size_t size, size_t align) {
     size_t page = base_page(), total = size + align + 2 * page;
     unsigned char *outer = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (outer == MAP_FAILED) return NULL;
@@ -103,8 +102,7 @@ static unsigned char *map_between_guards(size_t size, size_t align) {
     return mprotect(inner, size, PROT_READ | PROT_WRITE) == 0 ? inner : NULL;
 }
 
-/* Bytes in huge pages of the mapping that begins at `bytes`, from /proc/self/smaps. */
-static size_t huge_bytes(const unsigned char *bytes) {
+size_t buffer_huge_bytes(const unsigned char *bytes) {
     FILE *smaps = fopen("/proc/self/smaps", "re");
     char line[4096];
     bool inside = false;
@@ -129,11 +127,11 @@ bool buffer_huge_pages_work(void) {
     if (!read_sysfs(content, sizeof content, "kernel/mm/transparent_hugepage/hpage_pmd_size")) return false;
     size_t size = strtoul(content, NULL, 10);
     if (size == 0 || size > MOST_BYTES) return false;
-    unsigned char *bytes = map_between_guards(size, size);
+    unsigned char *bytes = buffer_map(size, size);
     if (bytes == NULL) return false;
     bool work = madvise(bytes, size, MADV_HUGEPAGE) == 0;
     memset(bytes, 1, size);
-    work = work && huge_bytes(bytes) == size;
+    work = work && buffer_huge_bytes(bytes) == size;
     munmap(bytes, size);
     return work;
 }
@@ -157,8 +155,8 @@ static void touch(size_t role, void *argument) {
 }
 
 /* Let these workers touch all of a buffer that has no pages yet, and read back what it got. */
-static void fill(struct buffer *buffer, const struct machine *machine, struct workers *workers, const size_t *touchers,
-                 size_t count, enum page_kind pages) {
+static void fill(struct buffer *buffer, struct workers *workers, const size_t *touchers, size_t count,
+                 enum page_kind pages) {
     size_t page = page_for(pages, buffer->size), all = (buffer->size + page - 1) / page;
     struct touching touching = {buffer, (all + count - 1) / count * page};
     if (!is_reserved(pages) &&
@@ -166,12 +164,15 @@ static void fill(struct buffer *buffer, const struct machine *machine, struct wo
         errno != EINVAL) /* EINVAL: a kernel without huge pages */
         fail(EXIT_NOT_AS_ASKED, "madvise failed: %s", strerror(errno));
     workers_run(workers, touchers, count, touch, &touching);
-    buffer->verified_by = memory_verify(machine, buffer->bytes, buffer->size, is_reserved(pages) ? page : base_page(),
-                                        buffer->home, buffer->bound);
-    buffer->huge_bytes = huge_bytes(buffer->bytes);
+    buffer->huge_bytes = buffer_huge_bytes(buffer->bytes);
     bool huge = buffer->huge_bytes >= buffer->size;
     buffer->page_bytes = huge ? page : base_page();
     buffer->pages = !huge ? (buffer->huge_bytes > 0 ? "mixed" : "base") : is_reserved(pages) ? "huge" : "thp";
+}
+
+static void verify(struct buffer *buffer, const struct machine *machine) {
+    buffer->verified_by =
+        memory_verify(machine, buffer->bytes, buffer->size, buffer->page_bytes, buffer->home, buffer->bound);
 }
 
 static struct buffer create(const struct machine *machine, struct workers *workers, int home, size_t size,
@@ -186,12 +187,12 @@ static struct buffer create(const struct machine *machine, struct workers *worke
         if (buffer.bytes == MAP_FAILED) buffer.bytes = NULL;
     } else {
         buffer_require_room(machine, home, buffer.size);
-        buffer.bytes = map_between_guards(buffer.size, page);
+        buffer.bytes = buffer_map(buffer.size, page);
     }
     if (buffer.bytes == NULL)
         fail(EXIT_NOT_AS_ASKED, "%zu MiB cannot be mapped: %s", buffer.size >> 20, strerror(errno));
     buffer.bound = bind && memory_bind(machine, buffer.bytes, buffer.size, home);
-    fill(&buffer, machine, workers, touchers, toucher_count, pages);
+    fill(&buffer, workers, touchers, toucher_count, pages);
     return buffer;
 }
 
@@ -200,6 +201,7 @@ struct buffer buffer_create(const struct machine *machine, struct workers *worke
     size_t *touchers = grow(NULL, workers->count, sizeof *touchers);
     size_t count = memory_touchers(machine, workers, home, touchers);
     struct buffer buffer = create(machine, workers, home, size, pages, true, touchers, count);
+    verify(&buffer, machine);
     free(touchers);
     return buffer;
 }
@@ -210,14 +212,29 @@ void buffer_change_pages(struct buffer *buffer, const struct machine *machine, s
     size_t count = memory_touchers(machine, workers, buffer->home, touchers);
     if (madvise(buffer->bytes, buffer->size, MADV_DONTNEED) != 0)
         fail(EXIT_NOT_AS_ASKED, "pages cannot be given back (madvise: %s)", strerror(errno));
-    fill(buffer, machine, workers, touchers, count, pages);
+    fill(buffer, workers, touchers, count, pages);
+    verify(buffer, machine);
     free(touchers);
 }
 
 struct buffer buffer_first_touched(const struct machine *machine, struct workers *workers, size_t toucher, size_t size,
                                    enum page_kind pages) {
-    int home = machine_home_of(machine, workers->worker[toucher].cpu);
+    int home = machine_home_of(machine, workers->worker[toucher].cpu), cpu = workers->worker[toucher].cpu;
     struct buffer buffer = create(machine, workers, home, size, pages, false, &toucher, 1);
+    size_t elsewhere = memory_elsewhere(machine, buffer.bytes, buffer.size, base_page(), home, &buffer.verified_by);
+    if (elsewhere > 0 && pages == PAGES_TRANSPARENT) { /* Linux may prefer a huge page of another node to its own's base
+                                                        * pages */
+        note("huge pages that CPU %d asked for came from another NUMA node than its own (%d): it has base pages", cpu,
+             home);
+        buffer_free(&buffer);
+        buffer = create(machine, workers, home, size, PAGES_BASE, false, &toucher, 1);
+        elsewhere = memory_elsewhere(machine, buffer.bytes, buffer.size, base_page(), home, &buffer.verified_by);
+    }
+    if (elsewhere > 0)
+        fail(EXIT_NOT_AS_ASKED,
+             "%zu of %zu pages that CPU %d touched first are on another NUMA node than its own (%d), which has too "
+             "little free memory",
+             elsewhere, buffer.size / base_page(), cpu, home);
     /* where it was touched it stays: automatic NUMA balancing, which moves memory to whoever reads it, passes over bound
      * memory; the header goes on saying that first touch placed it */
     memory_bind(machine, buffer.bytes, buffer.size, home);

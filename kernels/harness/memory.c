@@ -181,23 +181,30 @@ bool memory_bind(const struct machine *machine, void *bytes, size_t size, int ho
     return error == 0;
 }
 
-const char *memory_verify(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
-                          bool bound) {
-    const char *verified_by = "move_pages";
+size_t memory_elsewhere(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
+                        const char **verified_by) {
+    *verified_by = "move_pages";
     long elsewhere = elsewhere_by_move_pages(bytes, size, page, home, false);
     if (elsewhere < 0) {
         elsewhere = elsewhere_by_numa_maps(bytes, size, page, home);
-        verified_by = "numa_maps";
+        *verified_by = "numa_maps";
     }
     if (elsewhere < 0 && machine->nodes == 1) {
         elsewhere = 0;
-        verified_by = "one_node";
+        *verified_by = "one_node";
     }
     if (elsewhere < 0)
         fail(EXIT_NOT_AS_ASKED,
              "where memory lies cannot be verified: neither move_pages nor /proc/self/numa_maps answers");
+    return (size_t)elsewhere;
+}
+
+const char *memory_verify(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
+                          bool bound) {
+    const char *verified_by;
+    size_t elsewhere = memory_elsewhere(machine, bytes, size, page, home, &verified_by);
     if (elsewhere > 0)
-        fail(EXIT_NOT_AS_ASKED, "%ld of %zu pages asked of NUMA node %d are on another node%s", elsewhere, size / page,
+        fail(EXIT_NOT_AS_ASKED, "%zu of %zu pages asked of NUMA node %d are on another node%s", elsewhere, size / page,
              home, bound ? "" : "; mbind is not permitted here, and no worker runs on that node");
     return verified_by;
 }

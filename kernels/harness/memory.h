@@ -49,6 +49,11 @@ size_t memory_touchers(const struct machine *machine, const struct workers *work
 /* True when memory that is not touched yet will come from `home`; false where binding is not permitted. */
 bool memory_bind(const struct machine *machine, void *bytes, size_t size, int home);
 
+/* How many pages of `page` bytes are not on `home`; `verified_by` gets by what that was seen. Ends the process with 3 where
+ * nothing says it. */
+size_t memory_elsewhere(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
+                        const char **verified_by);
+
 /* By what it is verified that all pages of `page` bytes are on `home`. Ends the process with 3 when they are not. */
 const char *memory_verify(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
                           bool bound);
