@@ -284,8 +284,8 @@ enum closeness select_closeness(const struct selection *selection, size_t i, siz
     const struct cpu_place *x = &selection->place[i], *y = &selection->place[j];
     if (x->core == y->core) return SAME_CORE;
     if (x->l3 == y->l3) return SAME_L3;
-    if (x->node == y->node) return SAME_NODE;
-    return x->socket == y->socket ? SAME_SOCKET : OTHER_SOCKET;
+    if (x->socket != y->socket) return OTHER_SOCKET; /* also where both are one NUMA node (NPS0, numa=off) */
+    return x->node == y->node ? SAME_NODE : SAME_SOCKET;
 }
 
 /* ---- homes ---- */

@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import struct
 import subprocess
 from collections.abc import Callable, Mapping
@@ -299,6 +300,20 @@ def test_above_eight_nodes_each_distance_is_sampled(tmp_path: Path) -> None:
     assert cells(many, "chase", "latency", "--cells", "all") == 256 * 32
     said = planned(many, "touch", "--op", "ratio", "--cpus", "0-255")["not_measured"]
     assert "8 of 240 at distance 12, 8 of 256 at distance 32" in said
+
+
+@pytest.mark.parametrize("operation", ["payload", "state", "loaded"])
+def test_sockets_in_one_numa_node_are_sockets_all_the_same(tmp_path: Path, operation: str) -> None:
+    """NPS0, or numa=off: a pair across sockets stands beside one inside, as where each socket is a node."""
+    two = layout(tmp_path / "two", 2, 1, 4)
+    one = layout(tmp_path / "one", 2, 1, 4)
+    for cpu in range(8):
+        for folder in ("one", "two"):
+            write(tmp_path / folder, {f"devices/system/cpu/cpu{cpu}/cache/index0/shared_cpu_list": str(cpu)})
+    shutil.rmtree(tmp_path / "one/devices/system/node/node1")
+    write(tmp_path / "one", {"devices/system/node/node0/cpulist": "0-7", "devices/system/node/node0/distance": "10"})
+    words = ("coherence", "--op", operation, "--cpus", "0-7")
+    assert planned(one, *words)["cells"] == planned(two, *words)["cells"]
 
 
 def test_lines_are_at_home_near_and_far_in_the_time_of_one(tmp_path: Path) -> None:
