@@ -43,7 +43,7 @@ class Figure(msgspec.Struct, frozen=True):
     """A median in `unit` with its 95 % interval over `runs`, None where there are too few of them.
 
     `name` is the class of pairs, or the row of a measurement's table; `groups` are medians by socket where the median
-    of all is a mixture.
+    of all is a mixture. The interval is without the runs `left_out`, as of `nodeprint.judge.verdict.ClassFigure`.
     """
 
     measurement: str
@@ -55,6 +55,8 @@ class Figure(msgspec.Struct, frozen=True):
     runs: int = 1
     home: int = -1
     groups: Mapping[str, float] = {}
+    #: Absent where it is 0: a card of before has the hash that it had.
+    left_out: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Matrix(msgspec.Struct, frozen=True, dict=True):

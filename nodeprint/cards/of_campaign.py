@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from nodeprint import __version__
@@ -54,7 +55,7 @@ class Measured:
         newest = max(max(reduced.quantity.rows[number]) for reduced in self.reduced)
         odd = [odd_runs(of) for of in self.reduced]
         #: What makes it invalid, and all that disturbed it.
-        self.invalid: list[Disturbance] = quality.of_job(number, newest, self.reduced, odd, rules)
+        self.invalid: list[Disturbance] = quality.of_job(self.node, number, newest, self.reduced, odd, rules)
         self.disturbances: list[Disturbance] = [
             *self.invalid, *quality.beside(self.node, number, fleet.quantities, self.reduced, rules)
         ]  # fmt: skip
@@ -97,14 +98,14 @@ class Measured:
             Figure(
                 figure.measurement, figure.name, "ns", rounded(figure.median_ns), finite(figure.ci_low_ns),
                 finite(figure.ci_high_ns), figure.runs, figure.home,
-                {name: rounded(value) for name, value in figure.groups.items()},
+                {name: rounded(value) for name, value in figure.groups.items()}, figure.left_out or msgspec.UNSET,
             )
             for figure in classes
         ]  # fmt: skip
         of_cells = [
             Figure(
                 row.measurement, row.name, row.unit, rounded(row.median), finite(row.ci_low), finite(row.ci_high),
-                row.runs,
+                row.runs, left_out=row.left_out or msgspec.UNSET,
             )
             for row in rows
         ]  # fmt: skip
@@ -120,7 +121,7 @@ class Measured:
             return None
         quantity, part = of_pairs[0].quantity, of_pairs[0].parts[0]
         rows = quantity.newest_rows[self.number]
-        values = np.nanmean(of_pairs[0].level[rows][:, part.places], axis=0)
+        values = reduction.over_passes(of_pairs[0].level[rows][None, :, part.places])[0]
         slots = len(quantity.layout.slots)
         square = np.full((slots, slots), np.nan)
         a, b = quantity.pairs.T

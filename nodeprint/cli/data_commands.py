@@ -43,7 +43,8 @@ def import_(
     machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets, smt) if part else None
     imported = [importers.read(input_file(file), format) for file in files]
     names = importers.write_campaign(imported, out, machine)
-    for warning in layout_misfit.warnings(imported, machine) if machine else ():
+    differing = [f"{item.source}: {item.differing}" for item in imported if item.differing]
+    for warning in (*differing, *(layout_misfit.warnings(imported, machine) if machine else ())):
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"{out}: {', '.join(names)}; next: nodeprint judge {out} && nodeprint report {out}")
 

@@ -27,14 +27,17 @@ def shown(measurement: str) -> str:
 def as_text(result: Result) -> Text:
     """Everything, the matrix first and what is to be done last."""
     card = result.card
-    out = Text(f"{heading(card)}\n{labels(card)}\n")
+    moved = text.moved_most(result.disturbances)
+    out = Text(f"{text.moved_cpus(moved)}\n\n" if moved is not None else "")
+    out.append(f"{heading(card)}\n{labels(card)}\n")
     if card.matrix is not None and len(card.matrix.places.cpus) > 2:
         out.append("\ncore to core, ").append_text(painted(square(card.matrix))).append("\n")
     out.append("\n" + "\n".join(medians(card.figures)) + "\n")
     for sentence in reference.sentences(result.standing):
         out.append(f"\n{sentence}")
     notes = [f"Not measured: {shown(name)} ({why})." for name, why in result.unmeasured.items()]
-    notes += [text.sentence(text.disturbance(disturbance)) for disturbance in result.disturbances]
+    beside = [disturbance for disturbance in result.disturbances if disturbance is not moved]
+    notes += [text.sentence(text.disturbance(disturbance)) for disturbance in beside]
     notes += [f"{text.sentence(f'{warning.text}; {warning.advice}')}" for warning in result.warnings]
     if notes:
         out.append("\n\nWhat disturbs the measurement, or is good to know:")
@@ -86,11 +89,8 @@ def _rows(figure: Figure) -> list[tuple[str, str, str, str]]:
             (label, f"{name}, {group}", names.quantity(value, figure.unit), "")
             for group, value in figure.groups.items()
         ]
-    return [(label, name, names.quantity(figure.median, figure.unit), _interval(figure))]
-
-
-def _interval(figure: Figure) -> str:
-    if figure.low is None or figure.high is None or not math.isfinite(figure.low):
-        return "one run, no interval" if figure.runs == 1 else ""
-    low, high = (names.quantity(end, figure.unit).partition(" ")[0] for end in (figure.low, figure.high))
-    return f"95 % over {figure.runs} runs: {low} to {high}"
+    low, high = (math.nan if end is None else end for end in (figure.low, figure.high))
+    interval = names.over_runs(low, high, figure.unit, figure.runs, figure.left_out or 0)
+    level = "all runs" if figure.left_out == figure.runs else f"95 % over {figure.runs} runs"
+    lone = "one run, no interval" if figure.runs == 1 else ""
+    return [(label, name, names.quantity(figure.median, figure.unit), f"{level}: {interval}" if interval else lone)]

@@ -114,7 +114,7 @@ def _records(node: str, item: Imported) -> dict[str, list[Record]]:
             "format": item.format,
             "source": item.source.name,
             "unknown": list(item.unknown),
-            "notes": list(item.notes),
+            "notes": [*item.notes, *filter(None, [item.differing])],
         },
     }  # fmt: skip
     out = {}

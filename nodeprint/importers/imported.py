@@ -46,7 +46,9 @@ class ImportedTable:
 
 @dataclass(frozen=True)
 class Imported:
-    """One file. `unknown` names what the format does not contain, `notes` what was left out of the file and why."""
+    """One file. `unknown` names what the format does not contain, `notes` what was left out of the file and why;
+    `differing` says in words what differs between repetitions of which the values are medians, empty where they agree.
+    """
 
     source: Path
     format: str
@@ -54,6 +56,7 @@ class Imported:
     tables: tuple[ImportedTable, ...] = ()
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    differing: str = ""
 
     def core_matrix(self) -> CoreMatrix:
         """The core-to-core matrix. Raises NodeprintError where the file holds tables of nodes only."""

@@ -11,6 +11,7 @@ from nodeprint.data.jobs import Measured
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported, Matrix
 from nodeprint.importers.parsing import missing
+from nodeprint.stats.disagreement import of_runs
 
 NAME = "nodeprint"
 
@@ -31,7 +32,32 @@ def read(path: Path, lines: list[str]) -> Imported:
         tuple(measured.cpus), values, str(header.get("operation", "unknown")), str(header.get("quantity", "hop")),
         home=header.get("home"),
     )  # fmt: skip
-    return Imported(path, NAME, cores, unknown=("topology",), notes=missing(values))
+    return Imported(path, NAME, cores, unknown=("topology",), notes=missing(values), differing=differing(measured))
+
+
+def differing(measured: Measured) -> str:
+    """What differs between the runs of a record file or the passes of a run, in words; empty where they agree."""
+    latency = measured.columns["latency_ns"]
+    repeated = of_runs(latency)
+    if repeated is None:
+        return ""
+    found = repeated.disagreement
+    if repeated.run is None:
+        names = [f"run {number}" for number in measured.numbers]
+        values = np.nanmedian(latency, axis=1)
+    else:
+        of_run = f" of run {measured.numbers[repeated.run]}" if len(measured.numbers) > 1 else ""
+        names = [f"pass {number + 1}{of_run}" for number in range(latency.shape[1])]
+        values = latency[repeated.run]
+    who = " and ".join(names[number] for number in found.odd)
+    first = (
+        f"{who} {'differs' if len(found.odd) == 1 else 'differ'} from the others"
+        if found.odd
+        else (f"{'runs' if repeated.run is None else 'passes'} differ")
+    )
+    a, b = (measured.places[dim][found.place] for dim in "ab")
+    ends = [f"{values[at, found.place]:.3g} ns in {names[at]}" for at in (found.lowest, found.highest)]
+    return f"{first} by a factor of {found.factor:.1f}: CPUs {a} and {b} have {ends[0]} and {ends[1]}"
 
 
 def matrix(measured: Measured) -> Matrix:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +17,9 @@ from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import Key, Quantity
 from nodeprint.judge import naming, sets
 from nodeprint.judge.bounds import INSIDE_CCX
-from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
+from nodeprint.judge.reduction import Reduced, over_passes, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
+from nodeprint.stats.disagreement import LEAST, agreeing
 from nodeprint.stats.robust import row_medians
 from nodeprint.structure.found import LevelName
 
@@ -26,21 +28,34 @@ Floats = npt.NDArray[np.float64]
 MIXED = 1.1
 #: A median that fewer than this share of the values are near, within so much of it, is that of a mixture.
 _FEW, _NEAR = 1 / 3, 0.1
+#: Of fewer pairs no groups are said: halves of them would be single pairs.
+_LEAST_PAIRS = 8
 #: What the pairs are called that share a group of a level, as it is found in a matrix without labels.
 _FOUND: Mapping[LevelName, str] = {
     "smt": "same core?", "ccx": "same CCX?", "quadrant": "same quadrant?", "half": "same half?",
     "socket": "same socket?", "group": "same group?",
 }  # fmt: skip
-#: Median, standard deviation and half of the 95 % interval over runs, and how many these are.
-OverRuns = tuple[float, float, float, int]
+
+
+class OverRuns(NamedTuple):
+    """Of a figure the median over its `runs`, their standard deviation and their interval (`low`, `high`), both of the
+    majority that agrees: without those `left_out`. Where no majority agrees all are, and the interval is from the
+    lowest to the highest run."""
+
+    median: float
+    sd: float
+    low: float
+    high: float
+    runs: int
+    left_out: int
 
 
 def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]]:
     """By node: per measurement, home and class the median over runs of each run's figure, with its 95 % interval.
 
     A run's figure is its median; at one NUMA node, which is near the pairs of one socket and far from those of others,
-    the mean of the sockets' medians. The interval is Student's over runs, NaN with one run. Where few pairs are near
-    the median it is that of a mixture, and the figure has those of its groups, too.
+    the mean of the sockets' medians. The interval is Student's over the runs that agree, NaN with one run. Where few of
+    the pairs of a run are near its median it is that of a mixture, and the figure has those of its groups, too.
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for one in (one for one in reduced if one.quantity.of_pairs):
@@ -48,13 +63,12 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
         for name, home, apart, by_socket in _class_rows(one):
             harvested = layout.harvested and name == layout.class_names[INSIDE_CCX]
             mixed = _mixtures(one.level, by_socket, rows)
-            for node, (middle, sd, half, runs), pairs in _of_nodes(one.level, apart, rows):
-                low = max(middle - half, 0.0)  # of two runs that differ much the interval is wider than the median
-                groups = mixed.get(node) or _groups(one, rows[node], np.concatenate(apart), middle)
+            for node, over, pairs in _of_nodes(one.level, apart, rows):
+                groups = mixed.get(node) or _groups(one, rows[node], np.concatenate(apart))
                 out[node].append(
                     ClassFigure(
-                        name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd, groups,
-                        one.quantity.tick_ns, harvested,
+                        name, one.quantity.measurement, home, over.median, over.low, over.high, pairs, over.runs,
+                        over.sd, groups, one.quantity.tick_ns, harvested, over.left_out,
                     )
                 )  # fmt: skip
     return out
@@ -83,19 +97,18 @@ def _mixtures(
     level: npt.NDArray[np.floating], by_socket: Mapping[str, Ints], rows: Mapping[int, list[int]]
 ) -> dict[int, dict[str, float]]:
     """By node the median over runs of the median of each socket's places, of nodes of which the median of all says
-    nothing: the sockets' are further apart than MIXED in the first run."""
-    if len(by_socket) < 2:
+    nothing: the sockets' are further apart than MIXED."""
+    if len(by_socket) < 2 or sum(map(len, by_socket.values())) < _LEAST_PAIRS:
         return {}
-    first = np.array([of_node[0] for of_node in rows.values()], dtype=np.int64)
-    medians = np.stack([row_medians(level[np.ix_(first, places)]) for places in by_socket.values()], axis=1)
-    apart = medians.max(axis=1) > MIXED * medians.min(axis=1)
-    mixed = [node for node, of_node in zip(rows, apart.tolist(), strict=True) if of_node]
+    used = np.concatenate(list(rows.values()))
+    of_rows = np.full((len(level), len(by_socket)), np.nan)
+    of_rows[used] = np.stack([row_medians(level[np.ix_(used, places)]) for places in by_socket.values()], axis=1)
+    medians = over_passes(padded(of_rows, list(rows.values())))
+    mixed = medians.max(axis=1) > MIXED * medians.min(axis=1)
     return {
-        node: {
-            name: float(np.nanmedian(row_medians(level[np.ix_(np.array(rows[node]), places)])))
-            for name, places in by_socket.items()
-        }
-        for node in mixed
+        node: dict(zip(by_socket, of_node.tolist(), strict=True))
+        for node, of_node, apart in zip(rows, medians, mixed.tolist(), strict=True)
+        if apart
     }
 
 
@@ -105,21 +118,26 @@ def few_near(values: npt.NDArray[np.floating], median: float) -> bool:
     return bool(finite.size) and float(np.mean(np.abs(finite - median) <= _NEAR * median)) < _FEW
 
 
-def _groups(reduced: Reduced, rows: Sequence[int], places: Ints, median: float) -> dict[str, float]:
-    """The medians of the groups of a node's pairs (`places`) where few are near the median of all; else nothing.
+def _groups(reduced: Reduced, rows: Sequence[int], places: Ints) -> dict[str, float]:
+    """The medians over runs of the groups of a node's pairs (`places`) where in most runs few are near the median of
+    all; else nothing. Pairs of different runs are never a mixture: a run that was disturbed is none of two groups.
 
     The groups are the levels that are found in a matrix whose CPUs have no labels; where there are none, the faster and
     the slower half of the pairs.
     """
     values = reduced.level[np.ix_(np.array(rows), places)]
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no run measured stays NaN
-        of_pairs = values[0] if len(rows) == 1 else np.nanmean(values, axis=0)
-    if not few_near(of_pairs, median):
+    values = values[np.isfinite(values).any(axis=1)]
+    if np.count_nonzero(np.isfinite(values).any(axis=0)) < _LEAST_PAIRS:
+        return {}
+    mixed = [few_near(run, middle) for run, middle in zip(values, row_medians(values).tolist(), strict=True)]
+    if 2 * sum(mixed) <= len(mixed):
         return {}
     unlabelled = reduced.quantity.layout.slots[:, SOCKET].max(initial=-1) < 0
-    if unlabelled and len(places) == len(reduced.quantity.pairs) and (found := _found(reduced.quantity, of_pairs)):
+    whole = unlabelled and len(places) == len(reduced.quantity.pairs)
+    if whole and (found := _found(reduced.quantity, over_passes(values[None])[0])):
         return found
-    lower, upper = np.nanquantile(of_pairs, (0.25, 0.75)).tolist()
+    quartiles = np.nanquantile(values, (0.25, 0.75), axis=1)
+    lower, upper = np.median(quartiles, axis=1).tolist()
     return {"faster half": lower, "slower half": upper}
 
 
@@ -152,7 +170,7 @@ def of_rows(
     group_of = {node: number for number, group in enumerate(groups) if len(group) > 1 for node in group.tolist()}
     for one in (one for one in reduced if not one.quantity.of_pairs and one.quantity.size):
         rows = one.quantity.newest_rows
-        means = mean_of_runs(padded(one.level, list(rows.values())))
+        medians_of_runs = over_passes(padded(one.level, list(rows.values())))
         at = {number: i for i, number in enumerate(rows)}
         for row, mine in _table_rows(one.quantity):
             homes = _by_home(one.quantity, mine)
@@ -160,8 +178,8 @@ def of_rows(
             found = _of_nodes(one.level, list(homes.values()), rows)
             medians: dict[int, list[float]] = {}
             for number, over, _ in found:
-                medians.setdefault(group_of.get(number, -1), []).append(over[0])
-            worst, places = _worst(one.quantity, mine, means), _NamedPlaces(one.quantity, name)
+                medians.setdefault(group_of.get(number, -1), []).append(over.median)
+            worst, places = _worst(one.quantity, mine, medians_of_runs), _NamedPlaces(one.quantity, name)
             middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
             for number, over, _ in found:
                 group = middle[group_of.get(number, -1)]
@@ -221,17 +239,27 @@ def _of_nodes(
     of_runs = padded(found, list(rows.values()))
     most = np.nanmax(of_runs[..., 1], axis=1).astype(int).tolist()
     over = over_runs(of_runs[..., 0])
-    return [(node, mine, count) for node, mine, count in zip(rows, over, most, strict=True) if mine[3]]
+    return [(node, figure, count) for node, figure, count in zip(rows, over, most, strict=True) if figure.runs]
 
 
 def over_runs(values: npt.NDArray[np.floating]) -> list[OverRuns]:
-    """Of each node's values (node, run) the median, the standard deviation and half of Student's 95 % interval, both
-    NaN of one run, and the number of runs."""
-    runs = np.isfinite(values).sum(axis=1)
+    """Of each node's values (node, run) the figure over its runs. The interval is Student's (95 %), NaN of one run."""
+    present = np.isfinite(values)
+    kept = present.copy()
+    with np.errstate(invalid="ignore", divide="ignore"):  # of a node without any
+        differing = np.fmax.reduce(values, axis=1) > LEAST * np.fmin.reduce(values, axis=1)
+    for node in np.flatnonzero(differing):
+        kept[node] = agreeing(values[node])
+    alone = ~kept.any(axis=1)
+    used = np.where(kept | alone[:, None], values, np.nan)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # of one run
-        sd = np.nanstd(values, axis=1, ddof=1)
-    half = stdtrit(np.maximum(runs - 1, 1), 0.975) * sd / np.sqrt(runs)
-    return list(zip(row_medians(values).tolist(), sd.tolist(), half.tolist(), runs.tolist(), strict=True))
+        sd = np.nanstd(used, axis=1, ddof=1)
+    middle, runs, count = row_medians(values), present.sum(axis=1), kept.sum(axis=1)
+    half = stdtrit(np.maximum(count - 1, 1), 0.975) * sd / np.sqrt(np.maximum(count, 1))
+    low = np.where(alone, np.fmin.reduce(values, axis=1), np.maximum(middle - half, 0.0))
+    high = np.where(alone, np.fmax.reduce(values, axis=1), middle + half)
+    columns = (middle, sd, low, high, runs, runs - count)
+    return [OverRuns(*figure) for figure in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _table_rows(quantity: Quantity) -> list[tuple[str, Ints]]:
@@ -261,7 +289,7 @@ def _by_home(quantity: Quantity, of: Ints) -> dict[int, Ints]:
 
 
 def _worst(quantity: Quantity, of: Ints, by_place: npt.NDArray[np.floating]) -> list[tuple[int, float]]:
-    """The worst of the places `of` for each node, and what it has there, from means (node, place)."""
+    """The worst of the places `of` for each node, and what it has there, from medians over runs (node, place)."""
     values = by_place[:, of]
     signed = values if quantity.model.better == "lower" else -values
     found = of[np.where(np.isfinite(signed), signed, -np.inf).argmax(axis=1)]
@@ -273,11 +301,10 @@ def _row(
 ) -> CellFigure:
     """A row's figure from its median over runs, the worst of its `count` places with the value there, and the median
     of its group."""
-    model, (middle, sd, half, runs) = quantity.model, over
-    if runs < 3:  # of two runs Student's interval is 12.7 times their spread, which is of no use
-        half = float("nan")
+    # of two runs Student's interval is 12.7 times their spread, which is of no use
+    wide = over.runs - over.left_out == 2 or over.runs < 2
+    low, high = (float("nan"), float("nan")) if wide else (over.low, over.high)
     return CellFigure(
-        quantity.measurement, name, "share" if model.scale == "share" else quantity.unit,
-        middle, max(middle - half, 0.0), middle + half, group,
-        *worst, count, runs, sd,
+        quantity.measurement, name, "share" if quantity.model.scale == "share" else quantity.unit, over.median, low,
+        high, group, *worst, count, over.runs, over.sd, over.left_out,
     )  # fmt: skip

@@ -39,7 +39,7 @@ _WHY = {
 }  # fmt: skip
 #: By the kind of a disturbance that makes a job invalid the reason that it is.
 _OF_DISTURBANCE = {
-    "disturbed": Why.DISTURBED, "missing": Why.MISSING_PAIRS, quality.ODD_RUN: Why.ODD_RUN,
+    "disturbed": Why.DISTURBED, "missing": Why.MISSING_PAIRS, quality.ODD_RUN: Why.ODD_RUN, "cpus-moved": Why.DISTURBED,
 }  # fmt: skip
 #: By finding why where that does not follow from its state.
 _WHY_OF = {"limit": Why.LIMIT, quality.WRONG_RESULT: Why.WRONG}
@@ -210,7 +210,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         if invalid and not set(population.jobs(i)) - set(invalid):
             worst = max(
                 (disturbance for job in invalid.values() for disturbance in job),
-                key=lambda disturbance: disturbance.share,
+                key=lambda disturbance: (disturbance.kind == "cpus-moved", disturbance.share),
             )
             yield Reason(_OF_DISTURBANCE[worst.kind], (worst.measurement,), worst.share)
             return

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from nodeprint.data.layout import Ints
-from nodeprint.data.packed import PackedFleet
-from nodeprint.judge import configuration, groups, quality, reduction
+from nodeprint.data.packed import PackedFleet, PackedNode
+from nodeprint.judge import configuration, disagreements, groups, quality, reduction
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
@@ -44,13 +44,14 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         reduced = [reduction.reduce(quantity, rules, fleet.nodes) for quantity in fleet.quantities]
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
+        alike = configuration.groups(fleet.nodes, configuration.layouts(reduced), differing)
         odd = [odd_runs(of) if subject(of.quantity) in rules.decides else {} for of in reduced]
-        disturbed = tuple(_disturbed(i, reduced, odd, rules) for i in range(len(fleet.nodes)))
+        by_itself = [_disturbed(node, i, reduced, odd, rules) for i, node in enumerate(fleet.nodes)]
+        disturbed = _moved(fleet.nodes, alike, reduced, rules, by_itself)
         valid = tuple(
             msgspec.structs.replace(measurement, sittings=_valid(measurement.sittings, disturbed))
             for measurement in reduced
         )
-        alike = configuration.groups(fleet.nodes, configuration.layouts(reduced), differing)
         usable = [
             np.array([i for i in nodes.tolist() if _usable(i, fleet, reduced, disturbed)], dtype=np.int64)
             for nodes in alike
@@ -189,11 +190,32 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
 
 def _disturbed(
-    i: int, reduced: Sequence[Reduced], odd: Sequence[Mapping[int, float]], rules: Acceptance
+    node: PackedNode, i: int, reduced: Sequence[Reduced], odd: Sequence[Mapping[int, float]], rules: Acceptance
 ) -> dict[int, Sequence[Disturbance]]:
+    """By job why it is invalid; all jobs are where they are of other CPUs."""
     jobs = sorted({job for measurement in reduced for job in measurement.quantity.rows.get(i, ())})
-    of_jobs = {job: quality.of_job(i, job, reduced, odd, rules) for job in jobs}
-    return {job: why for job, why in of_jobs.items() if why}
+    of_jobs = {job: quality.of_job(node, i, job, reduced, odd, rules) for job in jobs}
+    moved = [found for found in disagreements.of_jobs(node, i, reduced, rules) if found.invalid]
+    return {job: [*why, *moved] for job, why in of_jobs.items() if why or moved}
+
+
+def _moved(
+    nodes: Sequence[PackedNode], alike: Sequence[Ints], reduced: Sequence[Reduced], rules: Acceptance,
+    disturbed: Sequence[Mapping[int, Sequence[Disturbance]]],
+) -> tuple[Mapping[int, Sequence[Disturbance]], ...]:  # fmt: skip
+    """`disturbed` with the virtual machines among which one was moved and whose pairs differ from each other as far:
+    where a host moves CPUs, a difference between two nodes is no more a fault than one between two runs."""
+    out = list(disturbed)
+    for of_it in alike:
+        virtual = [i for i in of_it.tolist() if nodes[i].fingerprint.get("virtual")]
+        moved = [i for i in virtual if any(why.kind == "cpus-moved" for job in disturbed[i].values() for why in job)]
+        if not moved:
+            continue
+        still = [i for i in virtual if i not in moved]
+        for i, why in disagreements.between_nodes(nodes, still, reduced, rules).items():
+            jobs = {job for measurement in reduced for job in measurement.quantity.rows.get(i, ())}
+            out[i] = {job: [*disturbed[i].get(job, ()), why] for job in sorted(jobs)}
+    return tuple(out)
 
 
 def _valid(

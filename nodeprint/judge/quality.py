@@ -1,7 +1,8 @@
 """What disturbed a measurement, by the kernels' own records, and what the instruments of a node saw beside it.
 
-A run is invalid by what is in its records: pairs that are missing or that were disturbed. Counters of the whole machine
-(time stolen by a hypervisor) are reported and decide nothing, as the kernels repeat what they see disturbed.
+A run is invalid by what is in its records: pairs that are missing, that were disturbed, or that are other pairs in each
+run of a virtual machine. Counters of the whole machine (time stolen by a hypervisor) are reported and decide nothing,
+as the kernels repeat what they see disturbed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import Quantity
+from nodeprint.judge import disagreements
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject
 from nodeprint.judge.reduction import Reduced
@@ -23,11 +25,13 @@ ODD_RUN = "odd-run"
 
 
 def of_job(
-    i: int, job: int, reduced: Sequence[Reduced], odd: Sequence[Mapping[int, float]], rules: Acceptance
-) -> list[Disturbance]:
-    """The measurements of a node's job that too few or disturbed pairs, or an `odd` run (by measurement and row),
-    make invalid, of those that decide."""
-    out = [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
+    node: PackedNode, i: int, job: int, reduced: Sequence[Reduced], odd: Sequence[Mapping[int, float]],
+    rules: Acceptance,
+) -> list[Disturbance]:  # fmt: skip
+    """The measurements of a node's job that too few or disturbed pairs, an `odd` run (by measurement and row), or CPUs
+    of a virtual machine that its host moved make invalid, of those that decide."""
+    out = [found for found in disagreements.of_job(node, i, job, reduced, rules) if found.invalid]
+    out += [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
     for measurement, of_row in zip(reduced, odd, strict=True):
         quantity = measurement.quantity
         for row in quantity.rows.get(i, {}).get(job, []):
@@ -61,10 +65,15 @@ def _of_measurement(i: int, job: int, reduced: Reduced, rules: Acceptance) -> It
 def beside(
     node: PackedNode, i: int, quantities: Sequence[Quantity], reduced: Sequence[Reduced], rules: Acceptance
 ) -> list[Disturbance]:
-    """What else is to be known of a node's newest job: other load, stolen time, throttling, memory errors, heat, clocks
-    that fell. None of it makes a run invalid."""
+    """What else is to be known of a node's newest job: runs that differ, other load, stolen time, throttling, memory
+    errors, heat, clocks that fell. None of it makes a run invalid."""
     runs = _newest(node)
-    out = [*_share_of_pairs(i, reduced)]
+    newest = max((job for measurement in reduced for job in measurement.quantity.rows.get(i, ())), default=0)
+    differing = [
+        *disagreements.of_job(node, i, newest, reduced, rules),
+        *disagreements.of_jobs(node, i, reduced, rules),
+    ]
+    out = [*(found for found in differing if not found.invalid), *_share_of_pairs(i, reduced)]
     stolen, steal = _worst(runs, "steal_share")
     if 100 * steal > rules.quality.steal_percent:
         out.append(_seen("stolen", stolen, share=steal))

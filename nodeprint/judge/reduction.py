@@ -18,6 +18,7 @@ from nodeprint.data.quantity import Quantity
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.terms import Terms
+from nodeprint.stats.disagreement import differs
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -76,7 +77,7 @@ class Reduced(msgspec.Struct, frozen=True):
     """A quantity with its passes reduced to their median, `level` (row, place) in its unit.
 
     `missing` (row, part) is the share of places that a run lacks, 1 at a home that it was not measured with. `sittings`
-    has each node's independent jobs.
+    has each node's independent jobs. `restless` (row): the passes of a run may differ (`stats.disagreement.differs`).
     """
 
     quantity: Quantity
@@ -85,6 +86,7 @@ class Reduced(msgspec.Struct, frozen=True):
     level: Reals
     missing: Floats
     sittings: Mapping[int, list[list[int]]]
+    restless: npt.NDArray[np.bool_]
 
 
 class Matrix(msgspec.Struct, frozen=True, dict=True):
@@ -136,21 +138,24 @@ def reduce(quantity: Quantity, rules: Acceptance, nodes: Sequence[PackedNode] = 
     began = sittings(quantity, nodes)
     if not quantity.of_pairs:
         level = over_passes(quantity.values).astype(np.float64)
+        restless = differs(quantity.values, axis=1)
         quantity.release()
         part = PlaceSet(-1, slice(0, quantity.size), sets.of(quantity))
         scale = EffectScale(quantity.model.scale, rules.cell(quantity.model.term).bound)
-        return Reduced(quantity, (part,), scale, level, np.isnan(level).mean(axis=1)[:, None], began)
+        return Reduced(quantity, (part,), scale, level, np.isnan(level).mean(axis=1)[:, None], began, restless)
     layout, each = quantity.pair_layout, len(quantity.pairs)
     terms = pairs.of(layout)
     parts = tuple(PlaceSet(home, slice(h * each, (h + 1) * each), terms) for h, home in enumerate(quantity.homes))
     rows = quantity.values.shape[0]
     latency = np.empty((rows, len(parts), each), dtype=np.float32)
+    restless = np.zeros(rows, dtype=np.bool_)
     for start in range(0, rows, _CHUNK):
         block = _measured(np.asarray(quantity.by_home[start : start + _CHUNK]))
         latency[start : start + len(block)] = over_passes(block)
+        restless[start : start + len(block)] = differs(block.reshape(*block.shape[:2], -1), axis=1)
         quantity.release()
     missing = np.count_nonzero(np.isnan(latency), axis=2) / each
-    return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), missing, began)
+    return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), missing, began, restless)
 
 
 def sittings(quantity: Quantity, nodes: Sequence[PackedNode] = ()) -> dict[int, list[list[int]]]:

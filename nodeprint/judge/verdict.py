@@ -212,8 +212,12 @@ class Reason(msgspec.Struct, frozen=True):
 
 class Disturbance(msgspec.Struct, frozen=True):
     """Something that disturbed a measurement or concerns the node: `kind` is disturbed, missing, odd-run, stolen,
-    loud-cpus, hot, throttled, memory-errors, clock-fell or record; `share` or `value` say how much of it, `cpus`
-    where."""
+    loud-cpus, hot, throttled, memory-errors, clock-fell, record, runs-differ, passes-differ, jobs-differ or cpus-moved; `share` or
+    `value` say how much of it, `cpus` where.
+
+    Of repetitions that differ `value` is the factor, `odd` are those that differ from the majority (empty without one;
+    job1, job1/run2, job1/run2/pass1), and a typical place has `low` and `high` (in `unit`) in the repetitions `low_in`
+    and `high_in`. cpus-moved: they differ so far, on a virtual machine, that its CPUs must have been others."""
 
     kind: str
     invalid: bool
@@ -223,13 +227,21 @@ class Disturbance(msgspec.Struct, frozen=True):
     value: float = 0.0
     cpus: tuple[int, ...] = ()
     detail: str = ""
+    odd: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    unit: str = ""
+    low_in: str = ""
+    high_in: str = ""
 
 
 class ClassFigure(msgspec.Struct, frozen=True):
-    """A class of pairs on one node: the median in ns with its 95 % interval over `runs` and their standard deviation
-    (NaN of one). `groups` are the medians by socket, by found level or by half where the median of all is that of a
-    mixture: few pairs are within 10 %. A tick of the clock is `tick_ns` of a median (0 unknown); `harvested` is a class
-    inside CCXs of which cores are fused off. Both are what its bound follows from."""
+    """A class of pairs on one node: the median in ns over `runs` with their 95 % interval and standard deviation (NaN
+    of one). Both are of the majority of runs that agrees, without those `left_out`; where there is none all of them
+    are, and the interval is from the lowest to the highest run. `groups` are the medians by socket, by found level or
+    by half where the median of all is that of a mixture: few pairs of a run are within 10 %. A tick of the clock is
+    `tick_ns` of a median (0 unknown); `harvested` is a class inside CCXs of which cores are fused off. Both are what
+    its bound follows from."""
 
     name: str
     measurement: str
@@ -243,6 +255,7 @@ class ClassFigure(msgspec.Struct, frozen=True):
     groups: Mapping[str, float] = {}
     tick_ns: float = 0.0
     harvested: bool = False
+    left_out: int = 0
 
     @property
     def medians(self) -> Mapping[str, float]:
@@ -251,8 +264,9 @@ class ClassFigure(msgspec.Struct, frozen=True):
 
 
 class CellFigure(msgspec.Struct, frozen=True):
-    """Cells of one kind on one node: the median with its 95 % interval over `runs` and their standard deviation, the
-    median over the node's group (NaN without one), and the worst cell, all in `unit`."""
+    """Cells of one kind on one node: the median over `runs` with their 95 % interval and standard deviation, both
+    without the runs `left_out` as of `ClassFigure`, the median over the node's group (NaN without one), and the worst
+    cell, all in `unit`."""
 
     measurement: str
     name: str
@@ -266,6 +280,7 @@ class CellFigure(msgspec.Struct, frozen=True):
     cells: int
     runs: int
     run_sd: float
+    left_out: int = 0
 
 
 class NodeVerdict(msgspec.Struct, frozen=True):

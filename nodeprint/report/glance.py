@@ -32,11 +32,13 @@ _NODES, _FEWEST_CPUS = 3, 3
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A median with the ends of its interval, NaN where there is none."""
+    """A median over `runs` with the ends of its interval, NaN where there is none, without the runs `left_out`."""
 
     median: float
     low: float
     high: float
+    runs: int = 2
+    left_out: int = 0
 
 
 def summary(campaign: Path) -> Text:
@@ -104,21 +106,25 @@ def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]
             for group, ns in figure.groups.items():
                 yield (label, printable(f"{name}, {group}", 34), "ns"), Figure(ns, math.nan, math.nan)
         else:
-            yield (label, name, "ns"), Figure(figure.median_ns, figure.ci_low_ns, figure.ci_high_ns)
+            ends = figure.ci_low_ns, figure.ci_high_ns
+            yield (label, name, "ns"), Figure(figure.median_ns, *ends, figure.runs, figure.left_out)
     for cell in node.cells:
         if kind := _CELLS.get(cell.measurement):
             name = "" if cell.name == "all" else printable(cell.name, 24)
-            yield (kind, name, cell.unit), Figure(cell.median, cell.ci_low, cell.ci_high)
+            yield (kind, name, cell.unit), Figure(cell.median, cell.ci_low, cell.ci_high, cell.runs, cell.left_out)
 
 
 def _row(values: Sequence[Figure], unit: str, several: bool) -> tuple[str, str]:
     """The median, and the interval of one node or the range over several."""
     of_nodes = [figure.median for figure in values]
-    ends = (min(of_nodes), max(of_nodes)) if several else (values[0].low, values[0].high)
-    if not all(map(math.isfinite, ends)):
-        return names.quantity(float(np.median(of_nodes)), unit), ""
-    low, high = (names.quantity(end, unit).partition(" ")[0] for end in ends)
-    return names.quantity(float(np.median(of_nodes)), unit), f"{'' if several else '95 %: '}{low} to {high}"
+    median = names.quantity(float(np.median(of_nodes)), unit)
+    if not several:
+        (figure,) = values
+        interval = names.over_runs(figure.low, figure.high, unit, figure.runs, figure.left_out)
+        level = "all runs" if figure.left_out == figure.runs else "95 %"
+        return median, f"{level}: {interval}" if interval else ""
+    low, high = (names.quantity(end, unit).partition(" ")[0] for end in (min(of_nodes), max(of_nodes)))
+    return median, f"{low} to {high}"
 
 
 def _machine(nodes: Mapping[str, NodeVerdict]) -> str:

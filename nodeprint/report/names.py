@@ -86,6 +86,17 @@ def duration(ns: float) -> str:
     return quantity(ns, "ns")
 
 
+def over_runs(low: float, high: float, unit: str, runs: int, left_out: int = 0) -> str:
+    """The 95 % interval of a figure over its runs without those `left_out`, as of
+    `nodeprint.judge.verdict.ClassFigure`; empty where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    ends = f"{quantity(low, unit).partition(' ')[0]} to {quantity(high, unit)}"
+    if left_out == runs:
+        return f"{ends} (runs differ)"
+    return f"{ends} ({runs - left_out} of {runs} runs)" if left_out else ends
+
+
 def percent(share: float) -> str:
     """A share as `5.9 %`, never as -0.0."""
     return f"{share * 100:z.1f} %" if math.isfinite(share) else "unknown"

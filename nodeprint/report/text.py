@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -92,9 +93,10 @@ def first_line(verdict: Verdict) -> str:
     """The outcome of a campaign: how many nodes are the same within which margins, who is not, what SAME rests on and
     what is missing."""
     fleet, mark = verdict.fleet, origin(verdict)
-    headline = f"{mark}: {fleet.outcome}: {headline_of(fleet)}" if mark else f"{fleet.outcome}: {headline_of(fleet)}"
+    begin = f"{mark}: {fleet.outcome}" if mark else str(fleet.outcome)
     not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
-    return " ".join([f"{'; '.join(filter(None, [headline, *not_uniform]))}.", *rests_on(verdict)])
+    count = f"{'; '.join(filter(None, [headline_of(fleet), *not_uniform]))}."
+    return " ".join([f"{begin}: {' '.join([*disturbed_first(verdict), count])}", *rests_on(verdict)])
 
 
 def _messages(fabric: FabricVerdict) -> str:
@@ -102,6 +104,60 @@ def _messages(fabric: FabricVerdict) -> str:
     if fabric.outcome is FleetOutcome.UNIFORM:
         return ""
     return say("first_line_fabric", outcome=fabric.outcome, partition=printable(fabric.partition, 60))
+
+
+def disturbed_first(verdict: Verdict) -> list[str]:
+    """What is said before all else where disturbance decides: nothing, or a sentence with its figures."""
+    moved = {name: found for name, node in verdict.nodes.items() if (found := moved_most(node.disturbances))}
+    if moved:
+        name, worst = max(moved.items(), key=lambda item: item[1].value)
+        return [moved_cpus(worst, tuple(moved), name)]
+    return []
+
+
+def moved_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
+    """Of the virtual CPUs that a host moved the largest difference; None where it moved none."""
+    moved = [found for found in disturbances if found.kind == "cpus-moved"]
+    return max(moved, key=lambda found: found.value, default=None)
+
+
+def moved_cpus(found: Disturbance, nodes: Sequence[str] = (), node: str = "") -> str:
+    """That hosts move the virtual CPUs of some `nodes`, with the figures of one of them; without names of this
+    machine."""
+    on = f" on {printable(node, 60)}" if len(nodes) > 1 and found.low_in not in nodes else ""
+    return say(
+        "moved", of_nodes=f" of {names.nodes(nodes)}" if nodes else "", low=names.quantity(found.low, found.unit),
+        high=names.quantity(found.high, found.unit), low_in=repetition(found.low_in) + on,
+        high_in=repetition(found.high_in),
+    )  # fmt: skip
+
+
+def repetition(name: str) -> str:
+    """`run 2`, `pass 1 of run 2`, `run 2 of job 2` of job1/run2, job1/run2/pass1 and job2/run2; a node's name as it
+    is."""
+    parts = re.fullmatch(r"job(\d+)(?:/run(\d+))?(?:/pass(\d+))?", name)
+    if parts is None:
+        return printable(name, 60)
+    job, run, number = parts.groups()
+    words = ([f"pass {number}"] if number else []) + ([f"run {run}"] if run else [])
+    return " of ".join(words + ([f"job {job}"] if job != "1" or not words else []))
+
+
+def differ(found: Disturbance) -> str:
+    """That repetitions of a measurement differ, which of them and by which factor."""
+    model = models().get(found.measurement)
+    values = {
+        "factor": f"{found.value:.1f}" if found.value < 10 else f"{found.value:.0f}",
+        "measurement": found.measurement,
+        "same": texts()["differ"]["same"] if model is not None and model.places == "pairs" else "",
+        "low": names.quantity(found.low, found.unit), "high": names.quantity(found.high, found.unit),
+        "low_in": repetition(found.low_in), "high_in": repetition(found.high_in),
+    }  # fmt: skip
+    if not found.odd:
+        repetitions = texts()["differ"]["repetitions"][found.kind].format(run=repetition(found.run))
+        return say("differ", "all", repetitions=repetitions, **values)
+    verb = "differs" if len(found.odd) == 1 else "differ"
+    return say("differ", "odd", odd=f"{names.listed(map(repetition, found.odd))} {verb}", **values)
 
 
 def headline_of(fleet: FleetVerdict) -> str:
@@ -616,6 +672,8 @@ def _difference(share: float) -> str:
 def disturbance(disturbance: Disturbance) -> str:
     """Something that disturbed a measurement or concerns the node."""
     cpus = names.nodes(map(str, disturbance.cpus)).strip("[]")
+    if disturbance.kind in texts()["differ"]["repetitions"]:
+        return differ(disturbance)
     if disturbance.kind not in texts()["disturbances"]:
         return f"{disturbance.kind}: {printable(disturbance.detail, 200)}"
     return say(
@@ -623,7 +681,9 @@ def disturbance(disturbance: Disturbance) -> str:
         measurement=disturbance.measurement or "the measurement",
         run=f" in {disturbance.run}" if disturbance.run else "",
         cpus=f" on CPUs {cpus}" if cpus else "", cpus_alone=f"CPUs {cpus}" if cpus else "its CPUs",
-        detail=printable(disturbance.detail, 300),
+        detail=printable(disturbance.detail, 300), low=names.quantity(disturbance.low, disturbance.unit),
+        high=names.quantity(disturbance.high, disturbance.unit), low_in=repetition(disturbance.low_in),
+        high_in=repetition(disturbance.high_in),
         job=disturbance.run.partition("/")[0], run_number=disturbance.run.partition("/run")[2],
     )  # fmt: skip
 
@@ -668,21 +728,23 @@ def one_node(name: str, node: NodeVerdict) -> list[str]:
 
 
 def disturbed(verdict: Verdict) -> list[str]:
-    """A line for each kind of disturbance of data that count, and the nodes that have it: said before all else."""
-    by_kind: dict[str, list[str]] = {}
+    """A line for each kind of disturbance of data that count, the nodes that have it and the worst of them: said before
+    all else."""
+    by_kind: dict[str, dict[str, Disturbance]] = {}
     for name, member in verdict.nodes.items():
-        for kind in dict.fromkeys(disturbance.kind for disturbance in member.disturbances if not disturbance.invalid):
-            by_kind.setdefault(kind, []).append(name)
-    return [f"  {_kind_of(kind, on, verdict)}." for kind, on in sorted(by_kind.items())]
-
-
-def _kind_of(kind: str, on: Sequence[str], verdict: Verdict) -> str:
-    """A kind of disturbance and the nodes that have it; of records the first one by name, as it may be no run."""
-    line = f"{sentence(named('kinds', kind))} on {names.nodes(on)}"
-    if kind != "record":
-        return line
-    details = [disturbance(of) for name in on for of in verdict.nodes[name].disturbances if of.kind == kind]
-    return f"{line}: {details[0]}" + (f"; and {len(details) - 1} more" if len(details) > 1 else "")
+        for found in (found for found in member.disturbances if not found.invalid):
+            of_kind = by_kind.setdefault(found.kind, {})
+            if name not in of_kind or (found.value, found.share) > (of_kind[name].value, of_kind[name].share):
+                of_kind[name] = found
+    lines = []
+    for kind, on in sorted(by_kind.items()):
+        worst = max(on, key=lambda name: (on[name].value, on[name].share))
+        most = f"most on {printable(worst, 60)}: " if len(on) > 1 else ""
+        words = disturbance(on[worst]).rstrip(".")
+        said = sum(found.kind == kind for name in on for found in verdict.nodes[name].disturbances)
+        more = f"; and {said - 1} more" if kind == "record" and said > 1 else ""
+        lines.append(f"  {sentence(named('kinds', kind))} on {names.nodes(on)}: {most}{words}{more}.")
+    return lines
 
 
 def untaken(verdict: Verdict) -> list[str]:

@@ -74,6 +74,37 @@ def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
     )  # fmt: skip
 
 
+class Repeated(msgspec.Struct, frozen=True):
+    """What differs between the runs of a job or, of one `run` (its number in the array), between its passes."""
+
+    run: int | None
+    disagreement: Disagreement
+
+
+def of_runs(values: Reals) -> Repeated | None:
+    """What differs between runs (run, pass, place), else between the passes of the run in which they differ most; None
+    where they agree."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no pass measured stays NaN
+        level = np.nanmedian(values, axis=1)
+    between = disagreement(level, _noise(values)) if differs(level) else None
+    if between is not None:
+        return Repeated(None, between)
+    within = [(run, found) for run, passes in enumerate(values) if (found := disagreement(passes)) is not None]
+    return Repeated(*max(within, key=lambda of_run: of_run[1].factor)) if within else None
+
+
+def _noise(values: Reals) -> float:
+    """The relative standard deviation of a run by its passes: of their median, in the typical run."""
+    if values.shape[1] < 2:
+        return 0.0
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning), np.errstate(invalid="ignore"):
+        logs = np.log(np.where(values > 0, values, np.nan).astype(np.float64))
+        shifts = np.nanmedian(logs - np.nanmedian(logs, axis=1, keepdims=True), axis=2)
+        of_runs = np.nanstd(shifts, axis=1, ddof=1) * np.sqrt(np.pi / 2 / values.shape[1])
+        noise = float(np.nanmedian(of_runs))
+    return noise if np.isfinite(noise) else 0.0
+
+
 def differs(values: Reals, axis: int = 0) -> npt.NDArray[np.bool_]:
     """Whether repetitions along `axis`, places along the last, differ by LEAST in so many places that they may
     disagree: a few operations on arrays for what nearly always agrees."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,17 @@ from nodeprint.structure.levels import Detected, Partition, detect, levels_of_co
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, averaged, numbered, positive, rand_index
 from nodeprint.structure.source import Source, read
 
-__all__ = ["FoundLevel", "LabelAgreement", "Source", "Structure", "StructureFinding", "Symmetry", "find", "read"]
+__all__ = [
+    "FoundLevel",
+    "LabelAgreement",
+    "Source",
+    "Structure",
+    "StructureFinding",
+    "Symmetry",
+    "find",
+    "read",
+    "with_repetitions",
+]
 
 RESAMPLES = 5
 KEPT = 0.8  # of the cores of each of the finest groups in a resample, two at least
@@ -88,6 +99,16 @@ def find(
         findings += (StructureFinding("unmeasured-cpus", "info", text, advice),)
     findings = tuple(sorted(findings, key=lambda finding: ("warning", "info").index(finding.severity)))
     return Structure(levels, agreed, alike, findings)
+
+
+def with_repetitions(structure: Structure, source: Source) -> Structure:
+    """The structure of a source with a finding where its runs or passes differ, before all others."""
+    if not source.differing:
+        return structure
+    text = f"The matrix is a median of values that differ: {source.differing}."
+    advice = "Measure again on an idle machine; in a virtual machine pin its CPUs to CPUs of the host."
+    finding = StructureFinding("repetitions-differ", "warning", text, advice)
+    return replace(structure, findings=(finding, *structure.findings))
 
 
 def _groups(labels: Labels, cpus: Sequence[int]) -> tuple[tuple[int, ...], ...]:

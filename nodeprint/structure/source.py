@@ -24,7 +24,8 @@ _RECORD = b'{"record"'
 @dataclass(frozen=True)
 class Source:
     """What `find` takes: the (n, n) matrix in ns with its CPUs, labels where they came with it, and whether the
-    home policy treats all pairs alike (None: unknown). `simulated`: it was not measured.
+    home policy treats all pairs alike (None: unknown). `simulated`: it was not measured. `differing`: in words
+    what differs between its runs or passes, of which the matrix is the median; empty where they agree.
     """
 
     latency_ns: npt.NDArray[np.float64]
@@ -32,6 +33,7 @@ class Source:
     topology: Topology | None
     home_controlled: bool | None
     simulated: bool = False
+    differing: str = ""
 
 
 def read(path: Path, format: str | None = None) -> Source:
@@ -90,7 +92,8 @@ def _of_measured(measured: Measured, labels: Topology | None) -> Source:
     """The median over runs and passes, each pair at the home that is nearest to it."""
     matrix = record_file.matrix(measured)
     home = _controlled(measured.header.get("home"))
-    return Source(matrix, tuple(measured.cpus), labels, home, measured.header.get("simulated") is True)
+    simulated = measured.header.get("simulated") is True
+    return Source(matrix, tuple(measured.cpus), labels, home, simulated, record_file.differing(measured))
 
 
 def _controlled(home: object) -> bool | None:

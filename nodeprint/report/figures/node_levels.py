@@ -81,7 +81,7 @@ def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:
     for quantity in measured:
         if quantity.measurement == measurement:
             rows = quantity.newest_rows
-            values = np.stack([mean_of_runs(quantity, of_node) for of_node in rows.values()])
+            values = np.stack([median_of_runs(quantity, of_node) for of_node in rows.values()])
             return NodeLevels(quantity, tuple(fleet.nodes[number] for number in rows), values)
     advice = _names({one.measurement: 0 for one in measured}) if measured else "measure it first"
     raise NodeprintError(f"{node} has no values of {measurement}", advice=advice)
@@ -91,14 +91,10 @@ def _names(names: dict[str, int]) -> str:
     return f"choose from {', '.join(list(names)[:8])}{', ...' if len(names) > 8 else ''}"
 
 
-def mean_of_runs(quantity: Quantity, rows: Sequence[int]) -> Floats:
-    """By place the mean over runs (rows) of the median over passes; NaN where no run measured it."""
-    medians = median_of_passes(np.asarray(quantity.values[rows[0] : rows[-1] + 1])[[row - rows[0] for row in rows]])
-    finite = np.isfinite(medians)
-    if finite.all():
-        return np.asarray(medians.mean(axis=0))
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(finite, medians, 0).sum(axis=0) / finite.sum(axis=0))
+def median_of_runs(quantity: Quantity, rows: Sequence[int]) -> Floats:
+    """By place the median over runs (rows) of the median over passes; NaN where no run measured it."""
+    of_runs = median_of_passes(np.asarray(quantity.values[rows[0] : rows[-1] + 1])[[row - rows[0] for row in rows]])
+    return np.asarray(median_of_passes(of_runs[None])[0], dtype=np.float64)
 
 
 def shown_unit(unit: str, values: Floats) -> Unit:

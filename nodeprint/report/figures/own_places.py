@@ -16,7 +16,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.report.figures import bounds
 from nodeprint.report.figures.bounds import Bound
-from nodeprint.report.figures.node_levels import Floats, NodeLevels, mean_of_runs
+from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_runs
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
     PartLevel,
@@ -142,7 +142,7 @@ def _of_job(levels: NodeLevels, node: str, finding: Finding) -> Floats:
     job = finding.by_job[-1].job.removeprefix("job") if finding.by_job else ""
     fleet_number = next(number for row, number in enumerate(quantity.newest_rows) if row == name[node])
     rows = quantity.rows[fleet_number].get(int(job)) if job.isdigit() else None
-    return mean_of_runs(quantity, rows) if rows else levels.of(node)
+    return median_of_runs(quantity, rows) if rows else levels.of(node)
 
 
 def _differences(values: Floats, middle: Floats, at: Ints, strata: Ints | None, share: bool) -> Floats:

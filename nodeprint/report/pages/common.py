@@ -111,10 +111,7 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
             ratio = f"{parts}, {high / low:.1f} times" if low else parts
             rows.append((where, figure.name, f"{figure.pairs:,}", ratio, "", str(figure.runs)))
             continue
-        ends = (figure.ci_low_ns, figure.ci_high_ns)
-        # of two runs that differ much the interval is wider than the median, and says nothing
-        narrow = all(map(math.isfinite, ends)) and ends[0] > 0.5 * figure.median_ns
-        interval = f"{names.quantity(ends[0], 'ns').split(' ')[0]} to {names.quantity(ends[1], 'ns')}" if narrow else ""
+        interval = names.over_runs(figure.ci_low_ns, figure.ci_high_ns, "ns", figure.runs, figure.left_out)
         rows.append(
             (
                 where,
@@ -134,10 +131,7 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
     """Other measurements than of pairs: a row for each kind of cell, with the median of the node's group."""
     rows: list[tuple[Cell, ...]] = []
     for figure in cells:
-        ends = (figure.ci_low, figure.ci_high)
-        interval = (
-            " to ".join(names.quantity(end, figure.unit) for end in ends) if all(map(math.isfinite, ends)) else ""
-        )
+        interval = names.over_runs(figure.ci_low, figure.ci_high, figure.unit, figure.runs, figure.left_out)
         group = names.quantity(figure.group, figure.unit) if math.isfinite(figure.group) else ""
         ratio = f"{(figure.median / figure.group - 1) * 100:+z.1f} %" if group and figure.group else ""
         worst = names.quantity(figure.worst_value, figure.unit) if figure.worst else ""

@@ -24,6 +24,7 @@ from nodeprint.judge.outcome import Outcome
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.structure import layout_misfit
+from tests.support import made_records
 from tests.support.latencies import epyc
 from tests.support.schemas import valid_campaign
 from tests.support.tool_output import C2CLAT
@@ -518,3 +519,15 @@ def test_published_matrices(data: Path) -> None:
 
 def test_the_help_names_every_format() -> None:
     assert set(shared.FORMATS) == set(importers.FORMATS)
+
+
+@pytest.mark.parametrize(("of_passes", "differ"), [((120.0, 120.0, 25.0), True), ((120.0, 118.0, 121.0), False)])
+def test_passes_of_a_record_that_differ_are_said(tmp_path: Path, of_passes: tuple[float, ...], differ: bool) -> None:
+    file = tmp_path / "one.jsonl"
+    pairs = [made_records.pair(0, 1, number, ns) for number, ns in enumerate(of_passes)]
+    file.write_text(made_records.lines(made_records.header(passes=3), *pairs, made_records.TRAILER))
+    words = "pass 3 differs from the others by a factor of 4.8: CPUs 0 and 1 have 25 ns in pass 3 and 120 ns in pass 1"
+    for command in (["structure", str(file)], ["import", str(file), "--out", str(tmp_path / "campaign")]):
+        ended = CliRunner().invoke(app, command)
+        assert ended.exit_code == 0, ended.output
+        assert (words in ended.output) == differ

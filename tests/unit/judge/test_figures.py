@@ -1,18 +1,21 @@
 """Figures of nodes: no median is shown that few pairs are near. Published matrices where NODEPRINT_DATA names them."""
 
+import itertools
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nodeprint import importers
+from nodeprint.campaign import node_sheet
 from nodeprint.judge.campaign import judge
-from nodeprint.judge.figures import Floats, few_near
+from nodeprint.judge.figures import Floats, few_near, over_runs
 from nodeprint.judge.verdict import ClassFigure
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.report.pages.common import class_table
-from tests.support import published
+from tests.support import made_records, published
 
 #: Published matrices whose CPUs the labels of a part fit.
 LABELLED = {"Dual AMD EPYC 7742 64-Core Processor": ("EPYC 7742", 2), "AMD EPYC 7773X": ("EPYC 7773X", 1)}
@@ -64,3 +67,59 @@ def test_few_are_near_the_median_of_two_kinds() -> None:
     assert few_near(np.array([50.0, 50.0, np.nan, 90.0, 200.0, 200.0]), 90.0)
     assert not few_near(np.array([99.0, 100.0, 200.0]), 100.0)
     assert not few_near(np.array([np.nan]), np.nan)
+
+
+# --- over runs ---
+
+
+def lone(tmp_path: Path, *of_runs: tuple[float, ...]) -> ClassFigure:
+    """The class of a machine's pairs, by what each run has of every pair."""
+    cpus = next(n for n in range(2, 50) if n * (n - 1) / 2 == len(of_runs[0]))
+    pairs = list(itertools.combinations(range(cpus), 2))
+    for number, values in enumerate(of_runs, start=1):
+        first = made_records.header(run=number, seed=number, cpus=list(range(cpus)), passes=1)
+        records = [made_records.pair(a, b, 0, ns) for (a, b), ns in zip(pairs, values, strict=True)]
+        path = tmp_path / f"nodes/n1/job1/run{number}/coherence-cas.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text(made_records.lines(first, *records, made_records.TRAILER))
+    steps = [{"name": "coherence-cas", "run": number + 1, "outcome": "done"} for number in range(len(of_runs))]
+    status = {"schema": 1, "node": "n1", "host": "n1", "job": 1, "outcome": "complete", "measurements": steps}
+    (tmp_path / "nodes/n1/job1/status.json").write_text(json.dumps(status))
+    node_sheet.write_sheet(tmp_path / "nodes.tsv", [node_sheet.Node("n1", "n1", cpus=cpus)])
+    (figure,) = judge(tmp_path).verdict.nodes["n1"].classes
+    return figure
+
+
+@pytest.mark.parametrize(
+    ("of_runs", "median", "low", "high", "left_out"),
+    [
+        ([26.0, 122.0, 26.4], 26.4, 20, 30, 1),
+        ([60.0, 61.0, 282.0], 61.0, 50, 70, 1),
+        ([60.0, 60.4, 61.0, 60.6, 282.0, 60.2], 60.5, 59.5, 61.5, 1),
+        ([26.0, 122.0], 74.0, 26, 122, 2),
+        ([60.0, 61.0, 60.5], 60.5, 58, 63, 0),
+    ],
+)
+def test_a_lone_machine_has_the_median_over_runs(
+    tmp_path: Path, of_runs: list[float], median: float, low: float, high: float, left_out: int
+) -> None:
+    figure = lone(tmp_path, *((ns,) for ns in of_runs))
+    assert figure.median_ns == pytest.approx(median, rel=1e-3)
+    assert not figure.groups and figure.left_out == left_out
+    assert low <= figure.ci_low_ns <= figure.median_ns <= figure.ci_high_ns <= high
+    if left_out == len(of_runs):
+        assert (figure.ci_low_ns, figure.ci_high_ns) == (low, high)
+
+
+def test_groups_are_of_pairs_of_one_run(tmp_path: Path) -> None:
+    near, far = (20.0, 21.0, 20.5, 20.2, 20.8), (99.0, 100.0, 101.0, 100.5, 99.5)
+    assert len(lone(tmp_path / "mixture", near + far, near + far).groups) == 2
+    assert lone(tmp_path / "runs", near + near, far + far).groups == {}
+    assert lone(tmp_path / "few", near[:3] + far[:3], near[:3] + far[:3]).groups == {}
+
+
+def test_a_run_that_was_not_made_takes_no_part() -> None:
+    nothing = float("nan")
+    figure, none, of_one = over_runs(np.array([[60.0, nothing, 61.0], [nothing] * 3, [60.0, nothing, nothing]]))
+    assert (figure.median, figure.runs, figure.left_out) == (60.5, 2, 0)
+    assert none.runs == 0 and of_one.runs == 1 and np.isnan(of_one.low)

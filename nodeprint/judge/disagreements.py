@@ -1,0 +1,103 @@
+"""Runs, passes and jobs of a node that disagree: which of them is off and by which factor; on a virtual machine,
+whether its host moved its CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from nodeprint.data.packed import PackedNode
+from nodeprint.data.quantity import Quantity
+from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.margins import subject
+from nodeprint.judge.reduction import Reduced, over_passes
+from nodeprint.judge.verdict import Disturbance
+from nodeprint.stats.disagreement import Disagreement, differs, disagreement, of_runs
+
+
+def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:
+    """What differs between the runs of a job or the passes of a run, of measurements that decide; `i` is the node's
+    number."""
+    out = []
+    for measurement in _deciding(reduced, rules):
+        quantity = measurement.quantity
+        rows = quantity.rows.get(i, {}).get(job, [])
+        if not rows or not (measurement.restless[rows].any() or differs(measurement.level[rows])):
+            continue
+        found = of_runs(np.asarray(quantity.values[rows]))
+        if found is None:
+            continue
+        within = f"job{job}" if found.run is None else f"job{job}/run{quantity.run[rows[found.run]]}"
+        names = (
+            [f"{within}/run{quantity.run[row]}" for row in rows]
+            if found.run is None
+            else [f"{within}/pass{number + 1}" for number in range(quantity.values.shape[1])]
+        )
+        values = (
+            over_passes(np.asarray(quantity.values[rows]))
+            if found.run is None
+            else np.asarray(quantity.values[rows[found.run]])
+        )
+        kind = "runs-differ" if found.run is None else "passes-differ"
+        out += _disturbances(kind, quantity, node, found.disagreement, within, names, values)
+    return out
+
+
+def of_jobs(node: PackedNode, i: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:
+    """What differs between the jobs of a node, each by the median over its runs."""
+    out = []
+    for measurement in _deciding(reduced, rules):
+        quantity = measurement.quantity
+        jobs = quantity.rows.get(i, {})
+        if len(jobs) < 2:
+            continue
+        values = np.concatenate([over_passes(measurement.level[rows][None]) for rows in jobs.values()])
+        if (found := disagreement(values)) is not None:
+            out += _disturbances("jobs-differ", quantity, node, found, "", [f"job{job}" for job in jobs], values)
+    return out
+
+
+def between_nodes(
+    nodes: Sequence[PackedNode], numbers: Sequence[int], reduced: Sequence[Reduced], rules: Acceptance
+) -> dict[int, Disturbance]:
+    """The virtual machines, of those that are meant to be the same, whose newest job differs from the majority's as if
+    its CPUs were others; all where no majority agrees."""
+    for measurement in _deciding(reduced, rules):
+        quantity = measurement.quantity
+        rows = {i: quantity.newest_rows[i] for i in numbers if i in quantity.newest_rows}
+        if len(rows) < 2 or not _is_hop(quantity):
+            continue
+        values = np.concatenate([over_passes(measurement.level[of_node][None]) for of_node in rows.values()])
+        names = [nodes[i].name for i in rows]
+        if (found := disagreement(values)) is not None and found.is_far:
+            moved = _disturbances("jobs-differ", quantity, nodes[numbers[0]], found, "", names, values)[-1]
+            return {i: moved for at, i in enumerate(rows) if not found.odd or at in found.odd}
+    return {}
+
+
+def _deciding(reduced: Sequence[Reduced], rules: Acceptance) -> Iterator[Reduced]:
+    for measurement in reduced:
+        if measurement.scale.kind != "share" and subject(measurement.quantity) in rules.decides:
+            yield measurement
+
+
+def _is_hop(quantity: Quantity) -> bool:
+    return quantity.of_pairs and quantity.quantity == "hop"
+
+
+def _disturbances(
+    kind: str, quantity: Quantity, node: PackedNode, found: Disagreement, run: str, names: Sequence[str],
+    values: np.ndarray[tuple[int, ...], np.dtype[np.floating]],
+) -> list[Disturbance]:  # fmt: skip
+    """A disagreement of repetitions with these `names` and `values` (repetition, place); of a virtual machine whose
+    pairs differ so far also that its CPUs were moved."""
+    differing = Disturbance(
+        kind, False, quantity.measurement, run, found.apart, found.factor,
+        odd=tuple(names[number] for number in found.odd), low=float(values[found.lowest, found.place]),
+        high=float(values[found.highest, found.place]), unit=quantity.unit, low_in=names[found.lowest],
+        high_in=names[found.highest],
+    )  # fmt: skip
+    moved = bool(node.fingerprint.get("virtual")) and found.is_far and _is_hop(quantity)
+    return [differing, replace(differing, kind="cpus-moved", invalid=True)] if moved else [differing]
