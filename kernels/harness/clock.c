@@ -14,6 +14,12 @@ double clock_monotonic_s(void) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+double clock_thread_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 /* x86: the counter must run at one rate and through sleep. aarch64: the generic timer does by its architecture. */
 static bool counter_is_invariant(void) {
 #if defined(__x86_64__)

@@ -31,6 +31,7 @@ void clock_advances(uint64_t (*read)(void), uint64_t *advances, size_t count);
 double clock_step(const uint64_t *advances, size_t count);
 
 double clock_monotonic_s(void); /* CLOCK_MONOTONIC: for progress and elapsed time */
+double clock_thread_s(void);    /* CLOCK_THREAD_CPUTIME_ID: the time that the calling thread ran */
 
 /* CLOCK_MONOTONIC_RAW in whole ns: after 104 days of uptime a double has steps of 2 ns, 0.1 % of a
  * probe of 2 us. */

@@ -183,9 +183,12 @@ void output_trailer(const struct sweep *sweep) {
     struct text *out = &run->records.pending;
     struct machine_counts counts = machine_counts(&run->cpus);
     long voluntary = 0, involuntary = 0;
+    double task_s = 0, lost_s = 0;
     for (size_t i = 0; i < run->workers.count; i++) {
         voluntary += run->workers.worker[i].voluntary;
         involuntary += run->workers.worker[i].involuntary;
+        task_s += run->workers.worker[i].task_s;
+        lost_s += run->workers.worker[i].lost_s;
     }
     if (run->operation->finish != NULL && run->not_applicable == NULL) run->operation->finish(run, out);
     text_add(out,
@@ -194,6 +197,7 @@ void output_trailer(const struct sweep *sweep) {
              sweep->elapsed_s, run->operation->record, sweep->former->count, voluntary, involuntary,
              (double)(counts.steal_ticks - sweep->first_counts.steal_ticks) / (double)sysconf(_SC_CLK_TCK),
              sweep->moved_pages);
+    add_share(out, "lost_share", lost_s / task_s);
     if (run->operation->measure_pairs != NULL) {
         struct spread spread = spread_of(&run->spread, run->batches);
         text_add(out, ",\"again\":%zu", sweep->looked_again);

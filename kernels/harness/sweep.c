@@ -351,8 +351,11 @@ void sweep_begin(struct sweep *sweep, struct run *run, struct former *former) {
     sweep->counts = sweep->first_counts = machine_counts(&run->cpus);
     sweep->started_s = sweep->second_s = clock_monotonic_s();
     sweep->sentinel_s = sweep->started_s + SENTINEL_EVERY_S;
-    for (size_t i = 0; i < run->workers.count; i++)
-        run->workers.worker[i].voluntary = run->workers.worker[i].involuntary = 0;
+    for (size_t i = 0; i < run->workers.count; i++) {
+        struct worker *worker = &run->workers.worker[i];
+        worker->voluntary = worker->involuntary = 0;
+        worker->task_s = worker->lost_s = 0;
+    }
 }
 
 void sweep_measure(struct sweep *sweep) {

@@ -1,6 +1,7 @@
 #include "workers.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,8 +50,14 @@ static void *work(void *argument) {
         struct rusage before, after;
         wait_for_task(self);
         getrusage(RUSAGE_THREAD, &before);
+        double ran_before_s = clock_thread_s(), began_s = clock_monotonic_s();
         self->task(self->role, self->argument);
+        double task_s = clock_monotonic_s() - began_s, ran_s = clock_thread_s() - ran_before_s;
         getrusage(RUSAGE_THREAD, &after);
+        if (after.ru_nvcsw == before.ru_nvcsw) { /* what a worker sleeps is not taken from it */
+            self->task_s += task_s;
+            self->lost_s += fmax(task_s - ran_s, 0);
+        }
         self->voluntary += after.ru_nvcsw - before.ru_nvcsw;
         self->involuntary += after.ru_nivcsw - before.ru_nivcsw;
         self->seen_cpu = sched_getcpu();

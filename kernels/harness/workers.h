@@ -33,6 +33,7 @@ struct worker {
     bool mask_is_own;
     bool stay;                   /* its next task comes at once: it waits awake when it has ended this one */
     long voluntary, involuntary; /* context switches within all its tasks, by getrusage(RUSAGE_THREAD) */
+    double task_s, lost_s;       /* of its tasks in which it never slept: how long they took, and did not run */
     pthread_t thread;
 };
 

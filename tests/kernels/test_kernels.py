@@ -1069,3 +1069,18 @@ def test_idle_states_that_may_not_be_held_off_are_recorded() -> None:
         assert done.returncode == 0, done.stderr
         idle = records(out, "header")[0]["cpu_dma_latency"]
     assert idle["held_off"] is False and str(DEVICE) in idle["reason"]
+
+
+def test_lost_time_is_measured(tmp_path: Path) -> None:
+    """Beside a loop on the same CPU a worker loses half of its time, whatever else runs."""
+    cpu, out = ALLOWED[0], tmp_path / "r.jsonl"
+    command = ["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]
+    with subprocess.Popen(command) as loop:
+        try:
+            run = [str(built() / "clock"), "--op", "alone", "--cpus", str(cpu), "--seconds", "1", "--passes", "1"]
+            subprocess.run([*run, "--out", str(out)], check=True, capture_output=True, timeout=120)
+        finally:
+            loop.kill()
+    (trailer,) = records(out, "trailer")
+    assert 0.3 < trailer["lost_share"] <= 1
+    valid_records(out)
