@@ -57,6 +57,8 @@ class Figure(msgspec.Struct, frozen=True):
     groups: Mapping[str, float] = {}
     #: Absent where it is 0: a card of before has the hash that it had.
     left_out: int | msgspec.UnsetType = msgspec.UNSET
+    #: The share that was lost, as of `nodeprint.judge.verdict.ClassFigure`; absent where it is less than is marked.
+    disturbed: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class Matrix(msgspec.Struct, frozen=True, dict=True):

@@ -92,13 +92,15 @@ class Measured:
         )  # fmt: skip
 
     def _figures(self) -> list[Figure]:
-        classes = figures.of_classes(self.reduced, len(self.fleet.nodes))[self.number]
-        rows = figures.of_rows(self.reduced, self.fleet.nodes)[self.number]
+        lost = quality.lost(self.node, self.number, self.reduced)
+        classes = figures.marked(figures.of_classes(self.reduced, len(self.fleet.nodes))[self.number], lost)
+        rows = figures.marked(figures.of_rows(self.reduced, self.fleet.nodes)[self.number], lost)
         of_pairs = [
             Figure(
                 figure.measurement, figure.name, "ns", rounded(figure.median_ns), finite(figure.ci_low_ns),
                 finite(figure.ci_high_ns), figure.runs, figure.home,
                 {name: rounded(value) for name, value in figure.groups.items()}, figure.left_out or msgspec.UNSET,
+                rounded(figure.disturbed) if figure.is_marked else msgspec.UNSET,
             )
             for figure in classes
         ]  # fmt: skip
@@ -106,6 +108,7 @@ class Measured:
             Figure(
                 row.measurement, row.name, row.unit, rounded(row.median), finite(row.ci_low), finite(row.ci_high),
                 row.runs, left_out=row.left_out or msgspec.UNSET,
+                disturbed=rounded(row.disturbed) if row.is_marked else msgspec.UNSET,
             )
             for row in rows
         ]  # fmt: skip

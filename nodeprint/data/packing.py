@@ -397,20 +397,24 @@ def _pairs(number: int, job: int, measured: Measured, kind: _NodeKind) -> JobPar
 
 
 def _cells(number: int, job: int, one: Measured, whole: NodePlaces) -> JobPart:
-    return job_parts.part(
+    made = job_parts.part(
         number, job, one.name, one.header, whole, {dim: one.keys(dim) for dim in one.places},
         one.columns[models()[one.name].value], one.numbers, [str(run["start_time"]) for run in one.runs],
     )  # fmt: skip
+    disturbed = (one.columns["flags"] & FLAGS["disturbed"]) != 0
+    return msgspec.structs.replace(made, disturbed=disturbed.reshape(len(one.runs), -1).mean(axis=1))
 
 
 def _seen(job: int, one: Measured) -> Iterator[dict[str, Any]]:
-    """By run what was seen beside a measurement: the share of time stolen, sensors, how far clocks fell."""
+    """By run what was seen beside a measurement: the share of time stolen and of its tasks' time lost, sensors, how far
+    clocks fell."""
     cpus = max(len(one.header["cpus"]), 1)
     for r, run in enumerate(one.runs):
         trailer = run["trailer"]
         time = float(trailer.get("elapsed_s", np.nan)) * cpus
         steal = float(trailer.get("steal_s", np.nan)) - _TICK_S * cpus
         found: dict[str, Any] = {"steal_share": steal / time if time > 0 and steal > 0 else 0.0}
+        found["lost_share"] = float(trailer.get("lost_share") or 0.0)
         found |= _sensors(run["sensors"] or {}, trailer.get("sensors") or {})
         if {"start_hz", "end_hz"} <= set(one.columns):
             fell = 1 - one.columns["end_hz"][r] / one.columns["start_hz"][r]

@@ -28,11 +28,15 @@ def as_text(result: Result) -> Text:
     """Everything, the matrix first and what is to be done last."""
     card = result.card
     moved = text.moved_most(result.disturbances)
-    out = Text(f"{text.moved_cpus(moved)}\n\n" if moved is not None else "")
+    taken = text.taken_most(result.disturbances)
+    first = text.moved_cpus(moved) if moved else text.busy_machine(taken) if taken else ""
+    out = Text(f"{first}\n\n" if first else "")
     out.append(f"{heading(card)}\n{labels(card)}\n")
     if card.matrix is not None and len(card.matrix.places.cpus) > 2:
         out.append("\ncore to core, ").append_text(painted(square(card.matrix))).append("\n")
     out.append("\n" + "\n".join(medians(card.figures)) + "\n")
+    if lost := max((figure.disturbed or 0.0 for figure in card.figures), default=0.0):
+        out.append(f"* {text.say('marked', share=names.percent(lost))}\n")
     for sentence in reference.sentences(result.standing):
         out.append(f"\n{sentence}")
     notes = [f"Not measured: {shown(name)} ({why})." for name, why in result.unmeasured.items()]
@@ -84,13 +88,15 @@ def medians(figures: Sequence[Figure]) -> list[str]:
 def _rows(figure: Figure) -> list[tuple[str, str, str, str]]:
     label = shown(figure.measurement)
     name = "" if figure.name == "all" else printable(figure.name, 40)
+    mark = " *" if figure.disturbed else ""
     if figure.groups:
         return [
-            (label, f"{name}, {group}", names.quantity(value, figure.unit), "")
+            (label, f"{name}, {group}", f"{names.quantity(value, figure.unit)}{mark}", "")
             for group, value in figure.groups.items()
         ]
     low, high = (math.nan if end is None else end for end in (figure.low, figure.high))
     interval = names.over_runs(low, high, figure.unit, figure.runs, figure.left_out or 0)
     level = "all runs" if figure.left_out == figure.runs else f"95 % over {figure.runs} runs"
     lone = "one run, no interval" if figure.runs == 1 else ""
-    return [(label, name, names.quantity(figure.median, figure.unit), f"{level}: {interval}" if interval else lone)]
+    median = f"{names.quantity(figure.median, figure.unit)}{mark}"
+    return [(label, name, median, f"{level}: {interval}" if interval else lone)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 from scipy.special import stdtrit
 
 from nodeprint.data.homes import FAR
@@ -24,6 +25,7 @@ from nodeprint.stats.robust import row_medians
 from nodeprint.structure.found import LevelName
 
 Floats = npt.NDArray[np.float64]
+Marked = TypeVar("Marked", ClassFigure, CellFigure)
 #: Medians of sockets that differ by this factor are of two kinds of pairs, and the median of all is of none.
 MIXED = 1.1
 #: A median that fewer than this share of the values are near, within so much of it, is that of a mixture.
@@ -110,6 +112,11 @@ def _mixtures(
         for node, of_node, apart in zip(rows, medians, mixed.tolist(), strict=True)
         if apart
     }
+
+
+def marked(figures: Sequence[Marked], lost: Mapping[str, float]) -> list[Marked]:
+    """Figures with the share of their measurement that was lost."""
+    return [replace(figure, disturbed=lost.get(figure.measurement, 0.0)) for figure in figures]
 
 
 def few_near(values: npt.NDArray[np.floating], median: float) -> bool:

@@ -106,7 +106,8 @@ def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Mar
 def remedy_of(worst: Worst, node: PackedNode) -> tuple[str, int]:
     """What brings a part within its bound: `runs` (of each node, so many in all), `nodes`, `quiet` or `bound`.
 
-    The deviation is the largest of many: what is expected of it in other runs is its share that is no noise.
+    The deviation is the largest of many: what is expected of it in other runs is its share that is no noise. A
+    difference beyond the bound that is not resolved, or an interval that is wider than it, is no matter of the bound.
     """
     block, part = worst.series.first, worst.part
     row = worst.pooled.row
@@ -116,6 +117,8 @@ def remedy_of(worst: Worst, node: PackedNode) -> tuple[str, int]:
     between = float(block.between(row)[part])
     noise = min(error**2 / max(between + error**2, 1e-30), 1.0)
     expected = difference * (1 - noise)
+    if difference > bound:
+        return "quiet", 0
     run = float(block.spread.variance(row)[part])
     job, count = float(block.of_job[part]) / max(worst.pooled.jobs, 1), max(float(block.peers[row]), 1.0)
     quantile = (
@@ -132,7 +135,8 @@ def remedy_of(worst: Worst, node: PackedNode) -> tuple[str, int]:
         if variance(wanted, count) + TEMPLATE_ERROR * run / wanted / count <= room**2:
             return "runs", wanted
     if variance(MOST_RUNS, MOST_NODES) > room**2:
-        return ("quiet", 0) if room > 0 and run / MOST_RUNS > room**2 else ("bound", 0)
+        wide = not float(worst.pooled.half_90[part]) <= bound
+        return ("quiet", 0) if wide or (room > 0 and run / MOST_RUNS > room**2) else ("bound", 0)
     peers = next(n for n in (2**k for k in range(1, 13)) if variance(MOST_RUNS, n) <= room**2)
     return "nodes", int(max(peers, count + 2))
 
@@ -168,7 +172,7 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
 
 
 def _sharper(block: Block, columns: npt.NDArray[np.int64], effect: float, bound: float) -> tuple[str, int]:
-    """What brings a detection limit to FAR bounds: so many runs, or so many nodes."""
+    """What brings a detection limit to FAR bounds: so many runs, so many nodes, or quieter runs where neither does."""
     runs = float(np.median(block.runs[:, columns]))
     run, job = float(np.median(block.of_runs()[:, columns])) * runs, float(np.median(block.of_job[columns]))
     template = float(np.median(block.of_template()[:, columns]))
@@ -184,7 +188,7 @@ def _sharper(block: Block, columns: npt.NDArray[np.int64], effect: float, bound:
     peers = float(np.median(block.peers))
     if run / runs + job < room:
         return "nodes", int(np.ceil(peers * template / (room - run / runs - job))) + 1
-    return "runs", MOST_RUNS
+    return "quiet", 0
 
 
 def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:

@@ -98,12 +98,14 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         disturbances = [disturbance for job in self.population.disturbed[i].values() for disturbance in job]
         disturbances += [Disturbance("record", invalid=False, detail=text) for text in (*node.unusable, *node.quality)]
         quantities = [measurement.quantity for measurement in self.population.reduced]
+        lost = quality.lost(node, i, self.population.reduced)
         disturbances += quality.beside(node, i, quantities, self.population.reduced, self.population.rules)
         return NodeVerdict(
             OUTCOME_OF[first(reason.why for reason in reasons)], tuple(reasons), findings, node_margins,
-            tuple(disturbances), (*node.warnings, *self._soft(i)), node.fingerprint, tuple(self.classes[i]),
-            tuple(self.rows[i]), tuple(f"job{job}" for job in self.population.jobs(i)), letter, node.rack,
-            node.log_tail, self.population.newest(i), node.untaken,
+            tuple(disturbances), (*node.warnings, *self._soft(i)), node.fingerprint,
+            tuple(figures.marked(self.classes[i], lost)), tuple(figures.marked(self.rows[i], lost)),
+            tuple(f"job{job}" for job in self.population.jobs(i)), letter, node.rack, node.log_tail,
+            self.population.newest(i), node.untaken,
         )  # fmt: skip
 
     def _soft(self, i: int) -> Iterator[Mapping[str, str]]:

@@ -18,7 +18,7 @@ from nodeprint.judge import disagreements
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject
 from nodeprint.judge.reduction import Reduced
-from nodeprint.judge.verdict import Disturbance
+from nodeprint.judge.verdict import LOST, Disturbance
 
 #: The kind of disturbance that is a run off the others of its job.
 ODD_RUN = "odd-run"
@@ -77,10 +77,13 @@ def beside(
     stolen, steal = _worst(runs, "steal_share")
     if 100 * steal > rules.quality.steal_percent:
         out.append(_seen("stolen", stolen, share=steal))
-    busy = loud(node, i, quantities, rules)
-    if busy:
-        cpus = tuple(cpu for cpu, _ in busy)
-        out.append(Disturbance("loud-cpus", invalid=False, share=busy[0][1], cpus=cpus))
+    lossy, lost = _worst(runs, "lost_share")
+    if lost >= LOST:
+        out.append(_seen("busy", lossy, share=lost))
+    loudest = loud(node, i, quantities, rules)
+    if loudest:
+        cpus = tuple(cpu for cpu, _ in loudest)
+        out.append(Disturbance("loud-cpus", invalid=False, share=loudest[0][1], cpus=cpus))
     hot, heat = _worst(runs, "hottest_c")
     if heat >= rules.quality.hottest_c:
         out.append(_seen("hot", hot, value=heat, detail=str(hot["hottest"])))
@@ -90,6 +93,21 @@ def beside(
     fell, share = _worst(runs, "clock_fell")
     if 100 * share > rules.quality.clock_fell_percent:
         out.append(_seen("clock-fell", fell, share=share))
+    return out
+
+
+def lost(node: PackedNode, i: int, reduced: Sequence[Reduced]) -> dict[str, float]:
+    """By measurement of a node's newest job the largest share, in any of its runs, of CPU time that other programs or a
+    hypervisor took, or of values that the kernel flagged as disturbed."""
+    out: dict[str, float] = {}
+    for measurement in reduced:
+        rows = measurement.quantity.newest_rows.get(i, [])
+        name = measurement.quantity.measurement
+        out[name] = max([out.get(name, 0.0), *measurement.quantity.disturbed[rows].tolist()])
+    for run in _newest(node):
+        name = str(run["measurement"])
+        taken = max(float(run.get("lost_share") or 0.0), float(run.get("steal_share") or 0.0))
+        out[name] = max(out.get(name, 0.0), taken)
     return out
 
 

@@ -27,6 +27,9 @@ from nodeprint.judge.outcome import (
 )
 
 SCHEMA = 2
+#: The share of a measurement's CPU time, or of its values, from which on its figures are not those of a quiet machine:
+#: what others take below it, medians do not show (nodeprint.machine.other_load has the same).
+LOST = 0.05
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -212,8 +215,8 @@ class Reason(msgspec.Struct, frozen=True):
 
 class Disturbance(msgspec.Struct, frozen=True):
     """Something that disturbed a measurement or concerns the node: `kind` is disturbed, missing, odd-run, stolen,
-    loud-cpus, hot, throttled, memory-errors, clock-fell, record, runs-differ, passes-differ, jobs-differ or cpus-moved; `share` or
-    `value` say how much of it, `cpus` where.
+    loud-cpus, busy, hot, throttled, memory-errors, clock-fell, record, runs-differ, passes-differ, jobs-differ or
+    cpus-moved; `share` or `value` say how much of it, `cpus` where.
 
     Of repetitions that differ `value` is the factor, `odd` are those that differ from the majority (empty without one;
     job1, job1/run2, job1/run2/pass1), and a typical place has `low` and `high` (in `unit`) in the repetitions `low_in`
@@ -241,7 +244,8 @@ class ClassFigure(msgspec.Struct, frozen=True):
     are, and the interval is from the lowest to the highest run. `groups` are the medians by socket, by found level or
     by half where the median of all is that of a mixture: few pairs of a run are within 10 %. A tick of the clock is
     `tick_ns` of a median (0 unknown); `harvested` is a class inside CCXs of which cores are fused off. Both are what
-    its bound follows from."""
+    its bound follows from. `disturbed` is the largest share, in a run of its measurement, of CPU time that others took
+    or of values that the kernel flagged: from LOST on it is marked wherever it is shown."""
 
     name: str
     measurement: str
@@ -256,6 +260,12 @@ class ClassFigure(msgspec.Struct, frozen=True):
     tick_ns: float = 0.0
     harvested: bool = False
     left_out: int = 0
+    disturbed: float = 0.0
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it is shown with an asterisk."""
+        return self.disturbed >= LOST
 
     @property
     def medians(self) -> Mapping[str, float]:
@@ -265,8 +275,8 @@ class ClassFigure(msgspec.Struct, frozen=True):
 
 class CellFigure(msgspec.Struct, frozen=True):
     """Cells of one kind on one node: the median over `runs` with their 95 % interval and standard deviation, both
-    without the runs `left_out` as of `ClassFigure`, the median over the node's group (NaN without one), and the worst
-    cell, all in `unit`."""
+    without the runs `left_out`, and `disturbed` as of `ClassFigure`, the median over the node's group (NaN without
+    one), and the worst cell, all in `unit`."""
 
     measurement: str
     name: str
@@ -281,6 +291,12 @@ class CellFigure(msgspec.Struct, frozen=True):
     runs: int
     run_sd: float
     left_out: int = 0
+    disturbed: float = 0.0
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it is shown with an asterisk."""
+        return self.disturbed >= LOST
 
 
 class NodeVerdict(msgspec.Struct, frozen=True):

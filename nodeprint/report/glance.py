@@ -39,6 +39,7 @@ class Figure(msgspec.Struct, frozen=True):
     high: float
     runs: int = 2
     left_out: int = 0
+    disturbed: float = 0.0
 
 
 def summary(campaign: Path) -> Text:
@@ -71,7 +72,8 @@ def summary(campaign: Path) -> Text:
 
 def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]:
     """A line per class of pairs and per kind of memory, bandwidth and clock: its median, with the 95 % interval of one
-    node, or with the lowest and the highest of several; `marked` with an asterisk, where other programs were at work.
+    node, or with the lowest and the highest of several; with an asterisk where CPU time was lost beside it, or where
+    all are `marked`.
     """
     by_class: dict[tuple[str, str, str], list[Figure]] = {}
     for node in nodes.values():
@@ -79,8 +81,12 @@ def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]
             if math.isfinite(figure.median):
                 by_class.setdefault(key, []).append(figure)
     several = len(nodes) > 1
-    rows = [(label, name, *_row(values, unit, several)) for (label, name, unit), values in by_class.items()]
-    mark = " *" if marked else ""
+    rows = []
+    for (label, name, unit), values in by_class.items():
+        median, interval = _row(values, unit, several)
+        star = " *" if marked or any(figure.disturbed for figure in values) else ""
+        rows.append((label, name, f"{median}{star}", interval))
+    lost = max((figure.disturbed for values in by_class.values() for figure in values), default=0.0)
     if not rows:
         return []
     first = f"medians over {len(nodes)} nodes (lowest to highest)" if several else _machine(nodes)
@@ -88,10 +94,10 @@ def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]
     lines, before = [printable(first, _COLUMNS)], ""
     for label, name, median, interval in rows:
         shown = "" if label == before else label
-        line = f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}{mark}  {interval}"
+        line = f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}  {interval}"
         lines.append(line.rstrip()[:_COLUMNS])
         before = label
-    return lines
+    return [*lines, f"  * {text.say('marked', share=names.percent(lost))}"] if lost else lines
 
 
 def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]:
@@ -104,14 +110,18 @@ def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]
         name = f"{printable(figure.name, 20)}{f', home {figure.home}' if len(homes) > 1 else ''}"
         if figure.groups:
             for group, ns in figure.groups.items():
-                yield (label, printable(f"{name}, {group}", 34), "ns"), Figure(ns, math.nan, math.nan)
+                of_group = Figure(ns, math.nan, math.nan, disturbed=figure.disturbed if figure.is_marked else 0.0)
+                yield (label, printable(f"{name}, {group}", 34), "ns"), of_group
         else:
             ends = figure.ci_low_ns, figure.ci_high_ns
-            yield (label, name, "ns"), Figure(figure.median_ns, *ends, figure.runs, figure.left_out)
+            lost = figure.disturbed if figure.is_marked else 0.0
+            yield (label, name, "ns"), Figure(figure.median_ns, *ends, figure.runs, figure.left_out, lost)
     for cell in node.cells:
         if kind := _CELLS.get(cell.measurement):
             name = "" if cell.name == "all" else printable(cell.name, 24)
-            yield (kind, name, cell.unit), Figure(cell.median, cell.ci_low, cell.ci_high, cell.runs, cell.left_out)
+            lost = cell.disturbed if cell.is_marked else 0.0
+            ends = cell.ci_low, cell.ci_high
+            yield (kind, name, cell.unit), Figure(cell.median, *ends, cell.runs, cell.left_out, lost)
 
 
 def _row(values: Sequence[Figure], unit: str, several: bool) -> tuple[str, str]:

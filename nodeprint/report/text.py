@@ -22,6 +22,7 @@ from nodeprint.data.quantity import models
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
 from nodeprint.judge.verdict import (
+    LOST,
     Disturbance,
     Evidence,
     FabricVerdict,
@@ -112,7 +113,49 @@ def disturbed_first(verdict: Verdict) -> list[str]:
     if moved:
         name, worst = max(moved.items(), key=lambda item: item[1].value)
         return [moved_cpus(worst, tuple(moved), name)]
-    return []
+    return busy_nodes(verdict)
+
+
+#: The reasons that other load decides, where it was measured.
+_BY_LOAD = (Why.DISTURBED, Why.UNRESOLVED, Why.ALONE)
+
+
+def busy_nodes(verdict: Verdict) -> list[str]:
+    """That nodes were busy, where that decides their outcome: how much of their CPU time was taken, and from which
+    difference on anything is found."""
+    busy = {
+        name: taken
+        for name, node in verdict.nodes.items()
+        if node.reasons and node.reasons[0].why in _BY_LOAD and (taken := taken_most(node.disturbances))
+    }
+    if not busy:
+        return []
+    deciding = [limit.effect for limit in verdict.fleet.limits if limit.subject in verdict.decides]
+    effect = max(filter(math.isfinite, deciding), default=0.0)
+    unresolved = say("busy_unresolved", effect=names.percent(effect)) if effect else ""
+    measured = [name for name, node in verdict.nodes.items() if MEANING[node.outcome].measured]
+    which = "the nodes" if len(busy) == len(measured) > 1 else names.nodes(busy)
+    verb = "was" if len(busy) == 1 else "were"
+    return [_busy(f"{which} {verb}", max(busy.values(), key=lambda found: found.share), unresolved)]
+
+
+def busy_machine(taken: Disturbance) -> str:
+    """That this machine was busy."""
+    return _busy("This machine was", taken, "")
+
+
+def _busy(nodes: str, taken: Disturbance, unresolved: str) -> str:
+    key = "busy_pairs" if taken.kind == "disturbed" else "busy"
+    return sentence(say(key, nodes=nodes, share=names.percent(taken.share), unresolved=unresolved))
+
+
+def taken_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
+    """Of what took CPU time, or else of disturbed values, the most; None where it is less than figures show."""
+    for kinds in (("busy", "stolen", "loud-cpus"), ("disturbed",)):
+        taken = [found for found in disturbances if found.kind in kinds and found.share >= LOST]
+        if taken:
+            return max(taken, key=lambda found: found.share)
+    return None
 
 
 def moved_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
@@ -220,7 +263,8 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     groups = [group(found) for found in fleet.groups] if len(fleet.groups) > 1 else []
     wide = [spread(found) for found in fleet.spreads if found.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
-    far = [limit(limit_of) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
+    busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
+    far = [limit(limit_of, remedied=not busy) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
     return [
         *groups,
         *map(gap, fleet.gaps),
@@ -310,10 +354,14 @@ def spread(spread: Spread) -> str:
     )  # fmt: skip
 
 
-def limit(limit: Limit) -> str:
-    """From which difference on a part is found."""
+def limit(limit: Limit, *, remedied: bool = True) -> str:
+    """From which difference on a part is found, and what makes that less."""
     far = limit.effect > _FAR * limit.bound
-    remedy = "; " + say("margin_remedies", limit.remedy, needed=limit.needed, runs="fewer") if limit.remedy else ""
+    remedy = (
+        "; " + say("margin_remedies", limit.remedy, needed=limit.needed, runs="fewer")
+        if limit.remedy and remedied
+        else ""
+    )
     return say(
         "limit_far" if far else "limit", family=sentence(f"{named('terms', limit.family)} ({limit.measurement})"),
         effect=names.percent(limit.effect), bound=names.bound(limit.bound),
@@ -423,9 +471,9 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
     }
     later = [refuted(finding) for finding in first.findings if finding.state is State.REFUTED]
     known = [] if first.counted else [accepted(finding) for finding in first.accepted]
-    return " ".join(
-        [*known, say("reasons", why, **values), *(later[:1] if len(alike) == 1 and not first.counted else [])]
-    )
+    busy = why is Why.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
+    words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", why, **values)
+    return " ".join([*known, words, *(later[:1] if len(alike) == 1 and not first.counted else [])])
 
 
 def _detail(why: Why, detail: str) -> str:
@@ -448,14 +496,25 @@ def worst_finding(findings: Sequence[Finding]) -> str:
 
 def _margins(alike: Sequence[NodeVerdict], why: Why) -> str:
     """The margins that a reason speaks of: all that decide where the node is the same, else those that are open."""
-    worst: dict[str, Margin] = {}
-    for margin in (margin for member in alike for margin in member.margins):
-        if margin.subject not in worst or margin.share > worst[margin.subject].share:
-            worst[margin.subject] = margin
+    worst = _worst_margins(alike)
     if why is Why.WITHIN_BOUNDS:
         return names.listed(short_margin(margin) for margin in worst.values() if margin.decides) or "every bound"
     open_ = [margin for margin in worst.values() if margin.decides and margin.share > 1]
     return " ".join(map(margin_with_remedy, sorted(open_, key=lambda margin: -margin.share)))
+
+
+def _open(alike: Sequence[NodeVerdict]) -> str:
+    """The margins that are open, in a list."""
+    margins = _worst_margins(alike).values()
+    return names.listed(short_margin(margin) for margin in margins if margin.decides and margin.share > 1)
+
+
+def _worst_margins(alike: Sequence[NodeVerdict]) -> dict[str, Margin]:
+    worst: dict[str, Margin] = {}
+    for margin in (margin for member in alike for margin in member.margins):
+        if margin.subject not in worst or margin.share > worst[margin.subject].share:
+            worst[margin.subject] = margin
+    return worst
 
 
 def _worst_disturbances(alike: Sequence[NodeVerdict]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nodeprint.errors import printable
@@ -100,6 +100,15 @@ def _place(campaign: Campaign, node: str, finding: Finding) -> str:
     return f"CPU {cpu}: " + ", ".join(f"{name} {number}" for name, number in parts if number >= 0)
 
 
+def _starred(value: str, figure: ClassFigure | CellFigure) -> str:
+    return f"{value} *" if figure.is_marked else value
+
+
+def _median(figures: Sequence[ClassFigure | CellFigure]) -> str:
+    """The head of a column of medians, which explains the asterisk where there is one."""
+    return "median (*: CPU time was lost)" if any(figure.is_marked for figure in figures) else "median"
+
+
 def class_table(classes: tuple[ClassFigure, ...]) -> Table:
     """Medians of classes of pairs; of a mixture, of which few pairs are near its median, those of its groups."""
     rows: list[tuple[Cell, ...]] = []
@@ -108,7 +117,7 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
         if figure.groups:
             low, high = min(figure.groups.values()), max(figure.groups.values())
             parts = ", ".join(f"{group}: {names.quantity(ns, 'ns')}" for group, ns in figure.groups.items())
-            ratio = f"{parts}, {high / low:.1f} times" if low else parts
+            ratio = _starred(f"{parts}, {high / low:.1f} times" if low else parts, figure)
             rows.append((where, figure.name, f"{figure.pairs:,}", ratio, "", str(figure.runs)))
             continue
         interval = names.over_runs(figure.ci_low_ns, figure.ci_high_ns, "ns", figure.runs, figure.left_out)
@@ -117,13 +126,13 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
                 where,
                 figure.name,
                 f"{figure.pairs:,}",
-                names.quantity(figure.median_ns, "ns"),
+                _starred(names.quantity(figure.median_ns, "ns"), figure),
                 interval,
                 str(figure.runs),
             )
         )
     return without_empty(
-        Table(("measurement", "class", "pairs", "median", "95 % interval", "runs"), tuple(rows), "llrrlr")
+        Table(("measurement", "class", "pairs", _median(classes), "95 % interval", "runs"), tuple(rows), "llrrlr")
     )
 
 
@@ -136,10 +145,10 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
         ratio = f"{(figure.median / figure.group - 1) * 100:+z.1f} %" if group and figure.group else ""
         worst = names.quantity(figure.worst_value, figure.unit) if figure.worst else ""
         rows.append((
-            figure.measurement, figure.name, names.quantity(figure.median, figure.unit), interval, group, ratio, worst,
-            names.place(figure.worst) if figure.worst else "",
+            figure.measurement, figure.name, _starred(names.quantity(figure.median, figure.unit), figure), interval,
+            group, ratio, worst, names.place(figure.worst) if figure.worst else "",
         ))  # fmt: skip
-    header = ("measurement", "of", "median", "95 % interval", "peers", "to them", "worst", "where")
+    header = ("measurement", "of", _median(cells), "95 % interval", "peers", "to them", "worst", "where")
     return without_empty(Table(header, _without_repeats(rows), "llrrrrrl"))
 
 
