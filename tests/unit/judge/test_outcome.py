@@ -20,7 +20,7 @@ from tests.support import verdicts
 
 ROOT = Path(__file__).resolve().parents[3]
 #: What the names say, written out once more: a change of the table has to be meant.
-FOUND = {"OUTSIDE LIMIT", "DEVIATES", "INTERMITTENT", "SUSPECT", "DIFFERS", "SPLIT"}
+FOUND = {"WRONG RESULT", "OUTSIDE LIMIT", "DEVIATES", "INTERMITTENT", "SUSPECT", "DIFFERS", "SPLIT"}
 FOUND_IN_FLEETS = {"SPLIT", "DEVIATIONS", "NOT UNIFORM", "INTERMITTENT", "SUSPECTS"}
 ERRORS = {"NOT MEASURED", "INVALID", "INCONCLUSIVE"}
 OF_NODE = [(outcome, why) for why, outcome in OUTCOME_OF.items()]
@@ -68,7 +68,7 @@ def test_every_output_of_a_node_says_one_thing(outcome: Outcome, why: Why) -> No
     assert f'node_verdict{{node="cn002",verdict="{outcome}"}} 1' in files.prometheus(verdict)
 
     drain = files.drain(verdict, {})
-    assert ("\nscontrol update NodeName='cn002'" in drain) == (outcome == "DEVIATES")
+    assert ("\nscontrol update NodeName='cn002'" in drain) == (outcome in {"DEVIATES", "WRONG RESULT"})
     assert ("# cn002: INTERMITTENT, left alone" in drain) == (outcome == "INTERMITTENT")
 
 
@@ -106,7 +106,9 @@ def test_tables_are_complete_and_their_ranks_are_an_order(meanings: dict[str, ob
     assert set(table) == set(every)
     ranks = [meaning.rank for meaning in table.values()]
     assert all(low < high for low, high in pairwise(ranks)), "each outcome has a place of its own"
-    assert {outcome for outcome, meaning in MEANING.items() if meaning.drain is Drain.SUGGESTED} == {Outcome.DEVIATES}
+    assert {outcome for outcome, meaning in MEANING.items() if meaning.drain is Drain.SUGGESTED} == {
+        Outcome.WRONG_RESULT, Outcome.DEVIATES,
+    }  # fmt: skip
     assert {outcome for outcome, meaning in MEANING.items() if meaning.again} == {
         Outcome.INTERMITTENT, Outcome.SUSPECT, Outcome.SPLIT, Outcome.INVALID,
     }  # fmt: skip
