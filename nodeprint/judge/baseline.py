@@ -257,7 +257,7 @@ def _finding(
         id="changed", state=State.SUSPECTED, measurement=matrix.name, home=matrix.part.home,
         part=naming.part(matrix, term, node), effect=size, effect_unit=size * level, interval=interval,
         half_95=abs(scale.relative(half)), bound=limit, bound_unit=limit * level,
-        times_bound=abs(effect) / float(bound[column]), value=usual + size * level, peers=usual,
+        times_bound=abs(size) / limit, value=usual + size * level, peers=usual,
         unit="share" if share else matrix.quantity.unit,
         worse=(effect > 0) == (matrix.quantity.model.better == "lower"),
         by_job=(JobEffect("since the baseline", size, interval, {}),),

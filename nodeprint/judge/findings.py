@@ -146,14 +146,15 @@ def _finding(
     low_95, high_95 = (matrix.scale.relative(effect + side, usual) for side in (-half_95, half_95))
     model, pairs = matrix.quantity.model, matrix.quantity.of_pairs
     worse = (effect > 0) == (model.better == "lower")
-    where = naming.place(matrix, cause.where, node)
+    where, whole = naming.place(matrix, cause.where, node), cause.term
     return Finding(
         id=_identity(cause.term, effect, model.better, model.scale), state=state, measurement=matrix.name,
         home=matrix.part.home, part=Part(cause.term, matrix.terms.terms[head].family, where),
         effect=relative, effect_unit=value - peers, interval=Interval(low, high),
         half_95=(high_95 - low_95) / 2, bound=bound,
         bound_unit=bound if matrix.terms.share else bound * peers,
-        times_bound=abs(effect) / float(block.bound[head]), value=value, peers=peers,
+        times_bound=abs(relative) / bound, value=value, peers=peers,
+        figures_of=None if whole == matrix.terms.terms[head].name else naming.part(matrix, head, node),
         unit="share" if matrix.terms.share else matrix.quantity.unit, worse=worse,
         by_job=tuple(_by_job(block, head, i) for block in standing.blocks),
         finer=_finer(cause, block, half, i, node),

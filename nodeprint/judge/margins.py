@@ -20,11 +20,15 @@ from nodeprint.stats.peers import TEMPLATE_ERROR
 Floats = npt.NDArray[np.float64]
 
 #: Nobody is advised to make more runs than this, or to measure more nodes.
-MOST_RUNS, MOST_NODES = 40, 4096
+MOST_RUNS, MOST_NODES = 20, 64
 #: An effect counts as found where nine of ten nodes show it, in standard errors.
 NINE_OF_TEN = 1.2816
 #: Detection limits beyond so many bounds are no basis for a conclusion.
 FAR = 2.5
+#: A node is noisy whose runs have so many times the variance of those of its peers.
+_NOISIER = 2.0
+#: From this share of its bound on a difference is close to it.
+_CLOSE = 0.5
 #: Within a fleet, this share of the nodes beyond a bound in different places, and this many, are natural spread.
 _WIDE_SHARE, _WIDE_NODES = 0.2, 3
 #: Where more than this share of these has the same part, they share a difference.
@@ -95,50 +99,59 @@ def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Mar
     difference, half = abs(float(worst.pooled.difference[part])), float(worst.pooled.half_90[part])
     # what is outside, or has no centre, is no question of more measurements
     if difference - half <= block.bound[part] < worst.reach < np.inf:
-        remedy, needed = remedy_of(worst, node)
+        remedy, needed = remedy_of(worst)
     return Margin(
         name, name in rules.decides, matrix.name, naming.part(matrix, part, node), within, bound,
         "share" if matrix.terms.share else matrix.quantity.unit, within * unit_of, bound * unit_of,
         worst.share, relative(float(worst.pooled.difference[part])), int(worst.pooled.runs[part]), remedy, needed,
+        _oddest_run(worst) if remedy == "quiet" else "",
     )  # fmt: skip
 
 
-def remedy_of(worst: Worst, node: PackedNode) -> tuple[str, int]:
-    """What brings a part within its bound: `runs` (of each node, so many in all), `nodes`, `quiet` or `bound`.
+def _oddest_run(worst: Worst) -> str:
+    """The run of the first job that is farthest from the median of the others in a part (job1/run2)."""
+    matrix, row = worst.series.matrix, worst.pooled.row
+    values = matrix.values[row, :, worst.part]
+    apart = np.nan_to_num(np.abs(values - np.nanmedian(values)), nan=-1.0)
+    return matrix.runs[row][int(np.argmax(apart[: len(matrix.runs[row])]))]
+
+
+def remedy_of(worst: Worst) -> tuple[str, int]:
+    """What brings a part within its bound, the first that does: `quiet` (this node's runs as near to each other as
+    those of the others), `runs` (of each node, so many in all), `nodes` (so many), `bound` (the difference itself is
+    close to it), or `none`.
 
     The deviation is the largest of many: what is expected of it in other runs is its share that is no noise. A
     difference beyond the bound that is not resolved, or an interval that is wider than it, is no matter of the bound.
     """
-    block, part = worst.series.first, worst.part
-    row = worst.pooled.row
+    block, part, row = worst.series.first, worst.part, worst.pooled.row
     runs = max(int(worst.pooled.runs[part]), 1)
     bound, error = float(block.bound[part]), float(worst.pooled.error[part])
-    difference = abs(float(worst.pooled.difference[part]))
+    difference, half_90 = abs(float(worst.pooled.difference[part])), float(worst.pooled.half_90[part])
     between = float(block.between(row)[part])
-    noise = min(error**2 / max(between + error**2, 1e-30), 1.0)
-    expected = difference * (1 - noise)
+    expected = difference * (1 - min(error**2 / max(between + error**2, 1e-30), 1.0))
     if difference > bound:
         return "quiet", 0
-    run = float(block.spread.variance(row)[part])
+    own, usual = float(block.spread.variance(row)[part]), float(block.spread.pooled[part])
     job, count = float(block.of_job[part]) / max(worst.pooled.jobs, 1), max(float(block.peers[row]), 1.0)
-    quantile = (
-        float(worst.pooled.half_90[part] / error) if error > 0 and np.isfinite(worst.pooled.half_90[part]) else 2.0
-    )
-    room = max(bound - expected, 0.0) / (quantile + NINE_OF_TEN)
+    chips = max(between - own / max(block.runs[row, part], 1), 0.0)
+    quantile = half_90 / error if error > 0 and np.isfinite(half_90) else 2.0
+    room = (max(bound - expected, 0.0) / (quantile + NINE_OF_TEN)) ** 2
 
-    def variance(runs: float, peers: float) -> float:
-        return float(
-            run / runs + job + TEMPLATE_ERROR * max(between - run / max(block.runs[row, part], 1), 0.0) / peers
-        )
+    def variance(run: float, runs: int, peers: float) -> float:
+        return float(run / runs + job + TEMPLATE_ERROR * (chips + run / runs) / peers)
 
+    if own > _NOISIER * usual and variance(usual, runs, count) <= room:
+        return "quiet", 0
     for wanted in range(runs + 1, MOST_RUNS + 1):
-        if variance(wanted, count) + TEMPLATE_ERROR * run / wanted / count <= room**2:
+        if variance(own, wanted, count) <= room:
             return "runs", wanted
-    if variance(MOST_RUNS, MOST_NODES) > room**2:
-        wide = not float(worst.pooled.half_90[part]) <= bound
-        return ("quiet", 0) if wide or (room > 0 and run / MOST_RUNS > room**2) else ("bound", 0)
-    peers = next(n for n in (2**k for k in range(1, 13)) if variance(MOST_RUNS, n) <= room**2)
-    return "nodes", int(max(peers, count + 2))
+    for wanted in range(int(count) + 2, MOST_NODES + 1):
+        if variance(own, MOST_RUNS, wanted - 1) <= room:
+            return "nodes", wanted
+    if own > _NOISIER * usual or not half_90 <= bound:
+        return "quiet", 0
+    return ("bound", 0) if difference > _CLOSE * bound else ("none", 0)
 
 
 def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
@@ -172,23 +185,21 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
 
 
 def _sharper(block: Block, columns: npt.NDArray[np.int64], effect: float, bound: float) -> tuple[str, int]:
-    """What brings a detection limit to FAR bounds: so many runs, so many nodes, or quieter runs where neither does."""
+    """What brings a detection limit to FAR bounds: so many runs, or so many nodes; or nothing that is to be had."""
     runs = float(np.median(block.runs[:, columns]))
     run, job = float(np.median(block.of_runs()[:, columns])) * runs, float(np.median(block.of_job[columns]))
     template = float(np.median(block.of_template()[:, columns]))
     width = (effect - bound) / np.sqrt(run / runs + job + template)
     room = ((FAR - 1) * bound / width) ** 2
-    if room <= job:
-        return "quiet", 0
     share = run / max(runs, 1) / (run / max(runs, 1) + template)
-    if job + template * (1 - share) < room:
-        for wanted in range(int(runs) + 1, MOST_RUNS + 1):
-            if run / wanted + job + template * (1 - share + share * runs / wanted) <= room:
-                return "runs", wanted
+    for wanted in range(int(runs) + 1, MOST_RUNS + 1):
+        if run / wanted + job + template * (1 - share + share * runs / wanted) <= room:
+            return "runs", wanted
     peers = float(np.median(block.peers))
-    if run / runs + job < room:
-        return "nodes", int(np.ceil(peers * template / (room - run / runs - job))) + 1
-    return "quiet", 0
+    for wanted in range(int(peers) + 2, MOST_NODES + 1):
+        if run / runs + job + template * peers / (wanted - 1) <= room:
+            return "nodes", wanted
+    return "none", 0
 
 
 def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:

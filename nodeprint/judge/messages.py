@@ -275,7 +275,7 @@ def _finding(
         id=f"{ways.family}-slow", state=state, measurement=fabric.measurement, home=-1,
         part=Part(ways.family, ways.family, where), effect=size, effect_unit=size * level,
         interval=Interval(low, high), half_95=half_95, bound=relative_bound, bound_unit=relative_bound * level,
-        times_bound=effect / bound, value=level * (1 + size), peers=level, unit="ns", worse=True,
+        times_bound=size / relative_bound, value=level * (1 + size), peers=level, unit="ns", worse=True,
         by_job=tuple(_effect_of(job, column, fabric, ways) for job in jobs),
         consistent_with=("adapter", "cable", "network-settings") if ways.family == NODE else ("switch-link", "route"),
         remedy=ways.family,

@@ -92,17 +92,20 @@ class Expected(msgspec.Struct, frozen=True):
 class Finding(msgspec.Struct, frozen=True):
     """A part of a node that is outside its bound.
 
-    `id` names its kind, as suppressions do (core-slow). `effect` is from the job that decides (the confirming one),
-    `interval` the one that decided, simultaneous over all that one job or an earlier job showed (it leaves `tail` at
-    each end), `half_95` half of its 95 % interval. `bound` is the one that decided, in the direction of the effect (of
-    a rate with a bound of 10 %, 10 % higher or 9.1 % lower), and `times_bound` how many times it the effect is (of
-    logarithms, for rates). `value` and `peers` are what was measured in that job, in `unit`. `pairs` has the pairs of
-    CPUs that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
-    side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes
-    with the same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what
-    the interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns of a baseline where
-    the node is compared with its own past: `peers` is that past then. `expected` is what it is measured again by, None
-    where one node alone cannot be, and `check` the command for it, in the folder of the report.
+    `id` names its kind, as suppressions do (core-slow). `effect` is from the job that decides (the confirming
+    one), `interval` the one that decided, simultaneous over all that one job or an earlier job showed (it leaves
+    `tail` at each end), `half_95` half of its 95 % interval. `bound` is the one that decided, in the direction of
+    the effect (of a rate with a bound of 10 %, 10 % higher or 9.1 % lower), and `times_bound` how many times it
+    the effect is. `value` and `peers` are what was measured in that job, in `unit`. `pairs` has the pairs of CPUs
+    that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
+    side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other
+    nodes with the same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each
+    end are what the interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns
+    of a baseline where the node is compared with its own past: `peers` is that past then. `figures_of` is the part
+    that `value`, `peers` and `effect_unit` are of where several parts are one finding: that in which it is
+    largest. `expected` is what it
+    is measured again by, None where one node alone cannot be, and `check` the command for it, in the folder of the
+    report.
     """
 
     id: str
@@ -134,6 +137,7 @@ class Finding(msgspec.Struct, frozen=True):
     degrees: float = 0.0
     tail: float = 0.0
     baseline: str = ""
+    figures_of: Part | None = None
     expected: Expected | None = None
     check: str = ""
 
@@ -183,8 +187,9 @@ class Margin(msgspec.Struct, frozen=True):
 
     `within` is the smallest bound at which the node would be the same there (the far end of the 90 % interval),
     infinite with one run; `share` how much of the bound that is: up to 1 the node is the same. `remedy` is what
-    resolves it where that is undecided: `runs`, `nodes`, `quiet` (runs differ too much), `bound` (the difference itself
-    is close to the bound) or `time` (the subject goes with the order of measuring), with the number that is `needed`.
+    resolves it where that is undecided: `runs`, `nodes`, `quiet` (the node's runs differ, `run` most), `bound` (the
+    difference itself is close to the bound), `time` (the subject goes with the order of measuring) or `none`, with the
+    number that is `needed`.
     """
 
     subject: str
@@ -201,6 +206,7 @@ class Margin(msgspec.Struct, frozen=True):
     runs: int
     remedy: str = ""
     needed: int = 0
+    run: str = ""
 
 
 class Reason(msgspec.Struct, frozen=True):

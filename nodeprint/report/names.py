@@ -112,6 +112,12 @@ def moment(text: str) -> str:
     return text[:16].replace("T", " ")
 
 
+def times(share: float, of_bound: float) -> str:
+    """How many times its bound an effect is, by the figures that `percent` and `bound` print: what a reader divides."""
+    effect, limit = (float(words.removesuffix(" %")) for words in (percent(abs(share)), bound(of_bound)))
+    return f"{effect / limit:.1f}" if limit else ""
+
+
 def interval(low: float, high: float, effect: float) -> str:
     """An interval in the direction of its effect: `5.5 to 6.2 %` for an effect of 5.9 % and of -5.9 %."""
     ends = sorted(math.copysign(1.0, effect) * end * 100 for end in (low, high))

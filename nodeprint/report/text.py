@@ -365,7 +365,7 @@ def limit(limit: Limit, *, remedied: bool = True) -> str:
     return say(
         "limit_far" if far else "limit", family=sentence(f"{named('terms', limit.family)} ({limit.measurement})"),
         effect=names.percent(limit.effect), bound=names.bound(limit.bound),
-        times=f"{limit.effect / limit.bound:.1f}" if limit.bound else "", remedy=remedy,
+        times=names.times(limit.effect, limit.bound), remedy=remedy,
     )  # fmt: skip
 
 
@@ -571,7 +571,7 @@ def _finding_sentence(finding: Finding) -> str:
         **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
         "effect": names.percent(abs(finding.effect)), "change": change(finding.effect, finding.measurement),
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
-        "bound": names.bound(finding.bound), "times": f"{abs(finding.times_bound):.1f}",
+        "bound": names.bound(finding.bound), "times": names.times(finding.effect, finding.bound),
         "value": names.quantity(finding.value, finding.unit), "peers": names.quantity(finding.peers, finding.unit),
         "verb": "are" if names.is_plural(finding.part) else "is",
     }  # fmt: skip
@@ -606,9 +606,13 @@ def _finding_sentence(finding: Finding) -> str:
         return say("finding_cells", place=place, **values)
     at_home = names.home(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
-    return say(
-        "finding", place=place, added=_added(finding.effect_unit, finding.unit, names.scope(finding.part)), **values
-    )
+    return say("finding", place=place, added=_added(finding.effect_unit, finding.unit, _figures_of(finding)), **values)
+
+
+def _figures_of(finding: Finding) -> str:
+    """Of which pairs the figures in ns are."""
+    of = finding.figures_of
+    return names.scope(finding.part) if of is None else f"in {names.scoped(of)}"
 
 
 def _wrong_cpus(where: Mapping[str, object]) -> str:
@@ -711,13 +715,16 @@ def margin_with_remedy(margin: Margin) -> str:
         within=_both(margin.within, margin.within_unit, margin.unit),
         bound=_both(margin.bound, margin.bound_unit, margin.unit),
     )  # fmt: skip
+    words = margin_remedy(margin)
+    return f"{text}; {words}." if words else f"{text}."
+
+
+def margin_remedy(margin: Margin) -> str:
+    """What resolves a margin; empty where nothing is to be said."""
+    job, _, run = margin.run.partition("/run")
+    named_run = f"run {run} of {job}" if run else "one run"
     remedies = texts()["margin_remedies"]
-    sentences = (
-        f"; {remedies[margin.remedy].format(needed=margin.needed, runs=margin.runs)}"
-        if margin.remedy in remedies
-        else ""
-    )
-    return f"{text}{sentences}."
+    return str(remedies.get(margin.remedy, "")).format(needed=margin.needed, runs=margin.runs, run=named_run)
 
 
 def _both(share: float, value: float, unit: str) -> str:

@@ -156,7 +156,7 @@ def margin_table(margins: tuple[Margin, ...]) -> Table:
     """How near a node is to its bounds by subject: the part that comes nearest, and the least bound that it keeps."""
     rows: list[tuple[Cell, ...]] = []
     for margin in margins:
-        remedy = text.texts()["margin_remedies"].get(margin.remedy, "").format(needed=margin.needed, runs=margin.runs)
+        remedy = text.margin_remedy(margin)
         within = names.percent(margin.within) if math.isfinite(margin.within) else "one run"
         rows.append((
             text.named("subjects", margin.subject), "yes" if margin.decides else "", names.subject(margin),

@@ -1,0 +1,91 @@
+"""What a reader can check in a sentence is true there: effect over bound is the factor, ns are of the class named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeprint.judge.judge import judge
+from nodeprint.judge.outcome import State
+from nodeprint.judge.verdict import Finding, Verdict
+from nodeprint.machine.topology.presets import preset
+from nodeprint.report import names, text
+from nodeprint.simulate import Plan, Spread, fleet
+from tests.support import verdicts
+from tests.support.fleets import judged, made
+
+#: An effect, its interval, its bound and the factor in a sentence; effects of shares are in percentage points.
+_FIGURES = re.compile(
+    r"([\d.]+) (?:%|percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+) %; bound ([\d.]+) %: ([\d.]+) times\)"
+)
+DEFECTS = (
+    ("node001: core 17 +9%", "node002: ccd 3 +6%"), ("node003: global +5%",), ("node001: core-clock 37 -15%",),
+    ("node001: memory-channel node 1 -40%",), ("node002: core-clock 5 +12%", "node006: core 9 +6ns"),
+)  # fmt: skip
+
+
+def _sentences(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
+    for node in verdict.nodes.values():
+        for finding in node.findings:
+            yield finding, text.finding_sentence(finding)
+
+
+def _divides(words: str) -> bool:
+    effect, _, _, bound, factor = map(float, _FIGURES.search(words).groups())  # type: ignore[union-attr]
+    return factor == pytest.approx(effect / bound, abs=0.0501)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("number", range(len(DEFECTS)))
+def test_printed_effect_over_printed_bound_is_the_printed_factor(number: int, jobs: int) -> None:
+    seen = 0
+    for finding, words in _sentences(judged(*DEFECTS[number], jobs=jobs, cells=True, seed=number).verdict):
+        if _FIGURES.search(words):
+            seen += 1
+            assert _divides(words), words
+            assert finding.times_bound == pytest.approx(abs(finding.effect) / finding.bound)
+            effect, low, high, bound, _ = map(float, _FIGURES.search(words).groups())  # type: ignore[union-attr]
+            assert low <= effect <= high, words
+            if finding.state in (State.CONFIRMED, State.SUSPECTED):
+                assert low >= bound - 0.051, words  # the interval that decided
+    assert seen
+
+
+@given(effect=st.floats(-0.9, 3.0), bound=st.floats(0.005, 0.2))
+def test_the_factor_is_of_the_figures_that_are_printed(effect: float, bound: float) -> None:
+    words = text.finding_sentence(verdicts.finding(effect, bound=bound))
+    assert _divides(words), words
+    assert names.times(effect, bound) == _FIGURES.search(words)[5]  # type: ignore[index]
+
+
+def test_ns_of_a_whole_node_are_of_the_class_that_is_named() -> None:
+    """A node 6 % slower: in pairs of 20 ns and of 200 ns, and the sentence says in which."""
+    finding, *_ = judge(made("node003: global +6%", jobs=2)).verdict.nodes["node003"].findings
+    assert finding.part.term == "node" and finding.figures_of is not None
+    words = text.finding_sentence(finding)
+    assert f"more in {names.scoped(finding.figures_of)}" in words
+    assert finding.effect_unit == pytest.approx(finding.effect * finding.peers, rel=0.01)
+
+
+def test_a_single_part_names_no_other() -> None:
+    (finding,) = judge(made("node001: core 17 +9%", jobs=2)).verdict.nodes["node001"].findings
+    assert finding.part.term == "core"
+    assert re.search(" more to the (other )?cores", text.finding_sentence(finding))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("noise", [1.0, 3.0, 8.0])
+def test_remedies_are_few_and_can_be_done(seed: int, noise: float) -> None:
+    plan = Plan(preset("naples-2x32"), nodes=3 + seed, runs=2, pair_runs=2, passes=1, seed=seed, cells=True,
+                spread=Spread().times(noise))  # fmt: skip
+    for node in judge(fleet(plan)).verdict.nodes.values():
+        for margin in node.margins:
+            assert margin.remedy in ("", "quiet", "runs", "nodes", "bound", "time", "none")
+            assert margin.needed <= {"runs": 20, "nodes": 64}.get(margin.remedy, 0)
+            assert (margin.remedy == "quiet") == margin.run.startswith("job1/run")
+            if margin.remedy == "bound":
+                assert 0.45 * margin.bound <= abs(margin.effect) <= 1.1 * margin.bound
