@@ -20,6 +20,7 @@ from nodeprint.judge.deviations import Levels
 from nodeprint.judge.findings import Shown, merged, of_series
 from nodeprint.judge.nodes import Reading
 from nodeprint.judge.population import Population
+from nodeprint.judge.renumbered import exchange
 from nodeprint.judge.table import Rows, Table
 from nodeprint.judge.verdict import Verdict
 
@@ -114,10 +115,14 @@ def judge(
         ])
         for i, by_series in standings.items()
     }  # fmt: skip
+    #    An exchange of parts that explains an imported matrix is said in place of it.
+    imported = [i for i, of_node in shown.items() if of_node and population.fleet.nodes[i].imported]
+    exchanged = {i: found for i in imported if (found := exchange(series, i)) is not None}
+    shown |= {i: [] for i in exchanged}
     # 6. Messages between nodes are judged by the same intervals.
     between = messages.judge_all(fabrics or Fabrics(), rules, levels)
     # 7. Outcomes are read off what is there.
-    reading = Reading(population, series, standings, pooled, shown, between, since, over_time)
+    reading = Reading(population, series, standings, pooled, shown, between, since, over_time, exchanged)
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
     return Judged(reading, confirming, result, alone.series(population, levels))
 

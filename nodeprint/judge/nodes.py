@@ -17,6 +17,7 @@ from nodeprint.judge.confirmation import PooledNodes, Series, Standing
 from nodeprint.judge.findings import Shown
 from nodeprint.judge.outcome import OUTCOME_OF, State, Why, first
 from nodeprint.judge.population import Population
+from nodeprint.judge.renumbered import Exchange
 from nodeprint.judge.verdict import (
     CellFigure,
     ClassFigure,
@@ -49,7 +50,8 @@ _USUAL = 0.5
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
     """What outcomes are read off: by number of a series and of a node its standing and pooled differences, by node its
-    causes, messages between nodes, what changed since a baseline, and what goes with the time of measuring."""
+    causes, messages between nodes, what changed since a baseline, what goes with the time of measuring, and by node the
+    exchange of parts that explains an imported matrix."""
 
     population: Population
     series: Sequence[Series]
@@ -59,6 +61,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     fabrics: Sequence[FabricVerdict]
     since: Since | None
     over_time: tuple[TimeEffect, ...]
+    exchanged: Mapping[int, Exchange]
 
     @cached_property
     def day(self) -> str:
@@ -221,6 +224,10 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             return
         if i in population.split_nodes:
             yield Reason(Why.SPLIT)
+        if exchanged := self.exchanged.get(i):
+            level = exchanged.level
+            yield Reason(Why.RENUMBERED, (f"{level} {exchanged.first}", f"{level} {exchanged.second}"))
+            return
         yield from self._doubts(i, findings, of_node)
 
     def _alone(self, i: int) -> Reason:

@@ -64,6 +64,7 @@ class Why(StrEnum):
     CONFIGURATION = "configured differently"
     ALONE = "no peer"
     MISSING = "planned and not measured"
+    RENUMBERED = "an exchange of parts explains an imported matrix"
     REBOOTED = "booted again within a job"
     ONE_RUN = "one run"
     UNEXAMINED = "a part that no data examine"
@@ -197,6 +198,7 @@ OUTCOME_OF: dict[Why, Outcome] = {
     Why.ODD_RUN: Outcome.INVALID,
     Why.CONFIGURATION: Outcome.DIFFERENT_CONFIGURATION,
     Why.ALONE: Outcome.NO_PEER,
+    Why.RENUMBERED: Outcome.INCONCLUSIVE,
     Why.MISSING: Outcome.INCONCLUSIVE,
     Why.REBOOTED: Outcome.INCONCLUSIVE,
     Why.ONE_RUN: Outcome.INCONCLUSIVE,

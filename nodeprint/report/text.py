@@ -463,6 +463,7 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
         "margins": _margins(alike, why) or f"{names.listed(named_subject(key) for key in of)}.",
         "fields": names.listed(map(fingerprint.label, of)) or say("layout"),
         "families": names.listed(named("terms", key) for key in of),
+        "parts": names.listed(of),
         "measurements": names.listed(named_subject(key) for key in of),
         "of": f" of {names.listed(of)}" if of else "",
         "group": _group(why, first.group),

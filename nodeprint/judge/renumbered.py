@@ -1,0 +1,70 @@
+"""Whether what differs on an imported node is explained by an exchange of two of its parts.
+
+Of a matrix of another tool it is known neither on which memory its lines were nor how its CPUs were counted. Where
+lines live on the other socket, or parts were counted in another order, the whole matrix is that of a healthy machine
+with two parts exchanged: then that is the one explanation, and nothing is said of the hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.layout import CCD, QUADRANT, SOCKET, Ints, codes
+from nodeprint.judge.confirmation import Series
+from nodeprint.judge.deviations import Block, run_means
+from nodeprint.judge.reduction import Matrix, term_values
+
+#: Parts that are tried, the widest first; of finer ones there are too many for one to mean anything.
+_LEVELS = (SOCKET, QUADRANT, CCD)
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """Two parts of a level, by their machine-wide numbers."""
+
+    level: str
+    first: int
+    second: int
+
+
+def exchange(every: Sequence[Series], i: int) -> Exchange | None:
+    """The exchange of two parts with which no part of a node (its number in the fleet) is outside a bound any more;
+    None where there is none, or the node has no pairs."""
+    blocks = [series.first for series in every if i in series.first.row and series.matrix.quantity.of_pairs]
+    if not blocks:
+        return None
+    for found, order in _exchanges(blocks[0].matrix):
+        if all(not _outside(block, i, order) for block in blocks):
+            return found
+    return None
+
+
+def _exchanges(matrix: Matrix) -> Iterator[tuple[Exchange, Ints]]:
+    """Exchanges of two parts of equal size, and the slots in the order that they have then."""
+    layout = matrix.terms.layout
+    for level in _LEVELS:
+        part_of = codes(layout.slots[:, : level + 1])
+        for first, second in combinations(np.unique(part_of).tolist(), 2):
+            a, b = np.flatnonzero(part_of == first), np.flatnonzero(part_of == second)
+            if len(a) != len(b):
+                continue
+            order = np.arange(len(part_of))
+            order[a], order[b] = b, a
+            yield Exchange(layout.levels[level], first, second), order
+
+
+def _outside(block: Block, i: int, order: Ints) -> bool:
+    """Whether a node with its slots in another order is outside a bound."""
+    matrix, row = block.matrix, block.row[i]
+    pairs, count = matrix.terms.layout.pairs, len(order)
+    place = np.zeros((count, count), dtype=np.int64)
+    place[pairs[:, 0], pairs[:, 1]] = place[pairs[:, 1], pairs[:, 0]] = np.arange(len(pairs))
+    level = matrix.level[list(matrix.rows[row])][:, place[order[pairs[:, 0]], order[pairs[:, 1]]]]
+    centre = run_means(matrix, np.array([row]))[0] - block.difference[row]
+    values: npt.NDArray[np.float64] = term_values(level, matrix.template, matrix.terms, matrix.scale)
+    difference = np.nanmean(values, axis=0) - centre
+    return bool(np.any(np.abs(difference) - block.half_simultaneous[row] > block.bound))
