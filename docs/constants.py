@@ -39,6 +39,8 @@ SOURCES: Mapping[str, str] = {
     "judge/groups.GAP": f"{_CHOICE}: half of what is accepted",
     "judge/judge.SUSPECT": f"{_CHOICE}: it costs second jobs alone",
     "judge/margins.MOST_RUNS, MOST_NODES": f"{_CHOICE}, of what a site can do",
+    "judge/margins._NOISIER": f"{_CHOICE}, of words alone: which remedy is named",
+    "judge/margins._CLOSE": f"{_CHOICE}, of words alone: which remedy is named",
     "judge/margins.NINE_OF_TEN": "the normal distribution", "judge/margins.FAR": _CHOICE,
     "judge/margins._WIDE_SHARE, _WIDE_NODES": _CHOICE, "judge/margins._SHARED": f"{_CHOICE}: a majority",
     "judge/reduction._CHUNK": _SIZE, "judge/reduction._CLIP": f"{_CHOICE}: twice the usual latency",
