@@ -32,6 +32,7 @@ from nodeprint.judge.verdict import (
     Reason,
     TimeEffect,
 )
+from nodeprint.stats.peers import FEWEST
 
 #: By the state of a finding the reason that it is.
 _WHY = {
@@ -132,6 +133,14 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         found += self._events(i)
         found += messages.of_node(self.fabrics, node.name)
         found += self.since.findings.get(node.name, ()) if self.since is not None else ()
+        few = i in self.population.split_nodes and len(self._group(i)) < FEWEST
+        if few:  # in a small group of a split fleet nobody knows which of them is right
+            found = [
+                replace(finding, state=State.DIFFERS)
+                if finding.state is State.CONFIRMED and finding.by_job
+                else finding
+                for finding in found
+            ]
         if any(finding.state is State.DIFFERS for finding in found):
             # with so few nodes nothing that is not confirmed says which of them is right
             found = [
@@ -150,6 +159,10 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         if places is None:
             return finding
         return replace(finding, expected=expected.of_median(*places, self.population.fleet.nodes[i]))
+
+    def _group(self, i: int) -> Sequence[int]:
+        """The nodes that a node is compared with, itself among them."""
+        return list(self.population.groups[self.population.group_of[i]].nodes.tolist())
 
     @cached_property
     def senses(self) -> list[PeerSenses]:
