@@ -137,7 +137,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         if few:  # in a small group of a split fleet nobody knows which of them is right
             found = [
                 replace(finding, state=State.DIFFERS)
-                if finding.state is State.CONFIRMED and finding.by_job
+                if finding.state is State.CONFIRMED and finding.measurement
                 else finding
                 for finding in found
             ]
