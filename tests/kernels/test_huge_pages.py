@@ -64,7 +64,15 @@ def call(
     kernel: str, out: Path, shim: Path, mode: str
 ) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
     operation = {"fault": "rate", "touch": "ratio"}[kernel]
-    command = [built() / kernel, "--op", operation, "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "1"]
+    command: list[str | Path] = [
+        built() / kernel,
+        "--op",
+        operation,
+        "--cpus",
+        f"{ALLOWED[0]},{ALLOWED[-1]}",
+        "--passes",
+        "1",
+    ]
     environment = os.environ | {"LD_PRELOAD": str(shim), "SHIM": mode}
     done = subprocess.run(
         [*command, "--out", out], capture_output=True, text=True, timeout=120, check=False, env=environment
