@@ -46,6 +46,10 @@ class _Series(msgspec.Struct, frozen=True):
     before: Sequence[Mapping[str, Floats]]
 
 
+#: What was judged of a campaign, which `nodeprint since` reads of a baseline as of a campaign.
+_JUDGED = ("verdict.json", "deviations.nc")
+
+
 def save(campaigns: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
     """Add judged campaigns to the baseline in `folder`, each as one more point of its history; the points' paths, and
     the nodes of which the baseline has too few runs or boots still.
@@ -77,6 +81,9 @@ def save(campaigns: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]
         note = {"schema": 1, "campaign": fleet.campaign, "simulated": fleet.simulated}
         with files.replacing_folder(target) as partial:
             shutil.copytree(campaign / packed.FOLDER, partial / packed.FOLDER)
+            for name in _JUDGED:
+                if (campaign / name).is_file():
+                    shutil.copy2(campaign / name, partial / name)
             (partial / "baseline.json").write_text(json.dumps(note, indent=1) + "\n")
     return targets, thin
 

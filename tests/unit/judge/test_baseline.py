@@ -184,3 +184,14 @@ def test_a_change_is_one_where_its_whole_interval_is_outside_the_bound(base: Pat
         assert all(finding.interval.low > finding.bound for findings in found.values() for finding in findings)
         assert not found if percent < 2.2 else True
     assert len(found) == 6
+
+
+def test_a_baseline_has_what_since_reads_of_a_campaign(tmp_path: Path) -> None:
+    """`nodeprint since BASELINE CAMPAIGN` said that the baseline holds no judged campaign."""
+    judged = [written(tmp_path / name) for name in ("a", "b")]
+    for campaign in judged:
+        (campaign / "verdict.json").write_text(campaign.name)
+        (campaign / "deviations.nc").write_bytes(b"table")
+    points, _ = baseline.save(judged, tmp_path / "base")
+    assert [(point / "verdict.json").read_text() for point in points] == ["a", "b"]
+    assert all((point / "deviations.nc").read_bytes() == b"table" for point in points)
