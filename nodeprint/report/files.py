@@ -8,21 +8,22 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.judge import verdict as verdict_types
 from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Drain, Outcome, State
 from nodeprint.judge.verdict import SCHEMA, Finding, NodeVerdict, Verdict
 from nodeprint.report import checks, text
 
 #: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
 _UNBOUNDED = ("within", "within_unit", "smallest_bound", "share")
-#: Values that may be null by themselves, and parts that hold other programs' values.
-_NULLABLE = ("seen", "part", "expected")
+#: Parts that hold other programs' values.
 _FOREIGN = ("fingerprint", "warnings", "versions")
 #: Most of a verdict; of ten thousand nodes it has fifteen million values.
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
@@ -102,11 +103,19 @@ def _revived(value: Any) -> Any:
         return value
     out = {}
     for key, item in value.items():
-        if item is None and key not in _NULLABLE:
+        if item is None and key not in _nullable():
             out[key] = math.inf if key in _UNBOUNDED else math.nan
         else:
             out[key] = item if key in _FOREIGN else _revived(item)
     return out
+
+
+@cache
+def _nullable() -> frozenset[str]:
+    """The names of a verdict's fields that may be null by themselves, by its types."""
+    types = [of for of in vars(verdict_types).values() if isinstance(of, type) and issubclass(of, msgspec.Struct)]
+    hints = [hint for of in types for hint in get_type_hints(of).items()]
+    return frozenset(name for name, hint in hints if type(None) in get_args(hint))
 
 
 # --- JUnit ---
