@@ -35,7 +35,7 @@ def since(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Print what changed: which parts of which nodes, by how much, and since when.
+    """Print which parts of which nodes changed, and when.
 
     Between two jobs of a campaign, two campaigns, or over a year of them: the level of every part of every node, where
     it changed by its bound or more, and what changed in the node's configuration at that time.

@@ -35,9 +35,9 @@ def judge(
         str | None,
         typer.Option(
             help="End with 3 where a node, the fleet or messages between nodes have such an outcome: found (OUTSIDE"
-            " LIMIT, DEVIATES, INTERMITTENT, SUSPECT, DIFFERS, SPLIT, NOT UNIFORM, a slow link), not-same (anything but"
-            " SAME, to accept nodes by a script), configuration (DIFFERENT CONFIGURATION), not-measured, invalid or"
-            " nothing; several separated by commas.",
+            " LIMIT, WRONG RESULT, DEVIATES, INTERMITTENT, SUSPECT, DIFFERS, SPLIT, NOT UNIFORM, a slow link), not-same"
+            " (anything but SAME, to accept nodes by a script), configuration (DIFFERENT CONFIGURATION), not-measured,"
+            " invalid or nothing; several separated by commas.",
             show_default=False,
         ),
     ] = None,

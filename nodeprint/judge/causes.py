@@ -29,8 +29,8 @@ _AGREE_SHARE, _AGREE_ERRORS = 0.35, 3.0
 _RIVAL = 0.7
 #: A core's own pairs show at least this share of its effect: two slow cores of four make the other two appear fast.
 _OWN_SHARE = 0.5
-#: Of the sets of cells inside a wider one this share shows its effect: of eight CCDs that are not all slow it is seven
-#: eighths at most, and of many cores some differ by nature.
+#: Of the sets of cells inside a wider one this share of each family shows its effect: of eight CCDs that are not all
+#: slow it is seven eighths at most, and of many cores some differ by nature.
 _MOST = 0.9
 
 
@@ -144,15 +144,16 @@ def _explaining(
         if len(members) == 1:
             break
         at = int(np.flatnonzero(members == head)[0])
-        effect = _common(left[members], error[members], levels[members], at, most)
+        effect = _common(left[members], error[members], levels[members], terms.family[members], at, most)
         if effect is not None and (np.abs(effect) > node.bound[members]).any():
             return candidate, effect
     return candidate, left[[head]]
 
 
-def _common(difference: Floats, error: Floats, levels: Floats, head: int, most: float) -> Floats | None:
+def _common(difference: Floats, error: Floats, levels: Floats, family: Ints, head: int, most: float) -> Floats | None:
     """The effect in each of several parts, constant in percent or in ns, that agrees with the head and with `most` of
-    them (a share); None where neither does. It is fitted by least squares, weighted by the error."""
+    them (a share) in each family: many cores, each a mean over the memory of two nodes, outvote no memory node. None
+    where neither does. It is fitted by least squares, weighted by the error."""
     best: tuple[float, Floats] | None = None
     for shape in (np.ones(len(difference)), levels[head] / levels):
         weights = 1 / np.maximum(error, 1e-9) ** 2
@@ -160,7 +161,7 @@ def _common(difference: Floats, error: Floats, levels: Floats, head: int, most: 
         expected = size * shape
         apart = np.abs(difference - expected)
         agrees = apart <= np.maximum(_AGREE_SHARE * np.abs(expected), _AGREE_ERRORS * error)
-        if not agrees[head] or agrees.mean() < most:
+        if not agrees[head] or any(agrees[family == of].mean() < most for of in np.unique(family)):
             continue
         misfit = float(np.sum(weights * apart**2))
         if best is None or misfit < best[0]:

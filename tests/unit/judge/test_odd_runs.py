@@ -40,9 +40,9 @@ def test_one_bad_run_is_named_and_the_others_keep_their_outcome(nodes: int, pair
     assert "node001" in verdict.recheck
     others = {name: of for name, of in with_outcomes(judge(healthy)).items() if name != "node001"}
     after = {name: of for name, of in with_outcomes(judge(_run_times(healthy, factor, 2))).items() if name in others}
-    if nodes * pair_runs > 16:
+    if nodes > 4 and pair_runs > 2:
         assert after == others
-    else:  # with three, two or no peers left a little may be undecided
+    else:  # with few peers, or one run less of two, what is near its bound may be undecided
         assert set(after.values()) <= {"SAME", "INCONCLUSIVE", "NO PEER"}
 
 

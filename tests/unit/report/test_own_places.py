@@ -182,7 +182,7 @@ def test_pairs_of_a_finding_are_drawn_beyond_its_bound(of_pairs: tuple[str, str]
     measurement, kind = of_pairs
     quantity = measured(measurement)
     at = covered(quantity, kind) + quantity.homes.index(home) * len(quantity.pairs)
-    of = with_difference(quantity, at, TIMES * 0.05)
+    of = with_difference(quantity, at, 4 * 0.05)  # of a core in its CCX, whose bound is 2.5 ns
     verdict = judge(of).verdict
     (finding, *_) = verdict.nodes[of.nodes[SLOW].name].counted
     assert finding.pairs
