@@ -93,12 +93,21 @@ def _prepared(matrix: Matrix, nodes: Ints, rules: Acceptance) -> _Prepared | Non
 
 
 def has_centres(matrix: Matrix, rules: Acceptance) -> bool:
-    """Whether a majority of the nodes of a matrix is within the bound of their median in every part."""
+    """Whether a majority of the nodes of a matrix is alike in every part."""
     return bool(_centred(run_means(matrix), bounds.of_matrix(matrix, rules)).all())
 
 
 def _centred(means: Floats, bound: Floats) -> npt.NDArray[np.bool_]:
-    return centred(means - np.nanmedian(means, axis=0), bound)
+    """Whether a majority is within the bound of a node in the middle (part). Between two halves that are two bounds
+    apart all are within it of the median, which is where no node is."""
+    low, high = (centred(means - middle, bound) for middle in _middle(means))
+    return low | high
+
+
+def _middle(means: Floats) -> Floats:
+    """The values (2, part) of the two nodes (of an odd number the one) in the middle; NaN where no node has a value."""
+    ordered, count = np.sort(means, axis=0), np.isfinite(means).sum(axis=0)
+    return np.take_along_axis(ordered, np.stack([(count - 1) // 2, count // 2]), axis=0)
 
 
 def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:

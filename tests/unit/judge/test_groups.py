@@ -32,6 +32,14 @@ def test_split_only_where_no_group_has_three_fifths(nodes: int, slow: int, sizes
     assert {node.outcome for node in verdict.nodes.values()} == {Outcome.SPLIT}
 
 
+@pytest.mark.parametrize("nodes", [6, 20])
+def test_halves_of_which_each_is_within_the_bound_of_their_middle_are_split(nodes: int) -> None:
+    """They are 1.8 bounds apart, with nobody in the middle."""
+    verdict = judge(_slower(nodes, (range(nodes // 2), 0.036))).verdict
+    assert verdict.fleet.outcome is FleetOutcome.SPLIT
+    assert [len(group.nodes) for group in verdict.fleet.groups] == [nodes // 2, nodes // 2]
+
+
 def test_split_names_how_far_and_on_which_side_groups_are() -> None:
     groups = judge(_slower(8, (range(4, 8), 0.06))).verdict.fleet.groups
     away = groups[1]
