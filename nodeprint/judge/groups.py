@@ -42,10 +42,12 @@ class Cut(msgspec.Struct, frozen=True):
 
 class PeerGroup(msgspec.Struct, frozen=True):
     """Nodes (numbers in the fleet) that are compared with each other; `cut` says what separates them from the first
-    group of a split fleet, None of that one and of a fleet that is not split."""
+    group of a split fleet, None of that one and of a fleet that is not split. `whole` are all nodes of the split fleet
+    that the group is of, None where it is not split."""
 
     nodes: Ints
     cut: Cut | None = None
+    whole: Ints | None = None
 
 
 def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acceptance) -> list[PeerGroup]:
@@ -66,9 +68,10 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
     of_one_kind = [len(of_it) for of_it, cut in zip(rows[1:], between, strict=True) if cut is None or not cut.apart]
     is_split = len(rows[0]) + sum(of_one_kind) < MAJORITY * len(nodes)
     out = []
-    for alike, cut in zip(parted, [None, *between], strict=True):
-        out.append(PeerGroup(nodes[alike[0]], cut if cut is not None and cut.apart and is_split else None))
-        out += [PeerGroup(nodes[group], _cut(nodes, alike[0], group, usable)) for group in alike[1:]]
+    for of_it, alike, cut in zip(rows, parted, [None, *between], strict=True):
+        whole = nodes if is_split else nodes[of_it] if len(alike) > 1 else None
+        out.append(PeerGroup(nodes[alike[0]], cut if cut is not None and cut.apart and is_split else None, whole))
+        out += [PeerGroup(nodes[group], _cut(nodes, alike[0], group, usable), whole) for group in alike[1:]]
     return out
 
 
@@ -95,6 +98,13 @@ def _prepared(matrix: Matrix, nodes: Ints, rules: Acceptance) -> _Prepared | Non
 def has_centres(matrix: Matrix, rules: Acceptance) -> bool:
     """Whether a majority of the nodes of a matrix is alike in every part."""
     return bool(_centred(run_means(matrix), bounds.of_matrix(matrix, rules)).all())
+
+
+def from_majority(matrix: Matrix, rules: Acceptance) -> Floats:
+    """By how much nodes differ from the median of all (node, part), 0 in a part in which no majority is alike."""
+    means = run_means(matrix)
+    difference = means - np.mean(_middle(means), axis=0)
+    return np.where(_centred(means, bounds.of_matrix(matrix, rules)), difference, 0.0)
 
 
 def _centred(means: Floats, bound: Floats) -> npt.NDArray[np.bool_]:

@@ -129,18 +129,13 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         for shown in self.shown.get(i, ()):
             alike = tuple(name for name in self.shared.get(self._alike(i, shown), ()) if name != node.name)
             peers = self.senses[self.population.group_of[i]]
-            found.append(replace(findings.explained(shown, i, node, peers, fields), shared_by=alike))
+            finding = replace(findings.explained(shown, i, node, peers, fields), shared_by=alike)
+            if finding.state is State.CONFIRMED and not self._of_majority(i, shown):
+                finding = replace(finding, state=State.DIFFERS)
+            found.append(finding)
         found += self._events(i)
         found += messages.of_node(self.fabrics, node.name)
         found += self.since.findings.get(node.name, ()) if self.since is not None else ()
-        few = i in self.population.split_nodes and len(self._group(i)) < FEWEST
-        if few:  # in a small group of a split fleet nobody knows which of them is right
-            found = [
-                replace(finding, state=State.DIFFERS)
-                if finding.state is State.CONFIRMED and finding.measurement
-                else finding
-                for finding in found
-            ]
         if any(finding.state is State.DIFFERS for finding in found):
             # with so few nodes nothing that is not confirmed says which of them is right
             found = [
@@ -152,6 +147,16 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         for finding in found:
             yield replace(finding, suppressed=rules.suppressed(node.name, finding.id, self.day))
 
+    def _of_majority(self, i: int, shown: Shown) -> bool:
+        """Whether a majority is alike in what a node deviates in. No group of a split fleet is one, and in a small one
+        nobody knows which of them is right: the node has to be outside the bound of the centre of all nodes as well."""
+        group = self.population.groups[self.population.group_of[i]]
+        if group.whole is None or len(group.nodes) < FEWEST:
+            return group.whole is None
+        block, part, finding = shown.series.of(i)[-1], shown.cause.head, shown.finding
+        effect = self.population.from_majority(group.whole, block.matrix)[i][part] * np.sign(finding.effect)
+        return bool(effect - block.half(finding.tail, [block.row[i]])[0, part] > block.bound[part])
+
     def _measurable(self, i: int, finding: Finding) -> Finding:
         """A finding of a limit with the places whose median it limits."""
         called = str(finding.part.where["figure"])
@@ -159,10 +164,6 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         if places is None:
             return finding
         return replace(finding, expected=expected.of_median(*places, self.population.fleet.nodes[i]))
-
-    def _group(self, i: int) -> Sequence[int]:
-        """The nodes that a node is compared with, itself among them."""
-        return list(self.population.groups[self.population.group_of[i]].nodes.tolist())
 
     @cached_property
     def senses(self) -> list[PeerSenses]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from nodeprint.data.layout import Ints
 from nodeprint.data.packed import PackedFleet, PackedNode
@@ -21,6 +22,8 @@ from nodeprint.judge.odd_runs import odd_runs
 from nodeprint.judge.reduction import Matrix, Reduced, first_of, of_jobs
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.stats.peers import MAJORITY
+
+Floats = npt.NDArray[np.float64]
 
 
 class Population(msgspec.Struct, frozen=True, dict=True):
@@ -83,6 +86,23 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         )
         share = [(abs(of.cut.effect) / of.cut.bound, of) for of in gaps if of is not None and of.cut is not None]
         return max(share, key=lambda entry: entry[0])[1] if share else None
+
+    def from_majority(self, whole: Ints, matrix: Matrix) -> Mapping[int, Floats]:
+        """By node of a split fleet (all of whose nodes are the `whole`) by how much it differs in its newest job from
+        the centre of all in the parts of a `matrix` (part), 0 where no majority is near it."""
+        key = whole.tobytes(), matrix.name, matrix.part.home
+        if key not in self._differences:
+            reduced = next(of for of in self.reduced if of.quantity is matrix.quantity)
+            number = next(k for k, part in enumerate(reduced.parts) if part is matrix.part)
+            jobs = {node: of_node[-1][-1:] for node, of_node in reduced.sittings.items() if of_node}
+            of_all = of_jobs(reduced, number, whole, jobs) or matrix
+            rows = groups.from_majority(of_all, self.rules)
+            self._differences[key] = dict(zip(of_all.nodes.tolist(), rows, strict=True))
+        return self._differences[key]
+
+    @cached_property
+    def _differences(self) -> dict[tuple[bytes, str, int], Mapping[int, Floats]]:
+        return {}
 
     def _newest(self, reduced: Reduced, number: int, first: Matrix) -> Matrix:
         """The matrix of each node's newest job: a difference that a second job does not show parts nobody."""

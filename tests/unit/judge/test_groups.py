@@ -146,6 +146,27 @@ def test_a_defect_is_found_within_its_group() -> None:
     assert [f.part.term for f in found.findings] == ["core"]
 
 
+@pytest.mark.parametrize(("nodes", "outcome"), [(6, Outcome.DIFFERS), (12, Outcome.DEVIATES)])
+def test_a_defect_deviates_where_a_majority_of_the_split_fleet_is_alike(nodes: int, outcome: Outcome) -> None:
+    """The halves differ in all pairs, and one node in a core, too. Of three nodes nobody knows which is right."""
+    fleet = made("node001: core 17 +12%", nodes=nodes, jobs=2)
+    verdict = judge(times(fleet, HOPS, lambda node, job: 1.07 if node >= nodes // 2 else 1.0)).verdict
+    assert [len(group.nodes) for group in verdict.fleet.groups] == [nodes // 2, nodes // 2]
+    assert verdict.nodes["node001"].outcome is outcome
+    assert {node.outcome for name, node in verdict.nodes.items() if name != "node001"} == {Outcome.SPLIT}
+
+
+def test_nobody_deviates_that_is_within_the_bound_of_a_majority_of_the_split_fleet() -> None:
+    """Memory splits the fleet. By nature a node has slower pairs than its own half, and not than most nodes."""
+    levels = np.array([0.985] * 5 + [1.0125] + [1.0] * 6)
+    split = times(made(nodes=12, jobs=2, cells=True), "chase-latency", lambda node, job: 1.25 if node > 5 else 1.0)
+    verdict = judge(times(split, HOPS, lambda node, job: levels[node])).verdict
+    assert [len(group.nodes) for group in verdict.fleet.groups] == [6, 6]
+    found = verdict.nodes["node005"]
+    assert found.outcome is Outcome.DIFFERS
+    assert [finding.measurement for finding in found.findings] == [HOPS]
+
+
 def test_four_nodes_are_never_split() -> None:
     assert "SPLIT" not in with_outcomes(judge(_slower(4, (range(2), 0.06)))).values()
 
