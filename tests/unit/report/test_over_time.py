@@ -30,7 +30,10 @@ def test_the_page_says_what_changed_since_earlier_campaigns(weeks: Path, tmp_pat
     assert call("report", weeks / "week03", "--to", tmp_path, "--figures") == 0
     page = (tmp_path / "cluster.html").read_text()
     assert 'id="node-node002-over-time"' in page and "since 2026-01-15 (unchanged 2026-01-08)" in page
-    assert "Measured in 3 earlier campaigns beside this, since 2026-01-01." in page
+    assert (
+        "Measured in 3 earlier campaigns (week00, week01, week02) of the same node beside this, since 2026-01-01."
+        in page
+    )
     table = (tmp_path / "figures/node002/over-time.csv").read_text()
     assert "SIMULATED" in table and sum("core 17" in line for line in table.splitlines()) == 4
 
@@ -56,7 +59,7 @@ def test_damaged_campaigns_and_those_of_others_are_no_part_of_a_report(weeks: Pa
     assert of_node.course.lines[0].campaigns == ("week01", "week02", "week03")
     assert "since 2026-01-15 (unchanged 2026-01-08), with BIOS 1.2.3 to 2.1" in of_node.sentences[0]
     written = documents.write(folder / "week03", tmp_path / "out", over_time=courses.beside(folder / "week03"))
-    assert "Measured in 2 earlier campaigns beside this" in written[1].read_text()
+    assert "Measured in 2 earlier campaigns (" in written[1].read_text()
 
 
 def test_of_many_campaigns_the_first_the_newest_and_some_between_are_taken(weeks: Path, tmp_path: Path) -> None:

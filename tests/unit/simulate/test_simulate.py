@@ -58,7 +58,7 @@ def test_every_command_says_that_it_is_simulated(tmp_path: Path) -> None:
     campaign = write(Plan(SMALL, nodes=3, runs=2, passes=1, defects=("node001: fingerprint bios=2",)), tmp_path / "a")
     node = campaign / "nodes/node000"
     for command in (
-        f"judge {campaign}", f"drift {campaign}", f"compare {campaign} {campaign}", f"structure {node}",
+        f"judge {campaign}", f"drift {campaign}", f"since {campaign}", f"structure {node}",
         f"structure {node}/job1/run1/coherence-cas.jsonl.gz", f"topology --root {node}/job1/survey.tar.gz",
     ):  # fmt: skip
         said = CliRunner().invoke(app, command.split()).output
