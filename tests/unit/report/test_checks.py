@@ -290,7 +290,8 @@ def measured(campaign: Callable[..., Path], two_cpus: None) -> Path:
 
 @pytest.mark.machine
 def test_real_kernels_measure_again_what_the_page_says(measured: Path, tmp_path: Path) -> None:
-    """Copied out of the page and run here. How busy this machine is does not matter, as nothing is near its limit."""
+    """Copied out of the page and run here. How busy this machine is does not matter, as nothing is near its limit; of a
+    virtual one whose CPUs move the runs disagree, which is no answer and never the wrong one."""
     need("mutool")
     page, script = documents.write_nodes(measured, ["here"], tmp_path / "out")
     (tmp_path / "stat").write_text(QUIET)
@@ -302,9 +303,13 @@ def test_real_kernels_measure_again_what_the_page_says(measured: Path, tmp_path:
     assert {finding.measurement for finding in findings} == set(REAL)
     assert commands == [f"sh here-check.sh {number}" for number in range(1, len(findings) + 1)]
     kernels = {"NODEPRINT_KERNELS": str(built())}
+    answers = []
     for command, finding in zip(commands, findings, strict=True):
         done = typed(command, script.parent, kernels)
-        assert (done.returncode, done.stdout[:5]) == (1, "FAIL:"), (finding.measurement, done.stdout, done.stderr)
+        answers.append((done.returncode, done.stdout[:5]))
+        assert answers[-1] in ((1, "FAIL:"), (3, "CANNO")), (finding.measurement, done.stdout, done.stderr)
+    assert (1, "FAIL:") in answers
     script.write_text(re.sub(r"(?m)^( +end)=.*", r"\1=1e99", content))
     done = typed("sh here-check.sh", script.parent, kernels)
-    assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("PASS: of ")
+    assert done.returncode in (0, 3) and "FAIL" not in done.stdout
+    assert any(line.startswith("PASS: finding ") for line in done.stdout.splitlines())
