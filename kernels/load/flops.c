@@ -30,7 +30,7 @@ static double start_of(size_t chain) {
 #define BEGIN(i) __m128d a##i = _mm_set1_pd(start_of(i));
 #define STEP(i) a##i = _mm_add_pd(_mm_mul_pd(a##i, factor), term);
 #define STEP_BACK(i) a##i = _mm_add_pd(_mm_mul_pd(a##i, back), back_term);
-#define END(i) _mm_storeu_pd(&ends[2 * (i)], a##i);
+#define END(i) _mm_storeu_pd(&ends[(size_t)2 * (i)], a##i);
 static void sse2_turns(uint64_t turns, double *ends) {
     const __m128d factor = _mm_set1_pd(FACTOR), term = _mm_set1_pd(TERM);
     const __m128d back = _mm_set1_pd(BACK), back_term = _mm_set1_pd(BACK_TERM);
@@ -49,7 +49,7 @@ static void sse2_turns(uint64_t turns, double *ends) {
 #define BEGIN(i) __m256d a##i = _mm256_set1_pd(start_of(i));
 #define STEP(i) a##i = _mm256_fmadd_pd(a##i, factor, term);
 #define STEP_BACK(i) a##i = _mm256_fmadd_pd(a##i, back, back_term);
-#define END(i) _mm256_storeu_pd(&ends[4 * (i)], a##i);
+#define END(i) _mm256_storeu_pd(&ends[(size_t)4 * (i)], a##i);
 __attribute__((target("avx2,fma"))) static void avx2_turns(uint64_t turns, double *ends) {
     const __m256d factor = _mm256_set1_pd(FACTOR), term = _mm256_set1_pd(TERM);
     const __m256d back = _mm256_set1_pd(BACK), back_term = _mm256_set1_pd(BACK_TERM);
@@ -68,7 +68,7 @@ __attribute__((target("avx2,fma"))) static void avx2_turns(uint64_t turns, doubl
 #define BEGIN(i) __m512d a##i = _mm512_set1_pd(start_of(i));
 #define STEP(i) a##i = _mm512_fmadd_pd(a##i, factor, term);
 #define STEP_BACK(i) a##i = _mm512_fmadd_pd(a##i, back, back_term);
-#define END(i) _mm512_storeu_pd(&ends[8 * (i)], a##i);
+#define END(i) _mm512_storeu_pd(&ends[(size_t)8 * (i)], a##i);
 __attribute__((target("avx512f"))) static void avx512_turns(uint64_t turns, double *ends) {
     const __m512d factor = _mm512_set1_pd(FACTOR), term = _mm512_set1_pd(TERM);
     const __m512d back = _mm512_set1_pd(BACK), back_term = _mm512_set1_pd(BACK_TERM);

@@ -51,6 +51,8 @@ _WIDEST_NAME = 24
 _MOST_NAMED = 48
 #: Detection limits beyond so many bounds are no basis for a conclusion.
 _FAR = 2.5
+#: A detection limit is shown as this at most: of few disturbed runs Student's quantile makes it any number.
+_NOTHING = 10.0
 
 
 def say(*keys: str, **values: object) -> str:
@@ -131,7 +133,7 @@ def busy_nodes(verdict: Verdict) -> list[str]:
     if not busy:
         return []
     deciding = [limit.effect for limit in verdict.fleet.limits if limit.subject in verdict.decides]
-    effect = max(filter(math.isfinite, deciding), default=0.0)
+    effect = min(max(filter(math.isfinite, deciding), default=0.0), _NOTHING)
     unresolved = say("busy_unresolved", effect=names.percent(effect)) if effect else ""
     measured = [name for name, node in verdict.nodes.items() if MEANING[node.outcome].measured]
     which = "the nodes" if len(busy) == len(measured) > 1 else names.nodes(busy)
@@ -364,7 +366,7 @@ def limit(limit: Limit, *, remedied: bool = True) -> str:
     )
     return say(
         "limit_far" if far else "limit", family=sentence(f"{named('terms', limit.family)} ({limit.measurement})"),
-        effect=names.percent(limit.effect), bound=names.bound(limit.bound),
+        effect=names.percent(min(limit.effect, _NOTHING)), bound=names.bound(limit.bound),
         times=names.times(limit.effect, limit.bound), remedy=remedy,
     )  # fmt: skip
 

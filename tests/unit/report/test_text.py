@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
-from nodeprint.judge.verdict import Group, Interval, JobEffect, Part, Reason, Shared
+from nodeprint.judge.verdict import Group, Interval, JobEffect, Limit, Part, Reason, Shared
 from nodeprint.report import names, text
 from tests.support import verdicts
 
@@ -192,3 +192,9 @@ def test_pairs_are_and_a_part_is() -> None:
     assert text.finding_sentence(of_class).startswith("Pairs of the same socket on socket 1 are ")
     assert text.finding_sentence(of_all).startswith("Every pair is ")
     assert " is " in text.finding_sentence(slower)
+
+
+def test_a_limit_of_disturbed_runs_is_no_number_of_a_hundred_digits() -> None:
+    """A busy machine said that differences below 1202659...736.0 % cannot be resolved."""
+    limit = Limit("bandwidth", "bandwidth-machine", "whole", "bandwidth", 1.2e100, 0.05, "", 0)
+    assert "differences below 1000.0 % cannot be resolved (bound 5 %)" in text.limit(limit)
