@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import cache
 
 import msgspec
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from nodeprint.data.layout import Ints
 from nodeprint.judge import bounds, margins
 from nodeprint.judge.population import Population
-from nodeprint.judge.reduction import APART, Matrix
+from nodeprint.judge.reduction import APART, Matrix, moment
 from nodeprint.judge.verdict import Interval, TimeEffect
 from nodeprint.stats import measuring_order
 from nodeprint.stats.measuring_order import OrderEffect
@@ -75,7 +74,7 @@ def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
 def _effect(family: _Tested) -> TimeEffect:
     matrix, order = family.matrix, family.order
     relative = matrix.scale.relative
-    first, last = (_text(moment) for moment in (family.moments[0], family.moments[-1]))
+    first, last = map(_text, (family.moments[0], family.moments[-1]))
     since = "" if order.step is None else _text(family.moments[order.step])
     low, size, high = (relative(order.effect + side) for side in (-order.half_95, 0.0, order.half_95))
     return TimeEffect(
@@ -86,18 +85,10 @@ def _effect(family: _Tested) -> TimeEffect:
 
 def _moments(matrix: Matrix) -> Floats:
     """When the first run of each node began (node; seconds since 1970), NaN where that is unknown."""
-    started = matrix.quantity.started
-    return np.array([min(_seconds(started[row]) for row in rows) for rows in matrix.rows])
+    began = [[moment(matrix.quantity.started[row]) for row in rows] for rows in matrix.rows]
+    known = ([of_run.timestamp() for of_run in of_node if of_run is not None] for of_node in began)
+    return np.array([min(of_node, default=np.nan) for of_node in known])
 
 
-@cache
-def _seconds(text: str) -> float:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return float("nan")
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _text(moment: float) -> str:
-    return datetime.fromtimestamp(moment, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +11,6 @@ Floats = npt.NDArray[np.float64]
 
 #: Of fewer values nothing is said, and a step has so many on each side.
 FEWEST, _EACH_SIDE = 6, 3
-#: To see whether the order matters, values count as no farther from the median than this many standard deviations: one
-#: that differs, and is measured last, is no step.
-_WINSOR = 2.5
 
 
 class OrderEffect(msgspec.Struct, frozen=True):
@@ -33,20 +28,22 @@ def effect(values: Floats, moments: Floats) -> OrderEffect | None:
     """How `values` (value) go with their `moments` (value; any unit); None where that cannot be seen, as of few values
     or of one moment.
 
-    The clearer of a regression on the ranks of the moments and of the clearest step, a t test before and after each
-    moment by Bonferroni's inequality; two tests count twice. The order decides and not the time, as the clocks of
-    nodes may be wrong.
+    The chance is that of the clearer of a trend (Kendall 1938) and of the clearest step, the values before and after
+    each moment (Mann and Whitney 1947), by Bonferroni's inequality; two tests count twice. Both are of ranks: nodes in
+    two groups are no normal values, and one that differs, and is measured last, is no step. Which of the two it is
+    follows from what explains more of the ranks. The order decides and not the time, as clocks of nodes may be wrong.
     """
     count = len(values)
-    if count < FEWEST or len(np.unique(moments)) < 2:
-        return None
-    clipped = _clipped(values)
-    if not np.ptp(clipped) > 0:
+    if count < FEWEST or len(np.unique(moments)) < 2 or not np.ptp(values) > 0:
         return None
     order = np.argsort(moments, kind="stable")
-    candidates = [(_trend(clipped, moments)[2], None), *_clearest_step(clipped[order], moments[order])]
-    p, step = min(candidates, key=lambda candidate: candidate[0])
-    size, half, _ = _trend(values, moments) if step is None else _step(values[order], step)
+    p, step = float(stats.kendalltau(moments, values).pvalue), None
+    cut = _clearest_cut(values[order], moments[order])
+    if cut is not None:
+        p = min(p, float(stats.mannwhitneyu(values[order[cut.at :]], values[order[: cut.at]]).pvalue) * cut.among)
+        line = 1 - float(stats.spearmanr(moments, values).statistic) ** 2  # a step has its cut as one more parameter
+        step = cut.at if (1 - cut.explained) / (count - 3) < line / (count - 2) else None
+    size, half = _trend(values, moments) if step is None else _step(values[order], step)
     return OrderEffect(size, half, min(1.0, 2 * p), step)
 
 
@@ -59,40 +56,38 @@ def holm(p: Floats, level: float) -> npt.NDArray[np.bool_]:
     return rejected
 
 
-def _clipped(values: Floats) -> Floats:
-    middle = np.median(values)
-    scale = _WINSOR * float(stats.median_abs_deviation(values, scale="normal"))
-    return np.asarray(np.clip(values, middle - scale, middle + scale))
-
-
-def _trend(values: Floats, moments: Floats) -> tuple[float, float, float]:
-    """By how much values change over the ranks of the moments, half of the 95 % interval, and the chance."""
+def _trend(values: Floats, moments: Floats) -> tuple[float, float]:
+    """By how much values change over the ranks of the moments, and half of the 95 % interval (least squares)."""
     ranks = stats.rankdata(moments)
     line = stats.linregress(ranks, values)
     span = float(np.ptp(ranks))
-    half = float(stats.t.isf(0.025, len(values) - 2)) * float(line.stderr) * span
-    return float(line.slope) * span, half, float(line.pvalue)
+    return float(line.slope) * span, float(stats.t.isf(0.025, len(values) - 2)) * float(line.stderr) * span
 
 
-def _step(ordered: Floats, cut: int) -> tuple[float, float, float]:
-    """By how much the mean of the values from a cut on is above that before, half of the 95 % interval, and the
-    chance."""
-    with warnings.catch_warnings(
-        action="ignore", category=RuntimeWarning
-    ):  # values that are equal once they are clipped
-        compared = stats.ttest_ind(ordered[cut:], ordered[:cut])
-        interval = compared.confidence_interval(0.95)
-    return float(np.mean(interval)), float(np.ptp(interval)) / 2, float(compared.pvalue)
+def _step(ordered: Floats, cut: int) -> tuple[float, float]:
+    """By how much the mean of the values from a cut on is above that before, and half of the 95 % interval
+    (Student's)."""
+    interval = stats.ttest_ind(ordered[cut:], ordered[:cut]).confidence_interval(0.95)
+    return float(np.mean(interval)), float(np.ptp(interval)) / 2
 
 
-def _clearest_step(ordered: Floats, moments: Floats) -> list[tuple[float, int]]:
-    """The cut between two moments that is clearest, with its chance; none where none has enough values on both
-    sides."""
+class _Cut(msgspec.Struct, frozen=True):
+    """A cut before value number `at`, the clearest `among` so many, and the share of the squares of ranks that is
+    between the values before and after it."""
+
+    at: int
+    among: int
+    explained: float
+
+
+def _clearest_cut(ordered: Floats, moments: Floats) -> _Cut | None:
+    """The cut between two moments that is clearest; None where none has enough values on both sides."""
     count = len(ordered)
     cuts = np.arange(_EACH_SIDE, count - _EACH_SIDE + 1)
     cuts = cuts[moments[cuts - 1] < moments[cuts]]
     if not len(cuts):
-        return []
-    sums = np.cumsum(ordered - ordered.mean())[cuts - 1]  # the t of all cuts is largest where this is
-    best = int(cuts[np.argmax(np.abs(sums) / np.sqrt(cuts * (count - cuts)))])
-    return [(min(1.0, _step(ordered, best)[2] * len(cuts)), best)]
+        return None
+    ranks = stats.rankdata(ordered) - (count + 1) / 2
+    between = np.cumsum(ranks)[cuts - 1] ** 2 * count / (cuts * (count - cuts))
+    best = int(np.argmax(between))
+    return _Cut(int(cuts[best]), len(cuts), float(between[best] / np.sum(ranks**2)))

@@ -56,9 +56,9 @@ def test_a_drift_over_the_hours_is_named_with_its_size(percent: float) -> None:
 
 
 def test_a_step_is_named_with_the_moment_from_which_on_it_is() -> None:
-    """Of ten nodes the last four, which are suspected: no majority is needed to see that they are the last."""
-    hours = in_order(10)
-    fleet = begun(made(nodes=10, runs=3, cells=True), hours)
+    """Of 25 nodes the last nine: of fewer their order is no proof, as it may be by chance."""
+    hours = in_order(25)
+    fleet = begun(made(nodes=25, runs=3, cells=True), hours)
     verdict = judge(times(fleet, CLOCK, lambda node, job: 1 - 0.05 * (hours[node] > 3.9))).verdict
     (effect,) = clock(verdict)
     assert effect.effect == pytest.approx(-0.05, abs=0.004)
