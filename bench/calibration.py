@@ -118,10 +118,10 @@ def runs_section(draws: int) -> Iterator[Row]:
                                 bool(beyond[:, columns].any()) for _, columns in block.terms.by_family
                             )
                 yield from cover_rows(f"{name}, {nodes} nodes, runs x {factor:.2g}", held)
-    for nodes, found in outside.items():
+    for nodes, is_outside in outside.items():
         yield row(
             f"{nodes} nodes, run effects shared: any node outside in a family",
-            100 * float(np.mean(found)),
+            100 * float(np.mean(is_outside)),
             ANY_OUTSIDE,
             "%",
         )

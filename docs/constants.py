@@ -12,14 +12,30 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "nodeprint"
 #: Modules whose numbers decide an outcome.
 MODULES = (
-    "stats/intervals", "stats/peers", "stats/runs", "stats/strata", "judge/causes", "judge/confirmation",
-    "judge/deviations", "judge/groups", "judge/judge", "judge/margins", "judge/reduction",
+    "stats/disagreement", "stats/intervals", "stats/measuring_order", "stats/peers", "stats/runs", "stats/strata",
+    "data/whole_runs", "judge/baseline", "judge/causes", "judge/confirmation", "judge/deviations", "judge/figures",
+    "judge/groups", "judge/judge", "judge/margins", "judge/measuring_time", "judge/messages", "judge/reduction",
 )  # fmt: skip
 _CHOICE, _SIZE = "a choice", "how much is in memory at once; decides nothing"
-_CALIBRATION, _VERDICT = (f"{_CHOICE}, held by `python -m bench.{name}`" for name in ("calibration", "verdict"))
+_CALIBRATION, _VERDICT = (
+    f"{_CHOICE}; what all of them give is measured by `python -m bench.{name}`" for name in ("calibration", "verdict")
+)
 _TRIED = "fleets of which half is off: SPLIT in 19 of 20, no healthy fleet of 52"
 #: Where a constant is from, by module and name.
 SOURCES: Mapping[str, str] = {
+    "stats/disagreement.LEAST": "three standard deviations of runs under load (docs/validation.md)",
+    "stats/disagreement.APART": "matrices of core-to-core-latency",
+    "stats/disagreement._BY_CHANCE": "the normal distribution", "stats/disagreement._SHARE": _CHOICE,
+    "stats/measuring_order.FEWEST, _EACH_SIDE": f"{_CHOICE}: of fewer no order is clear at 1 %",
+    "data/whole_runs._FEW": f"{_CHOICE}: figures have three digits and more",
+    "judge/baseline.MIN_RUNS, MIN_BOOTS": f"{_CHOICE}: one boot shows nothing of the next",
+    "judge/baseline._RUN_SHARE": _CHOICE, "judge/figures.MIXED": f"{_CHOICE}, of figures that are shown",
+    "judge/figures._LEAST_PAIRS": f"{_CHOICE}, of figures that are shown",
+    "judge/measuring_time.ALARM": f"{_CHOICE}: as often as a healthy fleet may have any DEVIATES",
+    "judge/measuring_time._LEAST_SHARE": f"{_CHOICE}, of what is named",
+    "judge/messages.FEWEST_NODES": f"{_CHOICE}: of three nodes each has two links",
+    "judge/messages._ROUNDS": "they settle",
+    "judge/messages._BOTH_WAYS": _CHOICE, "judge/messages._RUN_PRIOR": f"{_CHOICE}; with no runs beside",
     "stats/intervals.EQUIVALENCE": "Schuirmann 1987",
     "stats/peers.LEAVE_OUT_BELOW": _CALIBRATION, "stats/peers.MAJORITY, FEWEST": f"{_CHOICE}: more than half, surely",
     "stats/peers.HUBER, TEMPLATE_ERROR": "Huber 1964", "stats/peers._MAD, _OF_CLIPPED": "the normal distribution",
@@ -65,10 +81,10 @@ def constants() -> Iterator[tuple[str, str, str]]:
 
 def _is_number(value: ast.expr) -> bool:
     try:
-        found = ast.literal_eval(value)
+        number = ast.literal_eval(value)
     except ValueError:
         return False
-    return all(isinstance(part, int | float) for part in (found if isinstance(found, tuple) else (found,)))
+    return all(isinstance(part, int | float) for part in (number if isinstance(number, tuple) else (number,)))
 
 
 def page() -> str:

@@ -71,8 +71,8 @@ def structure(
     pictures = matrix_files.check(pdf, svg)
     source = structures.read(input_file(file), format)
     labels = _topology(root or Path("/"), xml, cpuid) if root or xml or cpuid else source.topology
-    found = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
-    structure = structures.with_repetitions(found, source)
+    of_matrix = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
+    structure = structures.with_repetitions(of_matrix, source)
     if pictures:
         drawn = matrix_files.of_structure(source, structure)
         matrix_files.write(drawn, pictures, file.name, simulated=source.simulated)

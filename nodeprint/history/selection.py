@@ -109,16 +109,17 @@ def beside(campaign: Path) -> Selected:
     earlier = list(_by_time(earlier))
     wanted = {number for node in own.nodes for number in _spread(_with(earlier, node))}
     taken = [read(other.folder) for number, other in enumerate(earlier) if number in wanted]
-    known = [_identified(other, own) for other in taken]
-    return of_one_machine(Selected((*(other for other in known if other.nodes), own), beside=len(earlier) - len(taken)))
+    identified = (_identified(campaign_taken, own) for campaign_taken in taken)
+    judged = (*(campaign_taken for campaign_taken in identified if campaign_taken.nodes), own)
+    return of_one_machine(Selected(judged, beside=len(earlier) - len(taken)))
 
 
-def _identified(campaign: JudgedCampaign, other: JudgedCampaign) -> JudgedCampaign:
-    """A campaign with those of its nodes alone that have a fingerprint here and in the `other`."""
+def _identified(campaign: JudgedCampaign, reference: JudgedCampaign) -> JudgedCampaign:
+    """A campaign with those of its nodes alone that have a fingerprint here and in the `reference`."""
     nodes = {
         name: node
         for name, node in campaign.nodes.items()
-        if name in other.nodes and node.fingerprint and other.nodes[name].fingerprint
+        if name in reference.nodes and node.fingerprint and reference.nodes[name].fingerprint
     }
     return replace(campaign, nodes=nodes)
 

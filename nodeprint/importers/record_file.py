@@ -41,7 +41,7 @@ def differing(measured: Measured) -> str:
     repeated = of_runs(latency)
     if repeated is None:
         return ""
-    found = repeated.disagreement
+    disagreement = repeated.disagreement
     if repeated.run is None:
         names = [f"run {number}" for number in measured.numbers]
         values = np.nanmedian(latency, axis=1)
@@ -49,15 +49,17 @@ def differing(measured: Measured) -> str:
         of_run = f" of run {measured.numbers[repeated.run]}" if len(measured.numbers) > 1 else ""
         names = [f"pass {number + 1}{of_run}" for number in range(latency.shape[1])]
         values = latency[repeated.run]
-    who = " and ".join(names[number] for number in found.odd)
+    who = " and ".join(names[number] for number in disagreement.odd)
     first = (
-        f"{who} {'differs' if len(found.odd) == 1 else 'differ'} from the others"
-        if found.odd
+        f"{who} {'differs' if len(disagreement.odd) == 1 else 'differ'} from the others"
+        if disagreement.odd
         else (f"{'runs' if repeated.run is None else 'passes'} differ")
     )
-    a, b = (measured.places[dim][found.place] for dim in "ab")
-    ends = [f"{values[at, found.place]:.3g} ns in {names[at]}" for at in (found.lowest, found.highest)]
-    return f"{first} by a factor of {found.factor:.1f}: CPUs {a} and {b} have {ends[0]} and {ends[1]}"
+    a, b = (measured.places[dim][disagreement.place] for dim in "ab")
+    ends = [
+        f"{values[at, disagreement.place]:.3g} ns in {names[at]}" for at in (disagreement.lowest, disagreement.highest)
+    ]
+    return f"{first} by a factor of {disagreement.factor:.1f}: CPUs {a} and {b} have {ends[0]} and {ends[1]}"
 
 
 def matrix(measured: Measured) -> Matrix:

@@ -183,11 +183,10 @@ def _runs(past: Sequence[PackedFleet]) -> dict[str, int]:
     for point in past:
         for quantity in point.quantities:
             runs.update((point.nodes[number].name, quantity.measurement) for number in quantity.node)
-    return {
-        node.name: max((n for (name, _), n in runs.items() if name == node.name), default=0)
-        for point in past
-        for node in point.nodes
-    }
+    most: dict[str, int] = {}
+    for (name, _), count in runs.items():
+        most[name] = max(most.get(name, 0), count)
+    return most
 
 
 def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) -> list[_Series]:

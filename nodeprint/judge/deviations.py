@@ -139,8 +139,8 @@ class Block(msgspec.Struct, frozen=True, dict=True):
         """The block as one job shows it: with the assumed variance between jobs, taken for granted."""
         if self.of_job is self.assumed_job:
             return self
-        known = np.full(len(self.assumed_job), MOST_DEGREES)
-        return msgspec.structs.replace(self, of_job=self.assumed_job, job_degrees=known)
+        degrees = np.full(len(self.assumed_job), MOST_DEGREES)
+        return msgspec.structs.replace(self, of_job=self.assumed_job, job_degrees=degrees)
 
     def half_90(self, rows: Rows = ALL) -> Floats:
         """Half of the 90 % interval; infinite where one run says nothing of how far runs differ."""
