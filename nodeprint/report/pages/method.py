@@ -50,7 +50,7 @@ def header(jobs: Sequence[PackedJob], measurement: str) -> Mapping[str, Any]:
 def _facts(name: str, measured: JobMeasured, jobs: Sequence[PackedJob]) -> FactRows:
     head = measured.header
     imported, clock = head.get("imported") or {}, head.get("clock") or {}
-    hz = clock.get("hz")
+    hz, left_out = clock.get("hz"), head.get("not_measured") or {}
     counts = sorted({len(job.measured[name].runs) for job in jobs if name in job.measured})
     rounds = f"{names.counted(measured.passes, 'pass', 'passes')} in each of {names.listed(map(str, counts))} runs"
     quantity = str(head.get("quantity", ""))
@@ -63,6 +63,7 @@ def _facts(name: str, measured: JobMeasured, jobs: Sequence[PackedJob]) -> FactR
         "lines": head.get("lines")
         and f"{head['lines']} a pass, drawn by seed, {head.get('batches', '?')} batches a line",
         "passes, runs": "" if imported else rounds,
+        "not measured": "; ".join(f"{what}: {why}" for what, why in left_out.items()),
         "pinned by": head.get("pinned_by"),
         "clock": f"{clock.get('source', '')}, {hz / 1e9:.3f} GHz" if isinstance(hz, int | float) else "",
         "kernel": " ".join(str(head[key]) for key in ("kernel", "kernel_hash") if head.get(key)),
