@@ -115,7 +115,7 @@ def moment(text: str) -> str:
 def times(share: float, of_bound: float) -> str:
     """How many times its bound an effect is, by the figures that `percent` and `bound` print: what a reader divides."""
     effect, limit = (float(words.removesuffix(" %")) for words in (percent(abs(share)), bound(of_bound)))
-    return f"{effect / limit:.1f}" if limit else ""
+    return f"{effect / limit:.{1 if effect < 100 * limit else 0}f}" if limit else ""
 
 
 def interval(low: float, high: float, effect: float) -> str:

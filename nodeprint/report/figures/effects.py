@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from nodeprint.judge.verdict import Finding
+from nodeprint.report import names
 from nodeprint.report.figures import bounds
 from nodeprint.report.figures.bounds import Bound
 from nodeprint.report.figures.node_levels import shown_unit
@@ -31,11 +32,12 @@ class JobEffects(msgspec.Struct, frozen=True):
 
 class EffectData(msgspec.Struct, frozen=True):
     """A finding's effect in percent, or percentage points where it is a share of the time, job by job; the last job
-    decides. `unit_size` is how much of `unit` one percent is, 0 where that is not known."""
+    decides. `times` is how many times its bound that is, as in the finding's sentence, `unit_size` how much of `unit`
+    one percent is, 0 where that is not known."""
 
     jobs: tuple[JobEffects, ...]
     bound: Bound
-    times_bound: float
+    times: str
     title: str
     unit: str = ""
     unit_size: float = 0.0
@@ -45,7 +47,7 @@ class EffectData(msgspec.Struct, frozen=True):
         """The deciding effect and the bound on its side, which is short enough for a small figure."""
         effect = self.jobs[-1].effect
         bound = self.bound.text if self.bound.alike else f"{math.copysign(self.bound.on_side(effect), effect):+.3g} %"
-        return f"{_two_digits(effect, '+')} %: {_two_digits(self.times_bound)} times its bound, {bound}"
+        return f"{_two_digits(effect, '+')} %: {self.times} times its bound, {bound}"
 
     def frame(self, width: float) -> Frame:
         """A row for each job."""
@@ -74,7 +76,9 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
     unit = shown_unit(finding.unit, np.array([[finding.value]]))
     has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
-    return EffectData(jobs, bounds.of_finding(finding), finding.times_bound, title, unit.name, size)
+    return EffectData(
+        jobs, bounds.of_finding(finding), names.times(finding.effect, finding.bound), title, unit.name, size
+    )
 
 
 def effect(ax: Axes, data: EffectData, style: Style) -> None:

@@ -203,7 +203,7 @@ def _range(campaign: Campaign, node: str, measurement: str) -> str:
     homes = f" at {len(levels.quantity.homes)} homes" if len(levels.quantity.homes) > 1 else ""
     if finite.size == 1:  # its median is in the table below
         return f"{measurement}: 1 pair{homes}."
-    return f"{measurement}: {finite.size:,} pairs{homes}, from {low} to {high} (each the mean of its runs)."
+    return f"{measurement}: {finite.size:,} pairs{homes}, from {low} to {high} (each the median of its runs)."
 
 
 def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) -> list[Block]:

@@ -282,7 +282,7 @@ def test_effect_shows_its_own_bound_and_every_run() -> None:
     data = effects.of_finding(finding)
     drawn = render.figure(effects.effect, data, STYLE, 88.0)
     titles = " ".join(text.get_text() for text in texts_of(drawn))
-    assert "2 times its bound, ±4 %" in titles
+    assert "2.0 times its bound, ±4 %" in titles
     assert len(data.table()) == 2 + 6
     lines = [line.get_xdata() for line in drawn.axes[0].get_lines()]
     assert any(np.allclose(line, 4.0) for line in lines)
@@ -293,7 +293,7 @@ def test_effect_shows_its_own_bound_and_every_run() -> None:
     ("measurement", "effect", "bound", "heading"),
     [
         ("bandwidth-nodes", -0.154, 1 - 1 / 1.1, "-15 %: 1.7 times its bound, -9.09 %"),
-        ("bandwidth-nodes", 2.04, 0.05, "+204 %: 41 times its bound, +5 %"),
+        ("bandwidth-nodes", 2.04, 0.05, "+204 %: 40.8 times its bound, +5 %"),
         ("chase-latency", 12.0, 0.05, "+1200 %: 240 times its bound, ±5 %"),
     ],
 )
