@@ -143,6 +143,8 @@ measure() {
         run_kernel "$@"
         code=$?
     fi
+    # of a kernel that refused after it opened its file; readers would take the file for damaged records
+    [ -s "$out" ] || rm -f "$out"
     # the kernel has the last word: it reads the masks back
     read_back=$(sed -n '/^{"record":"header"/s/.*"pinned_by":"\([^"]*\)".*/\1/p' "$out" 2>/dev/null | tail -n 1)
     pinned_by=${read_back:-$pinned_by}

@@ -365,6 +365,7 @@ def test_a_kernel_that_crashes_does_not_stop_the_others(campaign: Campaign) -> N
     assert campaign.run()[0] == 0
     outcomes = campaign.outcomes()
     assert [outcomes[1, name]["outcome"] for name in "abcd"] == ["failed", "refused", "done", "failed"]
+    assert not {"run1/b", "run1/d"} & record_texts(campaign.job).keys(), "an empty file is no damaged record"
     assert [outcomes[1, name]["exit_code"] for name in "abcd"] == [139, 3, 0, 7]
     assert "signal 11" in outcomes[1, "a"]["message"]
     assert outcomes[1, "b"]["message"] == "cannot be bound"

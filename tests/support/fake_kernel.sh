@@ -27,7 +27,7 @@ trap 'echo "fake: leaving" >&2; sleep 0.3; exit 4' TERM
 [ -z "$deaf" ] || trap '' TERM
 # hostile words come as octal escapes, as arguments are split at blanks
 [ -z "$words" ] || printf '%b\n' "$words" >&2
-[ -z "$refuse" ] || exit "$refuse"
+[ -z "$refuse" ] || { : >>"$out"; exit "$refuse"; } # as the real ones do, which have opened their file by then
 # so many times it ends with 0 and leaves what is no record
 left=0
 for bad in "$out".bad*; do [ ! -e "$bad" ] || left=$((left + 1)); done
