@@ -136,9 +136,11 @@ def busy_nodes(verdict: Verdict) -> list[str]:
     effect = min(max(filter(math.isfinite, deciding), default=0.0), _NOTHING)
     unresolved = say("busy_unresolved", effect=names.percent(effect)) if effect else ""
     measured = [name for name, node in verdict.nodes.items() if MEANING[node.outcome].measured]
-    which = "the nodes" if len(busy) == len(measured) > 1 else names.nodes(busy)
-    verb = "was" if len(busy) == 1 else "were"
-    return [_busy(f"{which} {verb}", max(busy.values(), key=lambda found: found.share), unresolved)]
+    # a word before the names, as a sentence begins with a capital letter and a name may not
+    which = "the nodes were" if len(busy) == len(measured) > 1 else f"nodes {names.nodes(busy)} were"
+    if len(busy) == 1:
+        which = f"node {names.nodes(busy)} was"
+    return [_busy(which, max(busy.values(), key=lambda found: found.share), unresolved)]
 
 
 def busy_machine(taken: Disturbance) -> str:
