@@ -25,6 +25,7 @@ FLOORS = [
     {"iodie"},
     {"judge"},
     {"structure", "simulate", "importers"},
+    {"tables"},
     {"data"},
     {"campaign"},
     {"machine"},
