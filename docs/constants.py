@@ -25,6 +25,7 @@ _TRIED = "fleets of which half is off: SPLIT in 19 of 20, no healthy fleet of 52
 SOURCES: Mapping[str, str] = {
     "stats/disagreement.LEAST": "three standard deviations of runs under load (docs/validation.md)",
     "stats/disagreement.APART": "matrices of core-to-core-latency",
+    "stats/disagreement.NEARER": "matrices of core-to-core-latency; a guest of 16 CPUs (docs/validation.md)",
     "stats/disagreement._BY_CHANCE": "the normal distribution", "stats/disagreement._SHARE": _CHOICE,
     "stats/measuring_order.FEWEST, _EACH_SIDE": f"{_CHOICE}: of fewer no order is clear at 1 %",
     "data/whole_runs._FEW": f"{_CHOICE}: figures have three digits and more",

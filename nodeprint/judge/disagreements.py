@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint.data.packed import PackedNode
@@ -14,7 +15,9 @@ from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject
 from nodeprint.judge.reduction import Reduced, over_passes
 from nodeprint.judge.verdict import Disturbance
-from nodeprint.stats.disagreement import Disagreement, differs, disagreement, of_runs
+from nodeprint.stats.disagreement import Disagreement, differs, disagreement, nearer_once, of_runs
+
+Values = npt.NDArray[np.floating]
 
 
 def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:
@@ -24,6 +27,7 @@ def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Reduced], rules
     for measurement in _deciding(reduced, rules):
         quantity = measurement.quantity
         rows = quantity.rows.get(i, {}).get(job, [])
+        out += _near_once(quantity, node, job, rows)
         if not rows or not (measurement.restless[rows].any() or differs(measurement.level[rows])):
             continue
         found = of_runs(np.asarray(quantity.values[rows]))
@@ -77,6 +81,18 @@ def between_nodes(
     return {}
 
 
+def _near_once(quantity: Quantity, node: PackedNode, job: int, rows: list[int]) -> list[Disturbance]:
+    """A virtual machine's pair of CPUs that once was two threads of one core: its host moves its CPUs."""
+    if not rows or not _is_virtual(node) or not _is_hop(quantity):
+        return []
+    values = np.asarray(quantity.values[rows])
+    found = nearer_once(values.reshape(-1, values.shape[-1]))
+    names = [f"job{job}/run{quantity.run[row]}" for row in rows for _ in range(values.shape[1])]
+    if found is None:
+        return []
+    return [_moved(_differing("runs-differ", quantity, found, f"job{job}", names, values.reshape(len(names), -1)))]
+
+
 def _deciding(reduced: Sequence[Reduced], rules: Acceptance) -> Iterator[Reduced]:
     for measurement in reduced:
         if measurement.scale.kind != "share" and subject(measurement.quantity) in rules.decides:
@@ -87,17 +103,30 @@ def _is_hop(quantity: Quantity) -> bool:
     return quantity.of_pairs and quantity.quantity == "hop"
 
 
+def _is_virtual(node: PackedNode) -> bool:
+    return bool(node.fingerprint.get("virtual"))
+
+
 def _disturbances(
-    kind: str, quantity: Quantity, node: PackedNode, found: Disagreement, run: str, names: Sequence[str],
-    values: np.ndarray[tuple[int, ...], np.dtype[np.floating]],
-) -> list[Disturbance]:  # fmt: skip
+    kind: str, quantity: Quantity, node: PackedNode, found: Disagreement, run: str, names: Sequence[str], values: Values
+) -> list[Disturbance]:
     """A disagreement of repetitions with these `names` and `values` (repetition, place); of a virtual machine whose
     pairs differ so far also that its CPUs were moved."""
-    differing = Disturbance(
+    differing = _differing(kind, quantity, found, run, names, values)
+    moved = _is_virtual(node) and found.is_far and _is_hop(quantity)
+    return [differing, _moved(differing)] if moved else [differing]
+
+
+def _moved(differing: Disturbance) -> Disturbance:
+    return replace(differing, kind="cpus-moved", invalid=True)
+
+
+def _differing(
+    kind: str, quantity: Quantity, found: Disagreement, run: str, names: Sequence[str], values: Values
+) -> Disturbance:
+    return Disturbance(
         kind, False, quantity.measurement, run, found.apart, found.factor,
         odd=tuple(names[number] for number in found.odd), low=float(values[found.lowest, found.place]),
         high=float(values[found.highest, found.place]), unit=quantity.unit, low_in=names[found.lowest],
         high_in=names[found.highest],
     )  # fmt: skip
-    moved = bool(node.fingerprint.get("virtual")) and found.is_far and _is_hop(quantity)
-    return [differing, replace(differing, kind="cpus-moved", invalid=True)] if moved else [differing]

@@ -108,10 +108,12 @@ def _numa(tree: Tree) -> dict[str, Value | None]:
     rows = [" ".join((tree.read_text(f"{_NODE}/node{node}/distance") or "").split()) for node in nodes]
     sizes = [memory_bytes(tree, node) for node in nodes]
     gib = [str(round(size / 2**30)) for size in sizes if size is not None]
+    # Linux counts what a guest's host added later in the whole, and in its NUMA node only where it was there at boot.
+    total = _total_bytes(tree, "proc/meminfo")
     return {
         "numa_nodes": len(nodes) or None,
         "numa_distances": "; ".join(rows) if rows and all(rows) else None,
-        "memory_gib": round(sum(size for size in sizes if size is not None) / 2**30) or None,
+        "memory_gib": round((total or sum(size for size in sizes if size is not None)) / 2**30) or None,
         "memory_per_node_gib": " ".join(gib) if gib and len(gib) == len(nodes) else None,
     }
 
@@ -254,7 +256,11 @@ def allowed_cpus(tree: Tree) -> tuple[int, ...]:
 
 def memory_bytes(tree: Tree, node: int) -> int | None:
     """A NUMA node's memory in bytes."""
-    match = re.search(r"MemTotal:\s*(\d{1,15}) kB", tree.read_text(f"{_NODE}/node{node}/meminfo") or "")
+    return _total_bytes(tree, f"{_NODE}/node{node}/meminfo")
+
+
+def _total_bytes(tree: Tree, file: str) -> int | None:
+    match = re.search(r"MemTotal:\s*(\d{1,15}) kB", tree.read_text(file) or "")
     return int(match[1]) * 1024 if match else None
 
 

@@ -22,6 +22,9 @@ LEAST = 1.1
 #: times nearer than what is outside, a CCX 3.6 times and a socket 2.0 times, or 1.3 and 1.4 times on two machines whose
 #: lines had a home that was not controlled.
 APART = 1.5
+#: A pair that is this many times nearer once than most times was two threads of one core then: in the matrices that
+#: core-to-core-latency publishes, siblings are 2.3 times nearer than any other pair, or more.
+NEARER = 2.3
 #: Standard deviations of a difference that chance explains: beyond are 6 of 100,000 normal ones.
 _BY_CHANCE = 4.0
 #: In a smaller share of the places it is bursts in single ones.
@@ -72,6 +75,25 @@ def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
     return Disagreement(
         found[0], float(np.exp(found[1])), apart, int(np.flatnonzero(usable)[typical]), int(np.nanargmin(of_place)),
         int(np.nanargmax(of_place)),
+    )  # fmt: skip
+
+
+def nearer_once(values: Reals) -> Disagreement | None:
+    """The place of (repetition, place) of which one repetition is furthest, and NEARER times or more, below its median:
+    a latency is too long by chance, and never so much too short. None where there is none, or fewer than three."""
+    if len(values) < 3:
+        return None
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a place that no repetition has
+        typical = np.nanmedian(values, axis=0)
+        factors = typical / np.nanmin(values, axis=0)
+    if not (factors >= NEARER).any():
+        return None
+    place = int(np.nanargmax(factors))
+    near = np.flatnonzero((factors >= NEARER)[None] & (values * NEARER <= typical))
+    return Disagreement(
+        tuple(sorted({int(at) // values.shape[1] for at in near})), float(factors[place]),
+        float((factors >= NEARER).mean()), place, int(np.nanargmin(values[:, place])),
+        int(np.nanargmin(np.abs(values[:, place] - typical[place]))),
     )  # fmt: skip
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,7 @@ import pytest
 
 from nodeprint.data.packed import PackedFleet
 from nodeprint.data.quantity import Quantity
-from nodeprint.judge import quality
+from nodeprint.judge import campaign, quality
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Kind
 from nodeprint.judge.verdict import Disturbance, Verdict
@@ -144,3 +146,31 @@ def test_some_pairs_of_a_virtual_machine_are_enough() -> None:
 
     verdict = judged(changed(made(nodes=1), two_cpus, virtual=True))
     assert kinds(verdict, "node000") == {"runs-differ": ("job1/run2",), "cpus-moved": ("job1/run2",)}
+
+
+#: A guest of 16 CPUs on an Emerald Rapids, measured by tools/many-cores of static kernels; its host moved its CPUs.
+SIXTEEN = Path(__file__).parents[2] / "data" / "sixteen-cpus.tar.gz"
+
+
+def test_a_real_guest_whose_host_moves_its_cpus_is_named(tmp_path: Path) -> None:
+    with tarfile.open(SIXTEEN) as archive:
+        archive.extractall(tmp_path, filter="data")
+    verdict = campaign.judge(tmp_path / "many-cores").verdict
+    (moved,) = [found for found in of_node(verdict, "vm") if found.kind == "cpus-moved"]
+    assert (moved.low_in, moved.high_in, moved.unit) == ("job1/run3", "job1/run1", "ns")
+    assert (moved.low, moved.high) == pytest.approx((8.185, 76.62), rel=1e-3)
+    assert moved.odd == ("job1/run1", "job1/run2", "job1/run3", "job1/run4")
+    assert text.summary(verdict).startswith(
+        "NO PEER: The host moves the virtual CPUs of vm: the same pair takes 8.19 ns"
+    )
+
+
+def test_a_pair_of_threads_for_one_run_is_no_sign_on_hardware() -> None:
+    def one_pair(q: Quantity) -> npt.NDArray[np.float64]:
+        out = np.ones(q.values.shape)
+        out[1, :, 2] = 0.1
+        return out
+
+    for virtual in (True, False):
+        verdict = judged(changed(made(nodes=1, runs=6), one_pair, virtual=virtual))
+        assert ("cpus-moved" in kinds(verdict, "node000")) == virtual

@@ -51,7 +51,7 @@ def test_the_fields_of_a_server(root: Callable[..., Tree]) -> None:
         "numa_nodes": 4,
         "numa_nodes_per_socket": 2,
         "numa_distances": f"10 12 32 32; 12 10 32 32; {FAR}",
-        "memory_gib": 255,
+        "memory_gib": 256,
         "memory_per_node_gib": "64 64 64 64",
         "cmdline": "ro quiet",
         "governor": "performance",

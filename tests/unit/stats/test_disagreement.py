@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nodeprint.stats.disagreement import Disagreement, agreeing, differs, disagreement
+from nodeprint.stats.disagreement import Disagreement, agreeing, differs, disagreement, nearer_once
 
 GENERATOR = np.random.default_rng(5)
 
@@ -109,3 +109,20 @@ def test_what_may_disagree_is_seen_for_all_at_once() -> None:
     values = np.stack([repeated(3), repeated(3), repeated(3)])
     values[1, 2] *= 1.3
     assert differs(values, axis=1).tolist() == [False, True, False]
+
+
+def test_a_pair_that_once_was_much_nearer_is_named_and_one_that_was_longer_is_not() -> None:
+    values = repeated(6)
+    values[2, 7] /= 9
+    values[4, 11] *= 9
+    found = nearer_once(values)
+    assert found is not None and (found.odd, found.place, found.lowest) == ((2,), 7, 2)
+    assert found.factor == pytest.approx(9, rel=0.1)
+    assert nearer_once(np.where(values < 1, np.nan, values)[:2]) is None
+    values[2, 7] *= 9 / 2.2
+    assert nearer_once(values) is None
+
+
+@pytest.mark.parametrize("repetitions", [3, 6, 18])
+def test_quiet_repetitions_have_no_pair_that_once_was_nearer(repetitions: int) -> None:
+    assert nearer_once(repeated(repetitions, sd=0.1)) is None
