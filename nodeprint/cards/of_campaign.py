@@ -13,7 +13,7 @@ from nodeprint.cards.card import LEVELS, Card, Figure, Matrix, Origin, Places, P
 from nodeprint.data import packing, store
 from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
-from nodeprint.judge import acceptance, figures, quality, reduction
+from nodeprint.judge import acceptance, bounds, figures, quality, reduction
 from nodeprint.judge.odd_runs import odd_runs
 from nodeprint.judge.reduction import Reduced
 from nodeprint.judge.verdict import Disturbance
@@ -53,7 +53,7 @@ class Measured:
             reduction.reduce(quantity, rules) for quantity in fleet.quantities if number in quantity.newest_rows
         )
         newest = max(max(reduced.quantity.rows[number]) for reduced in self.reduced)
-        odd = [odd_runs(of) for of in self.reduced]
+        odd = [odd_runs(of, bounds.of_whole(of.quantity, rules)) for of in self.reduced]
         #: What makes it invalid, and all that disturbed it.
         self.invalid: list[Disturbance] = quality.of_job(self.node, number, newest, self.reduced, odd, rules)
         self.disturbances: list[Disturbance] = [

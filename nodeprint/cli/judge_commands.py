@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from nodeprint.cli.app import JUDGE, app
-from nodeprint.cli.shared import Campaign, Json, judge_and_write, print_json, say_origin
+from nodeprint.cli.shared import Campaign, Json, input_file, judge_and_write, print_json, say_origin
 from nodeprint.errors import NodeprintError
 
 if TYPE_CHECKING:
     from nodeprint.judge.outcome import Kind
+    from nodeprint.judge.verdict import Verdict
 
 _Accepted = Annotated[
     Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
@@ -21,9 +23,19 @@ baselines = typer.Typer(no_args_is_help=True, help="Save judged campaigns to com
 app.add_typer(baselines, name="baseline", rich_help_panel=JUDGE)
 
 
-@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint judge results/main --json --fail-on not-same")
+@app.command(
+    rich_help_panel=JUDGE,
+    epilog="Examples: nodeprint judge results/main --json --fail-on not-same; nodeprint judge stream.csv --bound 5",
+)
 def judge(
-    campaign: Campaign,
+    campaign: Annotated[
+        Path,
+        typer.Argument(
+            help="A campaign's folder, or a table of figures that other programs measured (CSV, TSV, Parquet or JSON"
+            " lines with node, metric and value, or a column a metric; - for what comes in).",
+            show_default=False,
+        ),
+    ],
     baseline: Annotated[Path | None, typer.Option(help="A saved baseline, or a campaign, to compare with.")] = None,
     acceptance: Annotated[
         Path | None,
@@ -53,12 +65,28 @@ def judge(
         str | None,
         typer.Option(help="Judge the campaign, print this node alone, and write nothing."),
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Of a table: the folder that all files are written into, as of a campaign; none without."),
+    ] = None,
+    bound: Annotated[
+        list[str] | None,
+        typer.Option(help="Of a table: percent that a node may be from its peers, as 5 or triad=3; repeatable."),
+    ] = None,
+    better: Annotated[
+        list[str] | None,
+        typer.Option(help="Of a table: higher or lower, where units do not say it, as latency=lower; repeatable."),
+    ] = None,
+    fingerprint: Annotated[
+        Path | None,
+        typer.Option(help="Of a table: a file with the configuration of each node; different ones are not compared."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Compare the nodes of a campaign and print the verdict.
+    """Compare the nodes of a campaign, or of a table, and print the verdict.
 
     Uses the records that are there; writes verdict.json, the table of deviations (netCDF), JUnit, Prometheus text and
-    drain.sh.
+    drain.sh. Of a table they are written with --to, which is a campaign to all other commands.
     """
     from nodeprint import files
     from nodeprint.judge import outcome
@@ -66,34 +94,76 @@ def judge(
     from nodeprint.report import notified, text
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
+    of_tables: dict[str, object] = {"--to": to, "--bound": bound, "--better": better, "--fingerprint": fingerprint}
+    of_campaigns: dict[str, object] = {
+        "--baseline": baseline, "--acceptance": acceptance, "--recheck": recheck, "--reference": reference,
+        "--notify": notify,
+    }  # fmt: skip
+    if campaign.is_dir():
+        _leave_out(of_tables, "is of a table of figures", "leave it out of a campaign")
     if node is not None:
-        whole = {
-            "--baseline": baseline, "--acceptance": acceptance, "--recheck": recheck, "--reference": reference,
-            "--notify": notify,
-        }  # fmt: skip
-        if beside := [option for option, value in whole.items() if value]:
-            raise NodeprintError(
-                f"judges a whole campaign, and --node {node} one", key=beside[0], advice="leave it out"
-            )
+        _leave_out(of_campaigns | of_tables, f"judges a whole campaign, and --node {node} one", "leave it out")
         _judge_one(campaign, node, kinds, json=json)
         return
-    verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
+    if campaign.is_dir():
+        verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
+    else:
+        if to is None:
+            _leave_out({"--baseline": baseline}, "compares campaigns", "write the table as one with --to FOLDER")
+        verdict = _judge_table(campaign, to, baseline, _Table(fingerprint, acceptance, bound or (), better or ()))
     if recheck:
         files.write(recheck, written.recheck(verdict))
     typer.echo(written.as_json(verdict).rstrip("\n") if json else text.summary(verdict))
     if reference and not json:
-        from nodeprint.cards import of_campaign
-        from nodeprint.cards import reference as published
-
-        for name, of_node in verdict.nodes.items():
-            if of_node.outcome is outcome.Outcome.NO_PEER:
-                card = of_campaign.Measured(campaign, name).card
-                for sentence in published.sentences(published.standing(card)):
-                    typer.echo(f"{name}: {sentence}")
+        _print_published(campaign, verdict)
     if notify:
         notified.send(notify, written.as_json(verdict))
     if verdict.fails(kinds):
         raise typer.Exit(3)
+
+
+def _leave_out(options: Mapping[str, object], problem: str, advice: str) -> None:
+    """Raise NodeprintError where one of the options is given."""
+    if given := [option for option, value in options.items() if value]:
+        raise NodeprintError(problem, key=given[0], advice=advice)
+
+
+class _Table(NamedTuple):
+    """What a call says of a table, as the options of `judge`."""
+
+    fingerprint: Path | None
+    acceptance: Path | None
+    bounds: Sequence[str]
+    better: Sequence[str]
+
+
+def _judge_table(source: Path, to: Path | None, baseline: Path | None, options: _Table) -> Verdict:
+    """The verdict of a table; with `to` it is written as a campaign's folder first and judged there."""
+    from nodeprint.judge import of_table
+    from nodeprint.tables import reading
+
+    name = "standard input" if str(source) == "-" else str(source)
+    figures = reading.read(input_file(source), name)
+    if options.fingerprint is not None:
+        figures = reading.with_fields(figures, options.fingerprint)
+    wanted = of_table.TableRules(options.acceptance, options.bounds, options.better)
+    if to is not None:
+        of_table.as_campaign(figures, to, wanted)
+        return judge_and_write(to, baseline=baseline)
+    return of_table.judge(figures, "table" if str(source) == "-" else source.name.partition(".")[0], wanted).verdict
+
+
+def _print_published(campaign: Path, verdict: Verdict) -> None:
+    """How published machines of their processor are, for the nodes that have no peer."""
+    from nodeprint.cards import of_campaign
+    from nodeprint.cards import reference as published
+    from nodeprint.judge.outcome import Outcome
+
+    for name, of_node in verdict.nodes.items():
+        if of_node.outcome is Outcome.NO_PEER:
+            card = of_campaign.Measured(campaign, name).card
+            for sentence in published.sentences(published.standing(card)):
+                typer.echo(f"{name}: {sentence}")
 
 
 def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from nodeprint import files
 from nodeprint.campaign.followed import Followed
 from nodeprint.data import job_parts
-from nodeprint.data.quantity import Key, NodeLayout, Quantity, models
+from nodeprint.data.quantity import Key, Model, NodeLayout, Quantity, is_metric, models
 from nodeprint.errors import NodeprintError
 
 SCHEMA = 4
@@ -70,7 +70,8 @@ class PackedNode:
 class PackedFleet:
     """A campaign's nodes by name, and its quantities, those of pairs of CPUs first.
 
-    `gathered` says of each node, where it was packed from a campaign, what it was packed from (nodeprint.data.packing).
+    `gathered` says of each node, where it was packed from a campaign, what it was packed from (nodeprint.data.packing);
+    `notes` what was left out of the table that it was read from.
     `folder` is where it was read from, which has the nodes' jobs (nodeprint.data.packed_jobs), too.
     """
 
@@ -81,6 +82,7 @@ class PackedFleet:
     versions: Mapping[str, str] = field(default_factory=dict)
     gathered: tuple[Mapping[str, Any], ...] = ()
     folder: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> tuple[Quantity, ...]:
@@ -132,6 +134,7 @@ def write_index(fleet: PackedFleet, partial: Path, stamp: str, gathered: Sequenc
         "nodes": [vars(node) for node in fleet.nodes],
         "quantities": entries,
         "gathered": list(gathered),
+        "notes": list(fleet.notes),
     }
     (partial / "index.json").write_bytes(msgspec.json.encode(index) + b"\n")
 
@@ -150,6 +153,7 @@ def _entry(one: Quantity, file: str) -> dict[str, Any]:
         "dims": list(one.dims), "names": {dim: list(words) for dim, words in one.names.items()},
         "node": one.node.tolist(), "job": one.job.tolist(), "run": one.run.tolist(), "started": list(one.started),
         "disturbed": one.disturbed.tolist(),
+        **({"model": vars(one.model)} if is_metric(one.measurement) else {}),
     }  # fmt: skip
 
 
@@ -188,8 +192,9 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             advice="remove the folder; it is made again",
         ) from error
     return PackedFleet(
-        str(index["campaign"]), bool(index["simulated"]), nodes, quantities, versions, gathered, path.parent
-    )
+        str(index["campaign"]), bool(index["simulated"]), nodes, quantities, versions, gathered, path.parent,
+        tuple(index.get("notes", ())),
+    )  # fmt: skip
 
 
 def _node(entry: Mapping[str, Any], same: dict[tuple[Any, ...], tuple[Any, ...]]) -> PackedNode:
@@ -244,8 +249,9 @@ def _quantity(folder: Path, entry: Mapping[str, Any]) -> Quantity:
     measurement, operation, quantity, unit = (
         str(entry[key]) for key in ("measurement", "operation", "quantity", "unit")
     )
+    model = msgspec.convert(entry["model"], Model) if "model" in entry else models()[measurement]
     return Quantity(
-        measurement, operation, quantity, unit, models()[measurement], layout, dict(zip(dims, places, strict=True)),
+        measurement, operation, quantity, unit, model, layout, dict(zip(dims, places, strict=True)),
         values, node, job, run, tuple(entry["started"]), np.array(entry["disturbed"], dtype=np.float64),
         {dim: tuple(words) for dim, words in entry["names"].items()}, float(entry["tick_ns"]),
     )  # fmt: skip

@@ -64,6 +64,11 @@ def models() -> dict[str, Model]:
     return out
 
 
+def is_metric(name: str) -> bool:
+    """Whether a measurement is no kernel's: a metric of a table that other programs measured (`nodeprint.tables`)."""
+    return bool(name) and name not in config.measurements()
+
+
 def cell_models() -> dict[str, Model]:
     """Those of measurements that are not of pairs."""
     return {name: model for name, model in models().items() if model.places == "cells"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -11,8 +11,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from nodeprint import files
-from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, PairClass
+from nodeprint.data.packed import PackedFleet
+from nodeprint.data.quantity import Quantity, is_metric
+from nodeprint.errors import NodeprintError, nearest, printable
+from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Metric, MetricPrior, PairClass
 from nodeprint.settings import checked_yaml
 from nodeprint.settings.config import measurements
 
@@ -36,6 +38,34 @@ def load(path: Path | None = None) -> Acceptance:
             what = "class or row is missing" if limit.row is UNSET else "class and row are both given"
             raise NodeprintError(what, where=path, key=key, advice="write one of them")
     return replace(rules, cells={**Acceptance().cells, **rules.cells})
+
+
+def of_metrics(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
+    """The rules for a fleet whose figures are metrics of a table: each with what is accepted of it, and those that
+    decide; `rules` as they are for any other fleet. Raises NodeprintError where no metric of it decides."""
+    metrics = {
+        q.measurement: rules.metrics.get(q.measurement) or rules.metrics.get(q.operation) or _usual(q.unit, rules)
+        for q in _metrics(fleet)
+    }
+    if not metrics:
+        return rules
+    decides = tuple(name for name, metric in metrics.items() if metric.decides)
+    if not decides:
+        advice = "leave `decides: false` out of one of them"
+        raise NodeprintError("no metric of the table decides", key="metrics", advice=advice)
+    return replace(rules, metrics={**rules.metrics, **metrics}, decides=decides)
+
+
+def _metrics(fleet: PackedFleet) -> list[Quantity]:
+    return [quantity for quantity in fleet.quantities if is_metric(quantity.measurement)]
+
+
+def _usual(unit: str, rules: Acceptance) -> Metric:
+    """What is accepted of a metric that has no rule: of a clock what is accepted of clocks."""
+    if not unit.lower().endswith("hz"):
+        return Metric()
+    clock = rules.cell("clock")
+    return Metric(clock.percent, prior=MetricPrior(clock.run, 100 * clock.job_sd))
 
 
 def check_limits(path: Path, planned: Collection[str]) -> None:
@@ -75,7 +105,12 @@ def keep(path: Path, campaign: Path) -> Path:
     A copy that says the same already is left alone, so that nothing is judged again for it. Returns the copy's path.
     Raises NodeprintError naming the key's path, or where it cannot be written.
     """
-    kept, text = campaign / _KEPT, _text(load(path))
+    return keep_rules(load(path), campaign)
+
+
+def keep_rules(rules: Acceptance, campaign: Path) -> Path:
+    """Write rules as `keep` does those of a file."""
+    kept, text = campaign / _KEPT, _text(rules)
     if not kept.is_file() or kept.read_bytes() != text.encode():
         files.write(kept, text)
     return kept
@@ -90,8 +125,50 @@ def kept(campaign: Path) -> Path | None:
 def name(path: Path | None) -> str:
     """What an acceptance is called in verdict.json and the report: the file and the SHA-256 of what it says, completed
     by the defaults (of a campaign's copy that of the file itself)."""
-    file = f"{_KEPT} of the campaign" if path is not None else "the defaults"
-    return f"{file}, SHA-256 {hashlib.sha256(_text(load(path)).encode()).hexdigest()}"
+    return name_of(load(path), f"{_KEPT} of the campaign" if path is not None else "the defaults")
+
+
+def name_of(rules: Acceptance, called: str) -> str:
+    """What rules are called in verdict.json and the report."""
+    return f"{called}, SHA-256 {hashlib.sha256(_text(rules).encode()).hexdigest()}"
+
+
+def with_options(
+    rules: Acceptance, metrics: Collection[str], bounds: Sequence[str], better: Sequence[str]
+) -> Acceptance:
+    """The rules with what a call says of the `metrics` of a table: `bounds` as `5` (of all) or `triad=3`, in percent,
+    and `better` as `higher`, `lower` or `triad=higher`. Raises NodeprintError naming the option."""
+    out = dict(rules.metrics)
+    for text in bounds:
+        for metric, value in _for_metrics(text, metrics, "--bound"):
+            try:
+                percent = float(value)
+            except ValueError:
+                percent = 0.0
+            if not 0 < percent <= 100:
+                what = f"{printable(repr(value), 40)} is no bound"
+                raise NodeprintError(what, key="--bound", advice="give percent, as in 5 or triad=3")
+            out[metric] = replace(out.get(metric, Metric()), bound=percent)
+    for text in better:
+        for metric, value in _for_metrics(text, metrics, "--better"):
+            if value not in ("higher", "lower"):
+                what = f"{printable(repr(value), 40)} is no side"
+                raise NodeprintError(
+                    what, key="--better", advice="give higher, lower, or a metric with it: latency=lower"
+                )
+            out[metric] = replace(out.get(metric, Metric()), better=value)
+    return replace(rules, metrics=out)
+
+
+def _for_metrics(text: str, metrics: Collection[str], option: str) -> list[tuple[str, str]]:
+    """The metrics that an option is of, all where it names none, each with the value."""
+    name, equals, value = text.rpartition("=")
+    if not equals:
+        return [(metric, text.strip()) for metric in metrics]
+    if name not in metrics:
+        advice = nearest(name, metrics) or f"its metrics are {', '.join(printable(m, 40) for m in list(metrics)[:8])}"
+        raise NodeprintError(f"the table has no metric {printable(name, 60)}", key=option, advice=advice)
+    return [(name, value.strip())]
 
 
 def _text(rules: Acceptance) -> str:

@@ -189,6 +189,37 @@ CELLS: Mapping[str, tuple[Cell, str]] = {
 }
 
 
+class MetricPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is assumed of a metric of a table, in percent: runs of STREAM in one session differ by 0.7 to 1.4 %, and
+    sessions beyond their runs by 0.4 to 0.6 % (`docs/validation.md`)."""
+
+    run: Annotated[Percent, key("the standard deviation between runs, which counts where no node has two")] = 1.0
+    job: Annotated[NotNegative, key("the standard deviation between jobs, which counts where no node has two")] = 0.5
+
+
+class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is accepted of a metric of a table that other programs measured (`nodeprint judge TABLE`)."""
+
+    bound: Annotated[
+        Percent,
+        key(
+            "percent that a node may be from its peers: 4 to 11 standard deviations of nodes in published fleets. What "
+            "is given in Hz has that of `cells.clock` unless it has its own"
+        ),
+    ] = 5.0
+    better: Annotated[
+        Literal["higher", "lower"] | UnsetType,
+        key("which side is better; by the unit if left out: lower of a time, else higher"),
+    ] = UNSET
+    decides: Annotated[bool, key("whether a node's outcome rests on it")] = True
+    prior: MetricPrior = MetricPrior()
+
+    @property
+    def cell(self) -> Cell:
+        """The same as of other measurements."""
+        return Cell(self.bound, self.prior.run, self.prior.job)
+
+
 class Fabric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bounds of messages between nodes (linktest-fabric), in percent of their time."""
 
@@ -307,6 +338,10 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Mapping[Term, Cell],
         key("bounds and priors of the other measurements, by the term of their model in measurements.yaml"),
     ] = msgspec.field(default_factory=lambda: {term: cell for term, (cell, _) in CELLS.items()})
+    metrics: Annotated[
+        Mapping[str, Metric],
+        key("bounds and priors of the metrics of a table, by their names there; a metric without has the defaults"),
+    ] = {}
     fabric: Fabric = Fabric()
     required: Annotated[
         tuple[Measurement, ...],
@@ -335,7 +370,9 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return float(getattr(self.priors, level)) / 100
 
     def cell(self, term: str) -> Cell:
-        """Of a term of nodeprint/settings/measurements.yaml, `other` where it has none of its own."""
+        """Of a metric, or of a term of nodeprint/settings/measurements.yaml, `other` where it has none of its own."""
+        if term in self.metrics:
+            return self.metrics[term].cell
         return self.cells.get(term) or self.cells["other"]
 
     def suppressed(self, node: str, finding: str, day: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.quantity import Key, Model
+from nodeprint.data.quantity import Key, Model, Quantity
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Terms
@@ -43,6 +43,11 @@ def of_class(median_ns: float, rules: Acceptance, *, tick_ns: float, harvested: 
     """The relative bound of a class of pairs, or of a group of its pairs, with this median on a node; `harvested` is
     one inside CCXs of which cores are fused off."""
     return max(rules.bound("class"), _least_ns("class", rules, tick_ns, harvested=harvested) / median_ns)
+
+
+def of_whole(quantity: Quantity, rules: Acceptance) -> float:
+    """The relative bound of all places of a measurement together."""
+    return rules.bound("class") if quantity.of_pairs else rules.cell(quantity.model.term).bound
 
 
 def of_cells(model: Model, rules: Acceptance) -> float:

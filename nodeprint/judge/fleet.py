@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.layout import Ints
+from nodeprint.data.quantity import is_metric
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, naming
 from nodeprint.judge.groups import PeerGroup
@@ -237,6 +238,8 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
         elif not any(finding.suppressed for finding in nodes[rule.node].findings):
             notes.append(Note("suppression-without-effect", rule.node, rule.finding))
     notes += _without_figure(reading)
+    notes += _unknown_metrics(population)
+    notes += [Note("table", population.fleet.campaign, words) for words in population.fleet.notes]
     if reading.since is not None:
         notes.append(reading.since.note)
     return notes
@@ -252,6 +255,14 @@ def _without_figure(reading: Reading) -> list[Note]:
             rows = [name for measurement, name in figures if measurement == limit.measurement]
             notes.append(Note("limit-not-applied", f"{limit.measurement}, {limit.figure}", nearest(limit.figure, rows)))
     return notes
+
+
+def _unknown_metrics(population: Population) -> list[Note]:
+    """Bounds of metrics that a table has not."""
+    quantities = [q for q in population.fleet.quantities if is_metric(q.measurement)]
+    names = {name for q in quantities for name in (q.measurement, q.operation)}
+    unknown = [name for name in population.rules.metrics if names and name not in names]
+    return [Note("no-such-metric", name, nearest(name, names)) for name in unknown]
 
 
 def _no_core_inside(terms: Terms) -> bool:

@@ -87,7 +87,7 @@ def judge(
     `planned` are the measurements that each node was to have, `fabrics` what was measured between nodes, `since` what
     changed since a baseline. Writes nothing.
     """
-    rules = rules or acceptance.load()
+    rules = acceptance.of_metrics(rules or acceptance.load(), fleet)
     # 1. A run is the unit of evidence: one value for each run and part, and who is compared with whom.
     population = Population.of(fleet, rules, planned)
     # 2. What goes with the time of measuring is no difference of nodes. A fleet without a majority has no centre: each

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.packed import PackedNode
-from nodeprint.data.quantity import Quantity, models
+from nodeprint.data.quantity import Quantity, is_metric, models
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.confirmation import Pooled, Series
@@ -46,7 +46,7 @@ def subject_of(finding: Finding) -> str:
     """The subject of a finding, by its measurement; empty of one that is of no measurement."""
     model = models().get(finding.measurement)
     if model is None:
-        return ""
+        return finding.measurement if is_metric(finding.measurement) else ""
     if model.places == "pairs":
         return "messages" if finding.measurement.startswith("linktest") else "core-to-core"
     return model.term

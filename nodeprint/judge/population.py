@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from nodeprint.data.layout import Ints
 from nodeprint.data.packed import PackedFleet, PackedNode
-from nodeprint.judge import configuration, disagreements, groups, quality, reduction
+from nodeprint.judge import bounds, configuration, disagreements, groups, quality, reduction
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
@@ -48,7 +48,10 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
         alike = configuration.groups(fleet.nodes, configuration.layouts(reduced), differing)
-        odd = [odd_runs(of) if subject(of.quantity) in rules.decides else {} for of in reduced]
+        odd = [
+            odd_runs(of, bounds.of_whole(of.quantity, rules)) if subject(of.quantity) in rules.decides else {}
+            for of in reduced
+        ]
         by_itself = [_disturbed(node, i, reduced, odd, rules) for i, node in enumerate(fleet.nodes)]
         disturbed = _moved(fleet.nodes, alike, reduced, rules, by_itself)
         valid = tuple(

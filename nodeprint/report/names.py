@@ -11,6 +11,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from nodeprint.data import homes
 from nodeprint.data.layout import ALL_PAIRS, CLASSES
+from nodeprint.data.quantity import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import Finding, Margin, Part
 
@@ -199,7 +200,9 @@ def scoped(of: Part) -> str:
 
 
 def subject(of: Finding | Margin) -> str:
-    """A part with its measurement where that is not of pairs of CPUs by its term."""
+    """A part with its measurement where that is not of pairs of CPUs by its term; a metric of a table, of a part."""
+    if isinstance(of, Finding) and is_metric(of.measurement):
+        return f"{of.measurement} of {part(of.part)}" if of.part.where else of.measurement
     name = scoped(of.part) if isinstance(of, Margin) else part(of.part)
     told_by_term = of.part.term in _OF_PAIRS or of.part.term.startswith("fabric-")
     return name if told_by_term and of.measurement.startswith("coherence") else f"{name} ({of.measurement})"

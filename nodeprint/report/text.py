@@ -18,7 +18,7 @@ import msgspec
 import yaml
 
 from nodeprint.campaign.recheck import MOST_JOBS
-from nodeprint.data.quantity import models
+from nodeprint.data.quantity import is_metric, models
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
 from nodeprint.judge.verdict import (
@@ -71,7 +71,10 @@ def texts() -> dict[str, Any]:
 
 def named(table: str, key: str) -> str:
     """A name of the table `terms`, `subjects`, `causes` or `kinds`; the key in words where it has no other."""
-    return str(texts()[table].get(key) or key.replace("-", " ").replace("_", " "))
+    known = texts()[table].get(key)
+    if table == "subjects" and is_metric(key):
+        return str(known or key)
+    return str(known or key.replace("-", " ").replace("_", " "))
 
 
 def named_subject(key: str) -> str:
@@ -82,6 +85,11 @@ def named_subject(key: str) -> str:
 def sentence(text: str) -> str:
     """`text` with a capital; the name of a measurement stays as it is."""
     return text if text.split(" ", 1)[0].strip("(),:") in models() else text[:1].upper() + text[1:]
+
+
+def _begin(text: str, measurement: str) -> str:
+    """`text` with a capital, unless it begins with the name of a metric."""
+    return text if is_metric(measurement) and text.startswith(measurement) else sentence(text)
 
 
 # --- the fleet ---
@@ -362,7 +370,7 @@ def limit(limit: Limit, *, remedied: bool = True) -> str:
     """From which difference on a part is found, and what makes that less."""
     far = limit.effect > _FAR * limit.bound
     remedy = (
-        "; " + say("margin_remedies", limit.remedy, needed=limit.needed, runs="fewer")
+        "; " + _margin_remedy(limit.remedy, limit.measurement).format(needed=limit.needed, runs="fewer")
         if limit.remedy and remedied
         else ""
     )
@@ -477,7 +485,9 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
     later = [refuted(finding) for finding in first.findings if finding.state is State.REFUTED]
     known = [] if first.counted else [accepted(finding) for finding in first.accepted]
     busy = why is Why.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
-    words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", why, **values)
+    table = why is Why.ONE_RUN and any(is_metric(margin.measurement) for margin in first.margins)
+    key = "one run of a table" if table else why
+    words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", key, **values)
     return " ".join([*known, words, *(later[:1] if len(alike) == 1 and not first.counted else [])])
 
 
@@ -597,7 +607,7 @@ def _finding_sentence(finding: Finding) -> str:
             event=sentence(event.format(count=f"{finding.value:.4g}", cpus=_wrong_cpus(where))),
             jobs=jobs,
         )
-    place = sentence(names.subject(finding))
+    place = _begin(names.subject(finding), finding.measurement)
     if finding.state is State.INTERMITTENT:
         values["verb"] = "were" if values["verb"] == "are" else "was"
     if finding.id == "limit":
@@ -607,7 +617,7 @@ def _finding_sentence(finding: Finding) -> str:
     if (model := models().get(finding.measurement)) is not None and model.scale == "share":
         points = f"{abs(finding.effect) * 100:.1f} percentage points"
         return say(f"finding_share_{model.term}", place=place, **{**values, "effect": points})
-    if model is not None and model.places == "cells":
+    if is_metric(finding.measurement) or (model is not None and model.places == "cells"):
         return say("finding_cells", place=place, **values)
     at_home = names.home(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
@@ -664,7 +674,7 @@ def refuted(finding: Finding) -> str:
     first = finding.by_job[0] if finding.by_job else None
     effect = first.effect if first is not None else finding.effect
     return say(
-        "refuted", place=sentence(names.subject(finding)), effect=names.percent(abs(effect)),
+        "refuted", place=_begin(names.subject(finding), finding.measurement), effect=names.percent(abs(effect)),
         change=change(effect, finding.measurement), first=first.job if first is not None else "a first job",
     )  # fmt: skip
 
@@ -689,7 +699,8 @@ def evidence(seen: Evidence) -> str:
 def change(effect: float, measurement: str) -> str:
     """What a value does that differs so: latencies are slower or faster, everything else is higher or lower."""
     model = models().get(measurement)
-    if model is None or (model.better == "lower" and model.scale != "share"):
+    is_time = model is None or (model.better == "lower" and model.scale != "share")
+    if is_time and not is_metric(measurement):
         return "slower" if effect > 0 else "faster"
     return "higher" if effect > 0 else "lower"
 
@@ -712,7 +723,7 @@ def short_margin(margin: Margin) -> str:
 
 def margin_with_remedy(margin: Margin) -> str:
     """A margin that is beyond its bound, and what resolves it."""
-    subject = sentence(named("subjects", margin.subject))
+    subject = _begin(named("subjects", margin.subject), margin.measurement)
     if not math.isfinite(margin.within):
         return say("margin_one_run", subject=subject) + "."
     text = say(
@@ -728,8 +739,14 @@ def margin_remedy(margin: Margin) -> str:
     """What resolves a margin; empty where nothing is to be said."""
     job, _, run = margin.run.partition("/run")
     named_run = f"run {run} of {job}" if run else "one run"
-    remedies = texts()["margin_remedies"]
-    return str(remedies.get(margin.remedy, "")).format(needed=margin.needed, runs=margin.runs, run=named_run)
+    words = _margin_remedy(margin.remedy, margin.measurement)
+    return words.format(needed=margin.needed, runs=margin.runs, run=named_run)
+
+
+def _margin_remedy(remedy: str, measurement: str) -> str:
+    """The sentence of a remedy, its values still to be filled in; of a metric of a table it is another one."""
+    own = texts()["margin_remedies_of_tables"] if is_metric(measurement) else {}
+    return str(own.get(remedy) or texts()["margin_remedies"].get(remedy, ""))
 
 
 def _both(share: float, value: float, unit: str) -> str:

@@ -1,0 +1,58 @@
+"""Figures that other programs measured, judged: as a fleet in memory, or as a campaign's folder that all else reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET
+
+from nodeprint.data import packed
+from nodeprint.errors import NodeprintError
+from nodeprint.judge import acceptance as accepted
+from nodeprint.judge import judge as method
+from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.judge import Judged
+from nodeprint.tables import fleet as fleets
+from nodeprint.tables.figures import Figures
+from nodeprint.tables.units import Better
+
+
+class TableRules(msgspec.Struct, frozen=True):
+    """What is accepted of a table: an `acceptance` file (None: the defaults), and options of the call as
+    `acceptance.with_options` has them."""
+
+    acceptance: Path | None = None
+    bounds: Sequence[str] = ()
+    better: Sequence[str] = ()
+
+    def of(self, figures: Figures) -> Acceptance:
+        """The rules for a table. Raises NodeprintError naming the key or option that cannot be used."""
+        metrics = tuple(dict.fromkeys(figures.frame["metric"]))
+        return accepted.with_options(accepted.load(self.acceptance), metrics, self.bounds, self.better)
+
+
+def judge(figures: Figures, name: str, wanted: TableRules) -> Judged:
+    """Judge a table, called `name`. Writes nothing."""
+    rules = wanted.of(figures)
+    judged = method.judge(fleets.packed(figures, name, _better(rules)), rules)
+    called = "the defaults" if rules == Acceptance() else "acceptance.yaml and options of the call"
+    versions = {**judged.verdict.versions, "acceptance": accepted.name_of(rules, called)}
+    return msgspec.structs.replace(judged, verdict=msgspec.structs.replace(judged.verdict, versions=versions))
+
+
+def as_campaign(figures: Figures, folder: Path, wanted: TableRules) -> None:
+    """Write a table as a campaign's folder, with what is accepted of it; `judge.campaign` and all that follows read it.
+
+    Raises NodeprintError where the folder holds another campaign, or cannot be written.
+    """
+    if (folder / "nodes.tsv").exists() or (folder / "nodes").exists():
+        raise NodeprintError("holds a campaign that was measured", where=folder, advice="name a new folder with --to")
+    rules = wanted.of(figures)
+    packed.write(fleets.packed(figures, folder.resolve().name, _better(rules)), folder)
+    accepted.keep_rules(rules, folder)
+
+
+def _better(rules: Acceptance) -> Mapping[str, Better]:
+    return {name: metric.better for name, metric in rules.metrics.items() if metric.better is not UNSET}

@@ -1,0 +1,263 @@
+"""A table of figures from a file: CSV with any separator, Parquet or JSON lines; from `-` what comes in."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.importers.parsing import lines_of
+from nodeprint.machine import fingerprint
+from nodeprint.machine.tree import contents
+from nodeprint.tables import columns, figures, numbers
+from nodeprint.tables.columns import Columns
+from nodeprint.tables.figures import Figures
+
+#: Lines before the names of a table that are looked through for them.
+_PREAMBLE = 60
+_SEPARATORS = ("\t", ";", ",", "|")
+_PARQUET = b"PAR1"
+
+
+def read(path: Path, name: str = "") -> Figures:
+    """Read a table; `name` is what it is called in messages, the path by default.
+
+    Raises NodeprintError naming file, line and column of what cannot be read, or may be read in two ways.
+    """
+    source = name or str(path)
+    raw = contents(path)
+    if raw.startswith(_PARQUET):
+        return _of_cells(*_parquet(raw, source), source, first_line=0, notes=())
+    lines = lines_of(path)
+    if next((line for line in lines if line.strip()), "").lstrip().startswith("{"):
+        return _of_cells(*_json(lines, source), source, first_line=0, notes=())
+    names, cells, line, notes = _separated(lines, source)
+    return _of_cells(names, cells, source, first_line=line, notes=notes)
+
+
+def with_fields(table: Figures, path: Path) -> Figures:
+    """The figures with what a file says of the configuration of their nodes: a column of nodes, and one for each field
+    of a fingerprint or `group`. Raises NodeprintError where it has none of these, or contradicts itself."""
+    names, cells, line, _ = _separated(lines_of(path), str(path))
+    plain = [columns.plain(name) for name in names]
+    wanted = {known.name for known in fingerprint.FIELDS}
+    fields = {name: place for place, name in enumerate(plain) if name in wanted}
+    known = columns.of_names(
+        [name if name not in fields else f"field {name}" for name in plain], str(path), line, figures=False
+    )
+    if not fields and "group" not in known.named:
+        advice = "name a column `group`, or after a field of the fingerprint, as cpu, bios or kernel"
+        raise NodeprintError("no column of a configuration", where=path, line=line, advice=advice)
+    stripped = [column.astype(str).str.strip() for column in cells]
+    of_nodes = _fields(stripped, replace(known, fields=fields), str(path))
+    merged = {node: {**table.fields.get(node, {}), **of_nodes.get(node, {})} for node in {*table.fields, *of_nodes}}
+    return replace(table, fields=merged)
+
+
+#: The cells of a table by column, all as text.
+_Cells = Sequence["pd.Series[str]"]
+
+
+def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, int, tuple[str, ...]]:
+    """Names and cells of a table with separators, the line of the names (from 1), and what was left out."""
+    head = _head(lines)
+    separator = next((mark for mark in _SEPARATORS if mark in lines[head]), ",")
+    names = [name.strip() for name in next(csv.reader([lines[head]], delimiter=separator))]
+    body = ["" if line.startswith("#") else line for line in lines[head + 1 :]]
+    wrong = _ragged(body, separator, len(names), head + 2, source)
+    if wrong is not None:
+        raise wrong
+    try:
+        frame = pd.read_csv(
+            io.StringIO("\n".join(body)), sep=separator, header=None, names=range(len(names)), dtype=str,
+            keep_default_na=False, skip_blank_lines=False, index_col=False, skipinitialspace=True, na_values=[],
+        )  # fmt: skip
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        raise NodeprintError(
+            f"is no table ({printable(str(error).strip(), 120)})", where=source, line=head + 1,
+            advice="give a line of names and a line for each figure, with as many cells",
+        ) from error  # fmt: skip
+    frame.index = frame.index + head + 2
+    frame = frame.fillna("")
+    frame = frame[(frame != "").any(axis=1)]
+    skipped = [number for number in range(head) if lines[number].strip() and not lines[number].startswith("#")]
+    notes = (f"{len(skipped)} lines before the names of the columns were left out",) if skipped else ()
+    return names, [frame[place] for place in frame], head + 1, notes
+
+
+def _head(lines: Sequence[str]) -> int:
+    """The number of the line with the names of the columns: the first that has one for nodes, else the first line."""
+    filled = [number for number, line in enumerate(lines[:_PREAMBLE]) if line.strip()]
+    for number in filled:
+        for separator in _SEPARATORS:
+            names = lines[number].lstrip("# ").split(separator)
+            if len(names) > 1 and columns.has_node([name.strip().strip("\"'") for name in names]):
+                return number
+    return filled[0]
+
+
+def _ragged(body: Sequence[str], separator: str, width: int, first: int, source: str) -> NodeprintError | None:
+    """What to say of the first line that has more or fewer cells than there are names; None where none has."""
+    # a line with a quoted separator is looked at more closely
+    doubtful = (number for number, line in enumerate(body) if line.count(separator) != width - 1 or '"' in line)
+    for number in doubtful:
+        line = body[number]
+        try:
+            cells = next(csv.reader([line], delimiter=separator, strict=True), [])
+        except csv.Error:
+            advice = "close the quotation marks"
+            return NodeprintError(
+                "its quotation marks are not closed", where=source, line=first + number, advice=advice
+            )
+        if cells and len(cells) != width:
+            comma = separator == "," and len(cells) > width
+            advice = "write decimal points, or separate the cells by semicolons" if comma else "give the table complete"
+            what = f"{len(cells)} cells where the names are {width}"
+            return NodeprintError(what, where=source, line=first + number, column=len(cells), advice=advice)
+    return None
+
+
+def _json(lines: Sequence[str], source: str) -> tuple[list[str], _Cells]:
+    """Names and cells of JSON lines, an object a line."""
+    rows: dict[int, Mapping[str, Any]] = {}
+    decoder = msgspec.json.Decoder(dict[str, Any])
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                rows[number] = decoder.decode(line)
+            except (msgspec.MsgspecError, RecursionError) as error:
+                what = f"is no JSON object ({printable(str(error), 100)})"
+                advice = 'write an object a line, as {"node": "cn001", "metric": "triad", "value": 3034.6}'
+                raise NodeprintError(what, where=source, line=number, advice=advice) from error
+    names = list(dict.fromkeys(key for row in rows.values() for key in row))
+    for number, row in rows.items():
+        nested = next((key for key, value in row.items() if isinstance(value, dict | list)), None)
+        if nested is not None:
+            what, advice = f"{printable(nested, 40)} is no single value", "give a key a number or a text"
+            raise NodeprintError(what, where=source, line=number, advice=advice)
+    cells = [
+        pd.Series([_text(row.get(name)) for row in rows.values()], index=list(rows), dtype=object) for name in names
+    ]
+    return names, cells
+
+
+def _parquet(raw: bytes, source: str) -> tuple[list[str], _Cells]:
+    try:
+        frame = pd.read_parquet(io.BytesIO(raw))
+    except ImportError as error:
+        advice = "pip install 'nodeprint[parquet]', or give the table as CSV"
+        raise NodeprintError("Parquet needs the package pyarrow", where=source, advice=advice) from error
+    except Exception as error:  # pyarrow raises types of its own for each kind of garbage
+        what = f"not readable as Parquet ({type(error).__name__})"
+        raise NodeprintError(what, where=source, advice="write the table again, or give it as CSV") from error
+    frame = frame.reset_index() if frame.index.names != [None] else frame
+    frame.index = pd.RangeIndex(1, len(frame) + 1)
+    for name, column in frame.items():
+        if pd.api.types.is_datetime64_any_dtype(column):
+            frame[name] = column.dt.strftime("%Y-%m-%dT%H:%M:%S%z")
+    return [str(name) for name in frame], [column.map(_text).astype(object) for _, column in frame.items()]
+
+
+def _text(value: object) -> str:
+    """A value of a typed table as a cell has it."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
+
+
+def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, notes: tuple[str, ...]) -> Figures:
+    """The figures of a table; a row is called by its line in the file, where that has lines, else by its number."""
+    known = columns.of_names(names, source, first_line or 1)
+    if not cells or not len(cells[0]):
+        raise NodeprintError("has names of columns and no figure", where=source, advice="give a line for each figure")
+    stripped = [column.astype(str).str.strip() for column in cells]
+    frame = _wide(names, stripped, known, source) if known.is_wide else _long(stripped, known, source)
+    missing = frame["value"].isna()
+    nodes = set(frame["node"])
+    unmeasured = tuple(sorted(nodes - set(frame["node"][~missing]) - {""}))
+    if missing.any():
+        line = int(frame["line"][missing].iloc[0])
+        notes += (f"{int(missing.sum())} of {len(frame)} figures are empty, the first in line {line}",)
+    frame = frame[~missing].reset_index(drop=True)
+    parts = tuple(known.parts)
+    return figures.checked(Figures(source, frame, parts, _fields(stripped, known, source), unmeasured, notes))
+
+
+def _long(cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.DataFrame:
+    column = {kind: cells[place] for kind, place in known.named.items()}
+    read = _numbers(column["value"], known.named["value"], source)
+    unit = _joined(column.get("unit"), read.units, column["value"], source, known.named["value"])
+    return pd.DataFrame(_common(cells, known) | {"metric": column["metric"], "unit": unit, "value": read.values})
+
+
+def _wide(names: Sequence[str], cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.DataFrame:
+    parts = []
+    common = pd.DataFrame(_common(cells, known))
+    for metric, (place, unit) in known.metrics.items():
+        read = _numbers(cells[place], place, source)
+        given = cells[known.named["unit"]] if "unit" in known.named and not unit else None
+        own = _joined(given, read.units, cells[place], source, place)
+        parts.append(common.assign(metric=metric, unit=unit or own, value=read.values))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _common(cells: Sequence[pd.Series[str]], known: Columns) -> dict[str, Any]:
+    """The columns that both forms have."""
+    length = len(cells[0])
+    empty = np.full(length, "", dtype=object)
+    texts = {
+        kind: cells[known.named[kind]] if kind in known.named else empty for kind in ("node", "job", "run", "time")
+    }
+    return texts | {"line": cells[0].index.to_numpy()} | {name: cells[place] for name, place in known.parts.items()}
+
+
+def _numbers(column: pd.Series[str], place: int, source: str) -> numbers.Numbers:
+    try:
+        return numbers.read(column.tolist())
+    except numbers.NotANumber as error:
+        line = int(column.index[error.cell])
+        raise NodeprintError(error.problem, where=source, line=line, column=place + 1, advice=error.advice) from error
+
+
+def _joined(
+    unit: pd.Series[str] | None, behind: Any, column: pd.Series[str], source: str, place: int
+) -> pd.Series[str] | Any:
+    """The unit of each figure, from its own column or from behind the number; both have to say the same."""
+    if unit is None:
+        return behind
+    texts = unit.to_numpy(dtype=object)
+    wrong = np.flatnonzero((behind != "") & (texts != "") & (behind != texts))
+    if len(wrong):
+        what = f"{printable(str(column.iloc[wrong[0]]), 40)} has another unit than its column, {texts[wrong[0]]}"
+        line = int(column.index[wrong[0]])
+        raise NodeprintError(what, where=source, line=line, column=place + 1, advice="write the unit once")
+    return np.where(texts == "", behind, texts)
+
+
+def _fields(cells: Sequence[pd.Series[str]], known: Columns, source: str) -> dict[str, dict[str, str]]:
+    """By node what the table says of its configuration; the column `group` is the node's processor: nodes of two
+    groups are never compared."""
+    node = cells[known.named["node"]]
+    taken = {**known.fields, **({"cpu": known.named["group"]} if "group" in known.named else {})}
+    out: dict[str, dict[str, str]] = {}
+    for name, place in taken.items():
+        pairs = pd.DataFrame({"node": node, "value": cells[place]}).drop_duplicates()
+        pairs = pairs[pairs["value"] != ""]
+        twice = pairs.index[pairs.duplicated("node")]
+        if len(twice):
+            what = f"node {printable(str(pairs['node'].at[twice[0]]), 60)} has two values of {name}"
+            advice = "give a node one, or take the column out"
+            raise NodeprintError(what, where=source, line=int(twice[0]), column=place + 1, advice=advice)
+        for of_node, value in zip(pairs["node"], pairs["value"], strict=True):
+            out.setdefault(of_node, {})[name] = value
+    return out

@@ -1,0 +1,153 @@
+"""Tables that other programs measured, by the same judge: made up fleets of known kinds, and published real ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from msgspec.structs import replace
+
+from nodeprint.judge import of_table
+from nodeprint.judge.of_table import TableRules
+from nodeprint.judge.outcome import FleetOutcome, Outcome
+from nodeprint.judge.verdict import Verdict
+from nodeprint.report import text
+from nodeprint.tables import figures, reading
+from nodeprint.tables.row import Row
+
+
+def judged(rows: list[Row], **rules: object) -> Verdict:
+    return of_table.judge(figures.of_rows(rows, "made up"), "t", TableRules(**rules)).verdict  # type: ignore[arg-type]
+
+
+def fleet(
+    nodes: int = 32, runs: int = 5, run_sd: float = 0.01, node_sd: float = 0.005, seed: int = 1
+) -> npt.NDArray[np.float64]:
+    """Figures (node, run) of equal nodes."""
+    rng = np.random.default_rng(seed)
+    return 2600 * (1 + node_sd * rng.standard_normal((nodes, 1))) * (1 + run_sd * rng.standard_normal((nodes, runs)))
+
+
+def rows_of(values: npt.NDArray[np.float64], metric: str = "triad", unit: str = "MB/s") -> list[Row]:
+    return [
+        Row(node=f"n{node:03}", metric=metric, value=float(value), unit=unit, run=str(run + 1))
+        for node, of_node in enumerate(values)
+        for run, value in enumerate(of_node)
+    ]
+
+
+def names(verdict: Verdict, outcome: Outcome) -> list[str]:
+    return [name for name, node in verdict.nodes.items() if node.outcome is outcome]
+
+
+def test_equal_nodes_are_the_same_and_one_at_half_is_suspected() -> None:
+    values = fleet()
+    assert judged(rows_of(values)).fleet.outcome is FleetOutcome.UNIFORM
+    values[7] /= 2
+    verdict = judged(rows_of(values))
+    assert names(verdict, Outcome.SUSPECT) == ["n007"]
+    assert len(names(verdict, Outcome.SAME)) == 31
+    (finding,) = verdict.nodes["n007"].findings
+    assert finding.worse
+    words = text.finding_sentence(finding)
+    assert words.startswith("triad is 50.") or words.startswith("triad is 49.")
+    assert " lower than on its peers" in words
+
+
+def test_a_second_job_confirms() -> None:
+    values = fleet()
+    values[7] *= 0.8
+    second = fleet(seed=2)
+    second[7] *= 0.8
+    rows = [replace(row, job="a") for row in rows_of(values)] + [replace(row, job="b") for row in rows_of(second)]
+    assert names(judged(rows), Outcome.DEVIATES) == ["n007"]
+
+
+def test_lower_is_better_of_times() -> None:
+    values = fleet()
+    values[3] *= 1.3
+    verdict = judged(rows_of(values, "latency", "us"))
+    assert verdict.nodes["n003"].findings[0].worse
+    assert not judged(rows_of(values)).nodes["n003"].findings[0].worse
+    assert judged(rows_of(values), better=("triad=lower",)).nodes["n003"].findings[0].worse
+
+
+def test_one_run_is_never_the_same() -> None:
+    values = fleet(runs=1)
+    assert names(judged(rows_of(values)), Outcome.SAME) == []
+    values[7] /= 2
+    assert names(judged(rows_of(values)), Outcome.SUSPECT) == ["n007"]
+
+
+def test_a_run_that_moves_no_mean_beyond_the_bound_makes_no_node_invalid() -> None:
+    values = fleet()
+    values[7, 2] *= 1.1
+    assert judged(rows_of(values)).nodes["n007"].outcome in (Outcome.SAME, Outcome.INCONCLUSIVE)
+    values[7, 2] *= 1.3
+    assert judged(rows_of(values)).nodes["n007"].outcome is Outcome.INVALID
+
+
+def test_bounds_are_those_of_the_call() -> None:
+    values = fleet(run_sd=0.002, node_sd=0.001)
+    values[7] *= 0.96
+    assert names(judged(rows_of(values)), Outcome.SUSPECT) == []
+    assert names(judged(rows_of(values), bounds=("2",)), Outcome.SUSPECT) == ["n007"]
+    assert names(judged(rows_of(values), bounds=("triad=2",)), Outcome.SUSPECT) == ["n007"]
+
+
+def test_nodes_of_two_groups_are_not_compared(tmp_path: Path) -> None:
+    values = fleet(nodes=16)
+    values[8:] *= 2
+    frame = pd.DataFrame([msgspec.structs.asdict(row) for row in rows_of(values)])
+    frame = frame[["node", "run", "metric", "unit", "value"]]
+    frame["group"] = np.where(frame["node"] < "n008", "A", "B")
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    verdict = of_table.judge(reading.read(tmp_path / "table.csv"), "t", TableRules()).verdict
+    assert len(names(verdict, Outcome.SAME)) == 16
+
+
+# --- published fleets (docs/validation.md) ---
+
+EIGHT = ["n007", "n023", "n054", "n068", "n086", "n090", "n100", "n121"]
+
+
+def published(data: Path, name: str, kind: str, runs: int = 5) -> Verdict:
+    """The verdict of a fleet by one of its metrics and its first runs."""
+    table = reading.read(data / "fleets" / f"{name}.csv")
+    frame = table.frame
+    kept = frame[frame["metric"].str.contains(kind) & (frame["run"].astype(int) <= runs)]
+    return of_table.judge(figures.Figures(table.source, kept.reset_index(drop=True)), name, TableRules()).verdict
+
+
+@pytest.mark.parametrize(("kind", "same", "undecided"), [("triad", 120, []), ("copy", 119, ["n000"])])
+def test_eight_of_128_are_suspected(data: Path, kind: str, same: int, undecided: list[str]) -> None:
+    verdict = published(data, "azure-hb96-128.stream", kind)
+    assert names(verdict, Outcome.SUSPECT) == EIGHT
+    assert len(names(verdict, Outcome.SAME)) == same
+    assert names(verdict, Outcome.INCONCLUSIVE) == undecided
+
+
+@pytest.mark.parametrize(
+    "name", ["azure-hb96-64", "azure-hb96-64-placed", "cyclecloud-32", "cyclecloud-64", "cyclecloud-128"]
+)
+def test_uniform_fleets_are_uniform(data: Path, name: str) -> None:
+    assert published(data, f"{name}.stream", "triad").fleet.outcome is FleetOutcome.UNIFORM
+
+
+def test_fleets_whose_runs_differ_are_undecided(data: Path) -> None:
+    for name in ("gce-c2d-64", "gke-c2d-64"):
+        verdict = published(data, f"{name}.stream", "triad")
+        assert names(verdict, Outcome.SUSPECT) == []
+        assert verdict.fleet.outcome is FleetOutcome.INCONCLUSIVE
+        assert len(names(verdict, Outcome.SAME)) < len(verdict.nodes) / 2
+    assert names(published(data, "gke-c2d-64.stream", "copy"), Outcome.SUSPECT) == ["n007", "n016", "n021", "n026"]
+
+
+@pytest.mark.parametrize("name", ["azure-hb96-128.stream", "aws-hpc6a-64.stream", "aws-hpc6a-128.sysbench"])
+def test_no_node_of_one_run_is_the_same(data: Path, name: str) -> None:
+    kind = "triad" if "stream" in name else "sysbench"
+    assert names(published(data, name, kind, runs=1), Outcome.SAME) == []
