@@ -111,7 +111,7 @@ def exact(machines: dict[str, Made]) -> set[tuple[str, str, str]]:
         hows = ("whole", "spikes 1 %, missing 1 %", "CPUs missing 10 %") if name in published.CHOSEN_ON else ("whole",)
         for how in hows:
             for level, right in scores(machine, *spoiled(machine, **SPOILED[how])).items():
-                if right and not (level == "nothing else" and name in published.UNKNOWN_QUADRANTS):
+                if right:
                     out.add((name, how, level))
     return out
 
@@ -125,8 +125,7 @@ def accuracy(machines: dict[str, Made], seeds: int) -> Iterator[dict[str, Any]]:
                 for seed in range(seeds if accident else 1):
                     matrix, cpus = spoiled(machines[name], seed=seed, **accident)
                     for level, right in scores(machines[name], matrix, cpus).items():
-                        if level != "nothing else" or name not in published.UNKNOWN_QUADRANTS:
-                            results.setdefault(level, []).append(right)
+                        results.setdefault(level, []).append(right)
             for level, outcomes in sorted(results.items()):
                 yield {"half": half, "how": how, "level": level, "runs": len(outcomes), "exact": sum(outcomes)}
 

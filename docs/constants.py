@@ -12,7 +12,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "nodeprint"
 #: Modules whose numbers decide an outcome.
 MODULES = (
-    "stats/disagreement", "stats/intervals", "stats/measuring_order", "stats/peers", "stats/runs", "stats/strata",
+    "stats/disagreement", "stats/intervals", "stats/measuring_order", "stats/mixture", "stats/peers", "stats/runs",
+    "stats/strata",
     "data/whole_runs", "judge/baseline", "judge/causes", "judge/confirmation", "judge/deviations", "judge/figures",
     "judge/groups", "judge/judge", "judge/margins", "judge/measuring_time", "judge/messages", "judge/reduction",
 )  # fmt: skip
@@ -30,7 +31,7 @@ SOURCES: Mapping[str, str] = {
     "stats/measuring_order.FEWEST, _EACH_SIDE": f"{_CHOICE}: of fewer no order is clear at 1 %",
     "data/whole_runs._FEW": f"{_CHOICE}: figures have three digits and more",
     "judge/baseline.MIN_RUNS, MIN_BOOTS": f"{_CHOICE}: one boot shows nothing of the next",
-    "judge/baseline._RUN_SHARE": _CHOICE, "judge/figures.MIXED": f"{_CHOICE}, of figures that are shown",
+    "judge/baseline._RUN_SHARE": _CHOICE, "stats/mixture.MIXED": f"{_CHOICE}, of figures that are shown",
     "judge/figures._LEAST_PAIRS": f"{_CHOICE}, of figures that are shown",
     "judge/measuring_time.ALARM": f"{_CHOICE}: as often as a healthy fleet may have any DEVIATES",
     "judge/measuring_time._LEAST_SHARE": f"{_CHOICE}, of what is named",

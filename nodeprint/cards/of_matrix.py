@@ -49,13 +49,16 @@ def card(imported: Imported, name: str, sockets: int = 0) -> Card:
 
 
 def classes(structure: Structure, latency_ns: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:
-    """The median of each class in ns, from near to far."""
+    """The median of each class in ns, from near to far; of a class whose parts differ one each, as `same socket, socket
+    0`."""
     if not structure.levels:
         return {_SOCKET: float(np.nanmedian(latency_ns))}
-    out = {_SOCKET if level.name == "socket" else _CLASS[level.name]: level.within_ns for level in structure.levels}
     coarsest = structure.levels[-1]
-    out[_BEYOND if coarsest.name == "socket" else _SOCKET] = coarsest.between_ns
-    return {name: value for name, value in out.items() if np.isfinite(value)}
+    named = [(_SOCKET if level.name == "socket" else _CLASS[level.name], level.within) for level in structure.levels]
+    named.append((_BEYOND if coarsest.name == "socket" else _SOCKET, coarsest.between))
+    return {
+        ", ".join(filter(None, (name, pairs.part))): pairs.median_ns for name, of_level in named for pairs in of_level
+    }
 
 
 def _numbers(groups: tuple[tuple[int, ...], ...], cpus: tuple[int, ...]) -> tuple[int, ...]:

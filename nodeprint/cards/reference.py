@@ -24,8 +24,8 @@ _INSIDE = {"same core": "inside a core", "same CCX": "inside the CCX", "same soc
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """A published machine: medians of its classes of pairs in ns, its `source` (a key of the table) and what it is
-    called there."""
+    """A published machine: medians of its classes of pairs in ns, or of their parts where these differ; its `source` (a
+    key of the table) and what it is called there."""
 
     processor: str
     sockets: int
@@ -103,7 +103,7 @@ def standing(card: Card, reference: Table | None = None) -> Standing:
         return Standing(not_compared=("no machine with this processor, or of its generation, is published",))
     compared, apart = [], []
     for figure in card.figures:
-        values = [machine.classes[figure.name] for machine in machines if figure.name in machine.classes]
+        values = [value for machine in machines for value in _of_class(machine, figure.name)]
         if figure.measurement != matrix.measurement or not values:
             continue
         if figure.name not in _comparable(card):
@@ -111,9 +111,15 @@ def standing(card: Card, reference: Table | None = None) -> Standing:
             continue
         low, high = min(values), max(values)
         alike = low * (1 - _ALIKE) <= figure.median <= high * (1 + _ALIKE)
-        compared.append(Comparison(figure.name, figure.median, low, high, len(values), kin, alike))
+        count = sum(bool(_of_class(machine, figure.name)) for machine in machines)
+        compared.append(Comparison(figure.name, figure.median, low, high, count, kin, alike))
     why = (f"{', '.join(apart)}: where the line has its home decides it, which the published tool did not control",)
     return Standing(tuple(compared), why if apart else ())
+
+
+def _of_class(machine: Machine, name: str) -> list[float]:
+    """The median of a class, or those of its parts where they differ (`same core, CCX 0`)."""
+    return [value for part, value in machine.classes.items() if part == name or part.startswith(f"{name}, ")]
 
 
 def _comparable(card: Card) -> Sequence[str]:

@@ -66,7 +66,7 @@ def structure(
     The labels are not used; with a topology the result is compared with them. Irregularities are reported.
     """
     from nodeprint import structure as structures
-    from nodeprint.report import matrix_files
+    from nodeprint.report import matrix_files, structure_words
 
     pictures = matrix_files.check(pdf, svg)
     source = structures.read(input_file(file), format)
@@ -80,7 +80,7 @@ def structure(
         print_json({"simulated": source.simulated, **structure.as_json()})
         return
     say_origin(source.simulated)
-    print_text(structure.as_text())
+    print_text("\n".join(filter(None, (structure_words.summary(structure), structure.as_text()))))
 
 
 @app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint iodie results/main/nodes/cn017")

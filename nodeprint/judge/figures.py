@@ -21,15 +21,12 @@ from nodeprint.judge.bounds import INSIDE_CCX
 from nodeprint.judge.reduction import Reduced, over_passes, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
 from nodeprint.stats.disagreement import LEAST, agreeing
+from nodeprint.stats.mixture import MIXED, few_near
 from nodeprint.stats.robust import row_medians
 from nodeprint.structure.found import LevelName
 
 Floats = npt.NDArray[np.float64]
 Marked = TypeVar("Marked", ClassFigure, CellFigure)
-#: Medians of sockets that differ by this factor are of two kinds of pairs, and the median of all is of none.
-MIXED = 1.1
-#: A median that fewer than this share of the values are near, within so much of it, is that of a mixture.
-_FEW, _NEAR = 1 / 3, 0.1
 #: Of fewer pairs no groups are said: halves of them would be single pairs.
 _LEAST_PAIRS = 8
 #: What the pairs are called that share a group of a level, as it is found in a matrix without labels.
@@ -119,30 +116,22 @@ def marked(figures: Sequence[Marked], lost: Mapping[str, float]) -> list[Marked]
     return [replace(figure, disturbed=lost.get(figure.measurement, 0.0)) for figure in figures]
 
 
-def few_near(values: npt.NDArray[np.floating], median: float) -> bool:
-    """Whether few of the values lie within 10 % of their median, which is then that of a mixture; NaN is no value."""
-    finite = values[np.isfinite(values)]
-    return bool(finite.size) and float(np.mean(np.abs(finite - median) <= _NEAR * median)) < _FEW
-
-
 def _groups(reduced: Reduced, rows: Sequence[int], places: Ints) -> dict[str, float]:
-    """The medians over runs of the groups of a node's pairs (`places`) where in most runs few are near the median of
-    all; else nothing. Pairs of different runs are never a mixture: a run that was disturbed is none of two groups.
-
-    The groups are the levels that are found in a matrix whose CPUs have no labels; where there are none, the faster and
-    the slower half of the pairs.
+    """The medians over runs of the groups of a node's pairs (`places`): of a matrix whose CPUs have no labels the
+    levels that are found in it; else, where in most runs few pairs are near the median of all, the faster and the
+    slower half. Pairs of different runs are never a mixture: a run that was disturbed is none of two groups.
     """
     values = reduced.level[np.ix_(np.array(rows), places)]
     values = values[np.isfinite(values).any(axis=1)]
     if np.count_nonzero(np.isfinite(values).any(axis=0)) < _LEAST_PAIRS:
         return {}
-    mixed = [few_near(run, middle) for run, middle in zip(values, row_medians(values).tolist(), strict=True)]
-    if 2 * sum(mixed) <= len(mixed):
-        return {}
     unlabelled = reduced.quantity.layout.slots[:, SOCKET].max(initial=-1) < 0
     whole = unlabelled and len(places) == len(reduced.quantity.pairs)
     if whole and (found := _found(reduced.quantity, over_passes(values[None])[0])):
         return found
+    mixed = [few_near(run, middle) for run, middle in zip(values, row_medians(values).tolist(), strict=True)]
+    if 2 * sum(mixed) <= len(mixed):
+        return {}
     quartiles = np.nanquantile(values, (0.25, 0.75), axis=1)
     lower, upper = np.median(quartiles, axis=1).tolist()
     return {"faster half": lower, "slower half": upper}
@@ -158,10 +147,10 @@ def _found(quantity: Quantity, values: npt.NDArray[np.floating]) -> dict[str, fl
     a, b = quantity.pairs.T
     square[a, b] = square[b, a] = values
     levels = structure.find(square, range(size)).levels
-    medians = {_FOUND[level.name]: level.within_ns for level in levels}
+    named = [(_FOUND[level.name], level.within) for level in levels]
     if levels:
-        medians["beyond"] = levels[-1].between_ns
-    return {name: value for name, value in medians.items() if np.isfinite(value)}
+        named.append(("beyond", levels[-1].between))
+    return {", ".join(filter(None, (name, pairs.part))): pairs.median_ns for name, of in named for pairs in of}
 
 
 def of_rows(

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nodeprint.data import packed
 from nodeprint.data.homes import FAR
+from nodeprint.data.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import NodeVerdict
@@ -61,10 +62,22 @@ def summary(campaign: Path) -> Text:
         # with matplotlib and SciPy it takes two seconds to import
         from nodeprint.report import small_matrix  # noqa: PLC0415
 
+        if any(node.imported for node in fleet.nodes):
+            out.append(_found(fleet, measured, pairs))
         texts = [small_matrix.text(fleet, pair, name, _COLUMNS) for name in measured for pair in pairs]
     except NodeprintError:  # a verdict alone, without what was measured
         return out
     return Text("\n\n").join(filter(None, (out, *texts)))
+
+
+def _found(fleet: PackedFleet, nodes: Iterable[str], pairs: Iterable[str]) -> str:
+    """What imported matrices say by themselves, a line each."""
+    from nodeprint.report import structure_words  # noqa: PLC0415 (as above)
+    from nodeprint.report.figures import matrix, node_levels  # noqa: PLC0415
+
+    structures = (matrix.found_at(node_levels.levels(fleet, pair, node), node) for node in nodes for pair in pairs)
+    texts = (structure_words.summary(structure) for structure in structures if structure is not None)
+    return "".join(f"\n  {text}" for text in filter(None, texts))
 
 
 # --- medians ---

@@ -16,14 +16,16 @@ from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Topology
 from nodeprint.structure import checks, label_agreement
-from nodeprint.structure.found import FoundLevel, LabelAgreement, Structure, StructureFinding, Symmetry
-from nodeprint.structure.levels import Detected, Partition, detect, levels_of_cores, sibling_labels
+from nodeprint.structure.found import FoundLevel, LabelAgreement, PairClass, Structure, StructureFinding, Symmetry
+from nodeprint.structure.levels import Detected, detect, levels_of_cores, sibling_labels
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, averaged, numbered, positive, rand_index
+from nodeprint.structure.pair_classes import pair_classes
 from nodeprint.structure.source import Source, read
 
 __all__ = [
     "FoundLevel",
     "LabelAgreement",
+    "PairClass",
     "Source",
     "Structure",
     "StructureFinding",
@@ -72,13 +74,9 @@ def find(
     detected = detect(matrix)
     partitions = detected.levels
     stability = _stability(matrix, detected, seed)
+    classes = pair_classes(matrix, partitions)
     levels = tuple(
-        FoundLevel(
-            level.name,
-            _groups(level.labels, numbers),
-            *_within_between(matrix, partitions, index),
-            stability[index],
-        )
+        FoundLevel(level.name, _groups(level.labels, numbers), classes[index], classes[index + 1], stability[index])
         for index, level in enumerate(partitions)
     )
     agreed: tuple[LabelAgreement, ...] = ()
@@ -118,27 +116,6 @@ def _groups(labels: Labels, cpus: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(members[label]) for label in sorted(members))
 
 
-def _within_between(matrix: Matrix, levels: Sequence[Partition], index: int) -> tuple[float, float]:
-    """Medians in ns of the pairs that join at this level, and of those that join at the next."""
-
-    def same(level: int) -> npt.NDArray[np.bool_]:
-        if level < 0:
-            return np.eye(len(matrix), dtype=bool)
-        if level >= len(levels):
-            return np.ones(matrix.shape, dtype=bool)
-        labels = levels[level].labels
-        return np.asarray(labels[:, None] == labels[None, :])
-
-    finer, own, coarser = same(index - 1), same(index), same(index + 1)
-
-    def median(pairs: npt.NDArray[np.bool_]) -> float:
-        values = matrix[pairs]
-        values = values[~np.isnan(values)]
-        return float(np.median(values)) if len(values) else float("nan")
-
-    return median(own & ~finer), median(coarser & ~own)
-
-
 def _most_of_each(groups: Labels, generator: np.random.Generator) -> npt.NDArray[np.int64]:
     """Rows of which every group has kept its share: a level above must not change because a part below lost all."""
     shuffled = generator.permutation(len(groups))
@@ -155,17 +132,18 @@ def _stability(matrix: Matrix, detected: Detected, seed: int) -> list[float]:
         return []
     generator = np.random.default_rng(seed)
     cores = len(detected.between_cores)
-    core_of = detected.levels[0].labels if detected.threads else np.arange(cores)
+    threads = detected.threads.max() > 1
+    core_of = detected.levels[0].labels if threads else np.arange(cores)
     finest = detected.of_cores[0].labels if detected.of_cores else np.zeros(cores, dtype=np.int64)
     scores = np.zeros((RESAMPLES, len(detected.levels)))
-    first = int(detected.threads)
+    first = int(threads)
     for run in range(RESAMPLES):
         keep = _most_of_each(finest, generator)
-        again = levels_of_cores(detected.between_cores[np.ix_(keep, keep)], detected.threads)
+        again = levels_of_cores(detected.between_cores[np.ix_(keep, keep)], detected.threads[keep])
         for index, level in enumerate(detected.of_cores):
             own = numbered(level.labels[keep])
             scores[run, first + index] = max((rand_index(own, resampled.labels) for resampled in again), default=0.0)
-        if detected.threads:
+        if threads:
             cpus = np.flatnonzero(np.isin(core_of, keep))
             siblings = sibling_labels(matrix[np.ix_(cpus, cpus)])
             scores[run, 0] = 0.0 if siblings is None else rand_index(numbered(core_of[cpus]), siblings)

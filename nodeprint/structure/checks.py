@@ -229,13 +229,17 @@ def _home_artefact(level: FoundLevel, item: Symmetry, home_controlled: bool | No
         "warning",
         f"The socket of CPUs {list_text(item.cpus)} shows {slow:.0f} ns between its CCXs where the other shows "
         f"{fast:.0f} ns "
-        f"({item.ratio:.2f} times), about as much as across sockets ({level.between_ns:.0f} ns). On "
+        f"({item.ratio:.2f} times), about as much as across sockets ({_across(level)} ns). On "
         f"two-socket EPYC this is an artefact "
         f"of the contended line's home, which {home}: the socket that does not own the line pays for the "
         f"link in every pair.",
         "Measure with the line bound to each NUMA node in turn (home `each`) and compare like homes; do not "
         "read this as a slow socket.",
     )
+
+
+def _across(level: FoundLevel) -> str:
+    return " to ".join(f"{item.median_ns:.0f}" for item in level.between) or "unknown"
 
 
 def _unlike(item: Symmetry) -> StructureFinding:

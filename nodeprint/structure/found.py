@@ -18,18 +18,28 @@ Severity = Literal["info", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
+class PairClass:
+    """The median in ns over so many pairs. `part` says which of those that join at a level, where they are of several
+    kinds (`socket 0`); empty for all of them."""
+
+    part: str
+    median_ns: float
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
 class FoundLevel:
     """A partition of the CPUs (OS numbers, sorted; a group of one is a CPU that has no partner).
 
-    `within_ns` is the median over pairs that share a group of this level and none of a finer one; `between_ns` over
-    pairs that share the coarser level's group and none of this level. `stability` is the mean adjusted Rand index over
-    resampled CPUs, 1 at best.
+    `within` are the pairs that share a group of this level and none of a finer one, `between` those that share the
+    coarser level's group and none of this level: one class each, or several where a median over all of them would be
+    that of none. `stability` is the mean adjusted Rand index over resampled CPUs, 1 at best.
     """
 
     name: LevelName
     groups: tuple[tuple[int, ...], ...]
-    within_ns: float
-    between_ns: float
+    within: tuple[PairClass, ...]
+    between: tuple[PairClass, ...]
     stability: float
 
 
@@ -88,8 +98,8 @@ class Structure:
                 {
                     "name": level.name,
                     "groups": [list(group) for group in level.groups],
-                    "within_ns": _rounded(level.within_ns),
-                    "between_ns": _rounded(level.between_ns),
+                    "within": _as_json(level.within),
+                    "between": _as_json(level.between),
                     "stability": round(level.stability, 3),
                 }
                 for level in self.levels
@@ -117,19 +127,36 @@ class Structure:
     def as_text(self) -> str:
         """For a terminal: a line per level and the CPUs of its groups, what labels say of it, and the findings."""
         lines = []
+        finer: frozenset[tuple[int, ...]] = frozenset()
         for level in self.levels:
+            groups = [group for group in level.groups if group not in finer]
+            alone = len(level.groups) - len(groups)
+            finer = frozenset(level.groups)
             lines.append(
-                f"{level.name}: {len(level.groups)} groups of {sizes_text(level.groups)} CPUs, "
-                f"{level.within_ns:.1f} ns within and {level.between_ns:.1f} ns between, "
+                f"{level.name}: {len(groups)} groups of {sizes_text(groups)} CPUs, "
+                f"{f'{alone} cores in none, ' if alone else ''}"
+                f"{classes_text(level.within)} within and {classes_text(level.between)} between, "
                 f"stability {level.stability:.2f}"
             )
             lines += textwrap.wrap(
-                "; ".join(list_text(group) for group in level.groups), 100, initial_indent="  ", subsequent_indent="  "
+                "; ".join(list_text(group) for group in groups), 100, initial_indent="  ", subsequent_indent="  "
             )
         lines = lines or ["no groups found"]
         lines += [f"labels: {item.level} {item.relation} {item.label or ''}".rstrip() for item in self.agreement]
         lines += [f"{item.severity}: {item.text} {item.advice}" for item in self.findings]
         return "\n".join(lines)
+
+
+def classes_text(classes: Sequence[PairClass]) -> str:
+    """`22.7 ns`, or `108.0 ns (socket 0) and 199.7 ns (socket 1)`."""
+    texts = [f"{item.median_ns:.1f} ns{f' ({item.part})' if item.part else ''}" for item in classes]
+    if not texts:
+        return "no pair"
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _as_json(classes: Sequence[PairClass]) -> list[dict[str, Any]]:
+    return [{"part": item.part, "median_ns": _rounded(item.median_ns), "pairs": item.pairs} for item in classes]
 
 
 def sizes_text(groups: Sequence[Sequence[int]]) -> str:

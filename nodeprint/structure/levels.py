@@ -33,8 +33,13 @@ from nodeprint.structure.matrix_arithmetic import (
 # differences of logarithms.
 SMT_GAP = 0.25  # a sibling is this much nearer than the next CPU
 SMT_COVERAGE = 0.4  # of the CPUs have a sibling: hybrid processors have threads on some cores only
+FEW_COVERAGE = 0.1  # with less than the above, down to here, where siblings stand out by far:
+FEW_GAP = 0.7  # this much nearer than the next CPU
+FEW_SPREAD = 0.35  # and so much alike, from the nearest to the farthest pair
 SMT_NS = 18.0  # threads share the first-level cache; slower pairs are cores of a small cache group
 LINKAGE_GAP = 0.2  # between consecutive merges, for a cut to be looked at
+SINGLE_NOISE = 0.01  # relative noise of a row of cores without threads, and
+SINGLE_STEP = 0.05  # least difference between pairs inside their clusters and across
 CLEAN_GAP = 0.03  # the same where cells hardly differ
 GAP_SPREAD = 8.0  # and in standard deviations of cells about block medians between the two
 BLOCK_CELLS = 6  # on average, for a spread about block medians
@@ -46,6 +51,7 @@ SOCKET_CONTRAST = 0.13  # how much the link adds, of the latency across it
 SOCKETS_CONTRAST = 0.2  # the same of more than two sockets: quadrants of one reach 0.16
 SOCKET_AUC = 0.97  # chance that a residual across is above one inside
 RESIDUAL_NOISE = 6.0  # standard errors by which residuals inside parts are below those across
+BLOCK_NOISE = 3.0  # standard errors by which residuals between the same two parts may differ
 PROFILE_RATIO = 1.8  # between consecutive merges of row profiles
 PROFILE_NOISE = 0.01  # standard error of a median between CCXs, of the latency, above which rows are not compared
 # hop inside a last-level cache of few cores; above it, one of two groups may be a whole package
@@ -71,13 +77,13 @@ class Partition:
 @dataclass(frozen=True)
 class Detected:
     """Levels over CPUs, from fine to coarse; and over cores, with the medians between these, which is what all levels
-    above the threads rest on. `threads`: cores have several.
+    above the threads rest on. `threads` (cores) is how many each core has.
     """
 
     levels: list[Partition]
     of_cores: list[Partition]
     between_cores: Matrix
-    threads: bool
+    threads: Labels
 
 
 def detect(matrix: Matrix) -> Detected:
@@ -86,17 +92,18 @@ def detect(matrix: Matrix) -> Detected:
     Rows that hold (nearly) nothing but their sibling's cell follow their sibling.
     """
     if len(matrix) < 4:
-        return Detected([], [], matrix, threads=False)
+        return Detected([], [], matrix, np.ones(len(matrix), dtype=np.int64))
     siblings = sibling_labels(matrix)
     cores: Labels = np.arange(len(matrix)) if siblings is None else siblings
     between = matrix if siblings is None else _between_cores(matrix, cores)
-    of_cores = levels_of_cores(between, siblings is not None)
+    threads = sizes(cores)
+    of_cores = levels_of_cores(between, threads)
     levels = [Partition(level.name, numbered(level.labels[cores])) for level in of_cores]
     if siblings is not None:
         whole = np.zeros(len(matrix), dtype=np.int64)
         smt = _paired_by_elimination(matrix, siblings, levels[0].labels if levels else whole)
         levels.insert(0, Partition("smt", smt))
-    return Detected(levels, of_cores, between, siblings is not None)
+    return Detected(levels, of_cores, between, threads)
 
 
 def _between_cores(matrix: Matrix, cores: Labels) -> Matrix:
@@ -113,8 +120,9 @@ def _between_cores(matrix: Matrix, cores: Labels) -> Matrix:
     return between
 
 
-def levels_of_cores(between: Matrix, threads: bool) -> list[Partition]:
-    """Levels above the core, over the medians between cores, from fine to coarse."""
+def levels_of_cores(between: Matrix, threads: Labels) -> list[Partition]:
+    """Levels above the core, over the medians between cores, from fine to coarse; `threads` (cores) is how many each
+    core has."""
     if len(between) < 4:
         return []
     cells = Cells.of(between)
@@ -125,20 +133,48 @@ def levels_of_cores(between: Matrix, threads: bool) -> list[Partition]:
         labels for labels, finer in zip(nested, finest + nested, strict=False)
         if _nearer_in_every_group(cells, labels, finer)
     ]  # fmt: skip
+    if not nested and (clusters := _clusters_of_singles(between, threads)) is not None:
+        return [Partition("group", clusters)]
     if not nested and len(between) >= 2 * MIN_PACKAGE_CORES and (sides := sockets_of(between)) is not None:
         nested = [sides]
     if nested and sizes(nested[0]).max() == 2:
         nested[0] = _paired_by_elimination(between, nested[0], nested[1] if nested[1:] else whole)
-    levels = [Partition(name, labels) for name, labels in _named(cells, nested, threads)]
+    levels = [Partition(name, labels) for name, labels in _named(cells, nested, threads.max() > 1)]
     ccx = next((level for level in levels if level.name == "ccx"), None)
     if ccx is not None:
         levels += _above_ccx(cells, ccx.labels, levels)
     return sorted(levels, key=lambda level: -int(level.labels.max()))
 
 
+def _clusters_of_singles(between: Matrix, threads: Labels) -> Labels | None:
+    """Clusters of the cores without a second thread of a hybrid processor, each other core by itself; None where there
+    are none.
+
+    Cores of a cluster have the same row, and may be farther from each other than from those of another cluster (50 and
+    44 ns on a 12900K), so that no tree over distances shows them.
+    """
+    single = np.flatnonzero(threads == 1)
+    if threads.max() < 2 or len(single) < 4 or np.isnan(between[np.ix_(single, single)]).all():
+        return None
+    inside = between[np.ix_(single, single)]
+    middle = float(np.nanmedian(inside))
+    parts = _profile_cut(profile_distances(between, single), 1.5 * np.sqrt(2) * SINGLE_NOISE * middle)
+    if parts is None:
+        return None
+    own, across = _inside_and_across(inside, inside, parts)
+    if not len(own) or not len(across) or abs(float(np.median(own) - np.median(across))) < SINGLE_STEP * middle:
+        return None
+    if not (own.max() < across.min() or own.min() > across.max()):
+        return None
+    labels = np.arange(len(between))
+    labels[single] = len(between) + parts
+    return numbered(labels)
+
+
 def _refined(cells: Cells, labels: Labels) -> Labels:
     """Every row in the group that it is nearest to by the median, which a disturbed or missing cell does not move; a
-    row alone joins a group only if it is like its members.
+    row alone joins a group only if it is like its members, and nearer to their latency than to that of the next group:
+    a core of another kind is as far from all.
     """
     inside = np.diag(cells.block_medians(labels))
     rows = cells.row_medians(labels)
@@ -147,12 +183,17 @@ def _refined(cells: Cells, labels: Labels) -> Labels:
     each = np.arange(len(labels))
     joins = (sizes(labels)[best] > 1) & (rows[each, best] < rows[each, labels])
     joins &= rows[each, best] < ALIKE_ROW * inside[best]
+    second = np.partition(rows, 1, axis=1)[:, 1] if rows.shape[1] > 1 else np.full(len(rows), np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        like = np.abs(np.log(rows[each, best] / inside[best])) < np.log(second / rows[each, best])
+    joins &= like | (sizes(labels)[labels] > 1)
     return numbered(np.where(joins, best, labels))
 
 
 def _nested(refined: list[Labels]) -> list[Labels]:
     """Partitions from fine to coarse, each joining whole groups of the one before: refined one by one they may differ
-    in a row, which then goes with the most rows of its finer group. Those that separate nothing are left out.
+    in a row, which then goes with the most rows of its finer group. Those without two groups of several rows, which
+    separate nothing, are left out.
     """
     out: list[Labels] = []
     for own in refined:
@@ -161,7 +202,7 @@ def _nested(refined: list[Labels]) -> list[Labels]:
             votes = np.zeros((int(out[-1].max()) + 1, int(own.max()) + 1))
             np.add.at(votes, (out[-1], own), 1)
             labels = numbered(votes.argmax(axis=1)[out[-1]])
-        if 0 < labels.max() < (out[-1].max() if out else len(own) - 1):
+        if labels.max() < (out[-1].max() if out else len(own) - 1) and (sizes(labels) > 1).sum() > 1:
             out.append(labels)
     return out
 
@@ -179,7 +220,12 @@ def sibling_labels(matrix: Matrix) -> Labels | None:
     next_best = np.minimum(two[:, 1], two[nearest, 1])
     margin = np.where(np.isfinite(next_best), next_best, -np.inf) - two[:, 0]
     paired = (nearest[nearest] == np.arange(n)) & (margin > SMT_GAP)
-    if paired.sum() < SMT_COVERAGE * n or np.median(two[paired, 0]) > np.log(SMT_NS):
+    if paired.sum() < SMT_COVERAGE * n:  # few cores have threads, or a few pairs are near by chance
+        paired &= margin > FEW_GAP
+        of_pairs = two[paired, 0]
+        if paired.sum() < max(2, FEW_COVERAGE * n) or of_pairs.max() - of_pairs.min() > FEW_SPREAD:
+            return None
+    if np.median(two[paired, 0]) > np.log(SMT_NS):
         return None
     limit = float(np.median(next_best[paired])) - SMT_GAP
     paired &= two[:, 0] < limit
@@ -503,17 +549,20 @@ def quadrants(blocks: Matrix, sockets: Labels, noise: float) -> Labels | None:
         by_rows, by_residuals = _profile_cut(profile_distances(blocks, rows), floor), _residual_cut(inside, noise)
         few = by_rows is not None and by_rows.max() < 4
         cuts = (by_rows, by_residuals) if few else (by_residuals, by_rows)
-        parts = next((parts for parts in cuts if parts is not None and _nearer_inside(inside, parts, noise)), None)
+        parts = next((parts for parts in cuts if parts is not None and _are_parts(inside, parts, noise)), None)
         several |= parts is not None
         labels[rows] = labels.max() + 1 + (np.zeros(len(rows), dtype=np.int64) if parts is None else parts)
     return numbered(labels) if several else None
 
 
-def _nearer_inside(blocks: Matrix, parts: Labels, noise: float) -> bool:
+def _are_parts(blocks: Matrix, parts: Labels, noise: float) -> bool:
     """Whether CCXs of one part are nearer to each other than to those of others, also without the offset of each
-    CCX: rows that are alike by their offsets alone make no part.
+    CCX: rows that are alike by their offsets alone make no part. Nor do CCXs that only lie along a way, where what is
+    left between the same two parts differs by more than noise.
     """
     residual, _ = additive_residual(blocks)
+    if _spread_between(residual, blocks, parts) > BLOCK_NOISE * noise:
+        return False
     for values, least in ((blocks, 0.0), (residual, RESIDUAL_NOISE * noise)):
         inside, across = _inside_and_across(values, blocks, parts)
         if not (len(inside) and len(across) and np.median(across) - np.median(inside) > least):
@@ -548,6 +597,17 @@ def _residual_cut(blocks: Matrix, noise: float) -> Labels | None:
     return None
 
 
+def _spread_between(residual: Matrix, blocks: Matrix, labels: Labels) -> float:
+    """The standard deviation of residuals about the mean of those between the same two parts."""
+    upper = np.triu(~np.isnan(blocks), 1)
+    rows, columns = np.nonzero(upper)
+    low, high = np.minimum(labels[rows], labels[columns]), np.maximum(labels[rows], labels[columns])
+    between, values = numbered(low * len(blocks) + high), residual[upper]
+    means = np.bincount(between, values) / np.bincount(between)
+    degrees = len(values) - len(means)
+    return float(np.sqrt(((values - means[between]) ** 2).sum() / degrees)) if degrees > 0 else 0.0
+
+
 def _profile_cut(distances: Matrix, floor: float) -> Labels | None:
     """The cut of the rows' differences by complete linkage into the most parts, up to four where there is one; parts of
     about equal size.
@@ -560,7 +620,7 @@ def _profile_cut(distances: Matrix, floor: float) -> Labels | None:
     for k in np.flatnonzero(heights[1:] > PROFILE_RATIO * heights[:-1]):
         labels = numbered(fcluster(tree, (tree[k, 2] + tree[k + 1, 2]) / 2, "distance"))
         count = sizes(labels)
-        if count.max() <= 2 * count.min() and (count > 1).mean() >= 0.5:
+        if count.max() <= 2 * count.min() and count.min() > 1:  # one CCX alone shows no part that it is in
             best = labels
             if len(count) <= 4:
                 break

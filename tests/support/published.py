@@ -1,8 +1,7 @@
 """What is known of machines whose matrices were published with core-to-core-latency, by the name of the file.
 
 The sources are the data's README and the vendors' pages of the processors: cores of a CCX, place of the sibling. A
-level that is not listed is not there to find; `quadrant` of the 7R13 is unknown, as two of its eight CCDs are not
-active.
+level that is not listed is not there to find.
 """
 
 from __future__ import annotations
@@ -54,15 +53,16 @@ _MACHINES: dict[str, dict[str, Labels]] = {
     "Dual IBM Power7 8 cores@3.3 GHz 2010-Q1": _parts(16, 0, socket=8),
     "Dual Sun-Oracle SPARC T4 8 cores@2.85 GHz": _parts(16, 0, socket=8),
     "Apple M1 Pro": {"group": np.array([0, 0, 1, 1, 1, 2, 2, 2])},
-    "Intel Core i9-12900K": {"smt": np.concatenate([np.repeat(np.arange(8), 2), np.arange(8, 16)])},
+    "Intel Core i9-12900K": {
+        "smt": np.concatenate([np.repeat(np.arange(8), 2), np.arange(8, 16)]),
+        "group": np.concatenate([np.repeat(np.arange(8), 2), np.repeat([8, 9], 4)]),
+    },
 }
 #: The two halves: thresholds may be chosen on the first and are reported on the second.
 CHOSEN_ON = sorted(_MACHINES)[::2]
 HELD_OUT = sorted(_MACHINES)[1::2]
 #: Two-socket EPYCs that a tool measured with one line for all pairs.
 ARTEFACT = ("AMD EPYC 7R13 48-Core Processor", "Dual AMD EPYC 7742 64-Core Processor")
-#: Where CCXs share parts of the die that nobody published.
-UNKNOWN_QUADRANTS = ("AMD EPYC 7R13 48-Core Processor",)
 
 
 def machine(folder: Path, name: str) -> Made:

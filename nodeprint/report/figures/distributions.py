@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from nodeprint.data.layout import SOCKET
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.figures import MIXED, few_near
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.pixels import ColourScale, value_limits
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.stats.mixture import MIXED, few_near
 from nodeprint.stats.robust import median_of_passes
 
 _BINS = 80

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from nodeprint.data.layout import SOCKET, Ints
-from nodeprint.judge.figures import MIXED
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import PartGroup, PartLevel
 from nodeprint.structure.found import LevelName, Structure
@@ -24,9 +21,14 @@ _FEWEST = 4
 
 
 def structure_of(levels: NodeLevels, node: str, square: Floats, slots: Ints) -> Structure | None:
-    """The groups that are found in a node's matrix (`square`, of `slots`), searched once; None where its CPUs have
+    """The groups that are found in a node's matrix (`square`, of `slots`) and are its parts; None where its CPUs have
     labels or are too few."""
-    if len(slots) < _FEWEST or levels.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1:
+    return None if levels.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1 else found(levels, node, square, slots)
+
+
+def found(levels: NodeLevels, node: str, square: Floats, slots: Ints) -> Structure | None:
+    """The groups that are found in a node's matrix whatever its labels, searched once; None of too few CPUs."""
+    if len(slots) < _FEWEST:
         return None
     if node not in levels.found:
         from nodeprint import structure  # noqa: PLC0415 (half a second to import, for matrices without labels alone)
@@ -56,42 +58,3 @@ def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, tuple[
         outline, name = _OUTLINES[level.name]
         out.append(PartLevel(outline, f"{name}?", groups))
     return order, tuple(out)
-
-
-class LevelValues(msgspec.Struct, frozen=True):
-    """The medians of the pairs that join at a level, and of those that join at the next, in the matrix's unit: one, or
-    by coarsest group where these are of two kinds and the median of all would be that of no pair."""
-
-    within: tuple[float, ...]
-    to_the_next: tuple[float, ...]
-
-
-def values_of_levels(structure: Structure, square: Floats, cpus: tuple[int, ...]) -> tuple[LevelValues, ...]:
-    """The values of each level of a matrix whose rows are `cpus` (OS numbers)."""
-    if not structure.levels:
-        return ()
-    number = {cpu: at for at, cpu in enumerate(cpus)}
-    labels = np.full((len(structure.levels), len(cpus)), -1, dtype=np.int64)
-    for row, level in enumerate(structure.levels):
-        for at, group in enumerate(level.groups):
-            labels[row, [number[cpu] for cpu in group]] = at
-    same = labels[:, :, None] == labels[:, None, :]
-    same = np.concatenate([np.eye(len(cpus), dtype=np.bool_)[None], same, np.ones_like(same[:1])])
-    joined = same[1:] & ~same[:-1]  # by level the pairs that share its group and none of the finer one
-    coarsest = labels[-1]
-    return tuple(
-        LevelValues(_by_group(square, joined[row], coarsest), _by_group(square, joined[row + 1], coarsest))
-        for row in range(len(structure.levels))
-    )
-
-
-def _by_group(square: Floats, pairs: npt.NDArray[np.bool_], groups: Ints) -> tuple[float, ...]:
-    """The median over pairs, or the median of each group where these differ by more than the judge's MIXED."""
-    inside = (
-        square[pairs & (groups == group)[:, None] & (groups == group)[None, :]] for group in range(groups.max() + 1)
-    )
-    medians = [float(np.nanmedian(values)) for values in inside if np.isfinite(values).any()]
-    if len(medians) > 1 and max(medians) > MIXED * min(medians):
-        return tuple(medians)
-    every = square[pairs]
-    return (float(np.nanmedian(every)),) if np.isfinite(every).any() else ()

@@ -14,7 +14,7 @@ from nodeprint.data import homes
 from nodeprint.data.layout import Ints
 from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
-from nodeprint.report.figures.found_parts import in_groups, structure_of
+from nodeprint.report.figures.found_parts import found, in_groups, structure_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
@@ -97,9 +97,9 @@ def of_node(
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
     parts, axis = _parts(levels, slots), "CPU"
-    found = structure_at(levels, node)
-    if found is not None and found.levels:
-        order, parts = in_groups(found, tuple(map(int, _cpus(levels, node, slots))))
+    structure = structure_at(levels, node)
+    if structure is not None and structure.levels:
+        order, parts = in_groups(structure, tuple(map(int, _cpus(levels, node, slots))))
         slots, axis = slots[order], "CPU, in the groups that were found"
     square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
     low, high = limits or value_limits(square)
@@ -111,9 +111,17 @@ def of_node(
 
 def structure_at(levels: NodeLevels, node: str) -> Structure | None:
     """The groups that are found in a node's matrix at the first home; None where its CPUs have labels or are few."""
+    return structure_of(levels, node, *_at_first_home(levels, node))
+
+
+def found_at(levels: NodeLevels, node: str) -> Structure | None:
+    """The same whatever the labels of its CPUs: what the latencies alone say."""
+    return found(levels, node, *_at_first_home(levels, node))
+
+
+def _at_first_home(levels: NodeLevels, node: str) -> tuple[Floats, Ints]:
     slots = drawn_slots(levels.quantity)
-    square = square_of(levels.quantity, levels.of(node), levels.quantity.homes[0], slots)
-    return structure_of(levels, node, square, slots)
+    return square_of(levels.quantity, levels.of(node), levels.quantity.homes[0], slots), slots
 
 
 def difference(

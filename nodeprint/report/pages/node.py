@@ -16,8 +16,8 @@ from nodeprint.data.packed_jobs import NodeJobs, PackedJob
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
-from nodeprint.report import message_rates, names, quadrant_words, readings, terminal, text
-from nodeprint.report.figures import found_parts, matrix
+from nodeprint.report import message_rates, names, quadrant_words, readings, structure_words, terminal, text
+from nodeprint.report.figures import matrix
 from nodeprint.report.pages import method, over_time, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -45,6 +45,7 @@ from nodeprint.report.pages.common import (
     without_empty,
 )
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.structure.found import PairClass
 
 #: FactList that take a line of their own.
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
@@ -154,41 +155,40 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
 
 
 def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
-    """Groups of CPUs that are found in a matrix whose CPUs have no labels."""
+    """Groups of CPUs that are found in an imported matrix, in a sentence; and as a table where its CPUs have no labels,
+    with what is odd about them."""
     levels = campaign.levels(measurement, node)
-    seen = matrix.structure_at(levels, node)
+    if matrix.structure_at(levels, node) is None and not campaign.packed[node].imported:
+        return []
+    seen = matrix.found_at(levels, node)
     if seen is None:
         return []
-    slots = matrix.drawn_slots(levels.quantity)
-    numbers = campaign.packed[node].cpus or tuple(range(len(levels.quantity.layout.slots)))
-    square = matrix.square_of(levels.quantity, levels.of(node), levels.quantity.homes[0], slots)
-    values = found_parts.values_of_levels(seen, square, tuple(numbers[slot] for slot in slots.tolist()))
+    odd = tuple(Advice(finding.text, finding.advice) for finding in seen.findings)
+    summary = structure_words.summary(seen)
+    if matrix.structure_at(levels, node) is None:
+        return [Text(summary), *odd]
     rows = tuple(
         (
             level.name, str(len(level.groups)),
             names.listed(map(str, sorted({len(group) for group in level.groups}))),
-            _of_groups(of_level.within, seen.levels[-1].name), _of_groups(of_level.to_the_next, seen.levels[-1].name),
-            f"{level.stability:.2f}",
+            _of_classes(level.within), _of_classes(level.between), f"{level.stability:.2f}",
         )
-        for level, of_level in zip(seen.levels, values, strict=True)
+        for level in seen.levels
     )  # fmt: skip
     if not rows:
         none = Text("Its CPUs have no labels, and no groups are found from the latencies alone.")
-        return [none, *(Advice(finding.text, finding.advice) for finding in seen.findings)]
+        return [none, *odd]
     header = ("level", "groups", "CPUs in each", "within", "to the next", "stability")
     heading = Text("Its CPUs have no labels. Groups that are found from the latencies alone:")
-    return [
-        heading,
-        Table(header, rows, "lrrllr"),
-        *(Advice(finding.text, finding.advice) for finding in seen.findings),
-    ]
+    return [Text(summary), heading, Table(header, rows, "lrrllr"), *odd]
 
 
-def _of_groups(medians: Sequence[float], coarsest: str) -> str:
-    """A median, or that of each of the `coarsest` groups with how many times the fastest the slowest is."""
-    if len(medians) < 2:
-        return names.quantity(medians[0], "ns") if medians else ""
-    each = (f"{coarsest} {number}: {names.quantity(median, 'ns')}" for number, median in enumerate(medians))
+def _of_classes(classes: Sequence[PairClass]) -> str:
+    """A median, or that of each part with how many times the fastest the slowest is."""
+    if len(classes) < 2:
+        return names.quantity(classes[0].median_ns, "ns") if classes else ""
+    medians = [pairs.median_ns for pairs in classes]
+    each = (f"{pairs.part}: {names.quantity(pairs.median_ns, 'ns')}" for pairs in classes)
     return f"{', '.join(each)} ({max(medians) / min(medians):.1f} times)"
 
 

@@ -10,7 +10,7 @@ import pytest
 from nodeprint import importers
 from nodeprint.campaign import node_sheet
 from nodeprint.judge.campaign import judge
-from nodeprint.judge.figures import Floats, few_near, over_runs
+from nodeprint.judge.figures import Floats, over_runs
 from nodeprint.judge.verdict import ClassFigure
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
@@ -42,12 +42,9 @@ def test_a_published_median_has_pairs_near_it(data: Path, tmp_path: Path, name: 
     if not figure.groups:
         assert near(pairs, figure.median_ns) >= 1 / 3
     else:
-        assert near(pairs, figure.median_ns) < 1 / 3
-        siblings = 1 / (2 * len(pairs))  # half of the fewest pairs that a level has, those of two threads of a core
-        assert all(near(pairs, median) >= siblings for median in figure.groups.values())
+        assert all(near(pairs, median) > 0 for median in figure.groups.values())
         (row,) = class_table((figure,)).rows
         assert all(group in str(row[3]) for group in figure.groups)
-        assert f"{figure.median_ns:.3g} ns" not in str(row[3])
 
 
 @pytest.mark.parametrize("name", LABELLED)
@@ -62,11 +59,13 @@ def test_a_published_class_has_pairs_near_its_median(data: Path, tmp_path: Path,
             assert near(pairs, median) >= 0.2 * figure.pairs / total, f"{figure.name}: {median:.0f} ns"
 
 
-def test_few_are_near_the_median_of_two_kinds() -> None:
-    assert few_near(np.array([80.0, 120.0]), 100.0)
-    assert few_near(np.array([50.0, 50.0, np.nan, 90.0, 200.0, 200.0]), 90.0)
-    assert not few_near(np.array([99.0, 100.0, 200.0]), 100.0)
-    assert not few_near(np.array([np.nan]), np.nan)
+def test_an_imported_machine_without_labels_has_the_figures_of_its_groups(data: Path, tmp_path: Path) -> None:
+    """Of the 7R13 three quarters of the pairs are near 195 ns, and no two cores of one socket 0 are."""
+    path = data / "c2c" / "core-to-core-latency" / "AMD EPYC 7R13 48-Core Processor.csv"
+    (figure,) = classes_of(path, tmp_path / "campaign")
+    assert {name: round(ns) for name, ns in figure.groups.items()} == {
+        "same core?": 10, "same CCX?": 23, "same socket?, socket 0": 108, "same socket?, socket 1": 200, "beyond": 197,
+    }  # fmt: skip
 
 
 # --- over runs ---

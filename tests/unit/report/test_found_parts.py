@@ -11,7 +11,8 @@ from matplotlib.collections import LineCollection
 from nodeprint.data.layout import SOCKET
 from nodeprint.data.packed import PackedFleet
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report.figures import distributions, found_parts, matrix, node_levels, render
+from nodeprint.report import structure_words
+from nodeprint.report.figures import distributions, matrix, node_levels, render
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.simulate import Plan, fleet
@@ -48,22 +49,20 @@ def test_groups_are_outlined_where_labels_are_missing() -> None:
     assert sum(len(c.get_segments()) for c in outlines) >= len(known)
 
 
-def test_labelled_machines_are_not_searched() -> None:
+def test_labelled_machines_are_searched_where_they_are_asked() -> None:
     of = levels(labelled=True)
     matrix.of_node(of, NODE)
     assert not of.found
+    assert structure_words.summary(matrix.found_at(of, NODE)).startswith("16 groups of 4 cores: ")  # type: ignore[arg-type]
 
 
 def test_levels_of_unlike_sockets_have_a_median_for_each() -> None:
     of = levels(labelled=False, slow_socket=2.0)
     seen = matrix.structure_at(of, NODE)
     assert seen is not None
-    slots = matrix.drawn_slots(of.quantity)
-    square = matrix.square_of(of.quantity, of.of(NODE), -1, slots)
-    cpus = tuple(of.nodes[0].cpus[slot] for slot in slots.tolist())
-    first, *_ = found_parts.values_of_levels(seen, square, cpus)
-    assert len(first.within) == 2
-    assert max(first.within) == pytest.approx(2 * min(first.within), rel=0.05)
+    first = [pairs.median_ns for pairs in seen.levels[0].within]
+    assert len(first) == 2
+    assert max(first) == pytest.approx(2 * min(first), rel=0.05)
 
 
 @pytest.mark.parametrize("slow", [1.0, 2.0])

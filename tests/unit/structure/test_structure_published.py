@@ -42,9 +42,20 @@ def test_whole_matrices(folder: Path, name: str) -> None:
     machine = published.machine(folder, name)
     scores, invented, findings = held_against(machine, machine.matrix, list(range(len(machine.matrix))))
     assert set(scores.values()) <= {1.0}
-    assert invented <= ({"quadrant"} if name in published.UNKNOWN_QUADRANTS else set())
+    assert not invented
     assert ("home-artefact" in findings) == (name in published.ARTEFACT)
     assert ("flat" in findings) == (not machine.parts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_figure_that_no_pair_has(folder: Path, name: str) -> None:
+    """A third of the pairs of a class, and a pair of each, are within 10 % of its median."""
+    matrix = published.machine(folder, name).matrix
+    pairs = matrix[np.triu_indices(len(matrix), 1)]
+    for level in structure.find(matrix, range(len(matrix))).levels:
+        for of_class in (*level.within, *level.between):
+            near = int((np.abs(pairs / of_class.median_ns - 1) <= 0.1).sum())
+            assert near >= max(1, of_class.pairs / 3 if of_class.pairs >= 8 else 1), of_class
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,120 @@
+"""Medians of the pairs that join at each level, apart for parts of a machine of which the median of all says nothing.
+
+The socket that does not own the measured line, or the slower cores of a hybrid processor, make two kinds of one class:
+the median over both is a figure that no pair has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.stats.mixture import MIXED, few_near
+from nodeprint.structure.found import LevelName, PairClass
+from nodeprint.structure.levels import Partition
+from nodeprint.structure.matrix_arithmetic import Labels, Matrix, sizes
+
+#: Of fewer pairs no halves are said: they would be single pairs.
+_LEAST_PAIRS = 8
+#: More parts that differ than these are no kinds, but a gradient.
+_MOST_PARTS = 4
+_WORDS: dict[LevelName, str] = {
+    "smt": "core", "ccx": "CCX", "quadrant": "quadrant", "half": "half", "socket": "socket", "group": "group",
+}  # fmt: skip
+
+
+def pair_classes(matrix: Matrix, levels: Sequence[Partition]) -> tuple[tuple[PairClass, ...], ...]:
+    """For each level (from fine to coarse) the pairs that join at it, and last those that join at none.
+
+    `matrix` is symmetric (n, n) in ns with NaN where nothing was measured. A class without a pair is empty.
+    """
+    first, second = np.nonzero(np.triu(~np.isnan(matrix), 1))
+    values = matrix[first, second]
+    joins_at = np.full(len(values), len(levels))
+    for index in reversed(range(len(levels))):
+        labels = levels[index].labels
+        joins_at[labels[first] == labels[second]] = index
+    kind_of_pair = _kinds(levels, first, second)
+    out = []
+    for index in range(len(levels) + 1):
+        chosen = joins_at == index
+        parts: list[tuple[Mapping[int, str], Labels]] = []
+        if kind_of_pair is not None:
+            parts.append((_KINDS, kind_of_pair[chosen]))
+        if (
+            index < len(levels) and levels[-1].name != "smt"
+        ):  # pairs beyond the coarsest level are in none of its groups
+            coarsest = levels[-1]
+            names = {number: f"{_WORDS[coarsest.name]} {number}" for number in range(int(coarsest.labels.max()) + 1)}
+            parts.append((names, coarsest.labels[first[chosen]]))
+        out.append(_class(values[chosen], parts))
+    return tuple(out)
+
+
+def _class(values: npt.NDArray[np.float64], parts: Sequence[tuple[Mapping[int, str], Labels]]) -> tuple[PairClass, ...]:
+    """The pairs as one class, or as several by the first way to part them whose medians differ."""
+    if not len(values):
+        return ()
+    for names, labels in parts:
+        kinds = _apart(values, labels)
+        if 1 < len(kinds) <= _MOST_PARTS:
+            named = [(kind, _joined([names[number] for number in kind])) for kind in kinds]
+            return tuple(part for kind, name in named for part in _whole_or_halves(values[np.isin(labels, kind)], name))
+    return _whole_or_halves(values, "")
+
+
+def _whole_or_halves(values: npt.NDArray[np.float64], name: str) -> tuple[PairClass, ...]:
+    """Values as one class, or the faster and the slower half of them where few are near their median."""
+    whole = _of(values, name)
+    if len(values) < _LEAST_PAIRS or not few_near(values, whole.median_ns):
+        return (whole,)
+    near = values <= whole.median_ns
+    return tuple(
+        _of(values[half], ", ".join(filter(None, (name, text))))
+        for half, text in ((near, "faster half"), (~near, "slower half"))
+        if half.any()
+    )
+
+
+def _of(values: npt.NDArray[np.float64], part: str) -> PairClass:
+    return PairClass(part, float(np.median(values)), len(values))
+
+
+def _apart(values: npt.NDArray[np.float64], labels: Labels) -> list[list[int]]:
+    """The parts of values, those together whose medians are alike; in the order of their first part."""
+    medians = sorted((float(np.median(values[labels == part])), int(part)) for part in np.unique(labels))
+    kinds: list[list[int]] = []
+    lowest = 0.0
+    for median, part in medians:
+        if not kinds or median > MIXED * lowest:
+            kinds.append([])
+            lowest = median
+        kinds[-1].append(part)
+    return sorted(sorted(kind) for kind in kinds)
+
+
+#: By the number of threads less two of both cores: what the pairs of a processor with two kinds of cores are.
+_KINDS = {0: "cores with two threads", 1: "both kinds of cores", 2: "cores with one thread"}
+
+
+def _kinds(levels: Sequence[Partition], first: Labels, second: Labels) -> Labels | None:
+    """The number in _KINDS of each pair, by the threads of its cores; None where all cores have as many."""
+    smt = next((level.labels for level in levels if level.name == "smt"), None)
+    if smt is None:
+        return None
+    alone = sizes(smt)[smt] == 1
+    return alone[first].astype(np.int64) + alone[second] if alone.any() else None
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """`socket 0`, or `sockets 0 and 2`."""
+    if len(parts) == 1:
+        return parts[0]
+    word = parts[0].partition(" ")[0]
+    if any(part.partition(" ")[0] != word for part in parts) or not parts[0].partition(" ")[2].isdecimal():
+        return " and ".join(parts)
+    numbers = [part.partition(" ")[2] for part in parts]
+    plural = {"half": "halves", "CCX": "CCXs"}.get(word, f"{word}s")
+    return f"{plural} {', '.join(numbers[:-1])} and {numbers[-1]}"
