@@ -75,6 +75,20 @@ def opened(path: Path) -> int:
         ) from error
 
 
+def own_folder(path: Path) -> Path:
+    """Make the folder `path` where it is not there; returns it. Raises CannotWriteError where it is a link: what is
+    written there would come to whom it belongs."""
+    try:
+        if path.is_symlink():
+            raise CannotWriteError("is a symbolic link, and results are written into folders alone", where=path,
+                                   advice="remove the link")  # fmt: skip
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        advice = "make it writable, or work in a copy of your own"
+        raise CannotWriteError(f"cannot be made ({error.strerror})", where=path, advice=advice) from error
+    return path
+
+
 def check(path: Path) -> None:
     """Raise CannotWriteError where `path` is there and no regular file, before another program writes it."""
     _check(path, stat.S_IFREG)

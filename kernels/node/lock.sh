@@ -12,6 +12,17 @@ not_ours() {
     return 1
 }
 
+# linked PATH...: prints the first of these folders that is a symbolic link: what is written there comes to whom it belongs
+linked() {
+    for path in "$@"; do
+        if [ -L "$path" ]; then
+            printf '%s' "$path"
+            return
+        fi
+    done
+    return 1
+}
+
 # own_folder: makes $tmp, which this process alone has. Whoever holds the lock of a folder is at work in it, also in
 # another container that has this /tmp; the folder of a node-run that was killed goes with the next one. A new folder
 # gets its name when it is locked.

@@ -73,7 +73,7 @@ last_words() { tr '\r' '\n' <"$tmp/said" | sed '/^[[:space:]]*$/d' | tail -n 1; 
 measure() {
     run=$1 name=$2 kernel=$3 arguments=$4
     out=run$run/$name.jsonl
-    if path=$(not_ours "$out" "$out.gz" "$out.gz.tmp"); then
+    if path=$(linked "run$run" || not_ours "$out" "$out.gz" "$out.gz.tmp"); then
         why="$path: is no regular file, and only those are replaced; remove it, then run again"
         say "$name: $why"
         note "$run" "$name" failed -1 0 native "$why"

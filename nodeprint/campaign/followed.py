@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nodeprint import files
+from nodeprint import files, reading
 
 _NAME = "followed.json"
 
@@ -36,7 +36,7 @@ def note(job_folder: Path, *, submitted: datetime | None = None, ended: datetime
 def read(job_folder: Path) -> Followed:
     """What was noted of a job; nothing where nothing was, or nothing that can be read."""
     try:
-        content = json.loads((job_folder / _NAME).read_text())
+        content = json.loads(reading.text(job_folder / _NAME))
         return Followed(str(content["submitted"]), str(content["ended"]))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return Followed()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from nodeprint import reading
+
 
 def unusable(folder: Path) -> dict[str, str]:
     """By node why the campaign as it was gathered has no result of it; empty where nothing was gathered."""
     try:
-        nodes = json.loads((folder / "fleet.json").read_text())["nodes"]
+        nodes = json.loads(reading.text(folder / "fleet.json", reading.RECORD_BYTES))["nodes"]
         return {node["node"]: str(node["reason"]) for node in nodes if node["state"] != "measured"}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}

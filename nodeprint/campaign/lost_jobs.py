@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nodeprint import files
+from nodeprint import files, reading
 from nodeprint.campaign import node_sheet, run_files
 from nodeprint.settings import config as configuration
 
@@ -25,7 +25,7 @@ def settle(job: Path, reason: str) -> None:
     campaign, node = job.parents[2], job.parent.name
     sheet = {row.node: row for row in node_sheet.read_sheet(campaign / "nodes.tsv")}
     begun = job / "plan.tsv"
-    plan = configuration.read_plan((begun if begun.exists() else campaign / "plan.tsv").read_text())
+    plan = configuration.read_plan(reading.required(begun if begun.exists() else campaign / "plan.tsv"))
     complete = run_files.complete(job)
     why = "".join(char if " " <= char <= "~" else "?" for char in reason)[:_LONGEST]
     rows = [_row(run, name, (run, name) in complete, why) for run, name in configuration.steps(plan)]

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nodeprint import reading
 from nodeprint.campaign import gathered, lost_jobs, node_lists, node_sheet, slurm
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.progress import (
@@ -229,7 +230,7 @@ def _folded(names: Sequence[str]) -> str:
 def _outcome(path: Path) -> tuple[str, str]:
     """How a node stands by its status.json, and the first message of a measurement that is not done."""
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(reading.text(path))
         missing = [m for m in content["measurements"] if m["outcome"] != "done"]
         message = f"{missing[0]['name']}: {missing[0]['message']}" if missing else ""
         partial = "interrupted" if lost_jobs.ended_early(content) else "partly measured"
@@ -242,7 +243,7 @@ def _outcome(path: Path) -> tuple[str, str]:
 def _held(lock: Path) -> bool:
     """Whether a call holds a lock."""
     try:
-        with lock.open() as file:
+        with reading.opened(lock) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

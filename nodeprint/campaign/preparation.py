@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nodeprint import files
+from nodeprint import files, reading
 from nodeprint.campaign import gathered, lost_jobs, node_lists, node_sheet, recheck, run_files
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError, printable
@@ -54,6 +54,7 @@ def prepare(
             files.check(path)
     sheet = folder / "nodes.tsv"
     former = _former(folder / "config.yaml")
+    _refuse_links(folder)
     _refuse_other_nodes(folder, former, config)
     nodes = node_sheet.read_sheet(sheet) if sheet.exists() else list(find())
     plan = configuration.plan(config)
@@ -69,6 +70,7 @@ def prepare(
     _set_aside_what_lacks(complete, is_available)
     here = config.launch == "here"
     unusable = gathered.unusable(folder)
+    nodes = [_beside_links(folder, node) for node in nodes]
     nodes = [
         _refreshed(folder, node, plan, hashes, read_whole, unusable.get(node.node, ""), here=here) for node in nodes
     ]
@@ -130,7 +132,7 @@ def _set_fabric_aside(outcomes: Path, config: Config) -> None:
     """Remove what says that the job between the nodes is done where it failed, or lacks what is asked for now."""
     if not outcomes.exists():
         return
-    rows = [row.split("\t") for row in outcomes.read_text().splitlines()]
+    rows = [row.split("\t") for row in reading.required(outcomes).splitlines()]
     asked = {(str(run + 1), name) for run in range(config.runs) for name, _ in configuration.fabric_plan(config)}
     if asked - {(run, name) for _, run, name, *_ in rows} or any(row[3] in ("refused", "failed") for row in rows):
         files.remove(outcomes)
@@ -153,6 +155,19 @@ def _as_now(node: Node, fresh: Node | None) -> Node:
 def _former(path: Path) -> dict[str, Any]:
     """The configuration of the campaign's call before this one; empty where this is the first."""
     return checked_yaml.read(path) if path.exists() else {}
+
+
+def _refuse_links(folder: Path) -> None:
+    """Raise CannotWriteError where a folder or a log that is written there is a link, or a log is no regular file."""
+    for name in ("nodes", "launch", "logs", "locks", "fabric"):
+        if (folder / name).exists():
+            files.own_folder(folder / name)
+    for path in (folder / "nodes").glob("*"):
+        if path.is_symlink():
+            files.own_folder(path)
+    # programs open these by their names
+    for path in (path for name in ("launch", "logs") for path in (folder / name).glob("*")):
+        files.check(path)
 
 
 def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Config) -> None:
@@ -220,7 +235,7 @@ def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> di
         begun, status = _begun_with(job / "plan.tsv"), job / "status.json"
         if begun is None:
             continue
-        done = json.loads(status.read_text()).get("runs", 1)
+        done = _status(status).get("runs", 1)
         had = {row.name: row.runs for row in configuration.read_plan(begun, done if isinstance(done, int) else 1)}
         new = [row.name for row in asked if row.name not in had]
         more = [(row, had[row.name]) for row in asked if more_runs and had.get(row.name, row.runs) < row.runs]
@@ -255,6 +270,15 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Config, added: 
         " measured, and the nodes are those of nodes.tsv (`make run NODES=a,b` measures these nodes again)"
     )
     print(f"nodeprint: {path}: {change}", file=sys.stderr)
+
+
+def _beside_links(campaign: Path, node: Node) -> Node:
+    """A node with a new job where the folder of its job is a link."""
+    while (job := job_folder(campaign, node)).is_symlink():
+        sentence = f"{job} is a symbolic link, and none is followed: {node.node} is measured in a new job"
+        print(f"nodeprint: {sentence}", file=sys.stderr)
+        node = replace(node, job=node.job + 1)
+    return node
 
 
 def _refreshed(
@@ -302,7 +326,7 @@ def _outcome(status: Path) -> object:
 def _status(path: Path) -> dict[str, Any]:
     """What a status.json says; nothing where there is none that can be read."""
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(reading.text(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
@@ -327,7 +351,7 @@ def _without_runs(plan: str) -> list[tuple[str, str, str]]:
 
 
 def _begun_with(plan: Path) -> str | None:
-    return plan.read_text() if plan.exists() else None
+    return reading.required(plan) if plan.exists() else None
 
 
 def read_hashes(path: Path) -> dict[str, str]:
@@ -341,7 +365,7 @@ def read_hashes(path: Path) -> dict[str, str]:
 def _of_other_kernel(records: Path, hashes: Mapping[str, str]) -> bool:
     """Whether an unfinished record file was begun by another version of its kernel; False where that is unknown."""
     try:
-        with records.open("rb") as file:
+        with reading.opened(records) as file:
             header = json.loads(file.readline(1 << 20))
     except (OSError, ValueError, RecursionError):
         return False

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from nodeprint import reading
 from nodeprint.campaign import node_sheet, plans, run_files
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.errors import NodeprintError
@@ -271,7 +272,7 @@ def _size(path: Path) -> int:
 def _tail(path: Path, begin: int) -> str:
     """The end of a log, nothing before byte `begin`."""
     try:
-        with path.open("rb") as file:
+        with reading.opened(path) as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(begin, end - _TAIL_BYTES) if end >= begin else 0)
             return file.read().decode(errors="replace")
@@ -282,7 +283,7 @@ def _tail(path: Path, begin: int) -> str:
 def _logged_s(path: Path, begin: int, now: float) -> float | None:
     """The seconds since the first line of a log behind byte `begin`; None where there is none with a time."""
     try:
-        with path.open("rb") as file:
+        with reading.opened(path) as file:
             file.seek(begin if begin <= path.stat().st_size else 0)
             first = _MOMENT.match(file.readline(400).decode(errors="replace"))
     except OSError:
@@ -293,7 +294,7 @@ def _logged_s(path: Path, begin: int, now: float) -> float | None:
 def text_of(path: Path) -> str:
     """A file's text, empty where there is none that can be read."""
     try:
-        return path.read_text(errors="replace")
+        return reading.text(path)
     except OSError:
         return ""
 
@@ -307,7 +308,7 @@ def watch(folder: Path, only: Collection[str] = ()) -> CampaignProgress:
     jobs = {node.node: campaigns.job_folder(folder, node) for node in nodes}
     most = max((node.cpus for node in nodes), default=0)
     elsewhere = ["--cpus", f"0-{max(most, 2) - 1}"] if config.launch != "here" else []
-    plan = configuration.read_plan((folder / "plan.tsv").read_text(), config.runs)
+    plan = configuration.read_plan(reading.required(folder / "plan.tsv"), config.runs)
     planned = {}
     # of an inventory the number of CPUs is not known, and no time before the first node is done
     for row in plan if most or not elsewhere else []:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from nodeprint import files
+from nodeprint import files, reading
 from nodeprint.campaign import followed, node_sheet
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.settings.config_file import Config
@@ -44,7 +44,7 @@ def listed(nodes: Iterable[Node]) -> str:
 def jobs(campaign: Path, number: int) -> dict[str, int]:
     """The jobs of a round by node; none where there was no such round."""
     file = path(campaign, number)
-    rows = (line.split("\t") for line in file.read_text().splitlines()) if file.exists() else ()
+    rows = (line.split("\t") for line in reading.required(file).splitlines()) if file.exists() else ()
     return {row[0]: int(row[1]) for row in rows}
 
 
@@ -92,6 +92,6 @@ def _ended(job: Path) -> float:
     try:
         if noted := followed.read(job).ended:
             return datetime.fromisoformat(noted).timestamp()
-        return calendar.timegm(time.strptime(json.loads(status.read_text())["ended"], "%Y-%m-%dT%H:%M:%SZ"))
+        return calendar.timegm(time.strptime(json.loads(reading.text(status))["ended"], "%Y-%m-%dT%H:%M:%SZ"))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return 0.0

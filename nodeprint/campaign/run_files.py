@@ -13,9 +13,10 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from nodeprint import reading
 
 #: Endings of an archive of a run, and of a record file.
 ARCHIVE, LOOSE = (".tar.zst", ".tar.xz", ".tar.gz"), (".jsonl", ".jsonl.gz")
@@ -31,15 +32,19 @@ def _zstd() -> Any:
     return zstandard
 
 
+#: The memory of an unpacker is what the file asks for, up to these: `xz -9` needs 65 MiB, `zstd -19` a window of 8.
+_XZ_BYTES, _ZSTD_WINDOW = 80 << 20, 8 << 20
 _STREAMS: dict[str, Callable[[], Any]] = {
     ".gz": lambda: zlib.decompressobj(wbits=31),
-    ".xz": lzma.LZMADecompressor,
-    ".zst": lambda: _zstd().ZstdDecompressor().decompressobj(),
+    ".xz": lambda: lzma.LZMADecompressor(memlimit=_XZ_BYTES),
+    ".zst": lambda: _zstd().ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj(),
 }
 #: So much is unpacked at once, of which zstd may make 32768 times as much.
-_PIECE = 1 << 12
-#: An archive may unpack to so much; that of 256 CPUs has 9 MiB.
-_MOST = 1 << 30
+_PIECE = 1 << 8
+#: An archive holds the records of so many measurements at most; a preset has 60.
+_MOST_MEMBERS = 1000
+#: What may be wrong with a compressed file, where it is not too large.
+CUT, GARBLED = "is cut", "is garbled"
 _DAMAGED = "is cut or garbled; what precedes the damage counts"
 _REMEDY = "restore the file, or call `make run`, which measures what is lost of a node's newest job"
 
@@ -110,8 +115,8 @@ def _is_cut(path: Path) -> bool:
     raw = _read(path)
     if raw is None:
         return False
-    _, wrong = _untarred(path, raw) if path.name.endswith(ARCHIVE) else _unpacked(raw, path.suffix)
-    return wrong == _DAMAGED
+    wrong = (_untarred(path, raw) if path.name.endswith(ARCHIVE) else unpacked(raw, path.suffix))[1]
+    return wrong in (CUT, GARBLED, _DAMAGED)
 
 
 def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
@@ -127,11 +132,15 @@ def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
 def _untarred(archive: Path, raw: bytes) -> tuple[list[tuple[Path, bytes]], str]:
     """The record files in an archive that holds `raw`, and what is wrong with it."""
     folder = archive.with_name(archive.name.partition(".")[0])
-    text, wrong = _unpacked(raw, archive.suffix)
+    text, wrong = unpacked(raw, archive.suffix)
+    wrong = _DAMAGED if wrong in (CUT, GARBLED) else wrong and f"{wrong}; what is beyond does not count"
     records, end = [], 0
     try:
         with tarfile.open(fileobj=io.BytesIO(text), mode="r:") as tar:
-            for member in tar:
+            for number, member in enumerate(tar):
+                if number == _MOST_MEMBERS:
+                    wrong = wrong or f"has more than {_MOST_MEMBERS} members; what is beyond does not count"
+                    break
                 end = member.offset_data + member.size
                 name = member.name.removeprefix(f"{folder.name}/")
                 if member.isreg() and not member.issparse() and _RECORDS.fullmatch(name):
@@ -154,29 +163,30 @@ def _measurement(path: Path) -> str:
     return path.name.split(".")[0]
 
 
-def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, str]:
-    """All that can be unpacked up to a limit, and what is wrong where that is not everything."""
+def unpacked(raw: bytes, suffix: str) -> tuple[bytes, str]:
+    """All that can be unpacked within the limits of `reading`, and what is wrong where that is not everything."""
     stream, out, size = _STREAMS[suffix](), list[bytes](), 0
-    with suppress(zlib.error, lzma.LZMAError, _zstd().ZstdError, EOFError):
+    try:
         for start in range(0, len(raw), _PIECE):
             out.append(stream.decompress(raw[start : start + _PIECE]))
             size += len(out[-1])
-            if size > _MOST:
-                return b"".join(out), f"unpacks to more than {_MOST >> 20} MiB; what is beyond does not count"
-        if stream.eof and not stream.unused_data:
-            return b"".join(out), ""
-    return b"".join(out), _DAMAGED
+            if too_much := reading.beyond_limit(size, start + _PIECE):
+                return b"".join(out), too_much
+    except (zlib.error, lzma.LZMAError, _zstd().ZstdError, EOFError):
+        return b"".join(out), GARBLED
+    return b"".join(out), (GARBLED if stream.unused_data else "") if stream.eof else CUT
 
 
 def _read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return reading.content(path, reading.RECORD_BYTES)
     except OSError:
         return None
 
 
 def _names(folder: Path) -> list[str]:
+    """The names in a folder; none where it cannot be read or is a link."""
     try:
-        return os.listdir(folder)  # noqa: PTH208 (a thousand nodes have a hundred thousand files)
+        return [] if folder.is_symlink() else os.listdir(folder)  # noqa: PTH208 (a thousand nodes have a hundred thousand files)
     except OSError:
         return []

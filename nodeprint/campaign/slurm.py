@@ -357,20 +357,26 @@ ENDED: Mapping[str, str] = {
 }
 
 
-def ended(job_id: str, state: str, exit_code: str = "") -> str:
-    """How job `job_id` ended, in a sentence; `exit_code` as scontrol prints it (`2:0`, a code and a signal)."""
+#: What Slurm gives as the reason of every job that ended so, or says with the state.
+_NO_REASON = ("", "None", "NonZeroExitCode", "TimeLimit")
+
+
+def ended(job_id: str, state: str, exit_code: str = "", why: str = "") -> str:
+    """How job `job_id` ended, in a sentence; `exit_code` as scontrol prints it (`2:0`, a code and a signal), and `why`
+    Slurm's word for the reason: of a job that never began on its node there is nothing else (man squeue)."""
     if not state:
         return f"Slurm job {job_id} ended, and Slurm does not know any more how (MinJobAge is short, no accounting)"
     code, _, number = exit_code.partition(":")
     how = f"killed by signal {number}" if number not in ("", "0") else f"exit code {code}" if code else ""
     reason = ENDED.get(state, "") or (how if state == "FAILED" else "")
-    return f"Slurm job {job_id}: {state}" + (f", {reason}" if reason else "")
+    by_slurm = f" (Slurm's reason: {printable(why, 120)})" if why not in _NO_REASON else ""
+    return f"Slurm job {job_id}: {state}" + (f", {reason}" if reason else "") + by_slurm
 
 
-def parse_job(text: str) -> tuple[str, str]:
-    """State and exit code of a job, from `scontrol -o show job ID`; empty where it has none."""
+def parse_job(text: str) -> tuple[str, str, str]:
+    """State, exit code and reason of a job, from `scontrol -o show job ID`; empty where it has none."""
     fields = _fields(text)
-    return fields.get("JobState", ""), fields.get("ExitCode", "")
+    return fields.get("JobState", ""), fields.get("ExitCode", ""), fields.get("Reason", "")
 
 
 def parse_accounting(text: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint import reading
 from nodeprint.campaign.followed import Followed
 from nodeprint.campaign.followed import read as read_followed
 from nodeprint.campaign.node_sheet import Node, read_sheet
@@ -167,7 +168,7 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], 
     said: dict[str, list[str]] = {}
     without, tried = set(), set()
     for path in sorted((campaign / FOLDER).glob("job*/outcomes.tsv"), key=lambda one: _numbers(one.parent.name))[-1:]:
-        for row in path.read_text(errors="replace").splitlines():
+        for row in reading.required(path).splitlines():
             partition, run, name, outcome, _, _, message = (*row.split("\t"), *[""] * 7)[:7]
             tried.add(name)
             if outcome != "done":

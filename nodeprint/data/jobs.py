@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint import reading
 from nodeprint.campaign import run_files
 from nodeprint.data import records
 from nodeprint.data.layout import distinct
@@ -148,8 +149,9 @@ def number_of(job_dir: Path) -> int:
 
 
 def folders(node_dir: Path) -> list[Path]:
-    """The folders of a node's jobs, in order."""
-    return sorted((path for path in node_dir.iterdir() if number_of(path) and path.is_dir()), key=number_of)
+    """The folders of a node's jobs, in order; a link is none."""
+    found = (path for path in node_dir.iterdir() if number_of(path) and path.is_dir() and not path.is_symlink())
+    return sorted(found, key=number_of)
 
 
 def read(job_dir: Path, values: Collection[str] | None = None) -> Job:
@@ -225,7 +227,7 @@ def _comparable(file: Records) -> tuple[str, ...]:
 
 def _status(path: Path, problems: list[str]) -> dict[str, Any]:
     try:
-        status = json.loads(path.read_text())
+        status = json.loads(reading.text(path))
         if not isinstance(status, dict):
             raise ValueError("not an object")
     except FileNotFoundError:

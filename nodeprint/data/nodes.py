@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import deque
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from nodeprint import files
+from nodeprint import files, reading
 from nodeprint.campaign import lost_jobs, node_sheet, preparation, run_files
 from nodeprint.campaign.node_sheet import Node, short
 from nodeprint.data import jobs, store
@@ -18,7 +18,8 @@ from nodeprint.data.whole_runs import whole_runs
 from nodeprint.errors import printable
 
 State = Literal["measured", "refused", "not measured"]
-_LOG_LINES = 8
+#: Of a log the last lines are shown; its end has them.
+_LOG_LINES, _LOG_BYTES = 8, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -98,15 +99,17 @@ def _submission(job_dir: Path) -> str:
     path = job_dir / "submission.txt"
     if (job_dir / "status.json").exists() or not path.is_file():
         return ""
-    return printable(path.read_text(errors="replace").strip(), 400)
+    return printable(reading.required(path).strip(), 400)
 
 
 def _log_tail(job_dir: Path) -> tuple[str, ...]:
     """The last lines of node-run's log, or of its launch where it never began."""
     for name in ("node-run.log", "launch.log"):
         try:
-            with (job_dir / name).open(errors="replace") as log:
-                return tuple(printable(line.rstrip("\n")) for line in deque(log, _LOG_LINES))
+            with reading.opened(job_dir / name) as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_BYTES))
+                lines = log.read(_LOG_BYTES).decode(errors="replace").splitlines()
+                return tuple(printable(line) for line in lines[-_LOG_LINES:])
         except OSError:
             continue
     return ()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +14,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint import reading
+from nodeprint.campaign import run_files
 from nodeprint.data import record_lines
 from nodeprint.data.record_lines import COMPANIONS, FLAGS, PAIR_CLOCKS, PAIR_KEYS, PAIR_VALUES
 from nodeprint.errors import NodeprintError, unreadable
@@ -236,7 +236,7 @@ def _coordinates(found: Sequence[Any]) -> npt.NDArray[Any]:
 
 def _content(path: Path, where: str) -> bytes:
     try:
-        return path.read_bytes()
+        return reading.content(path, reading.RECORD_BYTES)
     except OSError as error:
         raise unreadable(where, error) from error
 
@@ -245,18 +245,14 @@ def _plain(raw: bytes, where: str, notes: list[str]) -> bytes:
     """All that can be unpacked; a compressed file that is cut gives what came before the cut."""
     if raw[:2] != b"\x1f\x8b":
         return raw
-    try:
-        return gzip.decompress(raw)
-    except EOFError:
+    text, wrong = run_files.unpacked(raw, ".gz")
+    if wrong == run_files.CUT:
         notes.append(f"{where}: the compressed file is cut")
-        stream = zlib.decompressobj(wbits=31)
-        return stream.decompress(raw)
-    except (OSError, zlib.error) as error:
-        raise NodeprintError(
-            "the compressed file is garbled",
-            where=where,
-            advice="set the file aside and measure the node again",
-        ) from error
+    elif wrong:
+        what = "is garbled" if wrong == run_files.GARBLED else wrong
+        advice = "set the file aside and measure the node again"
+        raise NodeprintError(f"the compressed file {what}", where=where, advice=advice)
+    return text
 
 
 def _cell_columns(records: list[dict[str, Any]], cells: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:

@@ -99,6 +99,8 @@ def tree(node_dir: Path, problems: list[str] | None = None) -> Tree | None:
     """The newest survey that can be read, None where there is none; `problems` gets newer ones that cannot."""
     for path in sorted(node_dir.glob("job*/survey.tar.gz"), key=_number, reverse=True):
         try:
+            if path.is_symlink():
+                raise NodeprintError("it is a symbolic link, and none is followed", where=path)
             return open_tree(path)
         except NodeprintError:
             if problems is not None:

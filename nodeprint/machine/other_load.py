@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodeprint import files
+from nodeprint import files, reading
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine.topology.facts import list_text
 
@@ -133,7 +133,7 @@ def kept(node_folder: Path) -> OtherLoad | None:
     jobs = [job for job in node_folder.glob("job*") if job.name[3:].isdecimal()]
     for job in sorted(jobs, key=lambda job: -int(job.name[3:]))[:1]:
         with suppress(OSError):
-            text = (job / _FILE).read_bytes()
+            text = reading.content(job / _FILE)
             try:
                 return msgspec.json.decode(text, type=OtherLoad)
             except msgspec.MsgspecError as error:

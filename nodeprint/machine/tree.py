@@ -21,13 +21,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Protocol, cast
 
+from nodeprint import reading
 from nodeprint.errors import NodeprintError, unreadable
 
 #: What the root of a machine holds, best first.
 ROOT_MARKS = ("sys/devices/system/cpu", "sys/devices/system/node", "proc/cpuinfo")
 
 _FILE_LIMIT = 64 << 20  # the largest real file is an XML or cpuinfo of a few MiB
-_ARCHIVE_LIMIT = 256 << 20  # unpacked; a captured root of 256 CPUs is about 20 MiB
 _LINK_HOPS = 40  # as Linux
 _BROKEN = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
 _MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
@@ -247,13 +247,13 @@ class _Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
 
-def _read_all(stream: _Readable) -> bytes:
-    """All of a stream that may unpack without end. Raises tarfile.ReadError beyond the limit."""
+def _read_all(stream: _Readable, packed: int) -> bytes:
+    """All of a stream that may unpack without end, from `packed` bytes. Raises tarfile.ReadError beyond the limit."""
     content = bytearray()
     while data := stream.read(1 << 20):
         content += data
-        if len(content) > _ARCHIVE_LIMIT:
-            raise tarfile.ReadError(f"it unpacks to more than {_ARCHIVE_LIMIT >> 20} MiB")
+        if too_much := reading.beyond_limit(len(content), packed):
+            raise tarfile.ReadError(f"it {too_much}")
     return bytes(content)
 
 
@@ -277,7 +277,7 @@ def _read_archive(path: Path) -> _Archive:
         opener = next((opener for start, opener in _MAGIC if magic.startswith(start)), io.open)
         with opener(path, "rb") as stream:
             # to the end, where the checksum is; at once, as a stream of thousands of small files takes twice the time
-            content = _read_all(stream)
+            content = _read_all(stream, path.stat().st_size)
         for called, kind, start, size, target in tar.members(content):
             name = _member_path(called)
             if name is None:

@@ -138,6 +138,18 @@ class Slurm:
             ge=1,
         ),
     ] = 500
+    submissions_per_second: Annotated[
+        float,
+        key("calls of sbatch in a second at most; the controller answers others, too", gt=0, le=100),
+    ] = 5.0
+    poll_seconds: Annotated[
+        float,
+        key(
+            "squeue is asked for the campaign's jobs this often, and a second later for each hundred that are in the "
+            "queue; outcomes are seen in the folder, without asking",
+            ge=1,
+        ),
+    ] = 20.0
     unavailable_minutes: Annotated[
         float,
         key(

@@ -30,7 +30,7 @@ FLOORS = [
     {"machine"},
     {"settings"},
     {"stats"},
-    {"files"},
+    {"files", "reading"},
     {"errors"},
 ]
 

@@ -73,7 +73,7 @@ class Campaign:
 
     def set(self, passes: int, **options: object) -> None:
         """Write the configuration."""
-        slurm = {"deadline_hours": 1, "late_seconds": 15} | options
+        slurm = {"deadline_hours": 1, "late_seconds": 15, "poll_seconds": 2} | options
         self.config.write_text(json.dumps({
             "campaign": self.folder.name, "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
             "recheck": False, "arguments": {"coherence-cas": f"--passes {passes} {PACED}"}, "slurm": slurm,

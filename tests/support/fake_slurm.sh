@@ -4,7 +4,7 @@
 # In $FAKE_SLURM: `queue` (name|node|number|state|reason), the file `down` while nothing answers, `lost` while sbatch's
 # answers get lost, `refusal` while sbatch refuses with its text, `most` while it takes no more jobs than that, `slow`
 # while it takes so many seconds (`calls` has a + where one begins and a - where it ends), `instant` while nodes are
-# measured at once.
+# measured at once. `asked` gets a line for each call: the moment in seconds, and the command with its options.
 set -u
 cd "$FAKE_SLURM" || exit 1
 
@@ -12,6 +12,9 @@ no_answer() {
     echo "${0##*/}: error: Unable to contact slurm controller (connect failure)" >&2
     exit 1
 }
+read -r moment _ </proc/uptime
+case $* in *--wrap=*) options='' ;; *) options=$* ;; esac
+echo "$moment ${0##*/} $options" >>asked
 [ ! -e down ] || no_answer
 case ${0##*/} in
 sbatch)
@@ -19,7 +22,7 @@ sbatch)
         case $word in
         --job-name=*) name=${word#*=} ;;
         --nodelist=*) node=${word#*=} ;;
-        --output=*) folder=${word#*=} folder=${folder%/*} ;;
+        --wrap=*) folder=${word#*log=} folder=${folder%%/.launch.*} ;;
         esac
     done
     if [ -e refusal ]; then
@@ -51,7 +54,12 @@ sbatch)
     fi
     echo "$number"
     ;;
-squeue) cat queue 2>/dev/null ;;
+squeue)
+    case $* in
+    *--states=all* | *%A*) cat queue 2>/dev/null ;;
+    *) grep -v -E '[|](BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|TIMEOUT)[|]' queue 2>/dev/null ;;
+    esac
+    ;;
 scancel) echo "$*" >>cancelled ;;
 sinfo) echo "cn01|main*|drained|DIMM 7 is bad" ;;
 scontrol)

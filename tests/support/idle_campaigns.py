@@ -43,7 +43,7 @@ def copy(folder: Path) -> Path:
 def begin(folder: Path, name: str, nodes: list[Node], **slurm: object) -> Path:
     """A campaign of `nodes` that is to be launched; its configuration's path."""
     path = folder / f"{name}.yaml"
-    keys = {"minutes": 5, "deadline_hours": 1} | slurm
+    keys = {"minutes": 5, "deadline_hours": 1, "poll_seconds": 2} | slurm
     content = {
         "campaign": name,
         "launch": "slurm",

@@ -57,7 +57,7 @@ def test_a_crashing_kernel_a_drained_node_and_a_bundle_of_another_host(
     house: Path, slurm: Path, crashing: Path
 ) -> None:
     need("pdftotext")
-    config = {"campaign": "three", "launch": "slurm", "slurm": {"deadline_hours": 1}}
+    config = {"campaign": "three", "launch": "slurm", "slurm": {"deadline_hours": 1, "poll_seconds": 2}}
     campaign = house / "results/three"
 
     crashing.write_text("cn02")
@@ -82,7 +82,7 @@ def test_a_crashing_kernel_a_drained_node_and_a_bundle_of_another_host(
     # waits until the deadline, which is a minute, and not for ever; a campaign that begins then leaves it out.
     before = {p: p.stat().st_mtime_ns for node in ("cn01", "cn03") for p in (campaign / "nodes" / node).rglob("*.gz")}
     scontrol(slurm, "update", "nodename=cn03", "state=drain", "reason=DIMM 7 is bad")
-    short = config | {"slurm": {"minutes": 1, "deadline_hours": 0.018}}
+    short = config | {"slurm": {"minutes": 1, "deadline_hours": 0.018, "poll_seconds": 2}}
     second = main_job(house, slurm, short, "--again", "cn03")
     a_campaign_without_a_drained_node(house, slurm)
     scontrol(slurm, "update", "nodename=cn03", "state=resume")
@@ -108,7 +108,11 @@ def test_a_crashing_kernel_a_drained_node_and_a_bundle_of_another_host(
 
 def a_campaign_without_a_drained_node(house: Path, slurm: Path) -> None:
     """A campaign `drained`, one job at a time, while cn03 is drained: it is left out, with Slurm's reason."""
-    config = {"campaign": "drained", "launch": "slurm", "slurm": {"jobs_at_a_time": 1, "deadline_hours": 1}}
+    config = {
+        "campaign": "drained",
+        "launch": "slurm",
+        "slurm": {"jobs_at_a_time": 1, "deadline_hours": 1, "poll_seconds": 2},
+    }
     campaign = house / "results/drained"
     done = main_job(house, slurm, config)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -126,7 +130,7 @@ def test_an_interrupted_call_cancels_its_jobs_and_is_continued(house: Path, slur
     config = {
         "campaign": name, "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
         "recheck": False, "arguments": {"coherence-cas": f"--passes 24 {PACED}"},
-        "slurm": {"nodes": "cn01", "deadline_hours": 1},
+        "slurm": {"nodes": "cn01", "deadline_hours": 1, "poll_seconds": 2},
     }  # fmt: skip
     (house / f"{name}.yaml").write_text(json.dumps(config))
     command = ["workflow/run", "--config", f"{name}.yaml"]
@@ -225,9 +229,9 @@ def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
         host = house / f"{campaign}.host"
         wait_for(lambda: host.exists() and host.read_text() == f"{name}\n", f"a job on {name}")
 
-    submit("upkeep", "cn02", reservation="upkeep", deadline_hours=1)
+    submit("upkeep", "cn02", reservation="upkeep", deadline_hours=1, poll_seconds=2)
     assert "Reservation=upkeep" in cluster("exec", "login", "scontrol", "-o", "show", "job", state=sleepy).stdout
-    submit("woken", "cn04", nodes="cn04", wake=True, deadline_hours=1)
+    submit("woken", "cn04", nodes="cn04", wake=True, deadline_hours=1, poll_seconds=2)
     reach(sleepy, {"cn04": "idle"})
 
 
@@ -235,7 +239,7 @@ def test_each_node_is_a_job_of_snakemake(house: Path, slurm: Path) -> None:
     """By Snakemake alone, with its own options: a part of the nodes, then all, and a summary of them."""
     config = {
         "campaign": "profile", "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
-        "recheck": False, "slurm": {"nodes": "cn[01-02]", "deadline_hours": 1},
+        "recheck": False, "slurm": {"nodes": "cn[01-02]", "deadline_hours": 1, "poll_seconds": 2},
     }  # fmt: skip
     (house / "profile.yaml").write_text(json.dumps(config))
     campaign = house / "results/profile"

@@ -184,7 +184,7 @@ def test_nodes_of_different_size_and_cpus_that_slurm_keeps(house: Path, tmp_path
         ):
             config = {
                 "campaign": name, "preset": "test", "measure": ["clock-alone"], "runs": 1, "launch": "slurm",
-                "recheck": False, "slurm": {"deadline_hours": 1} | options,
+                "recheck": False, "slurm": {"deadline_hours": 1, "poll_seconds": 2} | options,
             }  # fmt: skip
             (house / f"{name}.yaml").write_text(json.dumps(config))
             done = subprocess.run(

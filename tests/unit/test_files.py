@@ -255,6 +255,47 @@ def test_node_run_harms_nothing(name: str, kind: str, tmp_path: Path) -> None:
     assert done.returncode == (0 if name.startswith("run1") else 1)
 
 
+@pytest.mark.parametrize("name", ["nodes", "nodes/n1", "nodes/n1/job1", "locks"])
+def test_node_run_follows_no_folder_that_is_a_link(name: str, tmp_path: Path) -> None:
+    need("flock", "setsid")
+    folder, theirs = tmp_path / "campaign", tmp_path / "theirs"
+    (folder / name).parent.mkdir(parents=True)
+    theirs.mkdir()
+    (folder / name).symlink_to(theirs)
+    (folder / "plan.tsv").write_text("a\tfake\t--steps 1\n")
+    command = [f"{ROOT}/kernels/node-run", "--node", "n1", "--job", "1", "--campaign", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, list(theirs.iterdir())) == (1, [])
+    assert f"{name}: is a symbolic link, and results are written into folders alone; remove it" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["nodes", "nodes/n1", "launch", "logs", "logs/discover.log", "launch/lock"])
+def test_a_campaign_with_a_link_in_the_place_of_its_own_is_not_begun(name: str, tmp_path: Path) -> None:
+    settings = Config(results=str(tmp_path), campaign="c", launch="slurm")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (tmp_path / "c" / name).parent.mkdir(parents=True)
+    (tmp_path / "c" / name).symlink_to(theirs)
+    with pytest.raises(CannotWriteError, match="symbolic link"):
+        preparation.prepare(settings, lambda: [node_sheet.Node("n1", "n1")], [], {})
+    assert not list(theirs.iterdir())
+
+
+def test_a_job_whose_folder_is_a_link_is_neither_read_nor_continued(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = Config(results=str(tmp_path), campaign="c", launch="slurm")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "status.json").write_text('{"outcome": "complete"}')
+    (tmp_path / "c/nodes/n1").mkdir(parents=True)
+    (tmp_path / "c/nodes/n1/job1").symlink_to(theirs)
+    folder = preparation.prepare(settings, lambda: [node_sheet.Node("n1", "n1")], [], {})
+    assert [node.job for node in node_sheet.read_sheet(folder / "nodes.tsv")] == [2]
+    assert "job1 is a symbolic link, and none is followed: n1 is measured in a new job" in capsys.readouterr().err
+    assert [path.name for path in theirs.iterdir()] == ["status.json"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dump_of_cpuid_harms_nothing(kind: str, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))

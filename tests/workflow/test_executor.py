@@ -55,7 +55,8 @@ def begin(fake: Path, tmp_path: Path) -> Callable[..., Any]:
         nodes = [Node(f"cn{i:02}", f"cn{i:02}") for i in range(1, count + 1)]
         folder = campaigns.prepare(settings, lambda: nodes, [], {})
         launch = jobs.Launch(folder)
-        times = {"unavailable_s": 1800, "late_s": 120, "silence_s": 3600, "at_a_time": 500} | seconds
+        times: dict[str, float] = {"unavailable_s": 1800, "late_s": 120, "silence_s": 3600, "at_a_time": 500}
+        times |= {"per_second": 1000, "poll_s": 2} | seconds
         for node in nodes:
             words = " ".join(slurm.sbatch_words(node, settings.slurm, 5))
             resources = {"sbatch": words, "slurm_name": "nodeprint-x-1"} | times
@@ -235,6 +236,91 @@ def test_a_call_inside_a_job_does_not_wait_for_that_job(
     call.known = True
     call.fill()
     assert of(call, 0).why == f"sbatch refused it: {POLICY}"
+
+
+def asked(fake: Path, command: str) -> list[float]:
+    """When a command of Slurm was called."""
+    rows = [line.split(" ", 2) for line in (fake / "asked").read_text().splitlines()]
+    return [float(row[0]) for row in rows if row[1] == command]
+
+
+def test_jobs_are_submitted_at_the_rate_that_the_site_allows(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(10, per_second=5)
+    call.poll(0.0)
+    while any(not job.id for job in all_of(call)):
+        call.fill()
+    moments = asked(fake, "sbatch")
+    # one turn that was missed may be taken at once
+    assert len(moments) == 10 and moments[-1] - moments[0] > 0.9 * 8 / 5
+
+
+def test_squeue_is_asked_once_in_its_interval_whatever_happens(
+    begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten minutes of 60 nodes, of which one ends every ten seconds; asked are the user's jobs in the queue alone."""
+    moment = [1000.0]
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: moment[0])
+    call = begin(60, poll_s=20)
+    rows = [f"nodeprint-x-1|{job.node}|{at + 1}|RUNNING|None\n" for at, job in enumerate(all_of(call))]
+    (fake / "queue").write_text("".join(rows))
+    for second in range(600):
+        moment[0] = 1000.0 + second
+        if second % 10 == 9:
+            measured(call, second // 10)
+        call.step()
+    assert [job.outcome for job in all_of(call)] == ["complete"] * 60
+    assert {line.split(" ")[1] for line in (fake / "asked").read_text().splitlines()} == {"squeue"}
+    assert 600 / 22 < len(asked(fake, "squeue")) <= 600 / 20
+    assert " squeue --me --name=nodeprint-x-1 --noheader" in (fake / "asked").read_text()
+
+
+def test_many_nodes_that_are_lost_at_once_cost_few_questions(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(60)
+    call.poll(0.0)
+    call.fill()
+    (fake / "asked").unlink()
+    (fake / "queue").write_text((fake / "queue").read_text().replace("PENDING", "NODE_FAIL"))
+    for second in range(0, 60, 10):
+        call.poll(float(second))
+    assert [job.outcome for job in all_of(call)] == ["absent"] * 60
+    assert all("NODE_FAIL, the node was lost" in job.why for job in all_of(call))
+    assert len(asked(fake, "squeue")) <= 10 and not asked(fake, "scontrol")
+
+
+@pytest.mark.parametrize("planted", ["link to a file", "link to a folder", "pipe", "nothing"])
+def test_what_a_job_says_goes_through_no_link_and_waits_for_no_pipe(tmp_path: Path, planted: str) -> None:
+    folder, theirs = tmp_path / "nodes/it's/job1", tmp_path / "theirs"
+    folder.mkdir(parents=True)
+    log = folder / "launch.log"
+    if planted == "link to a file":
+        theirs.write_text("keep this")
+        log.symlink_to(theirs)
+    elif planted == "link to a folder":
+        theirs.mkdir()
+        log.symlink_to(theirs)
+    elif planted == "pipe":
+        os.mkfifo(log)
+    words = ["sh", "-c", jobs.script(folder, "echo it begins")]
+    subprocess.run(words, check=True, timeout=10, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    assert not theirs.is_file() or theirs.read_text() == "keep this"
+    assert not theirs.is_dir() or not list(theirs.iterdir())
+    written = [path for path in folder.iterdir() if path.is_file() and not path.is_symlink()]
+    assert [path.read_text() for path in written] == ["it begins\n"]
+    assert planted == "link to a folder" or written == [log]
+
+
+@pytest.mark.parametrize("planted", ["job folder", "node folder", "log"])
+def test_a_node_whose_folder_is_a_link_is_not_submitted(begin: Callable[..., Any], fake: Path, planted: str) -> None:
+    call = begin(2)
+    folder, theirs = of(call, 0).folder, fake / "theirs"
+    theirs.mkdir()
+    path = {"job folder": folder, "node folder": folder.parent, "log": folder / "launch.log"}[planted]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(theirs)
+    call.poll(0.0)
+    call.fill()
+    assert of(call, 0).outcome == "absent" and "symbolic link" in of(call, 0).why
+    assert [row[1] for row in queue(fake)] == ["cn02"] and not list(theirs.iterdir())
 
 
 def at_once(fake: Path) -> int:

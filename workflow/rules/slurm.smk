@@ -41,8 +41,14 @@ def slurm_resources():
         "late_s": keys.late_seconds,
         "silence_s": 3600 * keys.deadline_hours,
         "at_a_time": keys.jobs_at_a_time,
+        "poll_s": keys.poll_seconds,
     }
-    words = {"sbatch": sbatch_options, "slurm_name": slurm_name}
+    # Snakemake takes whole numbers and words alone
+    words = {
+        "sbatch": sbatch_options,
+        "slurm_name": slurm_name,
+        "per_second": f"{keys.submissions_per_second:g}",
+    }
     return (
         words | {key: round(value) for key, value in numbers.items()} if SLURM else {}
     )

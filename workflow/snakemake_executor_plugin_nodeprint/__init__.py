@@ -8,6 +8,8 @@ A rule says by its resources what its jobs are:
   late_s         so late the login node may see what the node wrote
   silence_s      so long a controller that does not answer is asked again
   at_a_time      so many jobs of the campaign are in the queue at most, whatever --jobs allows
+  per_second     so many of them are submitted in a second at most
+  poll_s         squeue is asked this often, in seconds
 Its first output is status.json in a folder of the job's own, which gets launch.log, too; the campaign is three folders
 above. A job that ends without it is settled: status.json then says why, so that the workflow goes on with the others
 (`retries` come first).

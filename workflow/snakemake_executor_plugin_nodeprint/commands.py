@@ -86,10 +86,11 @@ def submit(words: Sequence[str], lock: int) -> str:
         raise
 
 
-def queue(names: Iterable[str]) -> dict[tuple[str, str], Listed]:
-    """The user's jobs by job name and node, ended ones too while Slurm knows them. Raises NoAnswerError."""
-    text = ask("squeue", "--me", "--states=all", "--noheader", f"--name={','.join(names)}", "--format=%j|%n|%i|%T|%r")
-    return parse_queue(text)
+def queue(names: Iterable[str], *, ended: bool = False) -> dict[tuple[str, str], Listed]:
+    """The user's jobs by job name and node: those that wait, run or are ending, and all others that Slurm knows still
+    where `ended` ones are asked for. Raises NoAnswerError."""
+    which = [f"--name={','.join(names)}", *(["--states=all"] if ended else [])]
+    return parse_queue(ask("squeue", "--me", *which, "--noheader", "--format=%j|%n|%i|%T|%r"))
 
 
 def parse_queue(text: str) -> dict[tuple[str, str], Listed]:
@@ -107,14 +108,14 @@ def user_has_jobs() -> bool:
     return True
 
 
-def how_it_ended(number: str) -> tuple[str, str]:
-    """State and exit code of a job that squeue does not list: by scontrol, then sacct; empty where nobody knows."""
+def how_it_ended(number: str) -> tuple[str, str, str]:
+    """State, exit code and reason of a job that ended: by scontrol, then sacct; empty where nobody knows."""
     with suppress(NoAnswerError):
         return slurm.parse_job(ask("scontrol", "-o", "show", "job", number))
     with suppress(NoAnswerError, NodeprintError):
         if "accounting_storage/none" not in ask("scontrol", "show", "config"):
-            return slurm.parse_accounting(ask("sacct", "-n", "-X", "-P", "-j", number, "-o", "State,ExitCode"))
-    return "", ""
+            return (*slurm.parse_accounting(ask("sacct", "-n", "-X", "-P", "-j", number, "-o", "State,ExitCode")), "")
+    return "", "", ""
 
 
 def state_of(node: str) -> str:

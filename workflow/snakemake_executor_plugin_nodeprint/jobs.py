@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import re
 import shlex
@@ -26,20 +27,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nodeprint import files
+from nodeprint import files, reading
 from nodeprint.campaign import followed, node_lists, slurm
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import CannotWriteError, NodeprintError, printable
 from snakemake_executor_plugin_nodeprint import commands
 from snakemake_executor_plugin_nodeprint.commands import Listed, NoAnswerError, RefusedError
 
-#: squeue is asked this long after something changed, then more and more rarely; with many jobs less often.
-FIRST_POLL_S, MOST_POLL_S, GROWTH, JOBS_A_SECOND = 1.0, 30.0, 1.3, 100
+#: squeue is asked a second later for each hundred jobs in the queue.
+JOBS_A_SECOND = 100
+#: Of so many jobs that ended without an outcome scontrol is asked in one turn.
+ASKED_EACH = 20
 #: The folders are looked at this often, or so rarely that it takes a hundredth of the time.
 LOOK_S, LONGEST_LOOK_S = 0.25, 5.0
 #: Jobs are submitted for so long before the others are looked at again.
-FILL_S = 1.0
-#: So many calls of sbatch wait for their answer at a time: a controller takes some tens a second, each alone a tenth of
-#: that.
+FILL_S = 2.0
+#: So many calls of sbatch wait for their answer at a time: a busy controller answers late.
 AT_ONCE = 8
 #: A job that ended without an order may have written its outcome a moment before; an orderly one surely has.
 CUT_S = 5.0
@@ -81,13 +83,19 @@ class Job:
     unavailable_s: float
     late_s: float
     silence_s: float
-    #: So many jobs of its campaign may be in the queue.
+    #: So many jobs of its campaign may be in the queue, and so many are submitted in a second.
     at_a_time: int = sys.maxsize
+    per_second: float = 5.0
+    #: squeue is asked this often.
+    poll_s: float = 20.0
     id: str = ""
     state: str = ""
     reason: str = ""
-    #: When it was first seen to have ended without status.json, to linger after it, or to wait for its node (seconds).
+    #: Its exit code, once it has ended, as scontrol prints it.
+    code: str = ""
+    #: When it was first seen to wait for its node, and to have ended without an outcome (seconds).
     since: float | None = None
+    ended_s: float | None = None
     outcome: str = ""
     why: str = ""
     #: Whether squeue was asked for it: a former call may have submitted it.
@@ -109,9 +117,27 @@ class Job:
 
 def job_of(folder: Path, command: str, resources: Mapping[str, object]) -> Job:
     """The job of a rule that writes into `folder`."""
-    unavailable_s, late_s, silence_s = (float(str(resources[key])) for key in ("unavailable_s", "late_s", "silence_s"))
-    options, at_a_time = shlex.split(str(resources["sbatch"])), int(str(resources["at_a_time"]))
-    return Job(folder, command, options, str(resources["slurm_name"]), unavailable_s, late_s, silence_s, at_a_time)
+
+    def number(key: str) -> float:
+        return float(str(resources[key]))
+
+    return Job(
+        folder, command, shlex.split(str(resources["sbatch"])), str(resources["slurm_name"]),
+        number("unavailable_s"), number("late_s"), number("silence_s"), int(number("at_a_time")),
+        number("per_second"), number("poll_s"),
+    )  # fmt: skip
+
+
+def script(folder: Path, command: str) -> str:
+    """What Slurm runs: `command`, with launch.log in `folder` for what it says.
+
+    slurmstepd would open a log by its name, whatever lies there: a symbolic link that somebody planted in a shared
+    folder, or a pipe that nobody reads. So Slurm writes nothing (`--output=/dev/null`), and the script opens a file
+    that is not there yet (`set -C` is O_EXCL), which gets its name afterwards.
+    """
+    log = shlex.quote(str(folder.absolute() / "launch.log"))
+    new = f"{shlex.quote(str(folder.absolute()))}/.launch.$(cat /proc/sys/kernel/random/uuid)"
+    return f'set -C\nlog={new}\nexec >"$log" 2>&1\nset +C\n[ -d {log} ] || mv -f "$log" {log}\nexec {command}'
 
 
 # --- what a job said --------------------------------------------------------------------------------------------------
@@ -121,7 +147,7 @@ def outcome(folder: Path) -> str:
     """What status.json says; empty while there is none that can be read."""
     try:
         os.scandir(folder).close()  # NFS asks its server for a folder that is opened
-        content = json.loads((folder / "status.json").read_text())
+        content = json.loads(reading.text(folder / "status.json"))
     except (OSError, ValueError, RecursionError):
         return ""
     outcome_word = content.get("outcome") if isinstance(content, dict) else None
@@ -131,7 +157,7 @@ def outcome(folder: Path) -> str:
 def last_words(folder: Path) -> str:
     """Why a job ended by its own words: node-run's last sentence, or else the last line that it wrote."""
     try:
-        with (folder / "launch.log").open("rb") as log:
+        with reading.opened(folder / "launch.log") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - 65536))
             text = log.read().decode(errors="replace")
     except OSError:
@@ -156,7 +182,12 @@ class Launch:
         self.most = sys.maxsize  # jobs in the queue, as far as the site asks for and Slurm lets this user
         self.lock = -1
         self.known = False  # whether squeue has answered since the last submission that may have gone through
-        self.interval, self.polled, self.looked, self.cost_s = FIRST_POLL_S, -1e9, -1e9, 0.0
+        self.polled, self.looked, self.cost_s = -1e9, -1e9, 0.0
+        self.next_submission = -1e9  # when the next one may be
+        self.poll_s = math.inf
+        self.asked: set[str] = set()  # the names of jobs that squeue was asked for
+        self.listed: dict[tuple[str, str], Listed] = {}  # its last answer
+        self.noted = -1e9
         self.silent_since: float | None = None
         self.refused_since: float | None = None  # sbatch takes none of the jobs, and Slurm does not say by which limit
         self.written = ""
@@ -170,7 +201,18 @@ class Launch:
         if self.jobs.get(job.folder) is not job:
             self.jobs[job.folder] = job
             self.most = min(self.most, job.at_a_time)
-            self.changed()
+            self.poll_s = min(self.poll_s, job.poll_s)
+            self.adopt(job)
+
+    def adopt(self, job: Job) -> bool:
+        """Take over a job that a former call has submitted; whether it did. Only this call submits while it has the
+        lock, so any answer of squeue since then has it."""
+        job.looked_for = job.name in self.asked
+        in_queue = self.listed.get((job.name, job.node))
+        if job.id or not in_queue or in_queue.state in slurm.ENDED:
+            return False
+        job.id = in_queue.id
+        return True
 
     def open(self) -> list[Job]:
         """Jobs without an outcome or a reason."""
@@ -189,11 +231,14 @@ class Launch:
             now = time.monotonic()
             if now - self.looked >= max(LOOK_S, 100 * self.cost_s):
                 self.look()
-            if now - self.polled >= self.interval and self.open():
+            if self.is_time_to_ask(now):
                 self.poll(now)
+            self.settle(now)
             if self.known:
                 self.fill()
-            self.note()
+            if now - self.noted >= max(LOOK_S, 100 * self.cost_s):
+                self.note()
+                self.noted = now
 
     def has_lock(self) -> bool:
         """Hold the lock of the campaign's queue: one call at a time submits, also from two login nodes.
@@ -224,46 +269,53 @@ class Launch:
         """See which nodes have written their outcome."""
         began = time.monotonic()
         for job in self.open():
-            if ended := outcome(job.folder):
-                self.came_back(job, ended)
+            self.is_back(job)
         self.looked = time.monotonic()
         self.cost_s = self.looked - began
 
-    def changed(self) -> None:
-        """Something happened: ask soon again."""
-        self.interval = FIRST_POLL_S + len(self.jobs) / JOBS_A_SECOND / 10
+    def is_time_to_ask(self, now: float) -> bool:
+        """Whether squeue is asked: at once where it may have jobs of a former call, and then at intervals."""
+        in_queue = [job for job in self.open() if job.id]
+        if now - self.polled < self.poll_s + len(in_queue) / JOBS_A_SECOND:
+            return self.silent_since is None and any(not job.looked_for for job in self.open())
+        return bool(in_queue) or not self.known
 
     def names(self) -> list[str]:
         """The names of its jobs in Slurm, each once."""
         return sorted({job.name for job in self.jobs.values()})
 
     def poll(self, now: float) -> None:
-        """Ask squeue of all jobs at once, and settle those that ended."""
+        """Ask squeue of all jobs at once, and look at each that is new in the queue or gone from it."""
+        names = self.names()
         try:
-            listed = commands.queue(self.names())
+            self.listed = commands.queue(names)
+            gone = [job for job in self.open() if job.id and not self.is_listed(job) and job.ended_s is None]
+            gone = [job for job in gone if not self.is_back(job)]
+            ended = commands.queue(names, ended=True) if gone else {}
         except NoAnswerError as silence:
             self.silence(now, str(silence))
             return
-        self.known, self.polled = True, time.monotonic()
-        self.interval = min(MOST_POLL_S, self.interval * GROWTH)
+        self.known, self.polled, self.asked = True, time.monotonic(), set(names)
         if self.silent_since is not None:
             say("Slurm answers again")
             self.silent_since = None
-        count = 0
-        for job in self.open():
-            job.looked_for = True
-            in_queue = listed.get((job.name, job.node))
-            if in_queue and not job.id and in_queue.state not in slurm.ENDED:
-                job.id, count = in_queue.id, count + 1
-            if job.id:
-                self.settle(job, in_queue if in_queue and in_queue.id == job.id else None, now)
-        if count:
+        if count := sum(self.adopt(job) for job in self.open()):
             say(f"{count} of its jobs are in the queue already, and are followed")
+        for job in self.open():
+            if job.id and self.is_listed(job):
+                self.wait_or_run(job, self.listed[job.name, job.node], now)
+        for job in gone[:ASKED_EACH]:
+            self.gone(job, ended.get((job.name, job.node)), now)
+        self.settle(now)
+
+    def is_listed(self, job: Job) -> bool:
+        """Whether a job is in the queue."""
+        listed = self.listed.get((job.name, job.node))
+        return listed is not None and listed.id == job.id and listed.state not in slurm.ENDED
 
     def silence(self, now: float, answer: str) -> None:
         """No answer: nothing is known, nothing is given up; said once, and the end of the patience is the end."""
         self.known, self.polled = False, time.monotonic()
-        self.interval = min(MOST_POLL_S, self.interval * GROWTH)
         if self.silent_since is None:
             say(f"no answer from Slurm ({answer}); jobs that run go on, and it is asked again until it answers")
             self.silent_since = now
@@ -274,30 +326,40 @@ class Launch:
                 advice="its jobs were left as they are; the next call continues them",
             )  # fmt: skip
 
-    def settle(self, job: Job, listed: Listed | None, now: float) -> None:
-        """Take what squeue says of a job; one that ended without an outcome gets its reason when none can come."""
-        former, code = job.state, ""
-        job.state, job.reason = (listed.state, listed.reason) if listed else ("", "")
-        if listed is None or listed.state == "FAILED":
-            state, code = commands.how_it_ended(job.id)
-            job.state = state or job.state or "ENDED"
-        if job.state not in slurm.ENDED and job.state != "ENDED":
-            stuck = job.state == "PENDING" and _STUCK.search(job.reason)
-            job.since = (job.since or now) if stuck else None
-            if stuck:
-                self.stuck(job, now)
-        elif ended := outcome(job.folder):
-            self.came_back(job, ended)
-        else:
-            job.since = job.since if former == job.state and job.since else now
+    def wait_or_run(self, job: Job, listed: Listed, now: float) -> None:
+        """Take what squeue says of a job in the queue, also of one that ended and was queued again."""
+        job.state, job.reason, job.ended_s = listed.state, listed.reason, None
+        stuck = job.state == "PENDING" and _STUCK.search(job.reason)
+        job.since = (job.since or now) if stuck else None
+        if stuck:
+            self.stuck(job, now)
+
+    def gone(self, job: Job, listed: Listed | None, now: float) -> None:
+        """A job that is in the queue no more: how it ended, once. Where none of Slurm's commands knows, it ended."""
+        of_job = listed if listed and listed.id == job.id else None
+        job.state, job.reason = (of_job.state, of_job.reason) if of_job else ("", "")
+        if of_job is None or of_job.state == "FAILED":
+            state, job.code, reason = commands.how_it_ended(job.id)
+            job.state, job.reason = state or job.state or "ENDED", reason or job.reason
+        if job.state in slurm.ENDED or job.state == "ENDED":
+            job.ended_s = now
+
+    def settle(self, now: float) -> None:
+        """Give the jobs that ended without an outcome their reason when none can come any more."""
+        for job in [job for job in self.open() if job.ended_s is not None][:ASKED_EACH]:
             orderly = job.state in ("COMPLETED", "ENDED")
-            if now - job.since >= (job.late_s if orderly else min(CUT_S, job.late_s)):
-                why = slurm.ended(job.id, "" if job.state == "ENDED" else job.state, code)
+            patience_s = job.late_s if orderly else min(CUT_S, job.late_s)
+            if not self.is_back(job) and job.ended_s is not None and now - job.ended_s >= patience_s:
+                why = slurm.ended(job.id, "" if job.state == "ENDED" else job.state, job.code, job.reason)
                 if job.state == "ENDED" and (down := commands.state_of(job.node)):
                     why += f"; the node is {down}"
                 self.absent(job, f"{why}; {last_words(job.folder)}")
-        if job.state != former:
-            self.changed()
+
+    def is_back(self, job: Job) -> bool:
+        """Whether a job's node has written its outcome."""
+        if ended := outcome(job.folder):
+            self.came_back(job, ended)
+        return bool(ended)
 
     def stuck(self, job: Job, now: float) -> None:
         """A job that waits for what does not come by itself waits no longer than for a while."""
@@ -316,6 +378,7 @@ class Launch:
 
     def absent(self, job: Job, why: str) -> None:
         """No outcome will come, and this is why."""
+        self.listed.pop((job.name, job.node), None)
         job.outcome, job.why = "absent", printable(why, 400)
         alike = re.sub(r"\d+", "N", job.why.replace(job.node, "NODE"))
         nodes = self.alike.setdefault(alike, [])
@@ -325,7 +388,7 @@ class Launch:
         self.follow(job, ended=True)
 
     def fill(self) -> None:
-        """Submit as many as may be in the queue, AT_ONCE at a time, or for a second."""
+        """Submit as many as may be in the queue, so many a second and AT_ONCE at a time, or for FILL_S."""
         until = time.monotonic() + FILL_S
         queued = sum(bool(job.id) for job in self.open())
         room = max(0, self.most - queued)
@@ -334,12 +397,15 @@ class Launch:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             waiting: dict[Future[str], Job] = {}
             while todo or waiting:
-                while todo and len(waiting) < AT_ONCE and time.monotonic() <= until:
+                while todo and len(waiting) < AT_ONCE and self.may_submit(todo[0]):
                     job = todo.popleft()
                     waiting[pool.submit(self.submit, job)] = job
+                if self.cancelled or time.monotonic() > until:
+                    todo.clear()
+                pause_s = max(0.0, self.next_submission - time.monotonic()) if todo else None
                 if not waiting:
-                    break
-                for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    time.sleep(pause_s or 0.0)
+                for done in wait(waiting, pause_s, FIRST_COMPLETED).done if waiting else ():
                     refusal = self.submitted(waiting.pop(done), done)
                     refusals += [refusal] if refusal else []
                 if refusals or not self.known:
@@ -347,16 +413,29 @@ class Launch:
         if refusals:
             self.enough(sum(bool(job.id) for job in self.open()), refusals[-1])
 
+    def may_submit(self, job: Job) -> bool:
+        """Whether the controller's next turn has come; then it is taken."""
+        now, gap_s = time.monotonic(), 1 / job.per_second
+        if now < self.next_submission:
+            return False
+        # a turn that came while others were waited for is not lost, but no more than one
+        self.next_submission = max(self.next_submission, now - gap_s) + gap_s
+        return True
+
     def submit(self, job: Job) -> str:
         """Submit a job; its number. In a thread of its own: what comes of it is noted by `submitted`."""
-        job.folder.mkdir(parents=True, exist_ok=True)
-        words = [f"--job-name={job.name}", f"--output={job.folder.absolute()}/launch.log", *job.options]
-        return commands.submit([*words, f"--wrap=exec {job.command}"], self.lock)
+        for folder in (job.folder.parent, job.folder):
+            files.own_folder(folder)
+        files.check(job.folder / "launch.log")
+        words = [f"--job-name={job.name}", "--output=/dev/null", *job.options]
+        return commands.submit([*words, f"--wrap={script(job.folder, job.command)}"], self.lock)
 
     def submitted(self, job: Job, done: Future[str]) -> str:
         """Take what sbatch said of a job; why it was refused where the user has as many as is allowed."""
         try:
             job.id = done.result()
+        except CannotWriteError as error:  # its folder is a link, or the disk is full
+            self.absent(job, str(error))
         except RefusedError as refusal:
             if self.is_full(job, str(refusal), time.monotonic()):
                 return str(refusal)
@@ -384,7 +463,6 @@ class Launch:
         now = datetime.now(UTC)
         with suppress(NodeprintError):
             followed.note(job.folder, ended=now) if ended else followed.note(job.folder, submitted=now)
-        self.changed()
 
     def enough(self, queued: int, refusal: str) -> None:
         """The user may have no more jobs for now: some are to end first."""
@@ -406,8 +484,8 @@ class Launch:
 
     def cancel(self) -> None:
         """End all jobs that are in the queue, those too whose numbers are not known, and wait for the kernels' end."""
+        self.cancelled = True  # what is being submitted is the last
         with self.stepping:
-            self.cancelled = True
             until = time.monotonic() + STOP_S
             cancelled: set[str] = set()
             ours = {(job.name, job.node): job for job in self.jobs.values()}
@@ -434,6 +512,8 @@ class Launch:
 
     def end(self) -> None:
         """Say what came of all."""
+        if self.jobs and self.lock >= 0:
+            self.note()
         for why, nodes in self.alike.items():
             if len(nodes) > NAMED:
                 say(f"{node_lists.fold(nodes[NAMED:])}: for the same reason ({why})")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import structure
+from nodeprint import reading, structure
 from nodeprint.campaign import run_files
 from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.data import jobs
@@ -140,11 +140,11 @@ def test_what_follows_the_end_of_an_archive_is_a_problem(tmp_path: Path, ending:
 def test_an_archive_that_unpacks_without_end_is_a_problem(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_files, "_MOST", 1 << 20)
+    monkeypatch.setattr(reading, "FREE_BYTES", 1 << 20)
     (tmp_path / f"run1{ending}").write_bytes(COMPRESS[ending](tar_of(RECORDS | {"zeros": 64 * "\0" * (1 << 20)})))
     problems: list[str] = []
     found = {path.name.split(".")[0]: text for path, text in run_files.contents(tmp_path, problems)}
-    what = "the archive unpacks to more than 1 MiB; what is beyond does not count"
+    what = "the archive unpacks to more than 200 times its size; what is beyond does not count"
     assert problems == [f"run1{ending} of {tmp_path.name}: {what}{REMEDY}"]
     assert {name: text.decode() for name, text in found.items() if text and name in RECORDS} == RECORDS
 

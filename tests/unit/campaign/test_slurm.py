@@ -194,7 +194,12 @@ def test_how_a_job_ended_in_a_sentence() -> None:
     assert slurm.ended("7", "FAILED", "2:0") == "Slurm job 7: FAILED, exit code 2"
     assert slurm.ended("7", "FAILED", "0:9") == "Slurm job 7: FAILED, killed by signal 9"
     assert "does not know any more" in slurm.ended("7", "")
-    assert slurm.parse_job("JobId=1 JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15 RunTime=1") == ("TIMEOUT", "0:15")
+    assert slurm.ended("7", "FAILED", "1:0", "NonZeroExitCode") == "Slurm job 7: FAILED, exit code 1"
+    # nothing else explains a job that never began on its node
+    of_slurm = slurm.ended("7", "FAILED", "0:53", "RaisedSignal:53(Real-time_signal_19)")
+    assert of_slurm.endswith("killed by signal 53 (Slurm's reason: RaisedSignal:53(Real-time_signal_19))")
+    job = slurm.parse_job("JobId=1 JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15 RunTime=1")
+    assert job == ("TIMEOUT", "0:15", "TimeLimit")
     assert slurm.parse_accounting("CANCELLED by 1000|0:0\n") == ("CANCELLED", "0:0")
     assert slurm.parse_accounting("") == ("", "")
 

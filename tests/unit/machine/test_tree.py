@@ -106,7 +106,7 @@ def test_hostile_members_do_no_harm(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nodeprint.machine.tree._ARCHIVE_LIMIT", 1 << 20)
+    monkeypatch.setattr("nodeprint.reading.FREE_BYTES", 1 << 20)
     archive = tmp_path / "bomb.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
         member = tarfile.TarInfo("zeros")

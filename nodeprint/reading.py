@@ -1,0 +1,71 @@
+"""The one way to read what nodes wrote into a folder that several may write: regular files alone, no more than a limit,
+and nothing that unpacks without end.
+
+A named pipe would be waited for, and a symbolic link leads to what somebody else may read or not. A compressed file of
+some KiB may hold GiBs of zeros; what kernels and surveys write packs at most 60-fold (a survey of 2 x 64 cores: 54,
+records: 5 to 13).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from nodeprint.errors import unreadable
+
+#: A status.json, a list or a log is at most so large; a status of 50 measurements in 6 runs has 60 KiB.
+TEXT_BYTES = 4 << 20
+#: A record file or an archive on disk, and what it unpacks to; the archive of a run on 256 CPUs has 9 MiB unpacked.
+RECORD_BYTES = 256 << 20
+#: So much may be unpacked of any file; beyond it at most so many times the bytes that it has.
+FREE_BYTES, MOST_TIMES = 8 << 20, 200
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The regular file `path`, opened for reading. Raises OSError where it is none, or cannot be opened."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a symbolic link, and none is followed", str(path)) from error
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        yield file
+
+
+def content(path: Path, most: int = TEXT_BYTES) -> bytes:
+    """All of the regular file `path`. Raises OSError where it is none, cannot be read or has more than `most` bytes."""
+    with opened(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB", str(path))
+        return file.read(most)
+
+
+def text(path: Path, most: int = TEXT_BYTES) -> str:
+    """All of the regular file `path` as UTF-8, with what is none replaced. Raises OSError as `content` does."""
+    return content(path, most).decode(errors="replace")
+
+
+def required(path: Path) -> str:
+    """The text of a file that must be there. Raises NodeprintError with its path."""
+    try:
+        return text(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def beyond_limit(unpacked: int, packed: int, most: int = RECORD_BYTES) -> str:
+    """What is wrong with a file of `packed` bytes of which `unpacked` came out so far; empty while nothing is."""
+    if unpacked > most:
+        return f"unpacks to more than {most >> 20} MiB"
+    if unpacked > max(FREE_BYTES, MOST_TIMES * packed):
+        return f"unpacks to more than {MOST_TIMES} times its size"
+    return ""
