@@ -95,12 +95,25 @@ def peak_mb(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
-def followed(count: int, wait_s: float, bounded: bool) -> list[Row]:
-    """Jobs of `count` nodes submitted to a Slurm that only answers, waited for, and done."""
+def calls(folder: Path, begin_s: float, end_s: float) -> dict[str, float]:
+    """Calls a minute of each of Slurm's commands between two moments (uptime), as the Slurm that answers counted."""
+    rows = [line.split(" ", 2) for line in (folder / "asked").read_text().splitlines()]
+    names = [name for moment, name, _ in rows if begin_s <= float(moment) < end_s]
+    return {name: names.count(name) * 60 / (end_s - begin_s) for name in fake_slurm.COMMANDS}
+
+
+def uptime_s() -> float:
+    """The clock of the Slurm that answers."""
+    return float(Path("/proc/uptime").read_text().split()[0])
+
+
+def followed(count: int, wait_s: float, cpu_bound_s: float, per_second: float = 5) -> list[Row]:
+    """Jobs of `count` nodes submitted to a Slurm that only answers, waited for, and done; all of them in the queue."""
     with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as temporary:
         folder = copy(Path(temporary))
         nodes = [Node(f"n{i:05d}", f"n{i:05d}", partition="main", cpus=256) for i in range(count)]
-        path = begin(folder, "many", nodes)
+        slurm = {"jobs_at_a_time": count, "poll_seconds": 20, "submissions_per_second": per_second}
+        path = begin(folder, "many", nodes, **slurm)
         campaign = folder / "results/many"
         environment = os.environ | fake_slurm.environment(Path(temporary)) | {"PYTHONPATH": str(ROOT / "workflow")}
         began = time.monotonic()
@@ -111,10 +124,11 @@ def followed(count: int, wait_s: float, bounded: bool) -> list[Row]:
             if process.poll() is not None:
                 raise SystemExit(Path(temporary, "log").read_text()[-2000:])
             time.sleep(0.1)
-        submitted = time.monotonic() - began
-        time.sleep(wait_s / 2)  # the polls have become rare
+        submitted, submitted_at = time.monotonic() - began, uptime_s()
+        submitting = calls(folder, submitted_at - 0.8 * count / per_second, submitted_at)
         before, at = cpu_s(process.pid), time.monotonic()
         time.sleep(wait_s)
+        waiting = calls(folder, submitted_at, uptime_s())
         share = (cpu_s(process.pid) - before) / (time.monotonic() - at)
         for node in nodes:
             (campaign / "nodes" / node.node / "job1/status.json").write_text('{"outcome": "complete"}')
@@ -126,8 +140,12 @@ def followed(count: int, wait_s: float, bounded: bool) -> list[Row]:
         return [
             row(f"{count:,} nodes: submitting one", submitted / count, None, "s"),
             row(f"{count:,} nodes: share of a core while waiting", share * 100, 2, "%"),
-            row(f"{count:,} nodes: CPU time of graph, submission and following", used, 20 if bounded else None, "s"),
-            row(f"{count:,} nodes: memory", memory, 300 if bounded else None, "MB"),
+            row(f"{count:,} nodes: sbatch a minute while submitting", submitting["sbatch"], 60 * per_second * 1.02),
+            row(f"{count:,} nodes: squeue a minute while submitting", submitting["squeue"], 3),
+            row(f"{count:,} nodes: squeue a minute while waiting", waiting["squeue"], 3),
+            row(f"{count:,} nodes: other calls a minute while waiting", sum(waiting.values()) - waiting["squeue"], 0),
+            row(f"{count:,} nodes: CPU time of graph, submission and following", used, cpu_bound_s, "s"),
+            row(f"{count:,} nodes: memory", memory, 200 if count <= 1000 else None, "MiB"),
             row(f"{count:,} nodes: until all outcomes are seen", time.monotonic() - at, None, "s"),
         ]
 
@@ -204,12 +222,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=3, help="turns of each row on a real Slurm (default 3)")
     parser.add_argument("--wait", type=float, default=120, help="seconds of waiting that are watched (default 120)")
-    parser.add_argument("--many", action="store_true", help="10,000 nodes, too")
+    parser.add_argument("--many", action="store_true", help="5,000 nodes, too: 20 minutes")
     options = parser.parse_args()
     load = os.getloadavg()[0]
-    rows = [*bundle(), dry_run(options.times), *followed(1000, options.wait, bounded=True)]
+    rows = [*bundle(), dry_run(options.times), *followed(1000, options.wait, 15)]
     if options.many:
-        rows += followed(10_000, options.wait, bounded=False)
+        rows += followed(5000, options.wait, 60)
     if os.geteuid() == 0 and shutil.which("slurmctld"):
         rows += [overhead(count, options.times) for count in (8, 32)]
     else:

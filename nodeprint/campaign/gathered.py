@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from nodeprint import reading
 
 
 def unusable(folder: Path) -> dict[str, str]:
-    """By node why the campaign as it was gathered has no result of it; empty where nothing was gathered."""
+    """By node why the campaign as it was gathered has no result of it, or not all that its newest job has as done;
+    empty where nothing was gathered."""
     try:
         nodes = json.loads(reading.text(folder / "fleet.json", reading.RECORD_BYTES))["nodes"]
-        return {node["node"]: str(node["reason"]) for node in nodes if node["state"] != "measured"}
+        reasons = {node["node"]: _reason(node) for node in nodes}
+        return {node: reason for node, reason in reasons.items() if reason}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
+
+
+def _reason(node: Mapping[str, Any]) -> str:
+    """Why a node of fleet.json is to be measured again; empty where it is not."""
+    if node["state"] != "measured":
+        return str(node["reason"])
+    unused = node.get("unused", [])
+    if not unused:
+        return ""
+    count = f"{len(unused)} measurements" if len(unused) > 1 else "a measurement"
+    named = next((text for text in node["problems"] if str(text).startswith(str(unused[0]))), unused[0])
+    return f"the records of {count} that its job has as done cannot be used ({named})"
 
 
 def is_of(job: Path, folder: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -24,7 +24,10 @@ _LOG_LINES, _LOG_BYTES = 8, 1 << 16
 
 @dataclass(frozen=True)
 class NodeState:
-    """What came of a node. `reason` says why it is refused or not measured; then `log_tail` has its log's end."""
+    """What came of a node. `reason` says why it is refused or not measured; then `log_tail` has its log's end.
+
+    `unused` are the runs that its newest job has as done, and of which no record could be used.
+    """
 
     node: str
     host: str
@@ -32,6 +35,7 @@ class NodeState:
     reason: str = ""
     log_tail: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 def write(folder: Path, states: Sequence[NodeState]) -> None:
@@ -68,7 +72,8 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     problems = (*(text for job in measured for text in job.problems), *failed, *([submission] if submission else []))
     if any(job.measured for job in measured) and not _is_cut(node, measured):
         tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
-        return NodeState(node.node, node.host, "measured", problems=problems, log_tail=tail)
+        unused = tuple(_unused(current) if current else ())
+        return NodeState(node.node, node.host, "measured", problems=problems, log_tail=tail, unused=unused)
     reasons = (submission, *failed, *problems, "its job ended, or is at work, before all was measured")
     reason = next(text for text in reasons if text)
     if not node.measure:
@@ -76,6 +81,16 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     return NodeState(
         node.node, node.host, "not measured", reason, _log_tail(preparation.job_folder(folder, node)), problems
     )
+
+
+def _unused(job: Job) -> Iterator[str]:
+    """The runs of measurements that a job has as done and of which it has no record that counts: garbled, cut off, or a
+    copy of another."""
+    used = {(name, run["run"]) for name, of_name in job.measured.items() for run in of_name.runs}
+    for row in job.status.get("measurements", []):
+        name, run = row.get("name"), row.get("run")
+        if row.get("outcome") == "done" and name not in job.not_applicable and (name, run) not in used:
+            yield printable(f"{name}, job{job.number}/run{run}", 200)
 
 
 def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:
