@@ -182,7 +182,7 @@ def main() -> int:
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
     chosen = [arguments.section] if arguments.section else list(SECTIONS)
-    rows = [of for section in chosen for of in SECTIONS[section](arguments.draws)]
+    rows = [of for section in chosen for of in table.as_they_come(SECTIONS[section](arguments.draws))]
     table.keep("calibration", rows, load)
     return int(any(of.missed for of in rows))
 

@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -67,15 +67,7 @@ class Last:
 def text(rows: Sequence[Row], last: Last | None) -> str:
     """The table, beside the last time's medians and the change since, and what it is compared with."""
     lines = [f"{'':54}{'median':>11}{'spread':>9}{'limit':>9}{'last':>11}{'change':>9}"]
-    for one in rows:
-        spread = "" if one.spread is None else f"{one.spread:.1%}"
-        limit = "" if one.limit is None else f"{one.limit:g}"
-        former = last.medians.get(one.name) if last is not None else None
-        before = "" if former is None else f"{former:.4g}"
-        change = f"{one.median / former - 1:+.1%}" if former else ""
-        end = "" if one.limit is None else ("  MISSED" if one.missed else "  holds")
-        columns = f"{one.median:11.4g}{spread:>9}{limit:>9}{before:>11}{change:>9}"
-        lines.append(f"{one.name:54}{columns} {one.unit}{end}".rstrip())
+    lines += [_line(one, last) for one in rows]
     if last is None:
         lines.append("nothing to compare with: no earlier measurement of this host in bench/results")
     else:
@@ -84,6 +76,25 @@ def text(rows: Sequence[Row], last: Last | None) -> str:
         if new:
             lines.append(f"not measured then: {', '.join(new)}")
     return "\n".join(lines)
+
+
+def _line(one: Row, last: Last | None) -> str:
+    """A row of the table."""
+    spread = "" if one.spread is None else f"{one.spread:.1%}"
+    limit = "" if one.limit is None else f"{one.limit:g}"
+    former = last.medians.get(one.name) if last is not None else None
+    before = "" if former is None else f"{former:.4g}"
+    change = f"{one.median / former - 1:+.1%}" if former else ""
+    end = "" if one.limit is None else ("  MISSED" if one.missed else "  holds")
+    columns = f"{one.median:11.4g}{spread:>9}{limit:>9}{before:>11}{change:>9}"
+    return f"{one.name:54}{columns} {one.unit}{end}".rstrip()
+
+
+def as_they_come(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows of a benchmark that takes long, each printed as soon as it is there."""
+    for one in rows:
+        print(_line(one, None), flush=True)
+        yield one
 
 
 def last_time(bench: str) -> Last | None:

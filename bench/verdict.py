@@ -232,11 +232,11 @@ def main() -> int:
     for section in chosen:
         fleets = arguments.fleets or FLEETS[section] // (10 if arguments.quick else 1)
         if section == "planted":
-            rows += planted(fleets)
+            rows += table.as_they_come(planted(fleets))
         elif section == "harvested":
-            rows += healthy(fleets, list(HARVESTED), ["usual"], section)
+            rows += table.as_they_come(healthy(fleets, list(HARVESTED), ["usual"], section))
         else:
-            rows += healthy(fleets, MACHINES, names, section)
+            rows += table.as_they_come(healthy(fleets, MACHINES, names, section))
     table.keep("verdict", rows, load)
     return int(any(result.missed for result in rows))
 
