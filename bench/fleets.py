@@ -105,13 +105,15 @@ class Planted:
 
 @dataclass(frozen=True)
 class Made:
-    """A fleet by its seed; `machine` is a preset or a part of HARVESTED, `planted` are defects by node number."""
+    """A fleet by its seed; `machine` is a preset or a part of HARVESTED, `planted` are defects by node number: in all
+    jobs, or in the one that is `only_in`."""
 
     machine: str
     nodes: int
     seed: int
     kind: Kind = field(default_factory=Kind)
     planted: Mapping[int, Planted] = field(default_factory=dict)
+    only_in: int = 0
 
     @cached_property
     def base(self) -> PackedFleet:
@@ -119,12 +121,16 @@ class Made:
         return nominal(self.machine)
 
     @cached_property
+    def chips(self) -> list[Floats]:
+        """By quantity the true values of each node without defects (node, place)."""
+        return [self._drawn(number, quantity) for number, quantity in enumerate(self.base.quantities)]
+
+    @cached_property
     def silicon(self) -> list[Floats]:
         """By quantity the true values of each node (node, place)."""
-        drawn = [self._drawn(number, quantity) for number, quantity in enumerate(self.base.quantities)]
         if not self.planted:
-            return drawn
-        matrices = self._matrices(drawn)
+            return self.chips
+        drawn, matrices = [values.copy() for values in self.chips], self._matrices(self.chips)
         for node, planted in self.planted.items():
             for matrix in matrices:
                 if matrix.name == planted.measurement:
@@ -184,7 +190,8 @@ class Made:
         for node, count in enumerate(jobs):
             for job in range(1, count + 1):
                 of_job = np.random.default_rng([self.seed, number, node, job])
-                base = self.silicon[number][node] * _job(quantity, self.kind, of_job)
+                of_chip = self.silicon if self.only_in in (0, job) else self.chips
+                base = of_chip[number][node] * _job(quantity, self.kind, of_job)
                 rows += [
                     base * _run(quantity, self.kind, np.random.default_rng([self.seed, number, node, job, run]))
                     for run in range(runs)

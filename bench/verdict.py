@@ -11,6 +11,9 @@ healthy  nodes of full parts by kind of noise: campaigns that say DEVIATES of on
          rounds of further jobs, and how many are SAME in the first
 harvested  the same of parts whose cores are fused off
 planted  nodes 1.2, 1.5 and 2.5 times a bound off, by kind of part: SAME, found (SUSPECT), headed by the right part
+shared  the same part of half of 8 nodes, of 3 of 6 and of 9 of 20 is 2.5 bounds off: healthy nodes that DEVIATE, and
+         nodes with it that are SAME
+once  a core is 30 % slower in the first of two jobs: SAME
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import Matrix
 
 #: Full fleets of each section; --quick makes a tenth.
-FLEETS = {"healthy": 312, "harvested": 60, "planted": 200}
+FLEETS = {"healthy": 312, "harvested": 60, "planted": 200, "shared": 300, "once": 60}
+#: Nodes of healthy fleets in turn, and of shared defects how many of how many nodes have them.
+NODES, SHARED = (8, 3, 16, 4, 8, 32, 6, 64), ((4, 8), (3, 6), (9, 20))
 #: Planted sizes in bounds.
 SIZES = (1.2, 1.5, 2.5)
 #: By kind of defect its measurement and the families or the composite that it is drawn from.
@@ -84,7 +89,7 @@ def healthy(fleets: int, machines: Sequence[str], names: Sequence[str], section:
         counts: Counter[str] = Counter()
         begun = time.monotonic()
         for seed in range(fleets // len(names)):
-            made = Made(machines[seed % len(machines)], 16 if seed % 3 == 2 else 8, seed, KINDS[name])
+            made = Made(machines[seed % len(machines)], NODES[seed % len(NODES)], seed, KINDS[name])
             first, newest = flow(made)
             within = made.reach <= 1
             accused = [o is Outcome.DEVIATES for o in outcomes(newest)]
@@ -100,7 +105,7 @@ def healthy(fleets: int, machines: Sequence[str], names: Sequence[str], section:
             })  # fmt: skip
         print(f"{section}: {name}: {dict(counts)}, {(time.monotonic() - begun) / counts['fleets']:.2f} s", flush=True)
         total.update(counts)
-        least = {"harvested": 80.0, "healthy": 95.0}[section] if name == "usual" else None
+        least = {"usual": {"harvested": 80.0, "healthy": 95.0}[section], "loaded": 60.0}.get(name)
         yield _not_same(f"{section}, {name}", counts, least)
     at_most = 100 * upper(total["accused"], total["fleets"])
     enough = total["fleets"] >= 299  # of fewer the bound is above 1 % with none accused
@@ -216,6 +221,47 @@ def _percent(count: int, of: int) -> float:
     return 100 * count / max(of, 1)
 
 
+def shared(fleets: int) -> Iterator[Row]:
+    """Fleets of which many nodes have one defect."""
+    machines = [*MACHINES, *HARVESTED]
+    kinds_of_part = ("core", "ccd", "node", "memory", "clock")
+    for off, nodes in SHARED:
+        counts: Counter[str] = Counter()
+        for seed in range(fleets // len(SHARED)):
+            clean = Made(machines[seed % len(machines)], nodes, 30_000 + seed, KINDS["usual"])
+            kind = kinds_of_part[seed % len(kinds_of_part)]
+            part = planted_parts(clean, np.random.default_rng([seed, 78]), 2.5).get(kind)
+            if part is None:
+                continue
+            made = replace(clean, planted=dict.fromkeys(range(off), part))
+            _, newest = flow(made)
+            of_nodes, within = outcomes(newest), clean.reach <= 1
+            accused = [node for node in range(off, nodes) if of_nodes[node] is Outcome.DEVIATES and within[node]]
+            same = [node for node in range(off) if of_nodes[node] is Outcome.SAME]
+            counts.update({"fleets": 1, "accused": bool(accused), "same": bool(same)})
+            if accused or same or not any(outcome is Outcome.SPLIT for outcome in of_nodes):
+                print(f"shared: seed {seed}, {made.machine}, {off} of {nodes}: {kind} {dict(part.where)}: "
+                      f"{dict(Counter(outcome.value for outcome in of_nodes))}", flush=True)  # fmt: skip
+        name = f"shared, {off} of {nodes}: of {counts['fleets']} fleets"
+        yield row(f"{name} a healthy node DEVIATES in", counts["accused"], 0, "fleets")
+        yield row(f"{name} a node that is off is SAME in", counts["same"], 0, "fleets")
+
+
+def once(fleets: int) -> Iterator[Row]:
+    """A core that is slow in the first of two jobs."""
+    counts: Counter[str] = Counter()
+    for seed in range(fleets):
+        clean = Made(MACHINES[seed % len(MACHINES)], (3, 8, 5)[seed % 3], 40_000 + seed, KINDS["usual"])
+        part = planted_parts(clean, np.random.default_rng([seed, 79]), 30 / 4)["core"]
+        made = replace(clean, planted={1: part}, only_in=1)
+        everyone = {f"node{number:03d}": 2 for number in range(clean.nodes)}
+        for jobs in ({"node001": 2}, everyone):
+            outcome = outcomes(judge(made.fleet(jobs)))[1]
+            counts.update({"all": 1, outcome.value: 1})
+    print(f"once: {dict(counts)}")
+    yield row(f"once: a core 30 % slower in one of two jobs: SAME of {counts['all']}", counts["SAME"], 0, "nodes")
+
+
 def main() -> int:
     """Measure and print; 1 where a promise is broken."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -231,8 +277,8 @@ def main() -> int:
         print("kinds from published matrices are left out: set NODEPRINT_DATA to the reference data")
     for section in chosen:
         fleets = arguments.fleets or FLEETS[section] // (10 if arguments.quick else 1)
-        if section == "planted":
-            rows += table.as_they_come(planted(fleets))
+        if section in ("planted", "shared", "once"):
+            rows += table.as_they_come({"planted": planted, "shared": shared, "once": once}[section](fleets))
         elif section == "harvested":
             rows += table.as_they_come(healthy(fleets, list(HARVESTED), ["usual"], section))
         else:
