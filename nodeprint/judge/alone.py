@@ -47,7 +47,7 @@ def _blocks(i: int, reduced: Reduced, number: int, rules: Acceptance, levels: Le
 
 def _block(matrix: Matrix, job: int, rules: Acceptance, levels: Levels) -> Block:
     means, spread = run_means(matrix), run_spread(matrix.values, matrix.terms.pool, priors(matrix, rules).run)
-    unknown = np.full_like(means, np.nan)
-    template = Template(np.zeros(1, dtype=np.int64), unknown, unknown, unknown, unknown)
+    unknown, none = np.full_like(means, np.nan), np.zeros_like(means)
+    template = Template(np.zeros(1, dtype=np.int64), unknown, none, none, none, np.ones_like(means))
     difference = means if matrix.terms.share else unknown
     return built(matrix, job, rules, levels, spread, template, np.zeros(1), difference)

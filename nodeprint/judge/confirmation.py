@@ -118,10 +118,10 @@ def standing(series: Series, node: int, tail: float) -> Standing | None:
     before = seen >= 0
     confirming = newest.half(tail, row) if before.any() else newest.half_simultaneous[row]
     with np.errstate(invalid="ignore"):
-        confirmed = before & (difference * side - confirming > bound)
+        confirmed = before & (difference * side > 0) & intervals.outside(difference, confirming, bound)
     fresh = newest.outside[row] & ~confirmed
     seen[fresh & ~before] = len(blocks) - 1
-    inside = np.abs(difference) + newest.half_90(row) <= bound
+    inside = intervals.inside(difference, newest.half_90(row), bound)
     open_parts = before & ~confirmed & ~fresh
     intermittent = open_parts & steady & (inside | (_beyond(newest, node, side) == 0))
     refuted = open_parts & ~steady & inside

@@ -51,17 +51,17 @@ ALL = slice(None)
 
 
 class Template(msgspec.Struct, frozen=True):
-    """The peers' centre by kind of node (kind, part): the `centre` itself, the variance of a healthy node about it
-    (`between`), the variance of a peer by its runs (`of_runs`), and the centre's variance as a `share` of what a peer
-    has by its runs and jobs. It is the centre of the peers that are there: what these are by nature is no error of it.
-    `kind` (node) is each node's: of a large fleet all nodes have the same peers, but those that are no peers
-    themselves."""
+    """The peers' centre by kind of node (kind, part): the variance of a healthy node about it (`between`), the variance
+    of a peer by its runs (`of_runs`), the centre's variance as a `share` of what a peer has by its runs and jobs, and
+    what the peers being as they are by `nature` adds to it, with its `degrees` of freedom. `kind` (node) is each
+    node's: of a large fleet all nodes have the same peers, but those that are no peers themselves."""
 
     kind: Ints
-    centre: Floats
     between: Floats
     of_runs: Floats
     share: Floats
+    nature: Floats
+    degrees: Floats
 
 
 class Block(msgspec.Struct, frozen=True, dict=True):
@@ -134,6 +134,15 @@ class Block(msgspec.Struct, frozen=True, dict=True):
         of_runs = self.of_runs(rows) + peers * self.template.of_runs[kind]
         return intervals.combined([(of_runs, self.spread.degrees), (self.of_job * (1 + peers), self.job_degrees)])[1]
 
+    def different(self, rows: Rows = ALL) -> tuple[Floats, Floats]:
+        """The standard error of the difference and its degrees of freedom where it has to be shown that the node is
+        another one: not only than the peers that are there, which a node is the same as, but than what they are drawn
+        from. A few harvested parts whose bound is two of their standard deviations have a centre that is a quarter of
+        the bound off that of others."""
+        kind, error = self.template.kind[rows], self.error(rows)
+        nature = self.template.nature[kind]
+        return intervals.combined([(error**2, self.degrees(rows)), (nature, self.template.degrees[kind])])
+
     @cached_property
     def by_itself(self) -> Block:
         """The block as one job shows it: with the assumed variance between jobs, taken for granted."""
@@ -159,7 +168,7 @@ class Block(msgspec.Struct, frozen=True, dict=True):
 
     def half(self, tail: Floats | float, rows: Rows = ALL) -> Floats:
         """Half of the interval with this probability at each end, of some `rows`."""
-        half = intervals.half_width(self.error(rows), self.degrees(rows), tail)
+        half = intervals.half_width(*self.different(rows), tail)
         return np.asarray(np.where(self.centred, half, np.inf))
 
     @cached_property
@@ -174,12 +183,12 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def inside(self) -> Bools:
         """Where the 90 % interval is inside the bound: the node is the same in this part."""
-        return np.asarray(np.abs(self.difference) + self.half_90() <= self.bound)
+        return intervals.inside(self.difference, self.half_90(), self.bound)
 
     @cached_property
     def outside(self) -> Bools:
         """Where the simultaneous interval is outside the bound: the node is different in this part."""
-        return np.asarray(np.abs(self.difference) - self.half_simultaneous > self.bound)
+        return intervals.outside(self.difference, self.half_simultaneous, self.bound)
 
 
 def first_jobs(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
@@ -221,7 +230,7 @@ def _compared(matrix: Matrix, job: int, rules: Acceptance, levels: Levels, sprea
     """The block of nodes that are compared with those of them that are `trusted`."""
     means = run_means(matrix)
     compared = peers(filled(means), matrix.terms.pool, trusted)
-    template = _template(compared, matrix, spread, trusted)
+    template = _template(compared, matrix, spread, trusted, priors(matrix, rules).job ** 2)
     return built(matrix, job, rules, levels, spread, template, compared.count, means - compared.centre)
 
 
@@ -239,7 +248,7 @@ def built(
     )  # fmt: skip
 
 
-def _template(compared: Peers, matrix: Matrix, spread: RunSpread, trusted: Bools) -> Template:
+def _template(compared: Peers, matrix: Matrix, spread: RunSpread, trusted: Bools, of_job: Floats) -> Template:
     """The template of each kind of node: of few nodes each has its own, of many those with as many peers have one."""
     runs = np.maximum(np.isfinite(matrix.values).sum(axis=1, dtype=np.int16), 1)
     if compared.shared:
@@ -252,10 +261,10 @@ def _template(compared: Peers, matrix: Matrix, spread: RunSpread, trusted: Bools
         others = trusted & ~np.eye(len(trusted), dtype=np.bool_)
         others[~others.any(axis=1)] = True
         of_peers = (others @ each) / others.sum(axis=1)[:, None]
-    share = TEMPLATE_ERROR / np.maximum(compared.count[first], 1.0)[:, None]
-    return Template(
-        kind, compared.centre[first], compared.between[first], spread.pooled * of_peers, share * np.ones_like(of_peers)
-    )
+    of_runs, between = spread.pooled * of_peers, compared.between[first]
+    share = TEMPLATE_ERROR / np.maximum(compared.count[first], 1.0)[:, None] * np.ones_like(of_peers)
+    nature = share * np.maximum(between - of_runs - of_job, 0.0)
+    return Template(kind, between, of_runs, share, nature, compared.degrees[first])
 
 
 def later_jobs(block: Block, reduced: Reduced, number: int, rules: Acceptance, levels: Levels) -> list[Block]:
@@ -288,12 +297,13 @@ def later_job(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels:
         trusted = calm if calm.sum() > 1 else np.ones_like(calm)
         return _with_majority(_compared(matrix, job, rules, levels, spread, trusted))
     shift, of_shift = _shift((means - run_means(first)[rows])[calm])
-    kind = block.template.kind[rows]
+    of_first, kind = block.template, block.template.kind[rows]
     template = Template(
-        np.arange(len(rows)), (run_means(first) - block.difference)[rows] + shift, block.between(rows),
-        block.template.of_runs[kind], block.template.share[kind] + of_shift,
+        np.arange(len(rows)), of_first.between[kind], of_first.of_runs[kind], of_first.share[kind] + of_shift,
+        of_first.nature[kind], of_first.degrees[kind],
     )  # fmt: skip
-    later = built(matrix, job, rules, levels, spread, template, block.peers[rows], means - template.centre)
+    centre = (run_means(first) - block.difference)[rows] + shift
+    later = built(matrix, job, rules, levels, spread, template, block.peers[rows], means - centre)
     return msgspec.structs.replace(later, centred=block.centred, shifted=True)
 
 

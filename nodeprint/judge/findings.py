@@ -141,7 +141,7 @@ def _finding(
     value, peers = (float(of_part[0, head]) for of_part in in_unit(block, slice(row, row + 1)))
     # what one job shows is decided by that job alone
     deciding = block if standing.seen[head] < len(standing.blocks) - 1 and block is standing.newest else block.by_itself
-    error, degrees = float(deciding.error(row)[head]), float(deciding.degrees(row)[head])
+    error, degrees = (float(of_part[head]) for of_part in deciding.different(row))
     half_95 = float(intervals.half_width(np.array(error), np.array(degrees), 0.025))
     low_95, high_95 = (matrix.scale.relative(effect + side, usual) for side in (-half_95, half_95))
     model, pairs = matrix.quantity.model, matrix.quantity.of_pairs

@@ -18,6 +18,7 @@ from nodeprint.data.layout import CCD, QUADRANT, SOCKET, Ints, codes
 from nodeprint.judge.confirmation import Series
 from nodeprint.judge.deviations import Block, run_means
 from nodeprint.judge.reduction import Matrix, term_values
+from nodeprint.stats import intervals
 
 #: Parts that are tried, the widest first; of finer ones there are too many for one to mean anything.
 _LEVELS = (SOCKET, QUADRANT, CCD)
@@ -67,4 +68,4 @@ def _outside(block: Block, i: int, order: Ints) -> bool:
     centre = run_means(matrix, np.array([row]))[0] - block.difference[row]
     values: npt.NDArray[np.float64] = term_values(level, matrix.template, matrix.terms, matrix.scale)
     difference = np.nanmean(values, axis=0) - centre
-    return bool(np.any(np.abs(difference) - block.half_simultaneous[row] > block.bound))
+    return bool(intervals.outside(difference, block.half_simultaneous[row], block.bound).any())

@@ -30,6 +30,8 @@ VARIABLES = {
     "error_template": "the part of the error that is of the peers' centre",
     "degrees": "degrees of freedom of the error",
     "half_90": "half of the 90 % interval; infinite with one run",
+    "error_different": "standard error where the node has to be shown different: with what the peers are by nature",
+    "degrees_different": "degrees of freedom of that error",
     "half_simultaneous": "half of the interval that holds for all parts of the family and all nodes together",
     "half_confirming": "of a part that an earlier job showed outside, half of the interval that holds for all such",
     "bound": "what is accepted, on the scale of the difference",
@@ -193,11 +195,13 @@ def _of_block(block: Block, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArra
     value, peers = in_unit(block, rows)
     shape = value.shape
     above, below = runs_beyond(block, rows)
+    error_different, degrees_different = block.by_itself.different(rows)
     return {
         "difference": block.difference[rows], "error": block.error(rows), "error_runs": np.sqrt(block.of_runs(rows)),
         "error_jobs": np.broadcast_to(np.sqrt(block.of_job), shape),
         "error_template": np.sqrt(block.of_template(rows)), "degrees": block.degrees(rows),
-        "half_90": block.half_90(rows), "half_simultaneous": block.half_simultaneous[rows],
+        "half_90": block.half_90(rows), "error_different": error_different, "degrees_different": degrees_different,
+        "half_simultaneous": block.half_simultaneous[rows],
         "bound": np.broadcast_to(block.bound, shape), "value": value, "peers": peers, "runs": block.runs[rows],
         "runs_above": above, "runs_below": below,
     }  # fmt: skip

@@ -6,11 +6,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.stats.runs import independence
+
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-#: Below this many nodes the centre is that of the others; above, a node in the median of all is of no matter.
+#: Below this many nodes the peers' centre is computed anew for each node; above, the node's own share is taken off that
+#: of all.
 LEAVE_OUT_BELOW = 16
 #: A centre is one where so many of the nodes are within their bound of it, of FEWEST nodes or more. Of fewer each is
 #: named, as nobody knows which of them is right.
@@ -25,10 +28,12 @@ _MAD, _OF_CLIPPED = 1.4826, 0.7785
 
 class Peers(msgspec.Struct, frozen=True):
     """By node and part: the `centre` of the peers and the variance of a node about it, pooled over the part's family
-    (`between`); by node, how many peers (`count`). `shared`: all nodes have the same."""
+    (`between`) with its `degrees` of freedom; by node, how many peers (`count`). `shared`: the peers of all nodes are
+    the same but for the node itself."""
 
     centre: Floats
     between: Floats
+    degrees: Floats
     count: Floats
     shared: bool = False
 
@@ -40,19 +45,30 @@ def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
     """
     nodes = len(means)
     if nodes >= LEAVE_OUT_BELOW:
-        shape = means.shape
-        centre, between = (np.broadcast_to(row, shape) for row in _centre_and_spread(means[trusted], family))
-        return Peers(centre, between, trusted.sum() - trusted.astype(np.float64), shared=True)
-    centres, spreads = np.zeros_like(means), np.zeros_like(means)
+        return _of_many(means, family, trusted)
+    centres, spreads, degrees = np.zeros_like(means), np.zeros_like(means), np.ones_like(means)
     count = np.zeros(nodes)
     for node in range(nodes):
         rest = trusted.copy()
         rest[node] = False
         if not rest.any():
             rest = np.arange(nodes) != node
-        count[node] = rest.sum()
-        centres[node], spreads[node] = _centre_and_spread(means[rest], family)
-    return Peers(centres, spreads, count)
+        of_rest = _centre_and_spread(means[rest], family)
+        count[node], centres[node], spreads[node], degrees[node] = rest.sum(), *of_rest[:3]
+    return Peers(centres, spreads, degrees, count)
+
+
+def _of_many(means: Floats, family: Ints, trusted: Bools) -> Peers:
+    """The peers of each of many nodes: the centre of all that are trusted, less the node's own share in it."""
+    centre, between, degrees, scale = _centre_and_spread(means[trusted], family)
+    middle = np.median(means[trusted], axis=0)
+    count = trusted.sum() - trusted.astype(np.float64)
+    centres = np.clip(means - middle, -HUBER * scale, HUBER * scale)
+    centres -= centre - middle
+    centres *= -(trusted / np.maximum(count, 1.0))[:, None]
+    centres += centre
+    between, degrees = (np.broadcast_to(row, means.shape) for row in (between, degrees))
+    return Peers(centres, between, degrees, count, shared=True)
 
 
 def centred(differences: Floats, bound: Floats) -> Bools:
@@ -65,24 +81,30 @@ def centred(differences: Floats, bound: Floats) -> Bools:
     return np.asarray((count < FEWEST) | (within >= MAJORITY * count))
 
 
-def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats]:
-    """Of nodes (node, part): their centre, and the variance about it by family; 0 of a single node."""
+def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of nodes (node, part): their centre, the variance about it by family with its degrees of freedom, and the scale
+    by which values were moved; of a single node its value, and nothing of how far nodes are apart."""
     count = len(means)
     centre = np.median(means, axis=0)
+    between, scales, degrees = np.zeros_like(centre), np.zeros_like(centre), np.ones_like(centre)
     if count < 2:
-        return centre, np.zeros_like(centre)
+        return centre, between, degrees, scales
     residual = means - centre
-    between = np.empty_like(centre)
     correction = count / (count - 1)
     for number in np.unique(family):
         columns = family == number
         scale = _MAD * _typical(residual[:, columns])
-        step = np.mean(np.clip(residual[:, columns], -HUBER * scale, HUBER * scale), axis=0)
+        moved = np.clip(residual[:, columns], -HUBER * scale, HUBER * scale)
+        step = np.mean(moved, axis=0)
         centre[columns] += step
         rest = residual[:, columns] - step
-        squares = np.clip(rest, -HUBER * scale, HUBER * scale) ** 2 / _OF_CLIPPED if scale > 0 else rest**2
-        between[columns] = float(np.mean(squares)) * correction
-    return centre, between
+        clipped = np.clip(rest, -HUBER * scale, HUBER * scale) if scale > 0 else rest
+        variance = np.mean(clipped**2, axis=0) * correction
+        between[columns] = float(np.mean(variance)) / (_OF_CLIPPED if scale > 0 else 1.0)
+        scales[columns] = scale
+        own = np.full(variance.shape, count - 1.0)
+        degrees[columns] = (count - 1) * independence(clipped[:, None], variance, own)
+    return centre, between, degrees, scales
 
 
 def _typical(residual: Floats) -> float:

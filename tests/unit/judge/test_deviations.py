@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from nodeprint.judge.deviations import Block, Levels
+from nodeprint.judge import acceptance, bounds
+from nodeprint.judge.deviations import Block, Levels, first_jobs
 from nodeprint.judge.judge import judge
 from tests.support.fleets import judged, made
 
@@ -45,6 +46,26 @@ def test_nodes_outside_a_bound_are_no_peers() -> None:
     others = [0, 3, 4, 5, 6, 7]
     np.testing.assert_allclose(slow.difference[others], healthy.difference[others], atol=0.01)
     assert slow.peers[0] == 5
+
+
+@pytest.mark.parametrize(("nodes", "nature"), [(5, 0.4), (8, 0.4), (20, 0.4), (8, 0.1)])
+def test_peers_that_differ_by_nature_accuse_nobody(nodes: int, nature: float) -> None:
+    """Nodes are drawn, in bounds, about what their peers are drawn from: those truly within their bound of that are
+    not outside of the few that are there, though runs differ by nothing to speak of."""
+    matrix, rules, levels = _block().matrix, acceptance.load(), Levels(0.05, 0.01, nodes)
+    columns = matrix.terms.indices("ccd")
+    bound, rng = bounds.of_matrix(matrix, rules), np.random.default_rng([nodes, int(10 * nature)])
+    accused = []
+    for _ in range(40):
+        truth = nature * bound * rng.standard_normal((nodes, len(bound)))
+        values = truth[:, None] + 1e-3 * bound * rng.standard_normal((nodes, 6, len(bound)))
+        named = msgspec.structs.replace(
+            matrix, values=values, nodes=np.arange(nodes), runs=(("job1/run1",) * 6,) * nodes
+        )
+        block = first_jobs(named, rules, levels)
+        accused.append((block.outside & (np.abs(truth) <= bound))[:, columns].any())
+    assert np.mean(accused) <= 0.05
+    assert bool(block.outside.any()) or nature < 0.4 or nodes < 20  # it is no general pardon
 
 
 def test_difference_is_that_which_was_planted() -> None:

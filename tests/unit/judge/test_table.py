@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas
 import pytest
+from scipy import stats
 
 from nodeprint.judge import confirmation
 from nodeprint.judge import table as table_of
@@ -72,6 +73,11 @@ def test_table_has_a_row_for_each_node_job_and_part_with_its_error_recomputable(
     of_jobs = table.isel(sample=table.job.values != "pooled")
     parts = of_jobs.error_runs**2 + of_jobs.error_jobs**2 + of_jobs.error_template**2
     np.testing.assert_allclose(of_jobs.error**2, parts, rtol=1e-4)
+    first = table.isel(sample=table.job.values == "job1", part=table.family.values == "core-near")
+    shared = 0.05 / (2 * 8 * first.sizes["part"])
+    half = first.error_different * stats.t.isf(shared, first.degrees_different)
+    np.testing.assert_allclose(first.half_simultaneous, half, rtol=1e-3)
+    assert (first.error_different >= 0.999 * first.error).all()
     assert all("long_name" in table[name].attrs for name in table.data_vars)
 
 

@@ -44,6 +44,20 @@ def test_a_node_of_a_small_fleet_has_no_share_in_its_own_centre(nodes: int, off:
     np.testing.assert_array_equal(peers(means, family, trusted).centre[0], peers(moved, family, trusted).centre[0])
 
 
+@pytest.mark.parametrize("nodes", [LEAVE_OUT_BELOW, 40])
+def test_centre_of_many_is_that_of_the_others_too(nodes: int) -> None:
+    means, trusted = _normal(nodes), _all(nodes)
+    trusted[3] = False
+    compared = peers(means, FAMILY, trusted)
+    for node in (0, 3):
+        others = trusted.copy()
+        others[node] = False
+        of_others = peers(np.vstack([means[node], means[others]]), FAMILY, np.arange(others.sum() + 1) > 0)
+        apart = compared.centre[node] - of_others.centre[0]
+        assert np.sqrt(np.mean(apart**2)) < 0.35 / nodes  # a share of one node would be 1 / nodes
+    assert compared.count.tolist() == [nodes - 2.0] * 3 + [nodes - 1.0] + [nodes - 2.0] * (nodes - 4)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("size", [5.0, 1e6])
 def test_two_outliers_of_seven_move_the_centre_by_about_one_deviation(size: float, seed: int) -> None:
