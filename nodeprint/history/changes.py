@@ -15,10 +15,11 @@ import xarray as xr
 from nodeprint.data.quantity import models
 from nodeprint.history.judged import JudgedCampaign
 from nodeprint.history.series import comparable, families
+from nodeprint.judge.judge import SUSPECT
 from nodeprint.judge.verdict import Interval, Part
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import open_tree
-from nodeprint.stats import change_points
+from nodeprint.stats import change_points, intervals
 from nodeprint.stats.change_points import Stretch
 from nodeprint.stats.robust import row_medians
 
@@ -26,8 +27,8 @@ Floats = npt.NDArray[np.float64]
 
 #: The chance that anything of an unchanged node is reported as changed in so many measurements: a year of weeks.
 ALARM, YEAR = 0.01, 52
-#: Normal quantile of a 95 % interval.
-_Z_95 = 1.96
+#: The probability at each end of a 95 % interval.
+_TAIL_95 = 0.025
 #: A level is known by so many measurements.
 _SEVERAL = 2
 #: Parts of a node that have a course.
@@ -35,7 +36,7 @@ _COURSES = 4
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A part of a node whose level changed by its bound or more.
+    """A part of a node whose level changed by more than its bound, with all of its interval.
 
     `effect` and `interval` (95 %) are relative to the level `before` (of shares of the time the difference); `before`
     and `after` are in `unit`. The part still had its level before at `unchanged`, and the change was there `since`, the
@@ -123,7 +124,7 @@ def histories(whole: xr.Dataset, judged: Sequence[JudgedCampaign]) -> list[NodeH
     for name, of_node in of_nodes.items():
         factor = np.maximum(of_all, own[name] if of_node.sizes["sample"] > change_points.STEPS else 1.0)
         errors = of_node["error"].values.astype(np.float64) * np.maximum(factor, 1.0)
-        out.append(_history(name, of_node, levels[name], errors, judged))
+        out.append(_history(name, of_node, levels[name], errors, judged, len(of_nodes)))
     return out
 
 
@@ -139,7 +140,7 @@ def _scatter(of_node: xr.Dataset, levels: Floats) -> Floats:
 
 
 def _history(
-    name: str, of_node: xr.Dataset, levels: Floats, errors: Floats, judged: Sequence[JudgedCampaign]
+    name: str, of_node: xr.Dataset, levels: Floats, errors: Floats, judged: Sequence[JudgedCampaign], nodes: int
 ) -> NodeHistory:
     bounds = row_medians(of_node["bound"].values.T.astype(np.float64))
     bounds[~np.isfinite(bounds)] = np.inf
@@ -148,16 +149,23 @@ def _history(
     reach = np.where(present.any(axis=0), high - low, 0.0) / bounds
     measured = int(present.any(axis=0).sum())
     z = change_points.threshold(ALARM, measured, max(len(levels), YEAR))
+    degrees = _degrees(of_node)
+    simultaneous, half_95 = (intervals.quantile(degrees, tail) for tail in (_tails(of_node, nodes), _TAIL_95))
     # a level that moved by its bound has values that are as far apart: most parts are not looked at
     steps = [
         step for part in np.flatnonzero(reach >= 1).tolist()
-        for step in _steps(part, levels[:, part], errors[:, part], float(bounds[part]), z)
+        for step in _steps(part, levels[:, part], errors[:, part], float(bounds[part]), z, float(simultaneous[part]))
     ]  # fmt: skip
     together = _together(steps, of_node)
-    changes = [_change(name, of_node, first, further, judged) for first, further in together]
+    changes = [
+        _change(name, of_node, first, further, float(half_95[first.part]) * first.error, judged)
+        for first, further in together
+    ]
     changes.sort(key=lambda change: change.since)
     moved = list(dict.fromkeys(step.part for step, _ in together)) or [int(np.argmax(reach))]
-    courses = [_course(of_node, part, levels[:, part], errors[:, part], z) for part in moved[:_COURSES]]
+    courses = [
+        _course(of_node, part, levels[:, part], errors[:, part], z, float(half_95[part])) for part in moved[:_COURSES]
+    ]
     times, campaigns = (tuple(of_node[key].values.astype(str).tolist()) for key in ("started", "campaign"))
     return NodeHistory(name, times, campaigns, tuple(changes), tuple(courses))
 
@@ -167,7 +175,22 @@ def is_of(change: Change, course: Course) -> bool:
     return all(getattr(change, key) == getattr(course, key) for key in ("measurement", "home", "part"))
 
 
-def _course(of_node: xr.Dataset, part: int, values: Floats, errors: Floats, z: float) -> Course:
+def _degrees(of_node: xr.Dataset) -> Floats:
+    """The degrees of freedom of a node's errors (part), as the table of deviations has them in most of its jobs."""
+    degrees = row_medians(of_node["degrees"].values.T.astype(np.float64))
+    return np.where(np.isfinite(degrees), degrees, 1.0)
+
+
+def _tails(of_node: xr.Dataset, nodes: int) -> Floats:
+    """The probability at each end of a part's interval (part), as the judge shares it among the parts of a family and
+    the nodes."""
+    out = np.ones(of_node.sizes["part"])
+    for family in families(of_node):
+        out[family] = SUSPECT / (2 * nodes * len(family))
+    return out
+
+
+def _course(of_node: xr.Dataset, part: int, values: Floats, errors: Floats, z: float, half_95: float) -> Course:
     at = np.flatnonzero(np.isfinite(values) & np.isfinite(errors) & (errors > 0))
     measurement, home, subject, bound = _labels(of_node, part)
     size = float(np.nanmedian(of_node["bound"].values[:, part])) if len(at) else np.nan
@@ -176,7 +199,7 @@ def _course(of_node: xr.Dataset, part: int, values: Floats, errors: Floats, z: f
         measurement, home, subject, _part(of_node, part), bound,
         tuple(of_node["started"].values[at].astype(str).tolist()),
         tuple(of_node["campaign"].values[at].astype(str).tolist()),
-        tuple(((values[at] - first) / size).tolist()), tuple((_Z_95 * errors[at] / size).tolist()),
+        tuple(((values[at] - first) / size).tolist()), tuple((half_95 * errors[at] / size).tolist()),
     )  # fmt: skip
 
 
@@ -190,8 +213,9 @@ def _labels(of_node: xr.Dataset, part: int) -> tuple[str, int, str, float]:
     return measurement, int(of_node["home"].values[part]), subject, bound
 
 
-def _steps(part: int, values: Floats, errors: Floats, bound: float, z: float) -> Iterator[_Step]:
-    """The changes of one part: each level beside the last one that differs by the bound and by `z` errors."""
+def _steps(part: int, values: Floats, errors: Floats, bound: float, z: float, simultaneous: float) -> Iterator[_Step]:
+    """The changes of one part: each level, of those that `z` errors make one, that differs from the last one as a node
+    does that is different: with all of its interval, of so many `simultaneous` errors, outside the bound."""
     at = np.flatnonzero(np.isfinite(values) & np.isfinite(errors) & (errors > 0))
     if len(at) < 2:
         return
@@ -200,7 +224,7 @@ def _steps(part: int, values: Floats, errors: Floats, bound: float, z: float) ->
     before, number = stretches[0], 0
     for index, after in enumerate(stretches[1:], start=1):
         effect, error = after.level - before.level, float(np.hypot(after.error, before.error))
-        if abs(effect) < max(bound, z * error):
+        if not intervals.outside(np.array(effect), np.array(simultaneous * error), bound):
             continue
         first: Stretch = stretches[number + 1]
         unchanged, since, by = (int(at[place]) for place in (first.earliest - 1, after.start, after.latest))
@@ -236,18 +260,20 @@ def _part(of_node: xr.Dataset, number: int) -> Part:
     return Part(str(of_node["term"].values[number]), str(of_node["family"].values[number]), where)
 
 
-def _change(name: str, of_node: xr.Dataset, step: _Step, further: int, judged: Sequence[JudgedCampaign]) -> Change:
+def _change(
+    name: str, of_node: xr.Dataset, step: _Step, further: int, half_95: float, judged: Sequence[JudgedCampaign]
+) -> Change:
     measurement, home, subject, bound = _labels(of_node, step.part)
     unit, model = str(of_node["unit"].values[step.part]), models().get(measurement)
     values = of_node["value"].values[:, step.part].astype(np.float64)
     before = float(np.nanmean(values[step.start : step.unchanged + 1]))
     if unit == "share":
         effect = float(np.nanmean(values[step.since : step.stop])) - before
-        half = abs(effect) * _Z_95 * step.error / abs(step.effect)
+        half = abs(effect) * half_95 / abs(step.effect)
         interval = Interval(effect - half, effect + half)
     else:
         effect = float(np.expm1(step.effect))
-        low, high = (float(np.expm1(step.effect + side * _Z_95 * step.error)) for side in (-1, 1))
+        low, high = (float(np.expm1(step.effect + side * half_95)) for side in (-1, 1))
         interval = Interval(low, high)
     # the measured level after may be another: of a core it has what moved all cores, too
     after = before + effect if unit == "share" else before * (1 + effect)

@@ -21,9 +21,9 @@ from nodeprint.judge.terms import FAMILIES
 Floats = npt.NDArray[np.float64]
 
 #: Of the table of deviations what a series has, and its labels of a sample.
-_VALUES, _SAMPLE = ("value", "difference", "error", "bound"), ("node", "job", "started")
+_VALUES, _SAMPLE = ("value", "difference", "error", "degrees", "bound"), ("node", "job", "started")
 #: What is read of it.
-_READ = ("value", "difference", "error_runs", "error_jobs", "bound")
+_READ = ("value", "difference", "error_runs", "error_jobs", "degrees", "bound")
 
 
 def series(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = None) -> xr.Dataset:
@@ -39,8 +39,8 @@ def joined(campaigns: Sequence[tuple[JudgedCampaign, xr.Dataset]]) -> xr.Dataset
     a campaign, in the order of time; `number` is that of its campaign among these.
 
     `value` is in the part's unit, `difference` and `bound` as in deviations.nc, and `error` that of the value: from run
-    to run and from job to job. What a sample does not have is NaN. What lies in several campaigns, as in a copy of one,
-    is there once, and the attribute `copies` names the folders of the others.
+    to run and from job to job, with its `degrees` of freedom. What a sample does not have is NaN. What lies in several
+    campaigns, as in a copy of one, is there once, and the attribute `copies` names the folders of the others.
     """
     judged = [campaign for campaign, _ in campaigns]
     numbered = [(number, of_campaign) for number, (_, of_campaign) in enumerate(campaigns)]

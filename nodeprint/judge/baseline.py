@@ -26,7 +26,7 @@ from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix, Reals, Reduced, padded, reduce, term_values
 from nodeprint.judge.verdict import Finding, Interval, JobEffect, Note
 from nodeprint.stats import intervals
-from nodeprint.stats.runs import MOST_DEGREES, run_spread
+from nodeprint.stats.runs import job_variance, run_spread
 
 Floats = npt.NDArray[np.float64]
 
@@ -280,7 +280,7 @@ def _changes(
     interval and what the baseline had; `alpha` is a column's chance of a false alarm.
 
     The interval is made as those of the table of deviations: of the spread over runs, pooled over nodes and campaigns,
-    and that between jobs.
+    and that between jobs, which is estimated from the campaigns of the baseline where two nodes have several.
     """
     points = (one.now, *one.before)
     rows = {key: row for row, key in enumerate((at, name) for at, point in enumerate(points) for name in point)}
@@ -291,6 +291,8 @@ def _changes(
     run, job = (np.concatenate([getattr(priors(matrix, rules), key) for matrix in one.parts]) for key in ("run", "job"))
     spread = run_spread(stacked, family, run)
     of_runs = spread.variance(range(len(stacked))) / np.maximum(np.isfinite(stacked).sum(axis=1), 1)
+    earlier = [of_runs[row] for (at, _), row in rows.items() if at]
+    of_job, job_degrees = job_variance(_moved(one.before), np.mean(earlier or [0 * job], axis=0), family, job**2)
     out: list[tuple[PackedNode, tuple[int, float, float, float] | None]] = []
     for node in sorted((node for node in fleet.nodes if node.name in one.now), key=lambda node: node.name):
         history = [at for at, point in enumerate(points) if at and node.name in point]
@@ -301,17 +303,28 @@ def _changes(
             reference = np.nanmean(means, axis=0)
         jump = newest - reference
         then = np.sum([of_runs[rows[at, node.name]] for at in history], axis=0) / len(history) ** 2
-        jobs = job**2 * (1 + 1 / len(history))
+        jobs = of_job * (1 + 1 / len(history))
         error, degrees = intervals.combined([
-            (of_runs[rows[0, node.name]] + then, spread.degrees), (jobs, MOST_DEGREES),
+            (of_runs[rows[0, node.name]] + then, spread.degrees), (jobs, job_degrees),
         ])  # fmt: skip
         half = intervals.half_width(error, degrees, alpha / 2)
-        changed = np.abs(jump) - half > one.bound
+        changed = intervals.outside(jump, half, one.bound)
         changed &= _in_every_run(one.now[node.name], reference, _RUN_SHARE * jump)
         most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
         largest = (most, float(jump[most]), float(half[most]), float(reference[most]))
         out.append((node, largest if changed[most] else None))
     return out
+
+
+def _moved(before: Sequence[Mapping[str, Floats]]) -> list[Floats]:
+    """How far the nodes of a baseline moved (node, column) from each of its campaigns to the next."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
+        means = [{name: np.nanmean(values, axis=0) for name, values in point.items()} for point in before]
+    steps = [
+        [later[name] - earlier[name] for name in later if name in earlier]
+        for earlier, later in itertools.pairwise(means)
+    ]
+    return [np.stack(step) for step in steps if step]
 
 
 def _runs_of(points: Sequence[Mapping[str, Floats]]) -> list[list[int]]:
