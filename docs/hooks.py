@@ -133,6 +133,7 @@ def filled(path: Path) -> str:
 KEPT: Mapping[str, Callable[[], str]] = {
     "config/README.md": lambda: filled(ROOT / "config/README.md"),
     "docs/formats.md": lambda: filled(ROOT / "docs/formats.md"),
+    "nodeprint/README.md": runpy.run_path(str(ROOT / "docs/rooms.py"))["page"],
     "docs/method/constants.md": runpy.run_path(str(ROOT / "docs/constants.py"))["page"],
     "nodeprint/schemas/config.json": lambda: _json(schema_of(Config, "config.yaml of nodeprint")),
     "nodeprint/schemas/acceptance.json": lambda: _json(schema_of(Acceptance, "acceptance.yaml of nodeprint")),

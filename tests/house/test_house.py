@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,25 +15,7 @@ from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from tests.support.real_parts import ROOT
 
 #: The floors of nodeprint/, from top to bottom; a module imports only from lower floors or its own room.
-FLOORS = [
-    {"__main__"},
-    {"cli"},
-    {"interface"},
-    {"here"},
-    {"history"},
-    {"report"},
-    {"cards"},
-    {"iodie"},
-    {"judge"},
-    {"structure", "simulate", "importers", "tables"},
-    {"data"},
-    {"campaign"},
-    {"machine"},
-    {"settings"},
-    {"stats"},
-    {"files", "reading"},
-    {"errors"},
-]
+FLOORS = runpy.run_path(str(ROOT / "docs/rooms.py"))["FLOORS"]
 
 
 def rooms() -> dict[str, list[Path]]:

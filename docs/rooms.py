@@ -1,0 +1,62 @@
+"""The map of the package, as nodeprint/README.md: each room and each module by the first sentence that it says of
+itself, from the command line down to what imports nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "nodeprint"
+#: From the top down; a module imports what is in its own line or below, which tests/house/test_house.py holds.
+FLOORS = (
+    ("__main__",),
+    ("cli",),
+    ("interface",),
+    ("here",),
+    ("history",),
+    ("report",),
+    ("cards",),
+    ("iodie",),
+    ("judge",),
+    ("structure", "simulate", "importers", "tables"),
+    ("data",),
+    ("campaign",),
+    ("machine",),
+    ("settings",),
+    ("stats",),
+    ("files", "reading"),
+    ("errors",),
+)
+
+
+def first_sentence(path: Path) -> str:
+    """What a module or a room says of itself first; a module that says nothing is refused."""
+    words = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[0].split())
+    if not words:
+        raise ValueError(f"{path} has no docstring: say in a sentence what is in it")
+    return re.split(r"(?<=\.) (?=[A-Z`])", words)[0]
+
+
+def page() -> str:
+    """The map, a heading for each room and a line for each of its modules."""
+    out = [
+        "# The map of the package", "", "Made from the modules' own first sentences by `python docs/hooks.py`.",
+        "Imports go down this page only.",
+    ]  # fmt: skip
+    for room in (room for floor in FLOORS for room in floor):
+        alone = PACKAGE / f"{room}.py"
+        out += ["", f"## {room}{'' if alone.exists() else '/'}"]
+        out += [first_sentence(alone)] if alone.exists() else _modules(PACKAGE / room)
+    return "\n".join(out) + "\n"
+
+
+def _modules(folder: Path) -> list[str]:
+    """What a room says of itself, and its modules, those of its folders below it."""
+    said = [first_sentence(folder / "__init__.py"), ""]
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder).with_suffix("").as_posix().removesuffix("__init__")
+        if name:
+            said.append(f"- `{name}`: {first_sentence(path)}")
+    return said
