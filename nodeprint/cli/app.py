@@ -57,7 +57,7 @@ app = typer.Typer(
 
 #: Packages that a plain installation lacks, and the extra that has each (pyproject.toml).
 _EXTRAS = dict.fromkeys(
-    ("cmcrameri", "h5netcdf", "h5py", "junitparser", "matplotlib", "pandas", "PIL", "typst", "xarray"), "report"
+    ("cmcrameri", "h5netcdf", "h5py", "junitparser", "matplotlib", "pandas", "typst", "xarray"), "report"
 )
 _EXTRAS |= dict.fromkeys(("snakemake", "mpi4py"), "workflow")
 
