@@ -99,8 +99,9 @@ def find(slurm: Slurm) -> list[Node]:
     except NodeprintError:
         switches = {}  # a cluster without topology plugin
     nodes = selected(with_switches(nodes, switches), slurm)
-    limits = parse_partitions(_ask("scontrol", "-o", "show", "partition"))
-    for notice in confined(nodes, facts, limits, slurm.extra):
+    rules = _ask("scontrol", "-o", "show", "partition")
+    notices = confined(nodes, facts, parse_partitions(rules), slurm.extra)
+    for notice in [*notices, *shared(nodes, parse_sharing(rules), slurm.extra)]:
         print(f"nodeprint: {notice}", file=sys.stderr)
     return nodes
 
@@ -291,6 +292,39 @@ def parse_partitions(text: str) -> dict[str, int]:
     rows = (_fields(line) for line in text.splitlines())
     limits = {row.get("PartitionName", ""): _number(row.get("MaxCPUsPerNode", "")) for row in rows}
     return {name: cpus for name, cpus in limits.items() if name and cpus}
+
+
+def parse_sharing(text: str) -> dict[str, str]:
+    """The partitions that start other jobs beside one which asked for the whole node, by name and how they say so, from
+    `scontrol -o show partition`.
+
+    With OverSubscribe=FORCE no job has a node to itself; with other values `--exclusive` holds (man slurm.conf).
+    """
+    rows = (_fields(line) for line in text.splitlines())
+    said = {row.get("PartitionName", ""): row.get("OverSubscribe", row.get("Shared", "")) for row in rows}
+    return {name: f"OverSubscribe={value}" for name, value in said.items() if name and value.startswith("FORCE")}
+
+
+#: Options of sbatch by which a job gives up the whole node; of several Slurm takes the last.
+_SHARES = re.compile(r"(?:^|\s)(--exclusive=(?:user|mcs)|--oversubscribe|--share|-s)(?=\s|$)")
+
+
+def shared(nodes: Sequence[Node], sharing: Mapping[str, str], extra: str) -> list[str]:
+    """Sentences about nodes on which other jobs may run beside a measurement; `sharing` as of `parse_sharing`."""
+    names: dict[str, list[str]] = {}
+    for node in nodes:
+        if node.measure and node.partition in sharing:
+            names.setdefault(node.partition, []).append(node.node)
+    sentences = [
+        f"{node_lists.fold(those)}: partition {name} shares its nodes ({sharing[name]}), so other jobs may run beside "
+        "a measurement, whatever it asks for; name another partition in slurm.partition, or a reservation"
+        for name, those in names.items()
+    ]
+    if option := _SHARES.search(extra):
+        sentences.append(
+            f"slurm.extra: with {option[1]} other jobs may run beside a measurement; take it out of slurm.extra"
+        )
+    return sentences
 
 
 def confined(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], limits: Mapping[str, int], extra: str) -> list[str]:

@@ -42,17 +42,21 @@ class Process(msgspec.Struct, frozen=True):
 class OtherLoad(msgspec.Struct, frozen=True):
     """What other processes took while `seconds` went by, the most first; those below LEAST_SHARE are left out.
 
-    `ended` is the share, in CPUs, of processes that ended meanwhile: a compiler or a test suite is many of them.
+    `ended` is the share, in CPUs, of processes that ended meanwhile: a compiler or a test suite is many of them. `jobs`
+    are the numbers of Slurm jobs that were seen beside ours (node-run), `others` what all that was not ours took then,
+    in CPUs.
     """
 
     seconds: float
     processes: tuple[Process, ...]
     ended: float = 0.0
+    jobs: tuple[str, ...] = ()
+    others: float = 0.0
 
     @property
     def is_busy(self) -> bool:
         """Whether any of it is to be said."""
-        return bool(self.processes) or self.ended >= LEAST_SHARE
+        return bool(self.processes or self.jobs) or self.ended >= LEAST_SHARE
 
     def text(self, verb: str) -> str:
         """Which process takes how much of which CPU; `verb` is `takes` or `took`."""
@@ -62,6 +66,9 @@ class OtherLoad(msgspec.Struct, frozen=True):
         if self.ended >= LEAST_SHARE:
             share = f"{self.ended:.1f} CPUs' time" if self.ended > 1 else f"{self.ended * 100:.0f} % of a CPU"
             named.append(f"{share} went to programs that ended meanwhile")
+        if self.jobs:
+            jobs = f"Slurm job{'s' if len(self.jobs) > 1 else ''} {printable(', '.join(self.jobs))}"
+            named.append(f"{jobs} ran on the node, and what was not ours {verb} {self.others:.1f} CPUs' time")
         return ", ".join(named)
 
 

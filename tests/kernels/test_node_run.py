@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from nodeprint.machine import fingerprint, preflight
+from nodeprint.machine import fingerprint, other_load, preflight
 from nodeprint.machine.tree import open_tree
 from nodeprint.settings import config as configuration
 from tests.support.made_records import record_texts
@@ -641,6 +641,40 @@ def test_another_host_is_not_measured_under_this_name(campaign: Campaign) -> Non
     assert f"this is host {host}, and " in status["measurements"][0]["message"]
     assert campaign.run("--host", f"{host}.site.org")[0] == 0
     assert campaign.status()["outcome"] == "complete"
+
+
+@pytest.fixture
+def stepd() -> Iterator[None]:
+    """A process that calls itself as Slurm's does of a job's step."""
+    process = subprocess.Popen(["slurmstepd: [77.batch]", "600"], executable=shutil.which("sleep"))
+    yield
+    process.kill()
+    process.wait()
+
+
+def test_a_job_beside_ours_is_seen_and_said_with_what_it_took(campaign: Campaign, tmp_path: Path, stepd: None) -> None:
+    groups = tmp_path / "sys/fs/cgroup/system.slice"
+    for place, pid in (
+        ("slurmstepd.scope/job_78/step_0/user", "4711"), ("slurmstepd.scope/job_79", ""),
+        ("cn9_slurmstepd.scope/job_80", "4712"), ("slurmstepd.scope/job_5", "4713"),
+    ):  # fmt: skip
+        (groups / place).mkdir(parents=True)
+        (groups / place / "cgroup.procs").write_text(pid)
+    code, said = campaign.run(NODEPRINT_SYSFS=f"{tmp_path}/sys", SLURM_JOB_ID="5", SLURMD_NODENAME="n1")
+    assert code == 0 and campaign.status()["outcome"] == "complete", said
+    for number in ("77", "78"):
+        assert f"Slurm job {number} runs on this node, too" in said
+    load = other_load.kept(campaign.job.parent)
+    assert load is not None and load.is_busy and load.jobs == ("77", "78"), "79 has ended, 80 is another node's"
+    assert re.fullmatch(
+        r"Slurm jobs 77, 78 ran on the node, and what was not ours took \d+\.\d CPUs' time", load.text("took")
+    )
+
+
+def test_where_no_job_is_beside_ours_nothing_is_said(campaign: Campaign, tmp_path: Path) -> None:
+    code, said = campaign.run(NODEPRINT_SYSFS=f"{tmp_path}/none")
+    assert code == 0 and "runs on this node" not in said
+    assert not (campaign.job / "other_load.json").exists()
 
 
 def test_fewer_cpus_than_expected_is_refused(campaign: Campaign) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,22 @@ def test_nodes_of_which_a_job_does_not_get_every_cpu_are_named_with_what_gives_t
     assert first.startswith("cn01: Slurm keeps 4 CPUs for the system") and "`--core-spec=0` in slurm.extra" in first
     assert second.startswith("cn03: partition b gives a job at most 32 CPUs of a node")
     assert len(slurm.confined(nodes, facts, {}, "--core-spec=0")) == 0
+
+
+def test_partitions_that_share_nodes_are_named() -> None:
+    text = (
+        "PartitionName=a OverSubscribe=NO State=UP\nPartitionName=b OverSubscribe=FORCE:4 ExclusiveUser=YES\n"
+        "PartitionName=c OverSubscribe=YES:4\nPartitionName=d OverSubscribe=EXCLUSIVE\nPartitionName=e Shared=FORCE\n"
+    )
+    sharing = slurm.parse_sharing(text)
+    assert sharing == {"b": "OverSubscribe=FORCE:4", "e": "OverSubscribe=FORCE"}
+    nodes = [Node(f"cn{i}", f"cn{i}", partition=partition) for i, partition in enumerate("abbcd")]
+    (sentence,) = slurm.shared(nodes, sharing, "--nice")
+    assert sentence.startswith("cn[1-2]: partition b shares its nodes (OverSubscribe=FORCE:4), so other jobs may run")
+    assert slurm.shared([replace(node, measure=False) for node in nodes], sharing, "") == []
+    for option in ("--exclusive=user", "--oversubscribe", "-s", "--exclusive=mcs"):
+        (of_extra,) = slurm.shared([], {}, f"--nice {option} --licenses=-s")
+        assert of_extra.startswith(f"slurm.extra: with {option} other jobs")
 
 
 def test_a_job_of_our_own_has_the_whole_node() -> None:
