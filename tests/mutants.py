@@ -5,9 +5,9 @@
 
 A function or a constant of the rooms is drawn, then a place in it: a comparison, an operator, a number, a truth value
 or a negation is changed. The room's tests run on a copy of the project, without reference data, those of the module
-first; a mutant dies where one fails or where they take three times as long as they may. Results are kept in
-build/mutants/ by commit and seed, so that a call goes on where the last one was stopped; survivors are printed with
-their change, as a person has to say which of them change nothing that anybody could notice.
+first; a mutant dies where one fails or where they take three times the processor time that they may. Results are kept
+in build/mutants/ by commit and seed, so that a call goes on where the last one was stopped; survivors are printed
+with their change, as a person has to say which of them change nothing that anybody could notice.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import ast
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -36,8 +37,9 @@ ROOMS: Mapping[str, tuple[str, str]] = {
     "names": ("nodeprint/report/names.py", "tests/unit/report"),
     "workflow": ("workflow", "tests/workflow"),
 }
-#: Seconds that a room's tests may take of two quiet cores, and after how many times that a mutant is dead.
-LIMIT_S, PATIENCE = 60, 3
+#: Seconds of a processor that a room's tests may take, which is a minute of two quiet cores, and after how many times
+#: that a mutant is dead. What sleeps for ever is ended after an hour.
+LIMIT_S, PATIENCE, _ASLEEP_S = 120, 3, 3600
 #: What becomes of an operator.
 _OPERATORS: Mapping[type[ast.AST], ast.AST] = {
     ast.Lt: ast.LtE(), ast.LtE: ast.Lt(), ast.Gt: ast.GtE(), ast.GtE: ast.Gt(), ast.Eq: ast.NotEq(),
@@ -139,8 +141,9 @@ def dies(mutant: Mutant, copy: Path) -> bool:
     source.write_text(mutant.text)
     try:
         ended = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, timeout=PATIENCE * LIMIT_S, check=False
-        )
+            command, cwd=copy, env=environment, capture_output=True, timeout=_ASLEEP_S, check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE * LIMIT_S,) * 2),
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return True
     finally:

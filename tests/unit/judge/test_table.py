@@ -52,9 +52,10 @@ def outcomes(table: pandas.DataFrame) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_outcomes_of_simulated_fleets_follow_from_the_table_alone(jobs: int) -> None:
+@pytest.mark.parametrize("fleets", [range(5), pytest.param(range(5, 25), marks=pytest.mark.long)])
+def test_outcomes_of_simulated_fleets_follow_from_the_table_alone(fleets: range, jobs: int) -> None:
     seen: set[str] = set()
-    for number in range(25):
+    for number in fleets:
         cells = number % 5 == 4
         defects = CELLS[number // 5 % 2] if cells else DEFECTS[number % len(DEFECTS)]
         campaign = judged(*defects, jobs=jobs, seed=number, cells=cells, pair_runs=2 + 2 * (number % 3))

@@ -1,0 +1,56 @@
+"""What docs/method/verdict.md says of the numbers that decide is what the code does."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeprint.judge import (
+    acceptance,
+    baseline,
+    causes,
+    confirmation,
+    deviations,
+    groups,
+    judge,
+    margins,
+    measuring_time,
+    reduction,
+)  # fmt: skip
+from tests.support.method import percent, text, word
+
+RULES = acceptance.load()
+BOUNDS, PERCENT, QUALITY = RULES.bounds, RULES.bounds.percent, RULES.quality
+
+SAID = (
+    f"t(1 - {judge.SUSPECT:g} / (2 N p), F)",
+    f"t(1 - {RULES.false_alarm:g} / (2 m), F)",
+    f"any DEVIATES is at most {percent(RULES.false_alarm)} (`false_alarm_percent`)",
+    f"it begins {word(reduction.APART.total_seconds() / 60)} minutes after the first or later",
+    f"of up to {deviations._FEW} nodes the farthest is left out first",
+    f"two groups are yet apart by more than {word(groups.GAP)} of it",
+    f"with a chance of {percent(measuring_time.ALARM)} that any is named",
+    f"from {word(measuring_time._LEAST_SHARE)} of the bound on",
+    f"within {percent(causes._AGREE_SHARE)} or {word(causes._AGREE_ERRORS)} errors",
+    f"A core is named only where its own pairs show {word(causes._OWN_SHARE)} of the effect",
+    f"The coarsest of which {word(round(10 * causes._MOST, 9))} tenths of the sets inside agree",
+    f"bound + half_simultaneous + {margins.NINE_OF_TEN:.3g} e",
+    f"whose detection limit is beyond {margins.FAR:g} bounds",
+    f"It needs {word(baseline.MIN_RUNS)} runs over {word(baseline.MIN_BOOTS)} boots",
+    f"of three or {word(confirmation.FEW_NODES)} where the others do not agree",
+    f"pairs are missing ({QUALITY.missing_pairs_percent:g} %)",
+    f"or were disturbed ({QUALITY.disturbed_pairs_percent:g} %)",
+    f"between two | the peers alone | {PERCENT.class_:g} % |",
+    f"pairs of the other quadrants, CCDs | {PERCENT.quadrant:g} % |",
+    f"pairs of the other quadrants, CCDs | {PERCENT.ccd:g} % |",
+    f"the others of its class | {PERCENT.link:g} % |",
+    f"the others of its class | {PERCENT.block:g} % |",
+    f"the other CCXs of the socket | {PERCENT.block:g} %, at least {BOUNDS.ccx_ns:g} ns |",
+    f"the other cores of its CCX | {PERCENT.core:g} %, in its CCX at least {BOUNDS.core_in_ccx_ns:g} ns |",
+    f"A bound is never below {BOUNDS.least_ns:g} ns or {word(BOUNDS.clock_ticks)} ticks of the clock",
+    f"the mean inside a CCX and its class have {BOUNDS.harvested_ccx_ns:g} ns",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sentence", SAID)
+def test_the_method_says_the_numbers_that_decide(sentence: str) -> None:
+    assert sentence in text()
