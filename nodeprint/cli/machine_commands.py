@@ -66,7 +66,8 @@ def structure(
     The labels are not used; with a topology the result is compared with them. Irregularities are reported.
     """
     from nodeprint import structure as structures
-    from nodeprint.report import matrix_files, structure_words
+    from nodeprint.report import matrix_files, quadrant_words, structure_words
+    from nodeprint.structure import quadrants
 
     pictures = matrix_files.check(pdf, svg)
     source = structures.read(input_file(file), format)
@@ -76,11 +77,14 @@ def structure(
     if pictures:
         drawn = matrix_files.of_structure(source, structure)
         matrix_files.write(drawn, pictures, file.name, simulated=source.simulated)
+    blocks = quadrants.of_matrices(source.of_runs, source.cpus, labels, structure)
     if json:
-        print_json({"simulated": source.simulated, **structure.as_json()})
+        of_dies = [] if blocks is None else quadrant_words.table(blocks)
+        print_json({"simulated": source.simulated, **structure.as_json(), "quadrants": of_dies})
         return
     say_origin(source.simulated)
-    print_text("\n".join(filter(None, (structure_words.summary(structure), structure.as_text()))))
+    words = quadrant_words.sentences(blocks) if blocks is not None else []
+    print_text("\n".join(filter(None, (structure_words.summary(structure), structure.as_text(), *words))))
 
 
 @app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint iodie results/main/nodes/cn017")

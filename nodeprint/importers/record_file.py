@@ -12,6 +12,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported, Matrix
 from nodeprint.importers.parsing import missing
 from nodeprint.stats.disagreement import of_runs
+from nodeprint.stats.robust import median_of_passes
 
 NAME = "nodeprint"
 
@@ -64,13 +65,23 @@ def differing(measured: Measured) -> str:
 
 def matrix(measured: Measured) -> Matrix:
     """The median over runs and passes, each pair at the home that is nearest to it, (n, n) for its CPUs."""
+    latency = measured.columns["latency_ns"].astype(np.float64)
+    return _square(measured, np.nanmedian(latency.reshape(-1, latency.shape[2]), axis=0))
+
+
+def matrices(measured: Measured) -> Matrix:
+    """The same run by run, (run, n, n)."""
+    middles = median_of_passes(measured.columns["latency_ns"].astype(np.float64))
+    return np.stack([_square(measured, middle) for middle in middles])
+
+
+def _square(measured: Measured, middle: Matrix) -> Matrix:
+    """Values of places as a matrix, each pair at the home that is nearest to it."""
     cpus = measured.cpus
     a, b = (np.searchsorted(cpus, measured.places[dim]) for dim in "ab")
-    latency = measured.columns["latency_ns"].astype(np.float64)
-    middle = np.nanmedian(latency.reshape(-1, latency.shape[2]), axis=0)
     out = np.full((len(cpus), len(cpus)), np.inf)
-    np.minimum.at(out, (a, b), middle)
+    np.fmin.at(out, (a, b), middle)
     if not measured.header.get("directed"):
-        np.minimum.at(out, (b, a), middle)
+        np.fmin.at(out, (b, a), middle)
     out[np.isinf(out)] = np.nan
     return out

@@ -16,6 +16,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.interface import export
 from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.report import files as verdict_files
+from nodeprint.report import quadrant_words
 from nodeprint.report.figures import (
     curves,
     distributions,
@@ -85,6 +86,12 @@ class OpenCampaign:
     def classes(self) -> pd.DataFrame:
         """The median of each class of pairs on each node, with its 95 % interval."""
         return export.classes(self.verdict)
+
+    def quadrants(self, measurement: str, node: str) -> pd.DataFrame:
+        """What the I/O die does: a row for each difference between own quadrant, partner, others and other sockets, in
+        ns with its simultaneous interval. No row where no two quadrants are known."""
+        blocks = quadrant_words.blocks(self.levels(measurement, node), node)
+        return pd.DataFrame([] if blocks is None else quadrant_words.table(blocks))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
         """A measurement place by place on all nodes that can be compared with `node`."""

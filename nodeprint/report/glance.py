@@ -60,11 +60,15 @@ def summary(campaign: Path) -> Text:
         if not pairs:
             return out
         # with matplotlib and SciPy it takes two seconds to import
-        from nodeprint.report import small_matrix  # noqa: PLC0415
+        from nodeprint.report import quadrant_words, small_matrix  # noqa: PLC0415
+        from nodeprint.report.figures.node_levels import levels  # noqa: PLC0415
 
         if any(node.imported for node in fleet.nodes):
             out.append(_found(fleet, measured, pairs))
         texts = [small_matrix.text(fleet, pair, name, _COLUMNS) for name in measured for pair in pairs]
+        for pair in pairs if len(measured) == 1 else ():
+            words = quadrant_words.of_node(levels(fleet, pair, *measured), *measured)
+            texts.append(Text(terminal.wrapped("\n".join(words), _COLUMNS)) if words else None)
     except NodeprintError:  # a verdict alone, without what was measured
         return out
     return Text("\n\n").join(filter(None, (out, *texts)))

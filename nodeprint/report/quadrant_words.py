@@ -1,123 +1,147 @@
-"""Quadrant by quadrant in words: what the I/O die does to core-to-core latency, said only where intervals allow it."""
+"""Quadrant by quadrant in words: what the I/O die does to hops and messages, said only where intervals allow it."""
 
 from __future__ import annotations
 
-from itertools import combinations
+import math
+from collections.abc import Iterator
 
-import msgspec
 import numpy as np
-from scipy.special import stdtrit
 
-from nodeprint.data.layout import CCX, QUADRANT, SOCKET
-from nodeprint.report import names
-from nodeprint.report.figures.node_levels import Floats, NodeLevels
+from nodeprint.data.layout import QUADRANT, WORDS
+from nodeprint.report import names, text
+from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.stats.robust import median_of_passes
-
-#: Comparisons hold at once, for all sentences of a kind, with this probability of error.
-_ERROR = 0.05
-#: A path is named as the fastest or slowest with at most so many others that are not apart from it.
-_MOST_NAMED = 3
-_INSIDE, _SOCKET, _ACROSS = "inside one quadrant", "between quadrants of one socket", "between sockets"
-
-
-class Blocks(msgspec.Struct, frozen=True):
-    """Medians of the pairs between quadrants, run by run (run x block) in ns; a block is a pair of quadrants, each by
-    its number and with its socket. Only pairs of cores of different CCXs, as the others do not cross the I/O die."""
-
-    ends: tuple[tuple[int, int], ...]
-    sockets: tuple[tuple[int, int], ...]
-    values: Floats
-
-    @property
-    def medians(self) -> Floats:
-        """Block by block the mean over runs of the median in a run."""
-        return np.asarray(self.values.mean(axis=0))
-
-    def kind(self, block: int) -> str:
-        """What a block is between."""
-        (a, b), (one_socket, other_socket) = self.ends[block], self.sockets[block]
-        return _INSIDE if a == b else _SOCKET if one_socket == other_socket else _ACROSS
-
-    def apart(self, comparisons: int, first: int = 1, second: int = 1) -> float:
-        """From where on the means of `first` and of `second` blocks differ, with `comparisons` made at once: what all
-        blocks of a run share is taken out, as it does not change their order. NaN where it cannot be known."""
-        runs, blocks = self.values.shape
-        if runs < 2 or blocks < 2:
-            return float("nan")
-        rest = self.values - self.values.mean(axis=0) - self.values.mean(axis=1, keepdims=True) + self.values.mean()
-        degrees = (runs - 1) * (blocks - 1)
-        spread = float(np.sqrt((rest**2).sum() / degrees))
-        quantile = float(stdtrit(degrees, 1 - _ERROR / (2 * max(comparisons, 1))))
-        return float(quantile * spread * ((1 / first + 1 / second) / runs) ** 0.5)
+from nodeprint.structure import quadrants
+from nodeprint.structure.quadrants import Blocks, Difference, SocketDie
 
 
 def blocks(levels: NodeLevels, node: str) -> Blocks | None:
     """The blocks of a node at the first home of the measurement; None without two known quadrants."""
     quantity = levels.quantity
-    slots, pairs = quantity.layout.slots, quantity.pairs
-    if slots[:, QUADRANT].min(initial=0) < 0 or len(np.unique(slots[:, QUADRANT])) < 2:
-        return None
     number = list(quantity.newest_rows)[levels.rows[node]]
     rows = [row for of_job in quantity.rows[number].values() for row in of_job]
-    values = median_of_passes(np.stack([np.asarray(quantity.values[row]) for row in rows]))[:, : len(pairs)]
-    a, b = slots[pairs[:, 0]], slots[pairs[:, 1]]
-    crossing = (a[:, CCX] != b[:, CCX]) | (a[:, CCX] < 0)
-    low, high = np.minimum(a[:, QUADRANT], b[:, QUADRANT]), np.maximum(a[:, QUADRANT], b[:, QUADRANT])
-    socket_of = dict(zip(slots[:, QUADRANT].tolist(), slots[:, SOCKET].tolist(), strict=True))
-    ends, columns = [], []
-    for pair in sorted({*zip(low[crossing].tolist(), high[crossing].tolist(), strict=True)}):
-        inside = values[:, crossing & (low == pair[0]) & (high == pair[1])]
-        if np.isfinite(inside).all():
-            ends.append(pair)
-            columns.append(np.median(inside, axis=1))
-    if len(ends) < 2:
-        return None
-    sockets = tuple((socket_of[end], socket_of[other]) for end, other in ends)
-    return Blocks(tuple(ends), sockets, np.stack(columns, axis=1).astype(np.float64))
+    values = median_of_passes(np.stack([np.asarray(quantity.values[row]) for row in rows]))
+    at_first_home = np.asarray(values[:, : len(quantity.pairs)], dtype=np.float64)
+    return quadrants.of_pairs(at_first_home, quantity.layout.slots, quantity.pairs)
 
 
-def sentences(blocks: Blocks) -> list[str]:
-    """A sentence for each difference whose interval does not reach zero, and of each socket the paths between two
-    quadrants that are fastest and slowest, where these are apart from the others."""
-    out, medians = [], blocks.medians
-    kinds: dict[str, list[int]] = {}
-    for block in range(len(blocks.ends)):
-        kinds.setdefault(blocks.kind(block), []).append(block)
-    measured_kinds = [kind for kind in (_INSIDE, _SOCKET, _ACROSS) if kind in kinds]
-    compared = list(combinations(measured_kinds, 2))
-    means = {kind: float(medians[of_kind].mean()) for kind, of_kind in kinds.items()}
-    for first, second in compared:
-        difference = means[second] - means[first]
-        apart = blocks.apart(len(compared), len(kinds[first]), len(kinds[second]))
-        if abs(difference) > apart:
-            low, high = sorted((abs(difference) - apart, abs(difference) + apart))
-            out.append(
-                f"Pairs {second} ({names.quantity(means[second], 'ns')}) are {names.quantity(abs(difference), 'ns')} "
-                f"{'slower' if difference > 0 else 'faster'} than {first} ({names.quantity(means[first], 'ns')}; "
-                f"interval {low:.1f} to {high:.1f} ns)."
-            )
-    for socket in sorted({socket for pair in blocks.sockets for socket in pair}):
-        paths = [block for block in kinds.get(_SOCKET, ()) if blocks.sockets[block][0] == socket]
-        if len(paths) > 1 and np.isfinite(blocks.apart(1)):
-            out.append(_paths(blocks, socket, paths))
+def of_node(levels: NodeLevels, node: str) -> list[str]:
+    """What is said of a node; nothing without two known quadrants."""
+    crossing = blocks(levels, node)
+    return sentences(crossing, WORDS[levels.quantity.layout.levels[QUADRANT]]) if crossing is not None else []
+
+
+def sentences(blocks: Blocks, part: str = "quadrant") -> list[str]:
+    """Of each socket its own `part`, partner and others, the slowest way to other sockets, and whether these differ."""
+    out = []
+    for die in quadrants.dies(blocks):
+        levels = ", ".join(
+            f"{_levels_of(die, name, part)} {names.duration(level)}" for name, level in _levels(die).items()
+        )
+        if levels:
+            said = " ".join((*_inside(die, part), *_paths(die, blocks)))
+            out.append(f"{text.say('quadrants', 'levels', socket=die.socket, levels=levels)} {said}".strip())
+        if die.outside is not None and die.across is not None:
+            ends = (text.say("quadrants", "briefly", key, part=part) for key in ("others", "sockets"))
+            out.append(" ".join((_outside(die, die.outside, part), *_compared(die.across, *ends))))
+    if out and len(blocks.values) < 2:
+        out.append(text.say("quadrants", "one_run"))
     return out
 
 
-def _paths(blocks: Blocks, socket: int, paths: list[int]) -> str:
-    """What can be said of the paths between the quadrants of a socket: the fastest and the slowest are named where each
-    of them is apart from each that is not named."""
-    medians = blocks.medians
-    apart = blocks.apart(len(paths) * (len(paths) - 1) // 2)
-    ordered = sorted(paths, key=lambda block: float(medians[block]))
-    named = []
-    for extreme, word in ((ordered[0], "fastest"), (ordered[-1], "slowest")):
-        alike = [block for block in paths if not abs(float(medians[block] - medians[extreme])) > apart]
-        further = [block for block in paths if block not in alike]
-        gap = min((abs(float(medians[a] - medians[b])) for a in alike for b in further), default=0.0)
-        if len(alike) <= _MOST_NAMED and gap > apart:
-            ends = names.listed(f"{blocks.ends[block][0]} to {blocks.ends[block][1]}" for block in alike)
-            level = names.quantity(float(medians[extreme]), "ns")
-            named.append(f"the {word} {'is' if len(alike) == 1 else 'are'} {ends} ({level})")
-    if named:
-        return f"Socket {socket}, paths between quadrants: {names.listed(named)}."
-    return f"Socket {socket}: no path between two quadrants is apart from the others (by {apart:.1f} ns or more)."
+def _levels(die: SocketDie) -> dict[str, float]:
+    """The levels of own, partner and others, as far as they are there."""
+    ends = [(difference.first, difference.first_ns) for difference in die.inside]
+    return dict([*ends, *((difference.second, difference.second_ns) for difference in die.inside)])
+
+
+def _levels_of(die: SocketDie, name: str, part: str) -> str:
+    pairs = ", ".join(f"{a} and {b}" for a, b in die.partners)
+    key = "own" if name == "own" else "partner" if name == "partner" else "others" if die.partners else "all_others"
+    return text.say("quadrants", "sets", key, part=part, pairs=pairs)
+
+
+def _inside(die: SocketDie, part: str) -> Iterator[str]:
+    for difference in die.inside:
+        first, second = (
+            text.say("quadrants", "briefly", name if die.partners or name == "own" else "all_others", part=part)
+            for name in (difference.first, difference.second)
+        )
+        yield from _compared(difference, first, second)
+    if die.faster_than_own and not die.partners:
+        of = "every" if die.faster_than_own == die.quadrants else names.listed(map(str, die.faster_than_own))
+        yield text.say("quadrants", "faster_every" if of == "every" else "faster_some", part=part, of=of)
+
+
+def _compared(difference: Difference, first: str, second: str) -> Iterator[str]:
+    if math.isnan(difference.half_ns):
+        return
+    if not difference.is_apart:
+        most = names.duration(difference.most_ns)
+        yield text.sentence(text.say("quadrants", "alike", first=first, second=second, most=most))
+        return
+    words = text.say(
+        "quadrants", "slower" if difference.ns > 0 else "faster", first=first, second=second,
+        by=names.duration(abs(difference.ns)), interval=_interval(difference),
+    )  # fmt: skip
+    yield text.sentence(words)
+
+
+def _paths(die: SocketDie, blocks: Blocks) -> Iterator[str]:
+    """The fastest and slowest paths where no partners say it."""
+    for word, paths in (("fastest", die.fastest), ("slowest", die.slowest)):
+        if paths and not die.partners:
+            level = float(np.mean([blocks.medians[blocks.ends.index(path)] for path in paths]))
+            ends = names.listed(f"{a} to {b}" for a, b in paths)
+            yield text.say("quadrants", "paths", word=word, ends=ends, level=names.duration(level))
+
+
+def _outside(die: SocketDie, difference: Difference, part: str) -> str:
+    """The quadrants of a socket by their way to others."""
+    near, far = (names.listed(map(str, of)) for of in (die.near, die.far))
+    near_level, far_level = (names.duration(level) for level in (difference.first_ns, difference.second_ns))
+    if difference.is_apart:
+        several = len(die.far) > 1
+        return text.say(
+            "quadrants", "outside", socket=die.socket, near=near, far=far, near_level=near_level, far_level=far_level,
+            by=names.duration(difference.ns), interval=_interval(difference), part=f"{part}s" if several else part,
+            are="are" if several else "is",
+        )  # fmt: skip
+    level = _mean((difference.first_ns, len(die.near)), (difference.second_ns, len(die.far)))
+    said = text.say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))
+    if math.isnan(difference.half_ns):
+        return said
+    return f"{said} {text.say('quadrants', 'outside_alike', part=part, most=names.duration(difference.most_ns))}"
+
+
+def _mean(*levels: tuple[float, int]) -> float:
+    return sum(level * count for level, count in levels) / sum(count for _, count in levels)
+
+
+def _interval(difference: Difference) -> str:
+    """The interval of a difference's size, both ends in the unit of the larger."""
+    low, high = abs(difference.ns) - difference.half_ns, difference.most_ns
+    size, unit = names.shown_unit(high, "ns")
+    return f"{low / size:.1f} to {high / size:.1f} {unit}"
+
+
+def table(blocks: Blocks) -> list[dict[str, object]]:
+    """A row for each difference of a node's sockets, for other programs: `difference_ns` with its simultaneous interval
+    (None where one run was measured), and which quadrants are partners, near or far."""
+    rows: list[dict[str, object]] = []
+    for die in quadrants.dies(blocks):
+        outside = [difference for difference in (die.across, die.outside) if difference is not None]
+        for where, differences in (("inside", die.inside), ("outside", outside)):
+            rows += [_row(die, where, difference) for difference in differences]
+    return rows
+
+
+def _row(die: SocketDie, where: str, difference: Difference) -> dict[str, object]:
+    low, high = difference.ns - difference.half_ns, difference.ns + difference.half_ns
+    return {
+        "socket": die.socket, "where": where, "first": difference.first, "second": difference.second,
+        "first_ns": difference.first_ns, "second_ns": difference.second_ns, "difference_ns": difference.ns,
+        "low_ns": None if math.isnan(low) else low, "high_ns": None if math.isnan(high) else high,
+        "apart": difference.is_apart, "partners": [list(pair) for pair in die.partners], "near": list(die.near),
+        "far": list(die.far),
+    }  # fmt: skip

@@ -197,7 +197,7 @@ def draw_messages(plan: Plan, number: int, node: NodePlan, job: int, run: int) -
     """LinkTest's run, (pass, 1, pair): of pairs of cores, from the same chip. Its buffers are many lines."""
     rng = np.random.default_rng([plan.seed, number, job, run, 15])
     between = ~node.path.in_core
-    truth = silicon.message_ns(silicon.latency(node.path, node.chip), MESSAGE_BYTES)
+    truth = silicon.message_ns(node.path, node.chip, MESSAGE_BYTES)
     spread = replace(plan.spread, line=plan.spread.line / 4)
     disturbances = [d for d in node.state.disturbances if d.run == 0 or job == plan.first_job]
     return silicon.draw_run(node.path, [truth], spread, rng, passes=plan.passes, run=run, disturbances=disturbances)[

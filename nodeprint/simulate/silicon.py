@@ -31,6 +31,10 @@ HARVESTED_NS, HARVESTED_SLOPE_NS = 0.2, 0.93
 
 #: A message: what MPI takes for itself, and how many cache lines a core copies at a time.
 START_NS, LINES_UNDERWAY = 1500.0, 24.0
+#: What a byte of a message takes longer than inside a quadrant where a socket has four: to the quadrant at the same
+#: memory controller, which streams, to those at the other one, and to another socket with each end in the later half of
+#: a socket's quadrants. Of a message of 1 MiB 78 us become 74, 84, and 10 us more (docs/method/messages.md).
+STREAMED_NS, CONTROLLERS_NS, FAR_NS = -4000.0 / (1 << 20), 6000.0 / (1 << 20), 10000.0 / (1 << 20)
 
 
 @dataclass(frozen=True)
@@ -216,12 +220,23 @@ def latency(path: Paths, chip: Chip, home: Ints | None = None) -> Floats:
     return np.asarray(value * core_factor * own * chip.whole * chip.pair, dtype=np.float64)
 
 
-def message_ns(hop_ns: Floats, size: int) -> Floats:
-    """Time of a message between two cores from their hop (Little's law).
+def message_ns(path: Paths, chip: Chip, size: int) -> Floats:
+    """Time of a message of each pair (p) from its hop (Little's law) and its way through the I/O die.
 
-    A copy keeps LINES_UNDERWAY cache lines underway, each of which takes a hop; START_NS goes to MPI itself.
+    A copy keeps LINES_UNDERWAY cache lines underway, each of which takes a hop; START_NS goes to MPI itself. Steps
+    between sites are those of messages, and not those of single lines.
     """
-    return np.asarray(START_NS + size / 64 * hop_ns / LINES_UNDERWAY, dtype=np.float64)
+    hop_ns = latency(replace(path, apart_ns=np.zeros_like(path.apart_ns)), chip)
+    return np.asarray(START_NS + size / 64 * hop_ns / LINES_UNDERWAY + size * _through_die_ns(path), dtype=np.float64)
+
+
+def _through_die_ns(path: Paths) -> Floats:
+    """What a byte of a message takes longer (p) by the quadrants of both ends; nothing without four a socket."""
+    if path.n_quadrants != 4 * path.n_sockets or path.layout.slots[:, QUADRANT].min(initial=0) < 0:
+        return np.zeros(len(path.core_a))
+    a, b = path.quadrant_a % 4, path.quadrant_b % 4
+    inside = np.where(a == b, 0.0, np.where(a // 2 == b // 2, STREAMED_NS, CONTROLLERS_NS))
+    return np.asarray(np.where(path.cross, FAR_NS * ((a >= 2) + (b >= 2).astype(float)), inside), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,8 @@ _RECORD = b'{"record"'
 class Source:
     """What `find` takes: the (n, n) matrix in ns with its CPUs, labels where they came with it, and whether the
     home policy treats all pairs alike (None: unknown). `simulated`: it was not measured. `differing`: in words
-    what differs between its runs or passes, of which the matrix is the median; empty where they agree.
+    what differs between its runs or passes, of which the matrix is the median; empty where they agree. `of_runs` are
+    the matrices of its runs (run, n, n).
     """
 
     latency_ns: npt.NDArray[np.float64]
@@ -34,6 +35,7 @@ class Source:
     home_controlled: bool | None
     simulated: bool = False
     differing: str = ""
+    of_runs: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 0)))
 
 
 def read(path: Path, format: str | None = None) -> Source:
@@ -52,7 +54,9 @@ def read(path: Path, format: str | None = None) -> Source:
             raise NodeprintError("no pair of CPUs", where=path, advice="give the records of a core-to-core kernel")
         return _of_measured(file, None)
     cores = importers.read(path, format).core_matrix()
-    return Source(cores.latency_ns, cores.cpus, None, _controlled(cores.home))
+    return Source(
+        cores.latency_ns, cores.cpus, None, _controlled(cores.home), of_runs=np.asarray(cores.latency_ns)[None]
+    )
 
 
 def _is_record(path: Path) -> bool:
@@ -93,7 +97,10 @@ def _of_measured(measured: Measured, labels: Topology | None) -> Source:
     matrix = record_file.matrix(measured)
     home = _controlled(measured.header.get("home"))
     simulated = measured.header.get("simulated") is True
-    return Source(matrix, tuple(measured.cpus), labels, home, simulated, record_file.differing(measured))
+    return Source(
+        matrix, tuple(measured.cpus), labels, home, simulated, record_file.differing(measured),
+        record_file.matrices(measured),
+    )  # fmt: skip
 
 
 def _controlled(home: object) -> bool | None:

@@ -147,8 +147,7 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
             blocks.append(FactList(message_rates.facts(levels.of(node), method.header(jobs, name)), 2))
         blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
         blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
-        crossing = quadrant_words.blocks(campaign.levels(name, node), node)
-        blocks.append(Bullets(tuple(quadrant_words.sentences(crossing)) if crossing is not None else ()))
+        blocks.append(Bullets(tuple(quadrant_words.of_node(levels, node))))
         blocks += _structure(campaign, node, name)
     left = [figure for figure in verdict.classes if figure.measurement not in campaign.measurements(node, pairs=True)]
     return [*blocks, class_table(tuple(left))]
