@@ -1,9 +1,9 @@
 """The kernel `bandwidth` against likwid-bench on one L3's cores: `python -m bench bandwidth`, 10 minutes.
 
-Both stream through as many bytes for each thread with the same instructions (vectors of 16 bytes), on the same CPUs and
+Both stream through as many bytes for each thread by vectors as wide, on the same CPUs and
 base pages, for as long (a pass), in turns: rounds of a process each, in random order, at real-time priority where that
 is allowed. likwid-bench gives each thread as many bytes and divides them all by the time that its slowest thread took;
-`bandwidth` has all threads stream for as long. Where they share the memory unequally, likwid-bench's slowest thread has
+`bandwidth` has all threads begin each sweep together. Where they share the memory unequally, likwid-bench's slowest thread has
 it for itself at the end: its figure lies between the threads times the mean rate of the slowest of ours, and the sum of
 their mean rates (of one core both are the same). Ratios are medians over rounds of the ratio within a round, with their
 bootstrap intervals.
@@ -32,11 +32,12 @@ from bench.agreement import Others, agreement, conclusion
 from bench.real_time import real_time
 from bench.table import ROOT, Row, row
 
-#: likwid-bench's kernels with the instructions of the streams; what it calls triad has four arrays.
+#: likwid-bench's kernels with the instructions of the streams, by bytes of a vector; what it calls triad has four arrays.
 KERNELS = {
-    "load": "load_sse", "store_mem": "store_mem_sse", "copy": "copy_sse", "copy_mem": "copy_mem_sse",
-    "triad": "stream_sse", "triad_mem": "stream_mem_sse",
+    "load": "load", "store_mem": "store_mem", "copy": "copy", "copy_mem": "copy_mem", "triad": "stream",
+    "triad_mem": "stream_mem",
 }  # fmt: skip
+VECTORS = {16: "sse", 32: "avx"}
 #: prctl: this process and all that it starts have base pages, as likwid-bench does not ask for others (Linux 3.15).
 _NO_HUGE_PAGES = 41
 PASS_S = 0.063
@@ -47,7 +48,7 @@ SECONDS = 600.0
 @dataclass(frozen=True)
 class Ours:
     """A process of `bandwidth` with one pass. Rates by stream in B/s: the threads times the mean rate of the slowest,
-    the sum of their mean rates, and the median over windows; its threads, and the bytes of each by stream.
+    the sum of their mean rates, and the median over sweeps; its threads, and the bytes of each by stream.
     """
 
     least: dict[str, float]
@@ -55,6 +56,7 @@ class Ours:
     medians: dict[str, float]
     threads: int
     slice_bytes: dict[str, int]
+    vector_bytes: int
 
 
 def of_bandwidth() -> Ours:
@@ -72,6 +74,7 @@ def of_bandwidth() -> Ours:
         {r["stream"]: r["rate_bytes_per_s"] for r in cells},
         cells[0]["threads"],
         {r["stream"]: r["slice_bytes"] for r in cells},
+        lines[0]["vector_bytes"],
     )
 
 
@@ -79,14 +82,15 @@ def of_likwid_bench(stream: str, like: Ours) -> float:
     """Its rate in B/s for as long as `like` streamed."""
     size_kb = like.threads * like.slice_bytes[stream] // 1000
     iterations = max(1, round(PASS_S * like.most[stream] / (1000 * size_kb)))
-    command = ["likwid-bench", "-t", KERNELS[stream], "-w", f"N:{size_kb}kB:{like.threads}", "-i", str(iterations)]
+    kernel = f"{KERNELS[stream]}_{VECTORS[like.vector_bytes]}"
+    command = ["likwid-bench", "-t", kernel, "-w", f"N:{size_kb}kB:{like.threads}", "-i", str(iterations)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return 1e6 * float(re.findall(r"MByte/s:\s+([\d.]+)", said)[0])
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Of one stream our rates by either count, our medians over windows, and likwid-bench's rates in B/s, a round
+    """Of one stream our rates by either count, our medians over sweeps, and likwid-bench's rates in B/s, a round
     each."""
 
     least: list[float]
@@ -145,7 +149,7 @@ def main() -> int:
             f"{least.rounds} rounds: {end}"
         )
         rows += [
-            row(f"{stream}: ours, median over windows", [value / 1e9 for value in of.medians], None, "GB/s"),
+            row(f"{stream}: ours, median over sweeps", [value / 1e9 for value in of.medians], None, "GB/s"),
             row(f"{stream}: ours, sum of the means", [value / 1e9 for value in of.most], None, "GB/s"),
             row(f"{stream}: ours, by the slowest thread", [value / 1e9 for value in of.least], None, "GB/s"),
             row(f"{stream}: likwid-bench", [value / 1e9 for value in of.theirs], None, "GB/s"),

@@ -19,7 +19,7 @@ static const char help[] = "USAGE\n"
                            "  Linux on x86-64 or aarch64; free memory on each NUMA node as --plan says. No root.\n"
                            "\n"
                            "OVERHEAD\n"
-                           "  The cores of a cell are busy for 70 ms a stream; others sleep.\n"
+                           "  The cores of a cell are busy for eleven sweeps a stream, 70 ms or more; others sleep.\n"
                            "\n"
                            "WARNING\n"
                            "  copy and triad with ordinary stores read each line before they overwrite it, which "
@@ -469,12 +469,19 @@ static void prepare(struct run *run) {
     }
 }
 
+static void facts(struct run *run, bool end, struct text *members) {
+    (void)run;
+    if (!end) text_add(members, ",\"vector_bytes\":%zu", streams_vector_bytes());
+}
+
 enum { SLICE_BYTES = FLOW_FIELDS, PAGE_BYTES };
 
 static const struct field fields[] = {
     [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
     [CI_LOW_BYTES_PER_S] = {"ci_low_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
     [CI_HIGH_BYTES_PER_S] = {"ci_high_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+    [BEST_BYTES_PER_S] = {"best_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+    [SWEEPS] = {"sweeps", NUMBER, DECIMALS, 0},
     [MEAN_BYTES_PER_S] = {"mean_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
     [SLOWEST_THREAD_BYTES_PER_S] = {"slowest_thread_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
     [THREADS] = {"threads", NUMBER, DECIMALS, 0},
@@ -490,12 +497,13 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     struct cell cell = cell_of(run, unit);
     unsigned flags = 0;
     if (short_of(run, &cell, most_bytes) == run->machine.nodes) { /* else no figure; the header says why */
-        struct moved *moved = grow(NULL, cell.count, sizeof *moved);
+        struct sweeps *sweeps = grow(NULL, cell.count, sizeof *sweeps);
         flow_run(run, cell.roles, cell.count, (enum stream)unit->key[shape->stream_key], cell.slice, cell.shares,
-                 moved);
-        flags = flow_set_rates(moved, cell.count, result->values);
+                 sweeps);
+        double thread_bytes = (double)(cell.slice * cell.shares[0].buffer_count);
+        if (!run_stopping()) flags = flow_set_rates(sweeps, cell.count, thread_bytes, result->values);
         result->values[PAGE_BYTES] = (double)cell.shares[0].buffers[0]->page_bytes;
-        free(moved);
+        free(sweeps);
     }
     result->values[SLICE_BYTES] = (double)cell.slice;
     free_cell(&cell);
@@ -523,15 +531,15 @@ static double plan_seconds(const struct run *run, const struct unit *unit, doubl
     double touch_s = unit == run->units ? touching_s(run) : 0;
     if (kinds[HUGE] && kinds[BASE]) touch_s *= 2; /* each pass changes from one kind to the other */
     struct cell cell = cell_of(run, unit);
-    double settling_s = flow_settling_s(run, cell.roles, cell.count, cell.slice * cell.shares[0].buffer_count);
+    double flow_s = flow_seconds(run, cell.roles, cell.count, cell.slice * cell.shares[0].buffer_count);
     free_cell(&cell);
-    return touch_s + settling_s + WINDOWS * WINDOW_NS / 1e9 + clock_probe_s;
+    return touch_s + flow_s + clock_probe_s;
 }
 
 #define BANDWIDTH_OPERATION(op, what, planner)                                                                         \
     .name = (op), .summary = (what), .quantity = "rate", .unit = "B/s", .record = "cell", FIELDS(fields),              \
-    .block = "pages", .plan = (planner), .memory = memory_planned, .prepare = prepare, .measure = measure,             \
-    .seconds = plan_seconds
+    .block = "pages", .plan = (planner), .memory = memory_planned, .prepare = prepare, .facts = facts,                 \
+    .measure = measure, .seconds = plan_seconds
 
 static const struct operation operations[] = {
     {BANDWIDTH_OPERATION("nodes", "the CPUs of each NUMA node together, in the memory of each", plan_nodes),

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdalign.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "harness/clock.h"
@@ -11,144 +10,135 @@
 #include "harness/gate.h"
 #include "harness/stats.h"
 
-enum { LEAST_CHUNKS = 8 };
-static const double LEAST_SETTLING_NS = 14e6;
+enum { MOST_SETTLING = 64 };
+static const double LEAST_SETTLING_S = 14e-3;
+
+enum turn { SETTLE, COUNT, STOP };
 
 struct flow {
     struct gate gate;
-    alignas(256) atomic_size_t unsettled; /* workers that are not once through their slices */
-    alignas(256) _Atomic uint64_t start;  /* ticks, of the first window; 0 until all have settled */
-    alignas(256) enum stream stream;      /* from here on nothing changes while they stream */
+    alignas(256) enum stream stream; /* from here on nothing changes while they stream, but each turn once before it */
     size_t slice_bytes;
-    const struct share *shares; /* of each role, as those of `moved` */
-    struct moved *moved;
+    const struct share *shares; /* of each role, as those of `sweeps` */
+    struct sweeps *sweeps;
+    enum turn turns[MOST_SETTLING + MOST_SWEEPS + 1]; /* by the first role, before it arrives at the gate */
 };
 
-/* One worker's way through its slices: by turns a chunk of each of its buffers. */
-struct way {
-    enum stream stream;
-    const struct share *share;
-    size_t slice_bytes, arrays, array_bytes, chunk;
-};
-
-static double next_chunk(struct way *way) {
-    unsigned char *array[MOST_ARRAYS];
-    size_t at = way->chunk / way->share->buffer_count * CHUNK_BYTES % way->array_bytes;
-    unsigned char *slice =
-        way->share->buffers[way->chunk % way->share->buffer_count]->bytes + way->share->slice * way->slice_bytes;
-    for (size_t i = 0; i < way->arrays; i++) array[i] = slice + i * way->array_bytes + at;
-    stream_chunk(way->stream, array);
-    way->chunk++;
-    return (double)(way->arrays * CHUNK_BYTES);
+/* Once through all of a share: by turns a chunk of each of its buffers. */
+static void sweep(enum stream stream, const struct share *share, size_t slice_bytes) {
+    stream_loop *loop = stream_loop_of(stream);
+    size_t arrays = stream_arrays(stream), array_bytes = slice_bytes / arrays;
+    for (size_t at = 0; at < array_bytes; at += CHUNK_BYTES)
+        for (size_t b = 0; b < share->buffer_count; b++) {
+            unsigned char *array[MOST_ARRAYS], *slice = share->buffers[b]->bytes + share->slice * slice_bytes;
+            for (size_t i = 0; i < arrays; i++) array[i] = slice + i * array_bytes + at;
+            loop(array);
+        }
 }
 
-/* Stream until all workers have settled; returns when the windows begin. */
-static uint64_t settle(struct flow *flow, struct way *way) {
-    size_t whole = way->array_bytes / CHUNK_BYTES * way->share->buffer_count;
-    double least_ticks = LEAST_SETTLING_NS / clock_facts.ns_per_tick;
-    uint64_t begin = clock_ticks(), start;
-    bool settled = false;
-    while ((start = atomic_load_explicit(&flow->start, memory_order_acquire)) == 0) {
-        next_chunk(way);
-        if (settled || way->chunk < whole || (double)(clock_ticks() - begin) < least_ticks) continue;
-        settled = true;
-        if (atomic_fetch_sub_explicit(&flow->unsettled, 1, memory_order_relaxed) == 1)
-            atomic_store_explicit(&flow->start, clock_ticks() | 1, memory_order_release);
-    }
-    return start;
+static double seconds_between(uint64_t begin, uint64_t end) {
+    return (double)(int64_t)(end - begin) * clock_facts.ns_per_tick / 1e9;
+}
+
+/* What comes next, after `settling` sweeps since `begin` and those that are counted. */
+static enum turn next_turn(uint64_t begin, size_t settling, const struct sweeps *sweeps) {
+    if (run_stopping()) return STOP;
+    if (sweeps->count == 0)
+        return settling < MOST_SETTLING && (settling == 0 || seconds_between(begin, clock_ticks()) < LEAST_SETTLING_S)
+                   ? SETTLE
+                   : COUNT;
+    bool enough = sweeps->count >= BEST_OF && seconds_between(sweeps->begin[0], clock_ticks()) >= LEAST_SWEEPING_S;
+    return enough || sweeps->count == MOST_SWEEPS ? STOP : COUNT;
 }
 
 static void stream_role(size_t role, void *argument) {
     struct flow *flow = argument;
-    size_t arrays = stream_arrays(flow->stream);
-    struct way way = {flow->stream, &flow->shares[role], flow->slice_bytes, arrays, flow->slice_bytes / arrays, 0};
-    struct moved moved = {.core_hz = core_hz(3, 50e3)};
-    gate_pass(&flow->gate);
-    uint64_t start = settle(flow, &way);
-    double window_ticks = WINDOW_NS / clock_facts.ns_per_tick;
-    int64_t late = (int64_t)(clock_ticks() - start), passed = 0; /* it was in the middle of a chunk */
-    for (size_t chunks = 0; chunks < LEAST_CHUNKS || (double)passed < WINDOWS * window_ticks; chunks++) {
-        double bytes = next_chunk(&way);
-        passed = (int64_t)(clock_ticks() - start);
-        size_t window = passed < 0 ? 0 : (size_t)((double)passed / window_ticks);
-        if (window < WINDOWS) moved.bytes[window] += bytes;
-        moved.all_bytes += bytes;
+    struct sweeps *sweeps = &flow->sweeps[role];
+    size_t turn = 0, settling = 0;
+    sweeps->count = 0;
+    sweeps->core_hz = core_hz(3, 50e3);
+    uint64_t start = clock_ticks();
+    for (;; turn++) {
+        if (role == 0) flow->turns[turn] = next_turn(start, settling, sweeps);
+        gate_pass_again(&flow->gate, turn + 1);
+        if (flow->turns[turn] == STOP) return;
+        uint64_t begin = clock_ticks();
+        sweep(flow->stream, &flow->shares[role], flow->slice_bytes);
+        if (flow->turns[turn] == SETTLE) {
+            settling++;
+            continue;
+        }
+        sweeps->begin[sweeps->count] = begin;
+        sweeps->end[sweeps->count++] = clock_ticks();
     }
-    moved.elapsed_s = (double)(passed - late) * clock_facts.ns_per_tick / 1e9;
-    flow->moved[role] = moved;
 }
 
 void flow_run(struct run *run, const size_t *roles, size_t count, enum stream stream, size_t slice_bytes,
-              const struct share *shares, struct moved *moved) {
+              const struct share *shares, struct sweeps *sweeps) {
     struct flow *flow = aligned_alloc(alignof(struct flow), sizeof *flow);
     if (flow == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
     gate_set(&flow->gate, count);
-    atomic_store_explicit(&flow->unsettled, count, memory_order_relaxed);
-    atomic_store_explicit(&flow->start, 0, memory_order_relaxed);
     flow->stream = stream;
     flow->slice_bytes = slice_bytes;
     flow->shares = shares;
-    flow->moved = moved;
+    flow->sweeps = sweeps;
     workers_run(&run->workers, roles, count, stream_role, flow);
     free(flow);
 }
 
-/* Of the threads' mean rates over the whole time, with what was taken from it, the sum and the lowest. */
-struct means {
-    double sum, lowest;
-};
+static double sweep_s(const struct sweeps *sweeps, size_t count, size_t number) {
+    uint64_t begin = sweeps[0].begin[number], end = sweeps[0].end[number];
+    for (size_t i = 1; i < count; i++) {
+        if ((int64_t)(sweeps[i].begin[number] - begin) < 0) begin = sweeps[i].begin[number];
+        if ((int64_t)(sweeps[i].end[number] - end) > 0) end = sweeps[i].end[number];
+    }
+    return seconds_between(begin, end);
+}
 
-static struct means means_of(const struct moved *moved, size_t count) {
-    struct means means = {0, INFINITY};
+static double lowest_mean(const struct sweeps *sweeps, size_t count, double thread_bytes) {
+    double lowest = INFINITY;
     for (size_t i = 0; i < count; i++) {
-        double mean = moved[i].all_bytes / moved[i].elapsed_s;
-        means.sum += mean;
-        means.lowest = fmin(means.lowest, mean);
+        double busy_s = 0;
+        for (size_t s = 0; s < sweeps[i].count; s++) busy_s += seconds_between(sweeps[i].begin[s], sweeps[i].end[s]);
+        lowest = fmin(lowest, (double)sweeps[i].count * thread_bytes / busy_s);
     }
-    return means;
+    return lowest;
 }
 
-/* The rate of each window, ascending. */
-static unsigned rates_of(const struct moved *moved, size_t count, struct means means, double rates[WINDOWS]) {
-    bool whole = true;
-    for (size_t w = 0; w < WINDOWS; w++) {
-        rates[w] = 0;
-        for (size_t i = 0; i < count; i++) {
-            rates[w] += moved[i].bytes[w] / (WINDOW_NS / 1e9);
-            whole = whole && moved[i].bytes[w] > 0;
-        }
-    }
-    for (size_t w = 0; w < WINDOWS && !whole; w++) rates[w] = means.sum;
-    sort_ascending(rates, WINDOWS);
-    return whole ? 0 : FLAG_DISTURBED;
-}
-
-static double median_hz(const struct moved *moved, size_t count) {
+static double median_hz(const struct sweeps *sweeps, size_t count) {
     double *hz = grow(NULL, count, sizeof *hz);
-    for (size_t i = 0; i < count; i++) hz[i] = moved[i].core_hz;
+    for (size_t i = 0; i < count; i++) hz[i] = sweeps[i].core_hz;
     sort_ascending(hz, count);
     double median = median_sorted(hz, count);
     free(hz);
     return median;
 }
 
-unsigned flow_set_rates(const struct moved *moved, size_t count, double *values) {
-    double rates[WINDOWS];
-    struct means means = means_of(moved, count);
-    unsigned flags = rates_of(moved, count, means, rates);
-    size_t low, high;
-    median_interval(WINDOWS, 0.95, &low, &high);
-    values[RATE_BYTES_PER_S] = median_sorted(rates, WINDOWS);
+unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread_bytes, double *values) {
+    double rates[MOST_SWEEPS], best = 0, elapsed_s = 0, bytes = (double)count * thread_bytes;
+    size_t number = sweeps[0].count, low, high, slow = 0;
+    for (size_t s = 0; s < number; s++) {
+        double seconds = sweep_s(sweeps, count, s);
+        rates[s] = bytes / seconds;
+        elapsed_s += seconds;
+        if (s < BEST_OF) best = fmax(best, rates[s]);
+    }
+    sort_ascending(rates, number);
+    median_interval(number, 0.95, &low, &high);
+    values[RATE_BYTES_PER_S] = median_sorted(rates, number);
     values[CI_LOW_BYTES_PER_S] = rates[low];
     values[CI_HIGH_BYTES_PER_S] = rates[high];
-    values[MEAN_BYTES_PER_S] = means.sum;
-    values[SLOWEST_THREAD_BYTES_PER_S] = means.lowest;
+    values[BEST_BYTES_PER_S] = best;
+    values[SWEEPS] = (double)number;
+    values[MEAN_BYTES_PER_S] = (double)number * bytes / elapsed_s;
+    values[SLOWEST_THREAD_BYTES_PER_S] = lowest_mean(sweeps, count, thread_bytes);
     values[THREADS] = (double)count;
-    values[CORE_HZ] = median_hz(moved, count);
-    return flags;
+    values[CORE_HZ] = median_hz(sweeps, count);
+    while (slow < number && rates[slow] < quantile_sorted(rates, number, 0.75) / 2) slow++;
+    return 4 * slow > number ? FLAG_DISTURBED : 0;
 }
 
-double flow_settling_s(const struct run *run, const size_t *roles, size_t count, size_t bytes) {
+double flow_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes) {
     static const double core_bytes_per_s = 20e9, socket_bytes_per_s = 150e9; /* a slow server's */
     const struct cpu_place *place = run->selection.place;
     double rate = 0;
@@ -157,5 +147,6 @@ double flow_settling_s(const struct run *run, const size_t *roles, size_t count,
         for (size_t j = 0; j < count; j++) beside += place[roles[j]].socket == place[roles[i]].socket;
         rate += fmin(core_bytes_per_s, socket_bytes_per_s / (double)beside);
     }
-    return fmax(LEAST_SETTLING_NS / 1e9, (double)(bytes * count) / rate);
+    double sweep_seconds = (double)thread_bytes * (double)count / rate;
+    return fmax(LEAST_SETTLING_S, sweep_seconds) + fmax(LEAST_SWEEPING_S, BEST_OF * sweep_seconds);
 }

@@ -1,14 +1,12 @@
-/* Workers that stream at once, and what they move in windows of time. */
+/* Workers that stream at once, sweep by sweep as STREAM does, and how fast each sweep was. */
 #ifndef NODEPRINT_FLOW_H
 #define NODEPRINT_FLOW_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "bandwidth/streams.h"
 #include "harness/run.h"
-
-enum { WINDOWS = 7 };
-static const double WINDOW_NS = 7e6;
 
 /* What one thread streams through: in turns a chunk of each of these buffers, from its slice of each. */
 struct share {
@@ -17,34 +15,41 @@ struct share {
     size_t slice; /* its number in each buffer */
 };
 
-/* What one thread moved: in each window; and in all its chunks since then, with their time. */
-struct moved {
-    double bytes[WINDOWS], all_bytes, elapsed_s, core_hz;
+/* STREAM makes ten sweeps (NTIMES) and prints the best; where ten are shorter than this, there are more for the median. */
+enum { BEST_OF = 10, MOST_SWEEPS = 64 };
+static const double LEAST_SWEEPING_S = 49e-3;
+
+/* When one thread began and ended each sweep, in ticks. */
+struct sweeps {
+    size_t count;
+    uint64_t begin[MOST_SWEEPS], end[MOST_SWEEPS];
+    double core_hz;
 };
 
-/* Let the workers with these indices stream, each through its share in slices of `slice_bytes`: each once through all of
- * it, for at least 14 ms, so that nothing that the caches had of it is left and clocks and prefetchers have settled, and
- * then for WINDOWS windows. */
+/* Let the workers with these indices sweep, each through its share in slices of `slice_bytes`, all beginning each sweep
+ * together: for at least 14 ms and once through all of it uncounted, so that nothing that the caches had of it is left and
+ * clocks and prefetchers have settled, and then BEST_OF sweeps or more. After a signal there may be fewer, or none. */
 void flow_run(struct run *run, const size_t *roles, size_t count, enum stream stream, size_t slice_bytes,
-              const struct share *shares, struct moved *moved);
+              const struct share *shares, struct sweeps *sweeps);
 
-/* The rate over windows, the threads' mean rates together and the lowest of these, the threads and their clock. */
 enum {
-    RATE_BYTES_PER_S,
+    RATE_BYTES_PER_S, /* the median over sweeps */
     CI_LOW_BYTES_PER_S,
     CI_HIGH_BYTES_PER_S,
+    BEST_BYTES_PER_S, /* of the first BEST_OF sweeps */
+    SWEEPS,
     MEAN_BYTES_PER_S,
-    SLOWEST_THREAD_BYTES_PER_S,
+    SLOWEST_THREAD_BYTES_PER_S, /* its mean rate while it swept */
     THREADS,
     CORE_HZ,
     FLOW_FIELDS
 };
 
-/* Set the values of these fields. Returns FLAG_DISTURBED where a thread was kept from running through a whole window: the
- * rate is then the sum of the threads' mean rates. */
-unsigned flow_set_rates(const struct moved *moved, size_t count, double *values);
+/* Set the values of these fields, of threads that move `thread_bytes` each in a sweep. A sweep lasts from the first begin
+ * to the last end. Returns FLAG_DISTURBED where more than a quarter of them took twice as long as the low quarter. */
+unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread_bytes, double *values);
 
-/* How long they stream before the first window, where a thread goes through `bytes`: estimated. */
-double flow_settling_s(const struct run *run, const size_t *roles, size_t count, size_t bytes);
+/* How long flow_run takes where each thread moves `thread_bytes` in a sweep: estimated. */
+double flow_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes);
 
 #endif

@@ -1,7 +1,8 @@
-/* The loops that move memory: a chunk of each of their arrays a call, by vectors of 16 bytes. */
+/* The loops that move memory: a chunk of each of their arrays a call, by vectors of 16 or 32 bytes. */
 #ifndef NODEPRINT_STREAMS_H
 #define NODEPRINT_STREAMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* STREAM's names; _mem: stores past the caches (non-temporal), so that nothing is read before it is overwritten. */
@@ -17,6 +18,10 @@ enum {
 size_t stream_arrays(enum stream stream);
 
 /* Move the chunks that begin at these addresses, multiples of 64 of `array[0]` and on; what is stored comes first. */
-void stream_chunk(enum stream stream, unsigned char *const array[MOST_ARRAYS]);
+typedef void stream_loop(unsigned char *const array[MOST_ARRAYS]);
+
+/* That by the vectors which this CPU has. */
+stream_loop *stream_loop_of(enum stream stream);
+size_t streams_vector_bytes(void);
 
 #endif

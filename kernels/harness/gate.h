@@ -17,11 +17,17 @@ static inline void gate_set(struct gate *gate, size_t expected) {
     gate->expected = expected;
 }
 
-static inline void gate_pass(struct gate *gate) {
+/* The gate opens again and again: `turn`, from 1, is how often each has come. */
+static inline void gate_pass_again(struct gate *gate, size_t turn) {
     enum { PATIENCE = 1 << 16 };
+    size_t all = turn * gate->expected;
     atomic_fetch_add_explicit(&gate->arrived, 1, memory_order_acq_rel);
-    for (size_t spins = 0; atomic_load_explicit(&gate->arrived, memory_order_acquire) < gate->expected; spins++)
+    for (size_t spins = 0; atomic_load_explicit(&gate->arrived, memory_order_acquire) < all; spins++)
         if (spins % PATIENCE == PATIENCE - 1) sched_yield(); /* something else has a CPU that is waited for */
+}
+
+static inline void gate_pass(struct gate *gate) {
+    gate_pass_again(gate, 1);
 }
 
 #endif

@@ -109,11 +109,11 @@ def test_dies_that_the_system_reports_are_taken(tmp_path: Path) -> None:
     assert int(plan(root, "0-7")["cells"]) == 2  # one CCX takes part: no CCD of several
 
 
-def test_the_slowest_thread_is_not_above_the_mean_of_all(tmp_path: Path) -> None:
-    """Where whole windows are missing, as here by stopping the kernel, the rate is the sum of what each thread had."""
+def test_a_rate_is_of_whole_sweeps(tmp_path: Path) -> None:
+    """Ten or more, and the best of the first ten is STREAM's figure; what others take lowers the mean, not the best."""
     need(cpus=2)
     out = tmp_path / "r.jsonl"
-    command = [f"{built()}/bandwidth", "--op", "groups", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "8"]
+    command = [f"{built()}/bandwidth", "--op", "groups", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "4"]
     environment = small(tmp_path, 2, 4000)
     with subprocess.Popen([*command, "--out", out], stderr=subprocess.DEVNULL, env=environment) as process:
         while process.poll() is None:
@@ -123,18 +123,18 @@ def test_the_slowest_thread_is_not_above_the_mean_of_all(tmp_path: Path) -> None
             process.send_signal(signal.SIGCONT)
     assert process.returncode == 0
     cells = [r for r in map(json.loads, out.read_text().splitlines()) if r["record"] == "cell"]
-    stopped = [r for r in cells if "disturbed" in r["flags"]]
-    assert stopped
-    for cell in stopped:
-        assert 0 < cell["threads"] * cell["slowest_thread_bytes_per_s"] <= 1.00001 * cell["rate_bytes_per_s"]
-        assert cell["mean_bytes_per_s"] == cell["rate_bytes_per_s"]
+    assert cells and all(10 <= cell["sweeps"] <= 64 for cell in cells)
+    for cell in cells:
+        assert cell["threads"] * cell["slowest_thread_bytes_per_s"] >= 0.99999 * cell["mean_bytes_per_s"]
+        assert cell["mean_bytes_per_s"] < cell["best_bytes_per_s"]
+        assert cell["ci_low_bytes_per_s"] <= cell["rate_bytes_per_s"] <= cell["ci_high_bytes_per_s"]
 
 
-#: What moves 16 bytes of a stream or calculates with them, by machine: loads, stores, stores past the caches, sums.
+#: What moves a vector of a stream or calculates with it, by machine: loads, stores, stores past the caches, sums.
 MOVES = {
     "x86_64": {
-        "load": r"mova\w+\s+\S*\(%\w+.*\),%xmm", "store": r"mova\w+\s+%xmm\d+,.*\(%\w+.*\)",
-        "past": r"movntp\w\s+%xmm\d+,.*\(%\w+.*\)", "sum": r"(mul|add)pd\s",
+        "load": r"v?mova\w+\s+\S*\(%\w+.*\),%[xy]mm", "store": r"v?mova\w+\s+%[xy]mm\d+,.*\(%\w+.*\)",
+        "past": r"v?movntp\w\s+%[xy]mm\d+,.*\(%\w+.*\)", "sum": r"(mul|add)pd\s|vfmadd\d+pd\s",
     },
     "aarch64": {
         "load": r"ldp\s+q\d+, q\d+, \[", "store": r"stp\s+q\d+, q\d+, \[", "past": r"stnp\s+q\d+, q\d+, \[",
@@ -144,9 +144,12 @@ MOVES = {
 
 #: How many of each there are in a turn, which moves a line of 64 bytes of each array; a compiler may join turns.
 TURNS = {
-    "load_chunk": {"load": 4}, "store_mem_chunk": {"past": 4}, "copy_chunk": {"load": 4, "store": 4},
-    "copy_mem_chunk": {"load": 4, "past": 4}, "triad_chunk": {"load": 8, "sum": 8, "store": 4},
-    "triad_mem_chunk": {"load": 8, "sum": 8, "past": 4},
+    "load_chunk_16": {"load": 4}, "store_mem_chunk_16": {"past": 4}, "copy_chunk_16": {"load": 4, "store": 4},
+    "copy_mem_chunk_16": {"load": 4, "past": 4}, "triad_chunk_16": {"load": 8, "sum": 8, "store": 4},
+    "triad_mem_chunk_16": {"load": 8, "sum": 8, "past": 4},
+    "load_chunk_32": {"load": 2}, "store_mem_chunk_32": {"past": 2}, "copy_chunk_32": {"load": 2, "store": 2},
+    "copy_mem_chunk_32": {"load": 2, "past": 2}, "triad_chunk_32": {"load": 4, "sum": 2, "store": 2},
+    "triad_mem_chunk_32": {"load": 4, "sum": 2, "past": 2},
 }  # fmt: skip
 
 
@@ -154,6 +157,8 @@ TURNS = {
 def test_a_stream_is_nothing_but_its_loads_sums_and_stores(stream: str) -> None:
     """Its loop has beside them only what counts and jumps, at most five instructions, and no other memory."""
     need("objdump")
+    if stream.endswith("_32") and platform.machine() != "x86_64":
+        pytest.skip("vectors of 32 bytes are x86's")
     command = ["objdump", "-d", "--no-show-raw-insn", f"{built()}/bandwidth"]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     body = re.findall(rf"<{stream}>:\n(.*?)\n\n", listing, re.DOTALL)[0]
