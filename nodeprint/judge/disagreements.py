@@ -15,7 +15,7 @@ from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject
 from nodeprint.judge.reduction import Reduced, over_passes
 from nodeprint.judge.verdict import Disturbance
-from nodeprint.stats.disagreement import Disagreement, differs, disagreement, nearer_once, of_runs
+from nodeprint.stats.disagreement import Disagreement, disagreement, nearer_once, of_runs
 
 Values = npt.NDArray[np.floating]
 
@@ -28,7 +28,7 @@ def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Reduced], rules
         quantity = measurement.quantity
         rows = quantity.rows.get(i, {}).get(job, [])
         out += _near_once(quantity, node, job, rows)
-        if not rows or not (measurement.restless[rows].any() or differs(measurement.level[rows])):
+        if not rows or not ((i, job) in measurement.differing or measurement.restless[rows].any()):
             continue
         found = of_runs(np.asarray(quantity.values[rows]))
         if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -14,8 +15,9 @@ from nodeprint.judge import bounds, margins
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import APART, Matrix, moment
 from nodeprint.judge.verdict import Interval, TimeEffect
-from nodeprint.stats import measuring_order
-from nodeprint.stats.measuring_order import OrderEffect
+
+if TYPE_CHECKING:
+    from nodeprint.stats.measuring_order import OrderEffect
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,6 +45,10 @@ def effects(population: Population) -> tuple[TimeEffect, ...]:
     (Holm 1979). Families that are contrasts inside a node have no common level and are left out. Of a measurement the
     coarsest family is named.
     """
+    if not any(any(reduced.quantity.started) for reduced in population.reduced):
+        return ()
+    from nodeprint.stats import measuring_order  # noqa: PLC0415 (most of a second, for fleets with times alone)
+
     tested = [family for group in population.groups for family in _of_group(population, group.nodes)]
     named = measuring_order.holm(np.array([family.order.p for family in tested]), ALARM)
     first: dict[tuple[str, int, int], TimeEffect] = {}
@@ -54,6 +60,8 @@ def effects(population: Population) -> tuple[TimeEffect, ...]:
 
 
 def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
+    from nodeprint.stats import measuring_order  # noqa: PLC0415 (as above)
+
     for _, _, matrix in population.matrices(nodes):
         moments = _moments(matrix)
         known = np.isfinite(moments)

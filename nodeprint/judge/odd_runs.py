@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.judge.reduction import Reduced
-from nodeprint.stats.disagreement import differs, disagreement
+from nodeprint.stats.disagreement import disagreement
 from nodeprint.stats.robust import robust_sd, row_medians
 
 Floats = npt.NDArray[np.float64]
@@ -22,7 +22,7 @@ def odd_runs(reduced: Reduced, bound: float = 0.0) -> Mapping[int, float]:
     one run of five that is 10 % off decides nothing, and the spread of its node's runs says it.
     """
     jobs = [rows for of_node in reduced.quantity.rows.values() for rows in of_node.values() if len(rows) > 1]
-    suspicious = [rows for rows in jobs if differs(reduced.level[rows])]
+    suspicious = [reduced.quantity.rows[node][job] for node, job in sorted(reduced.differing)]
     if not suspicious:
         return {}
     noise = _between_runs(reduced, jobs)

@@ -18,7 +18,7 @@ from nodeprint.data.quantity import Quantity
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.terms import Terms
-from nodeprint.stats.disagreement import differs
+from nodeprint.stats.disagreement import differing, differs
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -73,7 +73,7 @@ class PlaceSet(msgspec.Struct, frozen=True):
     terms: Terms
 
 
-class Reduced(msgspec.Struct, frozen=True):
+class Reduced(msgspec.Struct, frozen=True, dict=True):
     """A quantity with its passes reduced to their median, `level` (row, place) in its unit.
 
     `missing` (row, part) is the share of places that a run lacks, 1 at a home that it was not measured with. `sittings`
@@ -87,6 +87,14 @@ class Reduced(msgspec.Struct, frozen=True):
     missing: Floats
     sittings: Mapping[int, list[list[int]]]
     restless: npt.NDArray[np.bool_]
+
+    @cached_property
+    def differing(self) -> frozenset[tuple[int, int]]:
+        """The jobs (node, job) whose runs may differ (`stats.disagreement.differs`)."""
+        node, job = self.quantity.node, self.quantity.job
+        begins = np.flatnonzero(np.diff(node, prepend=-1) | np.diff(job, prepend=-1))
+        found = begins[differing(self.level, begins)] if len(begins) else begins
+        return frozenset(zip(node[found].tolist(), job[found].tolist(), strict=True))
 
 
 class Matrix(msgspec.Struct, frozen=True, dict=True):

@@ -131,9 +131,29 @@ def _noise(values: Reals) -> float:
 def differs(values: Reals, axis: int = 0) -> npt.NDArray[np.bool_]:
     """Whether repetitions along `axis`, places along the last, differ by LEAST in so many places that they may
     disagree: a few operations on arrays for what nearly always agrees."""
+    return _far(np.fmax.reduce(values, axis=axis), np.fmin.reduce(values, axis=axis))
+
+
+#: Groups of repetitions that are looked at together.
+_AT_ONCE = 256
+
+
+def differing(values: Reals, begins: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """The same of groups of repetitions that follow each other along the first axis, each from where it `begins` to
+    the next (group)."""
+    out = np.zeros(len(begins), dtype=np.bool_)
+    ends = [*begins[1:].tolist(), len(values)]
+    for at in range(0, len(begins), _AT_ONCE):
+        some = begins[at : at + _AT_ONCE]
+        block = values[some[0] : ends[min(at + _AT_ONCE, len(begins)) - 1]]
+        out[at : at + _AT_ONCE] = _far(*(of.reduceat(block, some - some[0], axis=0) for of in (np.fmax, np.fmin)))
+    return out
+
+
+def _far(highest: Reals, lowest: Reals) -> npt.NDArray[np.bool_]:
     with np.errstate(invalid="ignore", divide="ignore"):  # what no repetition has
-        ratio = np.fmax.reduce(values, axis=axis) / np.fmin.reduce(values, axis=axis)
-    return np.asarray(np.count_nonzero(ratio > LEAST, axis=-1) >= np.maximum(_SHARE * values.shape[-1], 1))
+        ratio = highest / lowest
+    return np.asarray(np.count_nonzero(ratio > LEAST, axis=-1) >= np.maximum(_SHARE * ratio.shape[-1], 1))
 
 
 def agreeing(values: Reals) -> npt.NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nodeprint.stats.disagreement import Disagreement, agreeing, differs, disagreement, nearer_once
+from nodeprint.stats.disagreement import Disagreement, agreeing, differing, differs, disagreement, nearer_once
 
 GENERATOR = np.random.default_rng(5)
 
@@ -126,3 +126,14 @@ def test_a_pair_that_once_was_much_nearer_is_named_and_one_that_was_longer_is_no
 @pytest.mark.parametrize("repetitions", [3, 6, 18])
 def test_quiet_repetitions_have_no_pair_that_once_was_nearer(repetitions: int) -> None:
     assert nearer_once(repeated(repetitions, sd=0.1)) is None
+
+
+def test_groups_differ_as_each_by_itself_does() -> None:
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(1, 5, 700)
+    values = 1 + 0.08 * rng.standard_normal((sizes.sum(), 3))
+    values[rng.random(values.shape) < 0.1] = np.nan
+    begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    each = [bool(differs(values[begin : begin + size])) for begin, size in zip(begins, sizes, strict=True)]
+    assert differing(values, begins).tolist() == each
+    assert 0 < sum(each) < len(each)
