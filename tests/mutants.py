@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -168,9 +169,8 @@ def main() -> int:
         BUILD.mkdir(parents=True, exist_ok=True)
         subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(copy)], check=True)
     tried = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    draw = drawn(arguments.seed, rooms)
-    for number in range(arguments.draw):
-        mutant = next(draw)
+    mutants = list(islice(drawn(arguments.seed, rooms), arguments.draw))  # before anybody edits a file meanwhile
+    for number, mutant in enumerate(mutants):
         if number < len(tried):
             continue
         tried.append({"path": mutant.path, "line": mutant.line, "before": mutant.before, "after": mutant.after,
