@@ -14,7 +14,7 @@ from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.layout import Ints
 from nodeprint.data.quantity import is_metric
 from nodeprint.errors import nearest
-from nodeprint.judge import configuration, limits, margins, naming
+from nodeprint.judge import configuration, limits, margins
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.nodes import Reading
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
@@ -150,7 +150,7 @@ def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
     low, effect, high = (relative(cut.effect + side * _NORMAL_95 * cut.error) for side in (-1, 0, 1))
     than = letter(population.group_of[int(cut.first[0])]) if name else ""
     return replace(
-        of_it, measurement=cut.matrix.name, part=naming.part(cut.matrix, cut.term), than=than, effect=effect,
+        of_it, measurement=cut.matrix.name, part=cut.part, than=than, effect=effect,
         effect_unit=effect * level, interval=Interval(low, high), bound=relative(cut.bound),
         unit=cut.matrix.quantity.unit, later_h=_later_h(population, nodes, cut.first.tolist()),
     )  # fmt: skip

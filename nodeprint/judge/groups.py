@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.layout import Ints
-from nodeprint.judge import bounds
+from nodeprint.judge import bounds, naming
 from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.causes import Deviation, causes
 from nodeprint.judge.deviations import priors, run_means
 from nodeprint.judge.reduction import Matrix
-from nodeprint.stats import strata
+from nodeprint.judge.verdict import Part
+from nodeprint.stats import intervals, strata
 from nodeprint.stats.peers import FEWEST, MAJORITY, centred
 from nodeprint.stats.runs import run_spread
 
@@ -24,12 +26,13 @@ GAP = 0.5
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """The part (`term` of `matrix`) that separates a group from the `first` one (numbers of its nodes in the fleet), by
-    how much and with which standard error, relative."""
+    """The `part` that separates a group from the `first` one (numbers of its nodes in the fleet), and by how much and
+    with which standard error, relative, its `term` of a `matrix` differs."""
 
     first: Ints
     matrix: Matrix
     term: int
+    part: Part
     effect: float
     error: float
     bound: float
@@ -153,31 +156,63 @@ def gap(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> PeerGroup
         apart, groups = strata.farthest(*columns)
         if len(groups) == 2 and apart > best[0]:
             small, large = sorted(groups, key=len)
-            only = msgspec.structs.replace(prepared, means=prepared.means[:, within], bound=prepared.bound[within])
-            cut = _cut(nodes, large, small, [msgspec.structs.replace(only, variance=prepared.variance[within])])
-            if cut is not None:
-                cut = msgspec.structs.replace(cut, term=int(within[cut.term]))
-                best = apart, PeerGroup(nodes[small], cut)
+            best = apart, PeerGroup(nodes[small], _cut(nodes, large, small, [prepared], GAP, within))
     return best[1]
 
 
-def _cut(nodes: Ints, first: Ints, group: Ints, candidates: Sequence[_Prepared]) -> Cut | None:
+def _cut(
+    nodes: Ints,
+    first: Ints,
+    group: Ints,
+    candidates: Sequence[_Prepared],
+    share: float = 1.0,
+    among: Ints | None = None,
+) -> Cut | None:
     """How the rows of a `group` differ from those of the `first` in the part in which they are surest and farthest
-    apart, by its bound; None where no part was measured on all."""
-    cuts = []
-    for prepared in candidates:
-        near, far = prepared.means[first], prepared.means[group]
-        effect = far.mean(axis=0) - near.mean(axis=0)
-        variances = [np.maximum(side.var(axis=0), prepared.variance) / len(side) for side in (near, far)]
-        error = np.sqrt(variances[0] + variances[1])
-        apart = np.abs(effect) - strata.BEYOND * error > prepared.bound
-        for column in (
-            [int(np.argmax(np.where(apart, 1e6, 1.0) * np.abs(effect) / prepared.bound))] if len(apart) else []
-        ):
-            cuts.append(
-                Cut(
-                    nodes[first], prepared.matrix, column, float(effect[column]),
-                    float(error[column]), float(prepared.bound[column]),
-                )
-            )  # fmt: skip
+    apart, by its bound; None where no part was measured on all. Parts (of these `among`, if it is given) are apart by a
+    `share` of their bound."""
+    cuts = [
+        cut for prepared in candidates if (cut := _of_matrix(nodes, first, group, prepared, share, among)) is not None
+    ]
     return max(cuts, key=lambda cut: (cut.apart, abs(cut.effect) / cut.bound), default=None)
+
+
+def _of_matrix(
+    nodes: Ints, first: Ints, group: Ints, prepared: _Prepared, share: float, among: Ints | None
+) -> Cut | None:
+    """How two groups differ in a matrix: in the coarsest part that explains where they are farthest apart."""
+    matrix, bound = prepared.matrix, prepared.bound
+    if not len(bound):
+        return None
+    near, far = prepared.means[first], prepared.means[group]
+    effect = far.mean(axis=0) - near.mean(axis=0)
+    variances = [np.maximum(side.var(axis=0), prepared.variance) / len(side) for side in (near, far)]
+    error = np.sqrt(variances[0] + variances[1])
+    apart = intervals.outside(effect, strata.BEYOND * error, share * bound)
+    size = np.abs(effect) / bound
+    if among is not None:
+        chosen = np.isin(np.arange(len(bound)), among)
+        apart, size = apart & chosen, np.where(chosen, size, 0.0)
+    head = int(np.argmax(np.where(apart, 1e6, 1.0) * size))
+    part = naming.part(matrix, head)
+    if apart.any():
+        levels = [
+            np.nanmean([matrix.level_of(matrix.row[int(nodes[row])]) for row in rows], axis=0)
+            for rows in (first, group)
+        ]
+        residual = np.nan_to_num(matrix.scale.residual(levels[1], levels[0])).astype(np.float64)
+        deviation = Deviation(
+            effect,
+            error,
+            np.sqrt(prepared.variance),
+            strata.BEYOND * error,
+            share * bound,
+            apart,
+            apart & False,
+            residual,
+        )
+        cause = max(causes(matrix, deviation), key=lambda cause: size[cause.head], default=None)
+        if cause is not None:
+            head, where = cause.head, naming.place(matrix, cause.where, naming.NO_NODE)
+            part = Part(cause.term, matrix.terms.terms[head].family, where)
+    return Cut(nodes[first], matrix, head, part, float(effect[head]), float(error[head]), float(bound[head]))

@@ -49,6 +49,15 @@ def test_split_names_how_far_and_on_which_side_groups_are() -> None:
     assert (away.effect > 0) == ("node007" in away.nodes)
 
 
+@pytest.mark.parametrize("measurement", ["clock-together", HOPS])
+def test_a_shift_of_all_of_a_measurement_is_headed_by_no_core(measurement: str) -> None:
+    fleet = times(made(nodes=8, cells=True), measurement, lambda node, job: 0.94 if node < 4 else 1.0)
+    _, away = judge(fleet).verdict.fleet.groups
+    assert away.measurement == measurement and away.part is not None
+    assert not {"core", "cpu", "ccx", "ccd"} & set(away.part.where)
+    assert abs(away.effect) == pytest.approx(0.06, abs=0.01)
+
+
 @pytest.mark.parametrize("levels", [(0.06, 0.12), (0.06, 0.14), (0.05, 0.1, 0.15), (0.04, 0.12)])
 def test_three_and_four_equal_groups(levels: tuple[float, ...]) -> None:
     slower = [(range(4 * number, 4 * number + 4), share) for number, share in enumerate(levels, 1)]
