@@ -56,9 +56,9 @@ def report(
 ) -> None:
     """Write the report of a judged campaign.
 
-    Writes cluster.pdf, the same as cluster.html, and a PDF per node, of more than 64 nodes only of those in which
-    something was found; prints their paths. Where earlier campaigns lie beside it, the page of a node shows it over
-    time.
+    Writes cluster.pdf (six pages at most), cluster.html with all tables and figures, the tables as CSV, and a PDF per
+    node in which something was found; prints their paths. Where earlier campaigns lie beside it, the page of a node
+    shows it over time.
     """
     from nodeprint.campaign import node_lists
     from nodeprint.history import courses

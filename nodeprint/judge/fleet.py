@@ -15,7 +15,8 @@ from nodeprint.data.layout import Ints
 from nodeprint.data.quantity import is_metric
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins
-from nodeprint.judge.groups import PeerGroup
+from nodeprint.judge.deviations import run_means
+from nodeprint.judge.groups import Cut, PeerGroup
 from nodeprint.judge.nodes import Reading
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
 from nodeprint.judge.population import Population
@@ -153,7 +154,21 @@ def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
         of_it, measurement=cut.matrix.name, part=cut.part, than=than, effect=effect,
         effect_unit=effect * level, interval=Interval(low, high), bound=relative(cut.bound),
         unit=cut.matrix.quantity.unit, later_h=_later_h(population, nodes, cut.first.tolist()),
+        differences=_differences(population, cut, nodes),
     )  # fmt: skip
+
+
+def _differences(population: Population, cut: Cut, nodes: Sequence[int]) -> dict[str, float]:
+    """By node of a group and of the first one its difference from the middle of the first in the part of the cut."""
+    row_of = {number: row for row, number in enumerate(cut.matrix.nodes.tolist())}
+    both = [number for number in (*cut.first.tolist(), *nodes) if number in row_of]
+    values = run_means(cut.matrix)[[row_of[number] for number in both], cut.term]
+    apart = values - np.nanmedian(values[: len(cut.first)])
+    return {
+        population.fleet.nodes[number].name: cut.matrix.scale.relative(float(value))
+        for number, value in zip(both, apart, strict=True)
+        if np.isfinite(value)
+    }
 
 
 def _later_h(population: Population, nodes: Sequence[int], others: Sequence[int]) -> float:

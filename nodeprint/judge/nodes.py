@@ -248,14 +248,16 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         """Why a node is compared with no other."""
         population = self.population
         node = population.fleet.nodes[i]
-        hard = tuple(d.key for d in population.differing.get(node.name, ()) if d.hard)
+        differing = [d for d in population.differing.get(node.name, ()) if d.hard]
+        hard = tuple(d.key for d in differing)
         if node.imported and not node.identified:
             return Reason(
                 Why.ALONE, detail="the processor of an imported matrix is not known; name it by --part or --xml"
             )
         if len(population.configuration_of[i]) > 1:
             return Reason(Why.ALONE)
-        return Reason(Why.CONFIGURATION, hard)
+        values = {d.key: (d.value, d.majority) for d in differing}
+        return Reason(Why.CONFIGURATION, hard, values=values)
 
     def _doubts(self, i: int, findings: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
         """Why a compared node is not the same though nothing deviates, or that it is."""

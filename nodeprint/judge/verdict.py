@@ -212,12 +212,14 @@ class Margin(msgspec.Struct, frozen=True):
 
 class Reason(msgspec.Struct, frozen=True):
     """Why a node has its outcome: the kind, what it is of (measurements, families or fields), and in `detail` the text
-    of another program (Slurm's reason, what cannot be read), which is shown and never interpreted."""
+    of another program (Slurm's reason, what cannot be read), which is shown and never interpreted. Of a node that is
+    configured differently `values` has by field its value and that of most nodes."""
 
     why: Why
     of: tuple[str, ...] = ()
     share: float = 0.0
     detail: str = ""
+    values: Mapping[str, tuple[str, str]] = {}
 
 
 class Disturbance(msgspec.Struct, frozen=True):
@@ -344,7 +346,8 @@ class NodeVerdict(msgspec.Struct, frozen=True):
 class Group(msgspec.Struct, frozen=True):
     """Nodes that are compared with each other, where there are several such groups. In a split fleet they are alike,
     and differ from the group `than` in the part that separates them; `fields` of the fingerprint go with it. They were
-    measured `later_h` hours after all nodes of that group (negative: before; 0 where times overlap)."""
+    measured `later_h` hours after all nodes of that group (negative: before; 0 where times overlap). `differences` are
+    by node of both groups how far it is from the middle of the group `than` in that part."""
 
     name: str
     nodes: tuple[str, ...]
@@ -358,6 +361,7 @@ class Group(msgspec.Struct, frozen=True):
     unit: str = ""
     fields: Mapping[str, str] = {}
     later_h: float = 0.0
+    differences: Mapping[str, float] = {}
 
 
 class TimeEffect(msgspec.Struct, frozen=True):

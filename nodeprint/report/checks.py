@@ -61,12 +61,12 @@ class Again(msgspec.Struct, frozen=True):
         return "" if all(map(_COORDINATE.fullmatch, words)) else text.say("no_check", "places")
 
 
-def expected(finding: Finding) -> str:
-    """What is expected where the finding is, and from where on it fails: `117 ns, at most 122 ns`."""
+def accepted(finding: Finding) -> str:
+    """Up to which value it is accepted: `at most 122 ns`."""
     if not math.isfinite(finding.fails_at) or not finding.bound_unit:
         return ""
-    end = f"at {_side(finding)} {names.quantity(finding.fails_at, finding.unit)}"
-    return end if finding.peers == finding.fails_at else f"{names.quantity(finding.peers, finding.unit)}, {end}"
+    unit = names.of_measurement(finding.unit, finding.measurement)
+    return f"at {_side(finding)} {names.quantity(finding.fails_at, unit)}"
 
 
 def file_name(node: str) -> str:
@@ -151,7 +151,7 @@ def _values(number: int, again: Again, why_not: str) -> dict[str, object]:
     """The variables of a finding."""
     finding, expected = again.finding, again.finding.expected
     values: dict[str, object] = {
-        "title": f"finding {number}, {names.subject(finding)}", "kernel": again.header.get("kernel", ""),
+        "title": f"finding {number}, {text.subject(finding)}", "kernel": again.header.get("kernel", ""),
         "why_not": why_not,
     }  # fmt: skip
     if why_not or expected is None:

@@ -1,4 +1,4 @@
-"""A campaign's report: cluster.pdf, cluster.html and a PDF a node."""
+"""A campaign's report: cluster.pdf, cluster.html with everything, tables as CSV, a PDF of each node with findings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from nodeprint import files
 from nodeprint.campaign import node_sheet
@@ -27,18 +28,17 @@ from nodeprint.report.explorer import Encoded
 from nodeprint.report.figures import render
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
-from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts
-from nodeprint.report.pages.common import anchor
+from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts, Table, csv
+from nodeprint.report.pages.common import appendix
 from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles, OverTime
 from nodeprint.report.pages.method import How
 from nodeprint.report.pseudonyms import Pseudonyms
 
 __all__ = ["write", "write_nodes"]
 
-#: Fleets up to this size have a file of every node; larger ones only of those in which something was found.
-MOST_FILES = 64
-#: Nodes whose pages cluster.pdf and cluster.html hold; those of others are files of their own alone.
-_MOST_WITHIN = 64
+#: Pages of cluster.pdf and of a node's PDF: what a person reads.
+MOST_PAGES, MOST_OF_NODE = 6, 4
+#: Nodes whose pages cluster.html holds.
 _MOST_IN_HTML = 2
 #: What other campaigns say of some nodes.
 OfNodes = Callable[[Sequence[str]], Mapping[str, OverTime]]
@@ -57,10 +57,11 @@ def write(
     pseudonyms: bool = False,
     over_time: OfNodes | None = None,
 ) -> list[Path]:
-    """Write cluster.pdf, the same as cluster.html, and a PDF a node into `out`; returns their paths in this order.
+    """Write cluster.pdf, cluster.html with all tables and figures, the tables as CSV, and a PDF of each node with
+    findings into `out`; returns their paths in this order.
 
-    `campaign` holds verdict.json and nodes/<node>; `out` is its report folder by default. Every node gets a PDF of its
-    own (none without `of_nodes`), in a fleet of more than MOST_FILES those in which something was found. With `figures`
+    `campaign` holds verdict.json and nodes/<node>; `out` is its report folder by default. cluster.pdf has at most
+    MOST_PAGES pages; that of an only node is its own page. No node has a PDF without `of_nodes`. With `figures`
     each figure of every node is written as SVG, PDF and CSV, too, into its folder `figures`, `figure_width` mm wide (0:
     a column or a page) and in a matplotlib style `figure_style` on top of the report's. With `pseudonyms` nodes and
     racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv in the campaign's
@@ -70,16 +71,17 @@ def write(
     saved_to = _figure_files(campaign, out, figures, figure_width, figure_style, pseudonyms)
     task = Task(campaign, _target(campaign, out, pseudonyms), None if of_nodes else (), saved_to, pseudonyms)
     printed = task.run(over_time)
-    first = task.first(printed)
     with pdf.Printer() as printer:
-        document_path = files.write(task.out / "cluster.pdf", printer.pdf(first))
+        first, content = task.whole(printed, printer)
+    document_path = files.write(task.out / "cluster.pdf", content)
     explored = explorer.document(
         task.source, {node_files.node: node_files.matrices for node_files in printed if node_files.matrices}
     )
-    single_file = files.write(task.out / "cluster.html", html.page(task.shortened(first), explored).encode())
+    single_file = files.write(task.out / "cluster.html", html.page(first, explored).encode())
+    tables = task.tables(first)
     paths = [path for node_files in printed for path in node_files.paths]
     saved = sorted((task.out / "figures" / "cluster").glob("*")) if figures else []
-    return [document_path, single_file, *paths, *saved]
+    return [document_path, single_file, *tables, *paths, *saved]
 
 
 def write_nodes(
@@ -187,21 +189,22 @@ class Task(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """The nodes that get a file of their own: those asked for, all, or of a large fleet those with something found:
-        of others, of which there may be thousands, nobody would read them."""
+        """The nodes that get a file of their own: those asked for, else those with findings, as nobody reads the pages
+        of others; an only node has cluster.pdf. Where figures are saved, every measured node has its own."""
         if self.nodes is not None:
             return frozenset(self.called.text(node) for node in self.nodes)
         nodes = self.source.verdict.nodes
-        few = len(nodes) <= MOST_FILES or self.figures is not None
-        return frozenset(n for n in nodes if MEANING[nodes[n].outcome].measured and (few or nodes[n].counted))
+        if self.figures is not None:
+            return frozenset(name for name, node in nodes.items() if MEANING[node.outcome].measured)
+        return frozenset(name for name, node in nodes.items() if node.counted) if len(nodes) > 1 else frozenset()
 
     @cached_property
     def within(self) -> tuple[str, ...]:
-        """The nodes whose pages the cluster's document holds."""
+        """The nodes whose pages the cluster's documents hold."""
         nodes = self.source.verdict.nodes
         if self.alone:
             return ()
-        return tuple(nodes) if len(nodes) == 1 else tuple(cluster.shown_nodes(nodes)[:_MOST_WITHIN])
+        return tuple(nodes) if len(nodes) == 1 else tuple(cluster.shown_nodes(nodes)[:_MOST_IN_HTML])
 
     @cached_property
     def paged(self) -> frozenset[str]:
@@ -245,17 +248,12 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         source, paths = self.source, []
         kept = source.jobs(node)
         methods = method.of_jobs(kept.jobs)
-        page = node_pages.page(source, node, kept) if node in self.paged else None
+        complete = node in self.within or self.figures is not None
+        page = node_pages.page(source, node, kept, complete=complete) if node in self.paged else None
         if page is not None and node in self.own:
-            pages = (page, method.page(source, [methods], node))
-            document = Document(
-                f"nodeprint, campaign {source.verdict.campaign}, {node}",
-                source.verdict.campaign,
-                source.origin,
-                pages,
-                source.site,
-            )
-            paths.append(files.write(self.out / file_name(node), printer.pdf(document)))
+            title = f"nodeprint, campaign {source.verdict.campaign}, {node}"
+            document = Document(title, source.verdict.campaign, source.origin, (page,), source.site)
+            paths.append(files.write(self.out / file_name(node), printer.pdf(document.printed, MOST_OF_NODE)))
             if self.figures:
                 paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
         if page is not None and (check := self._check(node, kept.jobs)):
@@ -270,45 +268,42 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             return ""
         return checks.script(node, findings, self.source.origin, checks.disturbed_percent(self.folder))
 
-    def first(self, printed: Sequence[Printed]) -> Document:
-        """The document of the cluster: its own page, those of nodes with something found, and the method.
+    def whole(self, printed: Sequence[Printed], printer: pdf.Printer) -> tuple[Document, bytes]:
+        """The document of the cluster, which HTML shows whole, and its PDF of at most MOST_PAGES pages: with as many
+        findings as have room."""
+        for most in range(cluster.MOST_FINDINGS, -1, -1):
+            document = self.first(printed, most)
+            content = printer.pdf(document.printed, MOST_PAGES if not most else 0)
+            if printer.pages <= MOST_PAGES:
+                break
+        return document, content
+
+    def first(self, printed: Sequence[Printed], most_findings: int = cluster.MOST_FINDINGS) -> Document:
+        """The document of the cluster: its own page, those of the nodes that differ most, and the method.
 
         The page of an only node says all that the cluster's would.
         """
         source = self.source
         pages = {node_files.node: node_files.page for node_files in printed if node_files.page is not None}
-        links = {
-            n: Reference(n, anchor=anchor(n)) if n in pages else Reference(n, file=file_name(n))
-            for n in (*pages, *self.own)
-        }
-        ahead = [cluster.page(source, links)] if len(source.verdict.nodes) != 1 else []
+        links = {name: Reference(name, file=file_name(name)) for name in self.own}
+        alone = len(source.verdict.nodes) == 1
+        ahead = [] if alone else [cluster.page(source, links, most_findings)]
         how = method.page(source, [node_files.methods for node_files in printed])
-        shown = (*ahead, *(pages[node] for node in self.within if node in pages), how)
+        of_nodes = [pages[node] for node in self.within if node in pages]
+        if not alone:  # paper has them as files of their own
+            of_nodes = [replace(page, sections=appendix(*page.sections)) for page in of_nodes]
         title = f"nodeprint, campaign {source.verdict.campaign}"
-        return Document(title, source.verdict.campaign, source.origin, shown, source.site)
+        return Document(title, source.verdict.campaign, source.origin, (*ahead, *of_nodes, how), source.site)
 
-    def shortened(self, document: Document) -> Document:
-        """The document for HTML, where pages of nodes beyond the first few are links to their files."""
-        kept = {anchor(node) for node in self.within[:_MOST_IN_HTML]}
-        dropped = {anchor(node): file_name(node) for node in self.within[_MOST_IN_HTML:]}
-        pages = tuple(page for page in document.pages if page.anchor in kept or page.anchor not in dropped)
-        return msgspec.structs.replace(document, pages=tuple(_relinked(page, dropped) for page in pages))
-
-
-def _relinked(page: Page, files_of: dict[str, str]) -> Page:
-    """A page whose links to pages that are not in the document lead to their files."""
-
-    def walked(value: object) -> object:
-        if isinstance(value, Reference):
-            return Reference(value.text, file=files_of[value.anchor]) if value.anchor in files_of else value
-        if isinstance(value, msgspec.Struct):
-            fields = {name: walked(getattr(value, name)) for name in value.__struct_fields__}
-            return type(value)(**fields)
-        return tuple(walked(item) for item in value) if isinstance(value, tuple) else value
-
-    relinked = walked(page) if files_of else page
-    assert isinstance(relinked, Page)
-    return relinked
+    def tables(self, document: Document) -> list[Path]:
+        """Write the tables of the appendix as CSV into `tables`; returns their paths."""
+        out = []
+        for page in (page for page in document.pages if page.subject == "cluster"):
+            for part in (part for part in page.sections if part.appendix):
+                for number, table in enumerate((block for block in part.blocks if isinstance(block, Table)), 1):
+                    name = part.anchor + (f"-{number}" if number > 1 else "")
+                    out.append(files.write(self.out / "tables" / f"{name}.csv", csv(table)))
+        return out
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 from nodeprint.data import homes
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, Outcome
-from nodeprint.report import names
+from nodeprint.report import text
 from nodeprint.report.figures import matrix
 from nodeprint.report.figures.node_levels import Floats
 from nodeprint.report.figures.part_levels import part_levels
@@ -124,7 +124,7 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
 def _row(campaign: Campaign, name: str) -> dict[str, Any]:
     node = campaign.verdict.nodes[name]
     meaning = MEANING[node.outcome]
-    first = names.subject(node.counted[0]) if node.counted else ""
+    first = text.subject(node.counted[0]) if node.counted else ""
     return {
         "node": printable(name, 120), "word": node.outcome, "symbol": meaning.symbol, "colour": meaning.colour,
         "same": node.outcome is Outcome.SAME, "place": printable(node.rack, 40), "finding": first,

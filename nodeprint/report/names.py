@@ -11,17 +11,22 @@ from ClusterShell.NodeSet import NodeSet
 
 from nodeprint.data import homes
 from nodeprint.data.layout import ALL_PAIRS, CLASSES
-from nodeprint.data.quantity import is_metric
+from nodeprint.data.quantity import models
 from nodeprint.errors import printable
-from nodeprint.judge.verdict import Finding, Margin, Part
+from nodeprint.judge.verdict import Part
 
 Where = Mapping[str, int | str]
+
+#: What rates of operations on floating point numbers are in.
+FLOPS = "flop/s"
 
 #: Names that a node list may fold; brackets and operators of ClusterShell in any other would be taken for its own.
 _FOLDABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 #: Of times and of rates of operations, so that no exponent is to be read.
 _TIMES: Sequence[tuple[float, str]] = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO SIGN}s"))
-_PREFIXES: Sequence[tuple[float, str]] = ((1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"))
+_PREFIXES: Sequence[tuple[float, str]] = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+#: Units of a rate of operations, which take a prefix.
+_RATES = {"1/s": "/s", FLOPS: FLOPS}
 _UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e9, "GHz"), "B/s": (1e9, "GB/s"), "share": (0.01, "%")}
 
 # --- lists ---
@@ -76,8 +81,8 @@ def quantity(value: float, unit: str) -> str:
 
 def shown_unit(value: float, unit: str) -> tuple[float, str]:
     """The unit that keeps a value short, how many of its own unit make one, and what it is called."""
-    sizes = {"ns": _TIMES, "1/s": _PREFIXES}.get(unit)
-    if sizes is None:
+    sizes = _TIMES if unit == "ns" else [(size, prefix + _RATES[unit]) for size, prefix in _PREFIXES if unit in _RATES]
+    if not sizes:
         return _UNITS.get(unit, (1.0, "" if unit == "1" else unit))
     return next(((size, name) for size, name in sizes if abs(value) >= 0.9995 * size), (1.0, unit))
 
@@ -103,6 +108,17 @@ def percent(share: float) -> str:
     return f"{share * 100:z.1f} %" if math.isfinite(share) else "unknown"
 
 
+def signed(share: float) -> str:
+    """A difference as `+5.9 %`."""
+    return f"{share * 100:+z.1f} %" if math.isfinite(share) else "unknown"
+
+
+def of_measurement(unit: str, measurement: str) -> str:
+    """The unit of a measurement as it is shown: operations a second by what is counted."""
+    model = models().get(measurement)
+    return FLOPS if unit == "1/s" and model is not None and model.value == "flops_per_s" else unit
+
+
 def bound(share: float) -> str:
     """A bound as somebody wrote it: `4 %`."""
     return f"{share * 100:.{2 if share < 0.1 else 3}g} %"
@@ -126,6 +142,11 @@ def interval(low: float, high: float, effect: float) -> str:
 
 
 # --- parts ---
+
+
+def is_of_pairs(of: Part) -> bool:
+    """Whether pairs of CPUs are of the part."""
+    return of.term in _OF_PAIRS
 
 
 def is_plural(of: Part) -> bool:
@@ -199,18 +220,15 @@ def scoped(of: Part) -> str:
     return " ".join(filter(None, (part(of), scope(of))))
 
 
-def subject(of: Finding | Margin) -> str:
-    """A part with its measurement where that is not of pairs of CPUs by its term; a metric of a table, of a part."""
-    if isinstance(of, Finding) and is_metric(of.measurement):
-        return f"{of.measurement} of {part(of.part)}" if of.part.where else of.measurement
-    name = scoped(of.part) if isinstance(of, Margin) else part(of.part)
-    told_by_term = of.part.term in _OF_PAIRS or of.part.term.startswith("fabric-")
-    return name if told_by_term and of.measurement.startswith("coherence") else f"{name} ({of.measurement})"
-
-
 def place(where: Where) -> str:
     """A place of cells: `core 5 (CPU 37), level L3`; the whole node where it is nothing else."""
     parts = []
+    if "cpu_node" in where and "memory_node" in where:  # a path through the memory of one node
+        cpus, memory = where["cpu_node"], where["memory_node"]
+        parts = [
+            f"memory of NUMA node {memory} from {'its own CPUs' if cpus == memory else f'the CPUs of NUMA node {cpus}'}"
+        ]
+        where = {key: value for key, value in where.items() if key not in ("cpu_node", "memory_node")}
     for key, value in sorted(where.items()):
         if key == "core":
             parts.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")

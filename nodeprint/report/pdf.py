@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 import msgspec
 import typst
+from msgspec.structs import replace
 
 from nodeprint.errors import printable
 from nodeprint.report.figures.style import load
@@ -53,9 +54,21 @@ class Printer(AbstractContextManager["Printer"]):
     ) -> None:
         self._folder.cleanup()
 
-    def pdf(self, document: Document) -> bytes:
-        """The PDF of a document; the same bytes for the same document."""
-        return self.data(plain(document, self._file))
+    def pdf(self, document: Document, most: int = 0) -> bytes:
+        """The PDF of a document; the same bytes for the same document. Of `most` pages the sections have room that come
+        first; what has none is left out (0: all pages)."""
+        content = self.data(plain(document, self._file))
+        while most and self.pages > most and len(document.pages[0].sections) > 1:
+            first, *others = document.pages
+            document = replace(document, pages=(replace(first, sections=first.sections[:-1]), *others))
+            content = self.data(plain(document, self._file))
+        return content
+
+    @property
+    def pages(self) -> int:
+        """How many pages the last document had."""
+        found = json.loads(self._compiler.query("<pages>", field="value"))
+        return int(found[0]) if found else 1
 
     def data(self, content: Mapping[str, Any]) -> bytes:
         """The PDF of the template for `content`, which it reads as data.json."""

@@ -13,6 +13,7 @@ from nodeprint.data import curves
 from nodeprint.data.jobs import Measured
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Machine
+from nodeprint.report import text
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,16 +37,18 @@ _PORT_KNOWN = (0x17, 0x19)
 
 
 def readings(cells: Sequence[Measured], machine: Machine | None = None) -> tuple[str, ...]:
-    """Sentences on the cells of a job, each beginning with its measurement's name; of the fabric clock only on parts of
+    """Sentences on the cells of a job, each beginning with what was measured; of the fabric clock only on parts of
     which it is known how much a port reads in a cycle."""
     generation = processors.generation_of(machine) if machine is not None else None
     known = generation is not None and generation.has_io_die and generation.family in _PORT_KNOWN
     said = []
-    for one in cells:
-        reader = _READERS.get((one.header["kernel"], one.header["operation"]))
-        said += [f"{one.name}: {sentence}" for sentence in reader(one)] if reader else []
-        if (one.header["kernel"], one.header["operation"]) == ("bandwidth", "groups"):
-            said += [f"{one.name}: {sentence}" for sentence in _ports(one, known)]
+    for cell in cells:
+        name = text.sentence(text.measured(cell.name))
+        kernel = (cell.header["kernel"], cell.header["operation"])
+        if reader := _READERS.get(kernel):
+            said += [f"{name}: {sentence}" for sentence in reader(cell)]
+        if kernel == ("bandwidth", "groups"):
+            said += [f"{name}: {sentence}" for sentence in _ports(cell, known)]
     return tuple(said)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from rich.style import Style
 from rich.text import Text
 
-from nodeprint.data.layout import CCD, CCX, QUADRANT, SOCKET
 from nodeprint.data.packed import PackedFleet
+from nodeprint.report.figures import block_medians
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, levels
@@ -19,8 +19,6 @@ from nodeprint.report.figures.pixels import value_limits
 
 #: Up to so many CPUs are shown each for itself.
 _CPUS = 32
-#: From coarse to fine; the first of these levels is shown of which a node has several parts.
-_LEVELS = ((CCD, "CCD"), (CCX, "CCX"), (QUADRANT, "quadrant"), (SOCKET, "socket"))
 
 
 class Square(msgspec.Struct, frozen=True):
@@ -50,18 +48,8 @@ def square(levels: NodeLevels, node: str) -> Square | None:
     if len(slots) <= _CPUS:
         cpus = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
         return Square(f"{title}, CPU by CPU", tuple(str(cpus[slot]) for slot in slots.tolist()), values)
-    for level, name in _LEVELS:
-        parts, part_of = np.unique(quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True)
-        if parts.min() >= 0 and 2 <= len(parts) <= _CPUS:
-            members = [np.flatnonzero(part_of.ravel() == number) for number in range(len(parts))]
-            blocks = np.array([[_median(values[np.ix_(row, column)]) for column in members] for row in members])
-            return Square(f"{title}, {name} by {name}", tuple(str(part) for _, part in parts.tolist()), blocks)
-    return None
-
-
-def _median(block: Floats) -> float:
-    finite = block[np.isfinite(block)]
-    return float(np.median(finite)) if finite.size else math.nan
+    blocks = block_medians.of(levels, node)
+    return Square(f"{title}, {blocks.level} by {blocks.level}", blocks.names, blocks.values) if blocks else None
 
 
 def painted(square: Square, columns: int) -> Text:

@@ -47,6 +47,10 @@ from nodeprint.settings import sources
 MOST_SINGLE = 3
 #: The column of names in a table for a terminal.
 _WIDEST_NAME = 24
+#: Longer values of a field are not shown in a sentence.
+_LONGEST_VALUE = 60
+#: Finer parts that are named; of more, how many there are.
+_MOST_PLACES = 4
 #: Nodes of an outcome that the first line names; more are counted.
 _MOST_NAMED = 48
 #: Detection limits beyond so many bounds are no basis for a conclusion.
@@ -90,6 +94,51 @@ def sentence(text: str) -> str:
 def _begin(text: str, measurement: str) -> str:
     """`text` with a capital, unless it begins with the name of a metric."""
     return text if is_metric(measurement) and text.startswith(measurement) else sentence(text)
+
+
+def measured(measurement: str) -> str:
+    """What a measurement is of, in a reader's words: `memory bandwidth`."""
+    return str(texts()["measured"].get(measurement) or measurement)
+
+
+def subject(of: Finding | Margin) -> str:
+    """A part with what was measured of it: `core 37 (CPU 37)` where that is the latency of its pairs, `memory bandwidth
+    of NUMA node 1` else; a metric of a table, of a part."""
+    if isinstance(of, Finding) and is_metric(of.measurement):
+        return f"{of.measurement} of {names.part(of.part)}" if of.part.where else of.measurement
+    name = names.scoped(of.part) if isinstance(of, Margin) else names.part(of.part)
+    if of.part.term.startswith("fabric-"):
+        return name
+    if of.measurement.startswith("coherence") and names.is_of_pairs(of.part):
+        operation = texts()["operations"].get(of.measurement, "")
+        return f"{name}{f' ({operation})' if operation else ''}"
+    if not of.measurement:
+        return name
+    name = name.removeprefix("memory of ") if measured(of.measurement).startswith("memory") else name
+    return f"{measured(of.measurement)} of {name}"
+
+
+def part_in_words(finding: Finding) -> str:
+    """What differs, for a heading or a table: `core-to-core latency of core 37 (CPU 37)`."""
+    if not finding.measurement and not finding.part.term.startswith("fabric-"):
+        return _event(finding)
+    if _is_channel(finding):
+        return sentence(say("channel", place=_memory_node(finding)))
+    if names.is_of_pairs(finding.part) and finding.measurement.startswith("coherence"):
+        return f"{say('pairs_of')} of {subject(finding)}"
+    return subject(finding)
+
+
+def _is_channel(finding: Finding) -> bool:
+    """Whether it looks like a memory channel of a node, from its own CPUs."""
+    where = finding.part.where
+    own = where.get("cpu_node", where.get("memory_node")) == where.get("memory_node", -1)
+    slow = finding.effect < 0 and finding.unit == "B/s" and finding.state is not State.INTERMITTENT
+    return slow and own and "memory-channel" in finding.consistent_with
+
+
+def _memory_node(finding: Finding) -> str:
+    return f"NUMA node {finding.part.where['memory_node']}"
 
 
 # --- the fleet ---
@@ -203,7 +252,7 @@ def differ(found: Disturbance) -> str:
     model = models().get(found.measurement)
     values = {
         "factor": f"{found.value:.1f}" if found.value < 10 else f"{found.value:.0f}",
-        "measurement": found.measurement,
+        "measurement": measured(found.measurement),
         "same": texts()["differ"]["same"] if model is not None and model.places == "pairs" else "",
         "low": names.quantity(found.low, found.unit), "high": names.quantity(found.high, found.unit),
         "low_in": repetition(found.low_in), "high_in": repetition(found.high_in),
@@ -213,6 +262,39 @@ def differ(found: Disturbance) -> str:
         return say("differ", "all", repetitions=repetitions, **values)
     verb = "differs" if len(found.odd) == 1 else "differ"
     return say("differ", "odd", odd=f"{names.listed(map(repetition, found.odd))} {verb}", **values)
+
+
+def plain_outcome(verdict: Verdict) -> str:
+    """The outcome in one sentence that says nothing else: how many nodes are the same, and which are not."""
+    fleet = verdict.fleet
+    same, nodes = fleet.counts.get(Outcome.SAME, 0), names.counted(fleet.nodes, "node")
+    kept = (Outcome.SAME, Outcome.SPLIT) if fleet.outcome is FleetOutcome.SPLIT else (Outcome.SAME,)
+    others = [name for name, node in verdict.nodes.items() if node.outcome not in kept]
+    found = [name for name in others if MEANING[verdict.nodes[name].outcome].found]
+    rest = [name for name in others if name not in set(found)]
+    clauses = [
+        say("plain_clause", kind, nodes=_few(on), are="is" if len(on) == 1 else "are")
+        for kind, on in (("found", found), ("open", rest))
+        if on
+    ]
+    plain = texts()["plain"]
+    key = str(fleet.outcome) if str(fleet.outcome) in plain else "some" if others else "all"
+    return say(
+        "plain", key, same=same, nodes=nodes, are="is" if fleet.nodes == 1 else "are", measured=fleet.measured,
+        others=f"; {' and '.join(clauses)}" if clauses else "", groups=names.counted(len(fleet.groups), "group"),
+    )  # fmt: skip
+
+
+def _few(on: Sequence[str]) -> str:
+    """Nodes by name where that is short, else their number."""
+    listed = names.nodes(on)
+    return listed if len(listed) <= _MOST_NAMED else names.counted(len(on), "node")
+
+
+def same_means(fleet: FleetVerdict) -> str:
+    """Within which margins nodes that are the same are so; empty where none is."""
+    margins = [short_margin(margin) for margin in fleet.margins if margin.decides]
+    return say("same_means", margins=names.listed(margins)) if margins and fleet.counts.get(Outcome.SAME) else ""
 
 
 def headline_of(fleet: FleetVerdict) -> str:
@@ -295,7 +377,7 @@ def group(group: Group) -> str:
     if group.part is not None and group.measurement:
         apart = say(
             "group_apart", effect=names.percent(abs(group.effect)), change=change(group.effect, group.measurement),
-            than=group.than, place=f"in {names.scoped(group.part)} ({group.measurement})",
+            than=group.than, place=f"in {names.scoped(group.part)} ({measured(group.measurement)})",
             interval=names.interval(group.interval.low, group.interval.high, group.effect),
             bound=names.bound(group.bound), added=_added(group.effect_unit, group.unit),
         )  # fmt: skip
@@ -309,7 +391,7 @@ def gap(group: Group) -> str:
     return say(
         "gap", nodes=f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})",
         effect=names.percent(abs(group.effect)), change=change(group.effect, group.measurement),
-        place=f"in {names.scoped(group.part)} ({group.measurement})", bound=names.bound(group.bound),
+        place=f"in {names.scoped(group.part)} ({measured(group.measurement)})", bound=names.bound(group.bound),
         interval=names.interval(group.interval.low, group.interval.high, group.effect),
         fields=_fields(group.fields) + _later(group),
     )  # fmt: skip
@@ -343,14 +425,14 @@ def over_time(verdict: Verdict) -> list[str]:
 def _over(effect: TimeEffect) -> str:
     """The family of parts and the measurement that a change over time is of."""
     home = names.home(effect.home)
-    return f"{effect.measurement} ({', '.join(filter(None, (named('families', effect.family), home)))})"
+    return f"{measured(effect.measurement)} ({', '.join(filter(None, (named('families', effect.family), home)))})"
 
 
 def shared(shared: Shared) -> str:
     """A difference that several nodes have."""
     return say(
         "shared", nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
-        place=f"{names.scoped(shared.part)} ({shared.measurement})", effect=names.percent(abs(shared.effect)),
+        place=f"{names.scoped(shared.part)} ({measured(shared.measurement)})", effect=names.percent(abs(shared.effect)),
         change=change(shared.effect, shared.measurement),
         interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
         fields=_fields(shared.fields),
@@ -360,7 +442,7 @@ def shared(shared: Shared) -> str:
 def spread(spread: Spread) -> str:
     """How far the nodes of a fleet that is not uniform differ, and the bound at which most would be the same."""
     return say(
-        "spread", family=sentence(f"{named('terms', spread.family)} ({spread.measurement})"),
+        "spread", family=sentence(f"{named('terms', spread.family)} ({measured(spread.measurement)})"),
         chips=names.percent(spread.chips), runs=names.percent(spread.runs), bound=names.bound(spread.bound),
         nodes=names.counted(spread.nodes_beyond, "node"), smallest=names.percent(spread.smallest_bound),
     )  # fmt: skip
@@ -374,8 +456,9 @@ def limit(limit: Limit, *, remedied: bool = True) -> str:
         if limit.remedy and remedied
         else ""
     )
+    family = sentence(f"{named('terms', limit.family)} ({measured(limit.measurement)})")
     return say(
-        "limit_far" if far else "limit", family=sentence(f"{named('terms', limit.family)} ({limit.measurement})"),
+        "limit_far" if far else "limit", family=family,
         effect=names.percent(min(limit.effect, _NOTHING)), bound=names.bound(limit.bound),
         times=names.times(limit.effect, limit.bound), remedy=remedy,
     )  # fmt: skip
@@ -435,7 +518,14 @@ def _kind(node: NodeVerdict) -> tuple[Any, ...]:
     )
     known = tuple((finding.id, _key(finding.part.where), finding.suppressed) for finding in node.accepted)
     details = tuple(reason.detail for reason in node.reasons[:1])
-    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), details, findings, known
+    return (
+        node.outcome,
+        node.group,
+        tuple((reason.why, reason.of, *reason.values.items()) for reason in node.reasons),
+        details,
+        findings,
+        known,
+    )
 
 
 def _rows(lines: Sequence[NodeLine]) -> list[str]:
@@ -473,7 +563,7 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
         "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
         "margins": _margins(alike, why) or f"{names.listed(named_subject(key) for key in of)}.",
-        "fields": names.listed(map(fingerprint.label, of)) or say("layout"),
+        "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
         "families": names.listed(named("terms", key) for key in of),
         "parts": names.listed(of),
         "measurements": names.listed(named_subject(key) for key in of),
@@ -489,6 +579,17 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
     key = "one run of a table" if table else why
     words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", key, **values)
     return " ".join([*known, words, *(later[:1] if len(alike) == 1 and not first.counted else [])])
+
+
+def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
+    """Fields in which a node differs, each with its value and that of most nodes; of long ones the name alone."""
+    words = [
+        say("field_differs", field=fingerprint.label(key), value=printable(own, 60), usual=printable(usual, 60))
+        if key != "kernel_hash" and max(len(own), len(usual)) <= _LONGEST_VALUE
+        else fingerprint.label(key)
+        for key, (own, usual) in values.items()
+    ]
+    return "; ".join(words)
 
 
 def _detail(why: Why, detail: str) -> str:
@@ -582,46 +683,66 @@ def runs_past(finding: Finding, job: JobEffect) -> int:
 
 def _finding_sentence(finding: Finding) -> str:
     compared = texts()["compared"]["baseline" if finding.baseline else "peers"]
+    unit = names.of_measurement(finding.unit, finding.measurement)
     values = {
         **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
         "effect": names.percent(abs(finding.effect)), "change": change(finding.effect, finding.measurement),
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
         "bound": names.bound(finding.bound), "times": names.times(finding.effect, finding.bound),
-        "value": names.quantity(finding.value, finding.unit), "peers": names.quantity(finding.peers, finding.unit),
+        "value": names.quantity(finding.value, unit), "peers": names.quantity(finding.peers, unit),
         "verb": "are" if names.is_plural(finding.part) else "is",
     }  # fmt: skip
     where = finding.part.where
     if finding.part.term.startswith("fabric-"):
-        ends = {end: printable(str(where.get(end, "")), 80) for end in ("node", "to")}
-        kind = "node" if not ends["to"] else "both" if where.get("sends") and where.get("receives") else "one"
-        direction = {(True, True): "in both directions", (True, False): "when it sends"}.get(
-            (bool(where.get("sends")), bool(where.get("receives"))), "when it receives"
-        )
-        added = _added(finding.effect_unit, finding.unit, "a message")
-        return say("link", kind, direction=direction, added=added, **ends, **values)  # begins with a name as it is
+        return _link_sentence(finding, values)
     if not finding.measurement:
         jobs = f" ({names.listed(job.job for job in finding.by_job)})" if finding.by_job else ""
-        event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
-        return say(
-            "finding_event",
-            event=sentence(event.format(count=f"{finding.value:.4g}", cpus=_wrong_cpus(where))),
-            jobs=jobs,
-        )
-    place = _begin(names.subject(finding), finding.measurement)
+        return say("finding_event", event=_event(finding), jobs=jobs)
+    if _is_channel(finding):
+        return _channel_sentence(finding, values)
+    place = _begin(subject(finding), finding.measurement)
     if finding.state is State.INTERMITTENT:
         values["verb"] = "were" if values["verb"] == "are" else "was"
     if finding.id == "limit":
         reason = printable(str(where["reason"]), 80)
         allowed = names.quantity(finding.bound_unit, finding.unit)
         return say("finding_limit", place=place, reason=reason, **{**values, "bound": allowed})
-    if (model := models().get(finding.measurement)) is not None and model.scale == "share":
-        points = f"{abs(finding.effect) * 100:.1f} percentage points"
-        return say(f"finding_share_{model.term}", place=place, **{**values, "effect": points})
+    model = models().get(finding.measurement)
     if is_metric(finding.measurement) or (model is not None and model.places == "cells"):
-        return say("finding_cells", place=place, **values)
+        share = model is not None and model.scale == "share"
+        points = {"effect": f"{abs(finding.effect) * 100:.1f} percentage points"} if share else {}
+        key = f"finding_share_{model.term}" if share and model is not None else "finding_cells"
+        return say(key, place=place, **{**values, **points})
     at_home = names.home(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
     return say("finding", place=place, added=_added(finding.effect_unit, finding.unit, _figures_of(finding)), **values)
+
+
+def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
+    """A node or a link between nodes whose messages are slow, which begins with the node's name as it is."""
+    where = finding.part.where
+    ends = {end: printable(str(where.get(end, "")), 80) for end in ("node", "to")}
+    kind = "node" if not ends["to"] else "both" if where.get("sends") and where.get("receives") else "one"
+    direction = {(True, True): "in both directions", (True, False): "when it sends"}.get(
+        (bool(where.get("sends")), bool(where.get("receives"))), "when it receives"
+    )
+    added = _added(finding.effect_unit, finding.unit, "a message")
+    return say("link", kind, direction=direction, added=added, **ends, **values)
+
+
+def _event(finding: Finding) -> str:
+    """What the system counted."""
+    event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
+    return sentence(event.format(count=f"{finding.value:.4g}", cpus=_wrong_cpus(finding.part.where)))
+
+
+def _channel_sentence(finding: Finding, values: Mapping[str, str]) -> str:
+    """That a memory channel seems to be missing, with the bandwidths that say so."""
+    streams = {cell["stream"] for cell in finding.cells if "stream" in cell}
+    unit = names.shown_unit(finding.peers, finding.unit)
+    both = f"{finding.value / unit[0]:.3g} of {finding.peers / unit[0]:.3g} {unit[1]}"
+    over = f", mean of {names.counted(len(streams), 'stream')}" if len(streams) > 1 else ""
+    return say("finding_channel", **{**values, "place": _memory_node(finding), "both": both, "over": over})
 
 
 def _figures_of(finding: Finding) -> str:
@@ -639,10 +760,7 @@ def finding_details(finding: Finding) -> list[str]:
     """What stands below a finding: its runs, what it explains, who shares it, instruments, what it may come from."""
     out = [runs_beyond(finding)] if finding.runs else []
     if finding.finer:
-        parts = "; ".join(dict.fromkeys(names.scoped(finer.part) for finer in finding.finer[:6]))
-        more = f"; and {len(finding.finer) - 6} more" if len(finding.finer) > 6 else ""
-        count = names.counted(len(finding.finer), "finer part that deviates", "finer parts that deviate")
-        out.append(say("finer", count=count, parts=parts + more))
+        out.append(_finer(finding))
     out += [say("shared_by", nodes=names.nodes(finding.shared_by))] if finding.shared_by else []
     out += (
         [say("consistent", causes=names.listed(named("causes", key) for key in finding.consistent_with))]
@@ -651,6 +769,19 @@ def finding_details(finding: Finding) -> list[str]:
     )
     out += [evidence(seen) for seen in finding.evidence]
     return out + ([say("suppressed", why=printable(finding.suppressed, 300))] if finding.suppressed else [])
+
+
+def _finer(finding: Finding) -> str:
+    """The finer parts that a finding explains, by what was measured; places on the machine are named where they are
+    few."""
+    by_measurement = Counter(finer.measurement for finer in finding.finer)
+    counts = (
+        names.counted(count, f"difference in {measured(measurement)}", f"differences in {measured(measurement)}")
+        for measurement, count in by_measurement.items()
+    )
+    places = list(dict.fromkeys(names.scoped(finer.part) for finer in finding.finer if names.is_of_pairs(finer.part)))
+    named_places = f": {names.listed(places)}" if len(places) == len(finding.finer) <= _MOST_PLACES else ""
+    return say("finer", count=names.listed(counts), parts=named_places)
 
 
 def accepted(finding: Finding) -> str:
@@ -674,7 +805,7 @@ def refuted(finding: Finding) -> str:
     first = finding.by_job[0] if finding.by_job else None
     effect = first.effect if first is not None else finding.effect
     return say(
-        "refuted", place=_begin(names.subject(finding), finding.measurement), effect=names.percent(abs(effect)),
+        "refuted", place=_begin(subject(finding), finding.measurement), effect=names.percent(abs(effect)),
         change=change(effect, finding.measurement), first=first.job if first is not None else "a first job",
     )  # fmt: skip
 
@@ -723,11 +854,11 @@ def short_margin(margin: Margin) -> str:
 
 def margin_with_remedy(margin: Margin) -> str:
     """A margin that is beyond its bound, and what resolves it."""
-    subject = _begin(named("subjects", margin.subject), margin.measurement)
+    in_words = _begin(named("subjects", margin.subject), margin.measurement)
     if not math.isfinite(margin.within):
-        return say("margin_one_run", subject=subject) + "."
+        return say("margin_one_run", subject=in_words) + "."
     text = say(
-        "margin", subject=subject, place=names.subject(margin),
+        "margin", subject=in_words, place=subject(margin),
         within=_both(margin.within, margin.within_unit, margin.unit),
         bound=_both(margin.bound, margin.bound_unit, margin.unit),
     )  # fmt: skip
@@ -766,7 +897,7 @@ def disturbance(disturbance: Disturbance) -> str:
         return f"{disturbance.kind}: {printable(disturbance.detail, 200)}"
     return say(
         "disturbances", disturbance.kind, share=names.percent(disturbance.share), value=f"{disturbance.value:.4g}",
-        measurement=disturbance.measurement or "the measurement",
+        measurement=measured(disturbance.measurement) if disturbance.measurement else "the measurement",
         run=f" in {disturbance.run}" if disturbance.run else "",
         cpus=f" on CPUs {cpus}" if cpus else "", cpus_alone=f"CPUs {cpus}" if cpus else "its CPUs",
         detail=printable(disturbance.detail, 300), low=names.quantity(disturbance.low, disturbance.unit),

@@ -123,7 +123,7 @@ def difference_maps(
     reach = difference_reach(maps, percent)
     bound_text = f"bound\n±{percent:.3g} %" if percent is not None else ""
     scale = ColourScale(
-        f"{levels.quantity.measurement}, difference from the median, %",
+        "difference from the median, %",
         -reach,
         reach,
         "differences",

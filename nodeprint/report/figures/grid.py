@@ -6,12 +6,17 @@ import msgspec
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 
 from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.part_levels import size_pt
-from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, is_dark, scale_room, value_limits
+from nodeprint.report.figures.pixels import (
+    ColourScale,
+    draw_cells,
+    draw_scale,
+    scale_room,
+    value_limits,
+    write_numbers,
+)
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened
@@ -43,7 +48,8 @@ class GridData(msgspec.Struct, frozen=True):
     @property
     def turned(self) -> bool:
         """Whether the names of columns are turned."""
-        return max(map(len, self.columns)) > 6
+        longest = max(map(len, self.columns))
+        return longest > 6 or (longest > 2 and len(self.columns) > 16)
 
     @property
     def labelled(self) -> bool:
@@ -119,29 +125,5 @@ def grid(ax: Axes, data: GridData, style: Style) -> None:
     ax.tick_params(length=0)
     ax.set_xlabel(data.column_title)
     ax.set_ylabel(data.row_title if data.labelled else f"{data.row_title} ({len(data.rows)})")
-    _write_numbers(ax, data, style)
+    write_numbers(ax, data.numbers, data.values, data.scale, style, data.digits)
     draw_scale(ax, data.scale, style)
-
-
-def _write_numbers(ax: Axes, data: GridData, style: Style) -> None:
-    texts = [[short(value, data.digits) for value in row] for row in data.numbers.tolist()]
-    longest = max((len(text) for row in texts for text in row), default=0)
-    width, height = size_pt(ax)
-    letter = style.smallest_letters_pt
-    if not longest or width / len(data.columns) < longest * letter * 0.64 or height / len(data.rows) < 1.4 * letter:
-        return
-    colours = style.map(data.scale.map)(Normalize(data.scale.low, data.scale.high)(data.values))
-    for row, line in enumerate(texts):
-        for column, text in enumerate(line):
-            if text:
-                dark = np.isfinite(data.values[row, column]) and is_dark(colours[row, column])
-                ink = style.colours["paper" if dark else "ink"]
-                ax.text(column, row, text, ha="center", va="center", color=ink, fontsize=style.smallest_letters_pt)
-
-
-def short(value: float, digits: int = 3) -> str:
-    """A number with this many significant digits and no exponent, empty where it is none."""
-    if not np.isfinite(value):
-        return "\N{INFINITY}" if value == np.inf else ""
-    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(value))))) if value else 1
-    return f"{value:.{min(decimals, 3)}f}"

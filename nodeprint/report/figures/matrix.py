@@ -25,11 +25,20 @@ from nodeprint.report.figures.part_levels import (
     part_levels,
     tick_step,
 )
-from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, scale_room, value_limits
+from nodeprint.report.figures.pixels import (
+    ColourScale,
+    draw_cells,
+    draw_scale,
+    scale_room,
+    value_limits,
+    write_numbers,
+)
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.structure.found import Structure
 
+#: Matrices of so many CPUs have numbers in their cells where there is room.
+MOST_NUMBERS = 32
 #: Differences are drawn to at least this, in percent: noise looks like noise.
 LEAST_REACH = 3.0
 #: Numbers along an axis, about.
@@ -104,8 +113,7 @@ def of_node(
     square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
     low, high = limits or value_limits(square)
     place = homes.named(at_home)
-    title = f"{levels.quantity.measurement}, {f'{place}: ' if place else ''}{levels.title}"
-    scale = ColourScale(title, low, high)
+    scale = ColourScale(f"{f'{place}: ' if place else ''}{levels.title}", low, high)
     return MatrixData(square, _cpus(levels, node, slots), scale, axis, parts)
 
 
@@ -141,7 +149,7 @@ def difference(
     count = len(peer_values)
     place = homes.named(at_home)
     title = (
-        f"{levels.quantity.measurement}, {f'{place}: ' if place else ''}difference from the "
+        f"{f'{place}: ' if place else ''}difference from the "
         f"{f'median of {count} peers' if count > 1 else 'one peer'}, %"
     )
     cpus = _cpus(levels, node, slots)
@@ -203,9 +211,17 @@ def _parts(levels: NodeLevels, slots: Ints) -> tuple[PartLevel, ...]:
 
 def matrix(ax: Axes, data: MatrixData, style: Style) -> None:
     """Draw a matrix with its parts and its scale; triangles mark the places of a finding."""
+    pairs(ax, data, data.scale, style)
+    draw_scale(ax, data.scale, style)
+
+
+def pairs(ax: Axes, data: MatrixData, scale: ColourScale, style: Style) -> None:
+    """Draw a matrix on a `scale` with the names of its parts, and its numbers where they have room."""
     size = len(data.labels)
-    draw_cells(ax, data.values, data.scale, style, blank=None if data.directed else np.eye(size, dtype=np.bool_))
-    draw_outlines(ax, data.levels, size, style, "ink" if data.scale.map == "differences" else "paper")
+    draw_cells(ax, data.values, scale, style, blank=None if data.directed else np.eye(size, dtype=np.bool_))
+    draw_outlines(ax, data.levels, size, style, "ink" if scale.map == "differences" else "paper")
+    if size <= MOST_NUMBERS:
+        write_numbers(ax, data.values, data.values, scale, style, 3 if scale.map == "values" else 2)
     turned = max(map(len, data.labels), default=0) > 3
     step = max(tick_step(ax, data.labels, style, turned=turned), -(-size // _TICKS))
     places = range(0, size, step)
@@ -219,7 +235,6 @@ def matrix(ax: Axes, data: MatrixData, style: Style) -> None:
         draw_brackets(ax, data.levels, style)
     if data.marked:
         _mark(ax, data.marked, style)
-    draw_scale(ax, data.scale, style)
 
 
 def _mark(ax: Axes, places: Sequence[int], style: Style) -> None:

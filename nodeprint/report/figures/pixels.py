@@ -101,6 +101,32 @@ def value_limits(*arrays: Floats) -> tuple[float, float]:
     return low - pad, high + pad
 
 
+def write_numbers(ax: Axes, numbers: Floats, values: Floats, scale: ColourScale, style: Style, digits: int = 3) -> None:
+    """Write `numbers` into the cells of `values` (both row, column), where all of them have room."""
+    texts = [[short(value, digits) for value in row] for row in numbers.tolist()]
+    longest = max((len(text) for row in texts for text in row), default=0)
+    width, height = size_pt(ax)
+    letter = style.smallest_letters_pt
+    rows, columns = numbers.shape
+    if not longest or width / columns < longest * letter * 0.64 or height / rows < 1.4 * letter:
+        return
+    colours = style.map(scale.map)(Normalize(scale.low, scale.high)(values))
+    for row, line in enumerate(texts):
+        for column, text in enumerate(line):
+            if text:
+                dark = np.isfinite(values[row, column]) and is_dark(colours[row, column])
+                ink = style.colours["paper" if dark else "ink"]
+                ax.text(column, row, text, ha="center", va="center", color=ink, fontsize=letter)
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A number with this many significant digits and no exponent, empty where it is none."""
+    if not np.isfinite(value):
+        return "\N{INFINITY}" if value == np.inf else ""
+    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(value))))) if value else 1
+    return f"{value:.{min(decimals, 3)}f}"
+
+
 def is_dark(colour: npt.NDArray[np.float64]) -> bool:
     """Whether white letters have more contrast than black ones on a colour (WCAG 2.1, relative luminance)."""
     linear = np.where(colour[:3] <= 0.04, colour[:3] / 12.92, ((colour[:3] + 0.055) / 1.055) ** 2.4)

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from msgspec.structs import replace
 
-from nodeprint.report.figures.matrix import MatrixData
-from nodeprint.report.figures.part_levels import size_pt
-from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, scale_room, value_limits
+from nodeprint.report.figures.matrix import MatrixData, pairs
+from nodeprint.report.figures.part_levels import BRACKET_PT, names_room, size_pt
+from nodeprint.report.figures.pixels import ColourScale, draw_scale, scale_room, value_limits
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened
 
-#: In shares of a matrix's side: its name above, and what is between matrices.
-_HEAD, _BETWEEN = 0.1, 0.12
+#: In mm: a matrix's name, the room of its axes, a line below it, what is between matrices, and the scale's height.
+_NAME, _AXIS, _LINE, _BETWEEN, _SCALE = 5.0, 9.0, 2.9, 3.0, 70.0
 _MOST_COLUMNS = 3
+_MM_A_POINT = 25.4 / 72
 
 
 class SideBySideData(msgspec.Struct, frozen=True):
-    """Matrices with the name of each, all on `scale`."""
+    """Matrices with the name of each and what is said `below` it, all on `scale`."""
 
     names: tuple[str, ...]
     matrices: tuple[MatrixData, ...]
     scale: ColourScale
+    below: tuple[tuple[str, ...], ...] = ()
 
     @property
     def columns(self) -> int:
@@ -40,11 +40,24 @@ class SideBySideData(msgspec.Struct, frozen=True):
         """How many rows there are."""
         return -(-len(self.names) // self.columns)
 
+    @property
+    def margins(self) -> tuple[float, float, float]:
+        """The room in mm on the left of a matrix, above it, and below it."""
+        left = max(_AXIS + 1.0, *(names_room(data.levels) for data in self.matrices))
+        above = _NAME + max(len(data.levels) for data in self.matrices) * BRACKET_PT * _MM_A_POINT + 1.0
+        lines = max((len(words) for words in self.below), default=0)
+        return left, above, _AXIS + _LINE * lines
+
+    def side(self, width: float) -> float:
+        """The side of a matrix in `width` mm without the scale."""
+        return (width - self.columns * self.margins[0] - (self.columns - 1) * _BETWEEN) / self.columns
+
     def frame(self, width: float) -> Frame:
         """Squares side by side."""
-        right = scale_room(width - 3.0, lines=2)
-        side = (width - 3.0 - right) / (self.columns + (self.columns - 1) * _BETWEEN)
-        return Frame(width, side * (1 + _HEAD + _BETWEEN) * self.rows + 4.0, 3.0, right, 2.0, 2.0)
+        right = scale_room(width - 2.0, lines=2)
+        _, above, below = self.margins
+        height = (self.side(width - 1.0 - right) + above + below) * self.rows
+        return Frame(width, height + 2.0, 1.0, right, 1.0, 1.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each pair of each matrix."""
@@ -55,42 +68,46 @@ class SideBySideData(msgspec.Struct, frozen=True):
         return pd.concat(tables, ignore_index=True)
 
 
-def on_one_scale(names: Sequence[str], matrices: Sequence[MatrixData], title: str) -> SideBySideData:
-    """Matrices of the same quantity, from the lowest to the highest of all; `title` says what they are, with unit."""
-    low, high = value_limits(*(data.values for data in matrices))
+def on_one_scale(
+    names: Sequence[str], matrices: Sequence[MatrixData], title: str, below: Sequence[Sequence[str]] = (), *,
+    among: Sequence[MatrixData] = (),
+) -> SideBySideData:  # fmt: skip
+    """Matrices of the same quantity, from the lowest to the highest of all (of those `among` which they are, on other
+    pages, too); `title` says what they are, with unit, and `below` what is to be said of each."""
+    low, high = value_limits(*(data.values for data in among or matrices))
     scale = replace(matrices[0].scale, title=title, low=low, high=high)
-    return SideBySideData(tuple(names), tuple(matrices), scale)
+    return SideBySideData(tuple(names), tuple(matrices), scale, tuple(map(tuple, below)))
 
 
 def side_by_side(ax: Axes, data: SideBySideData, style: Style) -> None:
-    """Draw the matrices with the outlines of their parts, their names above, and the scale of all."""
+    """Draw the matrices with the names of their parts and CPUs, what is said of each below it, and the scale of all."""
     ax.set_axis_off()
-    step, down = 1 + _BETWEEN, 1 + _HEAD + _BETWEEN
-    letters = int(size_pt(ax)[0] / (data.columns * step) / (0.6 * style.letters_pt))
+    width, height = (points * _MM_A_POINT for points in size_pt(ax))
+    left, above, below = data.margins
+    side = data.side(width)
     for number, (name, matrix) in enumerate(zip(data.names, data.matrices, strict=True)):
-        x, y = number % data.columns * step, number // data.columns * down + _HEAD
-        size = len(matrix.labels)
-        blank = None if matrix.directed else np.eye(size, dtype=np.bool_)
-        draw_cells(ax, matrix.values, data.scale, style, blank=blank, extent=(x, x + 1, y + 1, y), pixels=384)
-        ink = style.colours["ink" if data.scale.map == "differences" else "paper"]
-        for level in matrix.levels:
-            pen = style.outlines[level.outline]
-            squares = [
-                [(x + a / size, y + b / size) for a, b in _corners(group.start, group.stop)] for group in level.groups
-            ]
-            lines = LineCollection(squares, linewidths=pen.points / 2, linestyles=[pen.linestyle], colors=ink)
-            ax.add_collection(lines, autolim=False)
-        frame = [(x + a, y + b) for a, b in _corners(0, 1)]
-        ax.add_collection(LineCollection([frame], linewidths=0.5, colors=style.colours["quiet"]), autolim=False)
-        ax.text(x, y - 0.02, shortened(name, letters), va="bottom")
+        column, row = number % data.columns, number // data.columns
+        x = column * (left + side + _BETWEEN) + left
+        y = height - row * (side + above + below) - above - side
+        square = ax.inset_axes((x / width, y / height, side / width, side / height))
+        square.set_position(_within(ax, x / width, y / height, side / width, side / height))  # known while it is drawn
+        pairs(square, matrix, data.scale, style)
+        square.set_ylabel("")
+        square.set_xlabel(matrix.axis, labelpad=1)
+        letters = int((side + left - 2.0) / (0.6 * style.letters_pt * _MM_A_POINT))
         ax.text(
-            x, y + 1.015, f"{size} CPUs", va="top", fontsize=style.smallest_letters_pt, color=style.colours["quiet"]
-        )
-    ax.set_xlim(0, data.columns * step - _BETWEEN)
-    ax.set_ylim(data.rows * down, 0)
-    ax.set_aspect("auto")
-    draw_scale(ax, data.scale, style, length=min(1.0, 170 / size_pt(ax)[1]))
+            (x - left + 2.0) / width, (y + side + above - _NAME + 1.0) / height, shortened(name, letters),
+            transform=ax.transAxes, va="bottom", fontweight="bold",
+        )  # fmt: skip
+        for at, words in enumerate(data.below[number] if data.below else ()):
+            ax.text(
+                x / width, (y - _AXIS - at * _LINE) / height, words, transform=ax.transAxes, va="top",
+                fontsize=style.smallest_letters_pt,
+            )  # fmt: skip
+    draw_scale(ax, data.scale, style, length=min(1.0, _SCALE / height))
 
 
-def _corners(low: float, high: float) -> list[tuple[float, float]]:
-    return [(low, low), (high, low), (high, high), (low, high), (low, low)]
+def _within(ax: Axes, x: float, y: float, width: float, height: float) -> tuple[float, float, float, float]:
+    """A part of axes, in shares of the figure."""
+    at = ax.get_position()
+    return at.x0 + x * at.width, at.y0 + y * at.height, width * at.width, height * at.height

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from nodeprint.data.layout import Ints
 from nodeprint.errors import NodeprintError
+from nodeprint.report import text
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
@@ -119,7 +120,7 @@ def by_cpu(
     wanted = set(map(str, marked))
     return StripData(
         node, names, levels.of(node)[places] / size, low, high, len(others),
-        levels.title, ", ".join([quantity.measurement, *at_words]),
+        levels.title, ", ".join([text.measured(quantity.measurement), *at_words]),
         part_levels(quantity.layout.slots[slots]),
         tuple(place for place, name in enumerate(names) if name in wanted),
     )  # fmt: skip

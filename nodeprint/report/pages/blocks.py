@@ -6,6 +6,8 @@ block, and nothing of what it says.
 
 from __future__ import annotations
 
+import csv as csv_files
+import io
 from collections.abc import Iterator
 
 import msgspec
@@ -41,7 +43,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A reference: to a page of the document by its anchor, or to a file beside it."""
+    """A reference: to an anchor of the document, in print by the number of its page, or to a file beside it."""
 
     text: str
     anchor: str = ""
@@ -88,16 +90,19 @@ class Command(msgspec.Struct, frozen=True, tag=True):
 
 
 class FindingBlock(msgspec.Struct, frozen=True, tag=True):
-    """A finding: what deviates, in a sentence, its figure over its own pairs or cells, and what stands below."""
+    """A finding: what deviates, in a sentence, its numbers in a table, its figure over its own pairs or cells, and what
+    stands below."""
 
     title: str
     sentence: str
     mark: Mark
+    numbers: Table | None = None
     figures: tuple[Picture, ...] = ()
     details: tuple[str, ...] = ()
     facts: FactRows = ()
     command: Command | None = None
     links: tuple[Reference, ...] = ()
+    anchor: str = ""
 
 
 class Figures(msgspec.Struct, frozen=True, tag=True):
@@ -120,19 +125,17 @@ class Log(msgspec.Struct, frozen=True, tag=True):
     lines: tuple[str, ...]
 
 
-class Contents(msgspec.Struct, frozen=True, tag=True):
-    """The contents of the document: its pages and their sections."""
-
-
-Block = Text | Bullets | FactList | Table | Command | FindingBlock | Figures | Advice | Log | Contents
+Block = Text | Bullets | FactList | Table | Command | FindingBlock | Figures | Advice | Log
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A heading and what is below it. `apart`: begins a page."""
+    """A heading and what is below it. `apart`: begins a page. `appendix`: in the HTML alone, as paper has what a person
+    reads."""
 
     title: str
     blocks: tuple[Block, ...]
     apart: bool = False
+    appendix: bool = False
     anchor: str = ""
 
 
@@ -180,6 +183,32 @@ class Document(msgspec.Struct, frozen=True):
     origin: str
     pages: tuple[Page, ...]
     site: SiteTexts = SiteTexts()
+
+    @property
+    def printed(self) -> Document:
+        """What of it goes on paper: its pages without their appendices."""
+        kept = (
+            replace(page, sections=tuple(part for part in page.sections if not part.appendix))
+            for number, page in enumerate(self.pages)
+            if not number or any(not part.appendix for part in page.sections)
+        )
+        return replace(self, pages=tuple(kept))
+
+
+def csv(table: Table) -> str:
+    """A table as CSV, its cells as they are read."""
+    out = io.StringIO()
+    writer = csv_files.writer(out, lineterminator="\n")
+    writer.writerow(table.header)
+    writer.writerows([_word(cell) for cell in row] for row in table.rows)
+    return out.getvalue()
+
+
+def _word(cell: Cell) -> str:
+    match cell:
+        case Mark(word=word) | Reference(text=word) | Picture(alt=word):
+            return word
+    return cell
 
 
 def sections(*parts: Section | None) -> tuple[Section, ...]:

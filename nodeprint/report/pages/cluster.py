@@ -1,30 +1,30 @@
 """The pages of the cluster. Nothing is judged here.
 
-Page 1 says the outcome with its margins and what it rests on, what was disturbed, and who deviates, each with a figure
-of its own quantity and what to do next. Maps of differences follow; tables, configuration and limits come last.
+Page 1 says the outcome, what was accepted and when, who is not the same with what to do, and the fleet's one figure.
+Findings follow with their own figures, then groups and matrices, then how it was measured. All tables are the appendix,
+which the HTML alone has.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
 from nodeprint.judge.verdict import ClassFigure, NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import message_rates, names, terminal, text
-from nodeprint.report.pages import pictures
+from nodeprint.report.pages import accepted, method, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
     Bullets,
     Cell,
-    Command,
-    Contents,
     FactList,
     Figures,
     FindingBlock,
@@ -37,45 +37,53 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.common import margin_table, state_mark, without_empty
+from nodeprint.report.pages.common import anchor, appendix, finding_numbers, margin_table, state_mark, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
 
-#: Nodes that page 1 shows with a figure each; all others are in the table of nodes.
-_MOST_SHOWN = 12
+#: Findings that have a figure here, those of one node at most; all are in the table of page 1 or in the HTML.
+MOST_FINDINGS, _MOST_OF_NODE = 6, 2
+#: Lines of the table on page 1, and letters of a line of its sentences.
+_MOST_LINES, _LINE = 24, 44
+#: Notes on page 1, and on the pages behind.
+_FIRST_NOTES, _MOST_NOTES = 3, 12
 #: Rows of a table of nodes; of more, those that need no action are only counted.
 _MOST_ROWS = 120
-_MOST_NOTES = 12
+#: Partitions whose messages have figures on paper.
+_MOST_PARTITIONS = 1
 
 
-def page(campaign: Campaign, linked: Mapping[str, Reference]) -> Page:
-    """The cluster's pages; `linked` leads to the page of each node that has one."""
+def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int = MOST_FINDINGS) -> Page:
+    """The cluster's pages; `linked` leads to the file of each node that has one, and `most_findings` have figures."""
     verdict = campaign.verdict
-    line = text.headline_of(verdict.fleet) + "."
-    notes = text.fleet_notes(verdict)
+    notes = [*text.over_time(verdict), *text.fleet_notes(verdict)]
     title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
     # a median over different machines would be that of none
     alike = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.NO_PEER}
+    shown = _shown(campaign, most_findings)
     bounds = (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))
     return Page(
-        "cluster", "cluster", title, Mark.of(verdict.fleet.outcome),
-        (text.sentence(line), " ".join(text.rests_on(verdict))),
+        "cluster", "cluster", title, Mark.of(verdict.fleet.outcome), _lead(campaign),
         sections(
-            Section("", (_disturbed(campaign),)),
-            Section("Who deviates", tuple(_deviating(campaign, linked))),
-            Section("Other nodes that need action", (_lines(campaign, linked),)),
-            Section("What is to be known of the fleet", (Bullets(tuple(notes[:_MOST_NOTES])),)),
-            Section("Contents", (Contents(),)),
-            Section("Differences from the peers", (Figures(tuple(pictures.difference_maps(campaign))),)),
-            Section("Machines side by side", (Figures(tuple(pictures.machines(campaign))),)),
-            Section("How near nodes are to their bounds", bounds),
-            Section("Effects and order", (Figures(tuple(pictures.effects_of_nodes(campaign))),)),
-            Section("Medians over the fleet", (class_table(alike), cell_table(alike))),
+            Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),
+            Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
+            Section("Who is not the same", (_not_same(campaign, linked, shown),)),
+            Section("All nodes beside their bounds", (Figures(tuple(pictures.in_bounds(campaign))),)),
+            Section("Findings", tuple(_findings(campaign, linked, shown))),
+            Section("Core to core", (Figures(tuple(pictures.two_nodes(campaign))), *_maps(campaign))),
+            Section("Machines side by side", tuple(_machines(campaign)), apart=len(verdict.nodes) > 3),
+            Section("What else is to be known of the fleet", (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
+            Section("Over the time of measuring", (Figures(tuple(pictures.over_time(campaign))),)),
             *_fabric(campaign),
-            Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
             Section("Configuration differences", (differences(verdict.nodes),)),
-            Section("Warnings", tuple(_warnings(verdict.nodes))),
-            Section("All nodes", (_all_nodes(campaign, linked),)),
+            Section("How it was measured", tuple(method.brief(campaign))),
+            *appendix(
+                Section("How near nodes are to their bounds", bounds),
+                Section("Medians over the fleet", (class_table(alike), cell_table(alike))),
+                Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
+                Section("Warnings", tuple(_warnings(verdict.nodes))),
+                Section("All nodes", (_all_nodes(campaign, linked),)),
+            ),
         ),
         tuple((Mark.of(outcome), count) for outcome, count in text.counts_of(verdict.nodes.values()).items()),
     )  # fmt: skip
@@ -84,66 +92,112 @@ def page(campaign: Campaign, linked: Mapping[str, Reference]) -> Page:
 # --- page 1 ---
 
 
+def _lead(campaign: Campaign) -> tuple[str, ...]:
+    """The outcome in a plain sentence, and what the same means here."""
+    verdict = campaign.verdict
+    return (text.plain_outcome(verdict), *filter(None, (text.same_means(verdict.fleet), *text.rests_on(verdict)[1:])))
+
+
 def _disturbed(campaign: Campaign) -> Block:
     folder, nodes = campaign.folder, campaign.verdict.nodes
     loads = [terminal.beside(folder, name) for name in nodes] if folder is not None else []
-    sentences = (text.sentence(f"{load}.") for load in loads if load)
-    disturbed = (line.strip() for line in text.disturbed(campaign.verdict))
-    return Bullets((*sentences, *disturbed, *text.over_time(campaign.verdict)))
+    sentences = [text.sentence(f"{load}.") for load in loads if load][:_FIRST_NOTES]
+    return Bullets((*sentences, *(line.strip() for line in text.disturbed(campaign.verdict)[:_FIRST_NOTES])))
 
 
-def _deviating(campaign: Campaign, linked: Mapping[str, Reference]) -> list[Block]:
-    """Nodes with findings by severity: the sentence, a small figure of its quantity, the next command and its page."""
+def _shown(campaign: Campaign, most: int) -> list[tuple[str, int]]:
+    """The findings that have a figure: node, and the finding's number on it, the most urgent nodes first."""
     nodes = campaign.verdict.nodes
-    by_severity = sorted(
-        (name for name in nodes if nodes[name].counted), key=lambda name: (severity(nodes[name]), natural(name))
+    of_nodes = (
+        (name, number)
+        for name in shown_nodes(nodes)
+        for number in range(1, min(len(nodes[name].counted), _MOST_OF_NODE) + 1)
     )
+    return list(islice(of_nodes, most))
+
+
+def _anchor(node: str, number: int) -> str:
+    return f"finding-{number}-{anchor(node)}"
+
+
+def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequence[tuple[str, int]]) -> Block:
+    """A row for each node, or for several that are alike: what differs in plain words, by how much, the bound, what to
+    do and the page; as many as have room, and how many more there are."""
+    nodes = campaign.verdict.nodes
+    others = {name: node for name, node in nodes.items() if node.outcome is not Outcome.SAME}
+    if campaign.verdict.fleet.outcome is FleetOutcome.NO_PEER:
+        return Bullets(())
+    lines = sorted(text.node_lines(others), key=lambda line: (severity(nodes[line.nodes[0]]), line.nodes))
+    rows: list[tuple[Cell, ...]] = []
+    room, done = _MOST_LINES, 0
+    for line in lines:
+        node = nodes[line.nodes[0]]
+        first = node.counted[0] if node.counted else None
+        what = text.part_in_words(first) if first is not None else text.sentence(line.text)
+        todo = text.remedy(first) if first is not None else ""
+        room -= max(1, -(-len(what) // _LINE), -(-len(todo) // _LINE))
+        if room < 0:
+            break
+        done += len(line.nodes)
+        more = f" (and {len(node.counted) - 1} more)" if len(node.counted) > 1 else ""
+        effect = names.signed(first.effect) if first is not None and first.measurement else ""
+        bound = names.bound(first.bound) if effect and first is not None else ""
+        at = Reference("", anchor=_anchor(line.nodes[0], 1)) if (line.nodes[0], 1) in shown else ""
+        called = linked.get(line.nodes[0], printable(line.names, 40)) if len(line.nodes) == 1 else _short(line.nodes)
+        rows.append((called, Mark.of(line.outcome), f"{what}{more}", effect, bound, todo, at))
+    if more_nodes := len(others) - done:
+        rows.append((f"and {more_nodes} more", "", "in cluster.html and verdict.json", "", "", "", ""))
+    header = ("node", "outcome", "what differs", "by", "bound", "what to do", "page")
+    return without_empty(Table(header, tuple(rows), "lllrrlr"))
+
+
+def _short(nodes: Sequence[str]) -> str:
+    folded = names.nodes(nodes)
+    return folded if len(folded) <= 24 else names.counted(len(nodes), "node")
+
+
+# --- findings, matrices ---
+
+
+def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequence[tuple[str, int]]) -> list[Block]:
+    """Findings by severity: the sentence, its numbers, its figure and the next command."""
+    nodes = campaign.verdict.nodes
     blocks: list[Block] = []
-    for number, name in enumerate(by_severity[:_MOST_SHOWN], 1):
-        first, *more = nodes[name].counted
-        figures = pictures.of_finding(campaign, name, first, number, pictures.LARGE)
-        details = [text.finding_sentence(finding) for finding in more[:2]]
-        details += [f"It has {names.counted(len(more) - 2, 'more finding')}."] if len(more) > 2 else []
-        links = (linked[name],) if name in linked else ()
+    for at, (name, number) in enumerate(shown, 1):
+        finding = nodes[name].counted[number - 1]
+        figures = pictures.of_finding(campaign, name, finding, at, pictures.LARGE)
         blocks.append(
             FindingBlock(
-                f"{printable(name, 80)}: {names.subject(first)}", text.finding_sentence(first), state_mark(first),
-                tuple(replace(figure, name=f"{name}-{figure.name}", caption="") for figure in figures),
-                (*details, f"Next: {text.remedy(first)}"), (), Command(_next(campaign, name)), links,
+                f"{printable(name, 80)}: {text.part_in_words(finding)}", text.finding_sentence(finding),
+                state_mark(finding), finding_numbers(finding),
+                tuple(replace(figure, name=f"{name}-{figure.name}") for figure in figures),
+                (f"Next: {text.remedy(finding)} {_next(campaign, name)}",), (), None,
+                (linked[name],) if name in linked else (), _anchor(name, number),
             )
         )  # fmt: skip
-    if len(by_severity) > _MOST_SHOWN:
-        blocks.append(Text(f"{len(by_severity) - _MOST_SHOWN} more nodes with findings are in the table of all nodes."))
+    count = sum(len(node.counted) for node in nodes.values())
+    if shown and count > len(shown):
+        blocks.append(
+            Text(f"{count - len(shown)} more findings are in the files of their nodes and in verdict.json.", quiet=True)
+        )
     return blocks
 
 
 def _next(campaign: Campaign, node: str) -> str:
-    """The next command for a node: a further job where that would decide, else its own page's figures."""
+    """The next command for a node: a further job where that would decide, else one after the remedy."""
     name = node if names.nodes([node]) == node else "NAME"
-    outcome = campaign.verdict.nodes[node].outcome
-    return (
-        f"make run NODES={name}"
-        if MEANING[outcome].again
-        else f"make run NODES={name}  # again after the remedy: before and after"
-    )
+    again = MEANING[campaign.verdict.nodes[node].outcome].again
+    return text.say("next_command", "again" if again else "after", command=f"make run NODES={name}")
 
 
-def _lines(campaign: Campaign, linked: Mapping[str, Reference]) -> Block:
-    """A line for nodes that are not the same and have no finding of their own."""
-    nodes = campaign.verdict.nodes
-    others = {name: node for name, node in nodes.items() if not node.counted and node.outcome is not Outcome.SAME}
-    lines = text.node_lines(others)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            linked.get(line.nodes[0], line.names) if len(line.nodes) == 1 else line.names,
-            Mark.of(line.outcome),
-            line.text,
-        )
-        for line in lines[:_MOST_ROWS]
-    ]
-    if more := sum(len(line.nodes) for line in lines[_MOST_ROWS:]):
-        rows.append((names.counted(more, "more node"), "", "see the table of all nodes, and verdict.json"))
-    return Table(("nodes", "outcome", "why"), tuple(rows), "lll", 2)
+def _maps(campaign: Campaign) -> list[Block]:
+    return [Figures(tuple(pictures.difference_maps(campaign)))]
+
+
+def _machines(campaign: Campaign) -> list[Block]:
+    """Machines that are no peers, beside each other, with their medians; what of them has no figure is said."""
+    shown, left_out = pictures.machines(campaign)
+    return [Figures(tuple(shown)), Text(left_out)]
 
 
 # --- medians ---
@@ -159,7 +213,7 @@ def class_table(nodes: Mapping[str, NodeVerdict]) -> Table:
     for (measurement, home, name), of_nodes in by_class.items():
         if len(of_nodes) < 2:
             continue
-        where = ", ".join(filter(None, (measurement, names.home(home))))
+        where = ", ".join(filter(None, (text.measured(measurement), names.home(home))))
         by_group: dict[str, dict[str, float]] = {}
         for node_name, figure in of_nodes.items():
             for group, median in (figure.groups or {"": figure.median_ns}).items():
@@ -176,7 +230,7 @@ def cell_table(nodes: Mapping[str, NodeVerdict]) -> Table:
         for figure in node.cells:
             by_cell.setdefault((figure.measurement, figure.name, figure.unit), {})[name] = figure.median
     rows = tuple(
-        (measurement, name, *_extremes(values, unit))
+        (text.measured(measurement), name, *_extremes(values, names.of_measurement(unit, measurement)))
         for (measurement, name, unit), values in by_cell.items()
         if len(values) > 1
     )
@@ -200,14 +254,15 @@ def _fabric(campaign: Campaign) -> list[Section]:
     out = []
     for number, fabric in enumerate(campaign.verdict.fabric):
         slow = tuple(text.fabric_findings(fabric))
-        title = f"Messages between nodes: {fabric.measurement}, partition {printable(fabric.partition, 40)}"
+        title = f"Messages between nodes, partition {printable(fabric.partition, 40)}"
         times = {"minimum": fabric.minimum_ns, "mean": fabric.mean_ns, "maximum": fabric.maximum_ns}
         rates = message_rates.rates(times, fabric.message_bytes, fabric.operation, fabric.at_once)
         facts = FactList(
             (*rates.items(), ("message", message_rates.size(fabric.message_bytes)), ("mode", fabric.operation)), 2
         )
-        blocks = (Text(text.fabric(fabric)), Bullets(slow), facts, Figures(tuple(pictures.fabric(campaign, number))))
-        out.append(Section(title, blocks))
+        blocks = (Text(text.fabric(fabric)), Bullets(slow[:_MOST_NOTES]), facts)
+        figures = Figures(tuple(pictures.fabric(campaign, number)))
+        out.append(Section(title, (*blocks, figures), appendix=number >= _MOST_PARTITIONS))
     return out
 
 
@@ -215,7 +270,7 @@ def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
     """The logs of nodes without a result with their reasons, of each reason that of the first node."""
     without = {name: node for name, node in nodes.items() if not MEANING[node.outcome].measured}
     blocks: list[Block] = []
-    for line in text.node_lines(without)[:_MOST_SHOWN]:
+    for line in text.node_lines(without)[:_MOST_NOTES]:
         first = line.nodes[0]
         of_first = (
             f" The log is that of {printable(first, 80)}." if len(line.nodes) > 1 and nodes[first].log_tail else ""
@@ -267,7 +322,7 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
         node = nodes[name]
         share = max((margin.share for margin in node.margins if margin.decides), default=float("nan"))
         used = f"{share * 100:.0f} %" if np.isfinite(share) else ""
-        first = names.subject(node.counted[0]) if node.counted else ""
+        first = text.part_in_words(node.counted[0]) if node.counted else ""
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
         rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
     table = without_empty(
@@ -282,6 +337,6 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
 
 
 def shown_nodes(nodes: Mapping[str, NodeVerdict]) -> Sequence[str]:
-    """The nodes whose pages the cluster's document holds: those with findings, the most urgent first."""
+    """The nodes with findings, the most urgent first."""
     deviating = [name for name in nodes if nodes[name].counted]
     return sorted(deviating, key=lambda name: (severity(nodes[name]), natural(name)))

@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from nodeprint.errors import printable
-from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin
+from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import checks, names, text
 from nodeprint.report.pages import pictures
-from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Table
+from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Section, Table
 from nodeprint.report.pages.judged_campaign import Campaign
 
 _STATES = {
@@ -22,6 +24,15 @@ _STATES = {
     "differs": ("△", "warning"),
     "refuted": ("○", "neutral"),
 }
+
+
+#: Measurements of cells that paper has.
+_MAIN = ("chase-latency", "chase-levels", "bandwidth-nodes", "clock-alone", "clock-together", "jitter-detours")
+
+
+def appendix(*parts: Section) -> tuple[Section, ...]:
+    """Sections that are no pages of paper."""
+    return tuple(replace(part, appendix=True) for part in parts)
 
 
 def anchor(node: str) -> str:
@@ -57,20 +68,13 @@ def state_mark(finding: Finding) -> Mark:
 
 
 def finding_block(
-    campaign: Campaign,
-    node: str,
-    finding: Finding,
-    number: int,
-    header: Mapping[str, Any],
-    *,
-    told: bool = False,
+    campaign: Campaign, node: str, finding: Finding, number: int, header: Mapping[str, Any], *, is_first: bool = False
 ) -> FindingBlock:
-    """A finding in full: its sentence (unless the page began with it: `told`), figures over its own places and by run,
-    the expected value and the command that checks it, or why there is none."""
+    """A finding in full: its sentence (unless the page began with it: `is_first`), its numbers, figures over its own
+    places and by run, and the command that checks it, or why there is none."""
     why_not = checks.Again(finding, header).why_not
     rows = [
-        ("part", _place(campaign, node, finding)),
-        ("expected", checks.expected(finding)),
+        ("place", _place(campaign, node, finding)),
         ("next", text.remedy(finding)),
         ("check", why_not if campaign.folder is not None else ""),
     ]
@@ -80,10 +84,30 @@ def finding_block(
     if len(finding.runs) > 1:
         figures += pictures.of_runs(campaign, node, finding, number)
     return FindingBlock(
-        text.sentence(names.subject(finding)), "" if told else text.finding_sentence(finding), state_mark(finding),
-        figures, tuple(text.finding_details(finding)), tuple(row for row in rows if row[1]),
-        None if why_not else command,
+        text.sentence(text.part_in_words(finding)), "" if is_first else text.finding_sentence(finding),
+        state_mark(finding), finding_numbers(finding), figures, tuple(text.finding_details(finding)),
+        tuple(row for row in rows if row[1]), None if why_not else command,
     )  # fmt: skip
+
+
+def finding_numbers(finding: Finding) -> Table | None:
+    """The numbers of a finding in a row: its value and the peers', the difference with its interval, the bound and how
+    many times that is, from where on it fails, and in how many runs; None of what was only counted."""
+    if not finding.measurement:
+        return None
+    unit = names.of_measurement(finding.unit, finding.measurement)
+    beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
+    against = "baseline" if finding.baseline else "peers"
+    header = (
+        "measured", against, "difference", "interval", "bound", "of the bound", "accepted", "runs beyond",
+    )  # fmt: skip
+    row = (
+        names.quantity(finding.value, unit), names.quantity(finding.peers, unit), names.signed(finding.effect),
+        names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval "),
+        names.bound(finding.bound), f"{names.times(finding.effect, finding.bound)} times", checks.accepted(finding),
+        f"{beyond} of {len(finding.runs)}" if finding.runs else "",
+    )  # fmt: skip
+    return without_empty(Table(header, (row,), "rrrrrrrr"))
 
 
 def _place(campaign: Campaign, node: str, finding: Finding) -> str:
@@ -113,7 +137,7 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
     """Medians of classes of pairs; of a mixture, of which few pairs are near its median, those of its groups."""
     rows: list[tuple[Cell, ...]] = []
     for figure in classes:
-        where = ", ".join(filter(None, (figure.measurement, names.home(figure.home))))
+        where = ", ".join(filter(None, (text.measured(figure.measurement), names.home(figure.home))))
         if figure.groups:
             low, high = min(figure.groups.values()), max(figure.groups.values())
             parts = ", ".join(f"{group}: {names.quantity(ns, 'ns')}" for group, ns in figure.groups.items())
@@ -140,16 +164,24 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
     """Other measurements than of pairs: a row for each kind of cell, with the median of the node's group."""
     rows: list[tuple[Cell, ...]] = []
     for figure in cells:
-        interval = names.over_runs(figure.ci_low, figure.ci_high, figure.unit, figure.runs, figure.left_out)
-        group = names.quantity(figure.group, figure.unit) if math.isfinite(figure.group) else ""
+        unit = names.of_measurement(figure.unit, figure.measurement)
+        group = names.quantity(figure.group, unit) if math.isfinite(figure.group) else ""
+        interval = names.over_runs(figure.ci_low, figure.ci_high, unit, figure.runs, figure.left_out)
         ratio = f"{(figure.median / figure.group - 1) * 100:+z.1f} %" if group and figure.group else ""
-        worst = names.quantity(figure.worst_value, figure.unit) if figure.worst else ""
+        worst = names.quantity(figure.worst_value, unit) if figure.worst else ""
         rows.append((
-            figure.measurement, figure.name, _starred(names.quantity(figure.median, figure.unit), figure), interval,
+            text.measured(figure.measurement), figure.name, _starred(names.quantity(figure.median, unit), figure),
+            interval,
             group, ratio, worst, names.place(figure.worst) if figure.worst else "",
         ))  # fmt: skip
     header = ("measurement", "of", _median(cells), "95 % interval", "peers", "to them", "worst", "where")
     return without_empty(Table(header, _without_repeats(rows), "llrrrrrl"))
+
+
+def main_cells(verdict: NodeVerdict) -> Table:
+    """The table of what a reader looks for first: memory latency and bandwidth, caches and clocks."""
+    shown = cell_table(tuple(replace(cell, worst={}) for cell in verdict.cells if cell.measurement in _MAIN))
+    return replace(shown, wide=-1)
 
 
 def margin_table(margins: tuple[Margin, ...]) -> Table:
@@ -159,7 +191,7 @@ def margin_table(margins: tuple[Margin, ...]) -> Table:
         remedy = text.margin_remedy(margin)
         within = names.percent(margin.within) if math.isfinite(margin.within) else "one run"
         rows.append((
-            text.named("subjects", margin.subject), "yes" if margin.decides else "", names.subject(margin),
+            text.named("subjects", margin.subject), "yes" if margin.decides else "", text.subject(margin),
             names.percent(margin.effect), within, names.bound(margin.bound),
             f"{margin.share * 100:.0f} %" if math.isfinite(margin.share) else "", remedy if margin.share > 1 else "",
         ))  # fmt: skip

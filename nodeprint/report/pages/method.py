@@ -14,7 +14,7 @@ from nodeprint.data.packed_jobs import JobMeasured, PackedJob
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
-from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
+from nodeprint.report.pages.blocks import Block, Bullets, FactList, FactRows, Page, Section, Table, Text, sections
 from nodeprint.report.pages.common import facts
 from nodeprint.report.pages.judged_campaign import Campaign
 
@@ -28,6 +28,8 @@ _HOMES = {
     "sockets": "the NUMA node of the pair's first CPU, and its like in the other socket (far)",
 }
 
+#: Kernels on which an outcome rests by default, of which a short page says what they do.
+_DECIDE = ("coherence", "chase", "bandwidth", "clock")
 
 #: How measurements were made: by name, facts that are equal for equal methods.
 How = tuple[tuple[str, FactRows], ...]
@@ -73,8 +75,26 @@ def _facts(name: str, measured: JobMeasured, jobs: Sequence[PackedJob]) -> FactR
     return tuple((key, str(value)) for key, value in rows.items() if value)
 
 
+def brief(campaign: Campaign) -> tuple[Block, ...]:
+    """How it was measured and judged, in half a page: what the tests do on which the outcome rests, what was compared,
+    and where all else is."""
+    verdict = campaign.verdict
+    first = next((name for name, node in verdict.nodes.items() if node.jobs), "")
+    jobs = campaign.jobs(first).jobs if first else ()
+    kernels = dict.fromkeys(
+        str(header(jobs, name).get("kernel", ""))
+        for name in (*campaign.measurements(first, pairs=True), *campaign.measurements(first, pairs=False))
+    )
+    tests = text.texts()["tests"]
+    shown = tuple(str(tests[kernel]) for kernel in kernels if kernel in tests and kernel in _DECIDE)
+    return (
+        Bullets(shown), _judged(verdict) if verdict.fleet.tests else Text(""),
+        Text(text.say("all_else", version=__version__), quiet=True),
+    )  # fmt: skip
+
+
 def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -> Page:
-    """The last page: how everything was measured and judged."""
+    """The appendix on the method: how everything was measured and judged."""
     verdict = campaign.verdict
     methods_used = list(dict.fromkeys(method for node in methods for method in node))
     blocks = [block for name, rows in methods_used for block in (Text(name), FactList(rows, 2))]
@@ -82,12 +102,13 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
     return Page(
         subject, "method", "Method", None, (),
         sections(
-            Section("How it was judged", (_judged(verdict),)),
-            Section("What these data can resolve", (limit_table(verdict),)),
-            Section("How it was measured", tuple(blocks)),
-            Section("What a reader of a paper asks", (FactList(answers(campaign, nodes)),)),
-            Section("Versions", (FactList(facts(verdict.versions)),)),
-            Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method/."),)),
+            Section("How it was judged", (_judged(verdict),), appendix=True),
+            Section("What these data can resolve", (limit_table(verdict),), appendix=True),
+            Section("How it was measured", tuple(blocks), appendix=True),
+            Section("What a reader of a paper asks", (FactList(answers(campaign, nodes)),), appendix=True),
+            Section("Versions", (FactList(facts(verdict.versions)),), appendix=True),
+            Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method/."),),
+                    appendix=True),
         ),
     )  # fmt: skip
 

@@ -1,24 +1,23 @@
 """The pages of a node. Nothing is judged here.
 
-Page 1 is for the vendor: which node and which part, what was found with its figure, what is expected and a command that
-checks it. Difference maps, matrices and quantities follow; runs, warnings and configuration come last.
+Page 1 is for the vendor: which node and which part, what was found with its figure and numbers, and a command that
+checks it. Its matrix beside the peers follows; every other table is the appendix, which the HTML alone has.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from nodeprint.data.packed_jobs import NodeJobs, PackedJob
 from nodeprint.errors import printable
-from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
-from nodeprint.report import message_rates, names, quadrant_words, readings, structure_words, terminal, text
+from nodeprint.report import checks, message_rates, names, quadrant_words, readings, structure_words, terminal, text
 from nodeprint.report.figures import matrix
-from nodeprint.report.pages import method, over_time, pictures
+from nodeprint.report.pages import accepted, method, over_time, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
@@ -37,55 +36,75 @@ from nodeprint.report.pages.blocks import (
 )
 from nodeprint.report.pages.common import (
     anchor,
+    appendix,
     cell_table,
     class_table,
     facts,
     finding_block,
+    main_cells,
     margin_table,
     without_empty,
 )
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.structure.found import PairClass
 
+#: Findings that have figures on paper, that have a row there, and lines of a list.
+MOST_FINDINGS, _MOST_ROWS, _MOST_NOTES = 3, 20, 8
 #: FactList that take a line of their own.
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
 #: What of the fingerprint says which machine it is, for somebody who gets the page alone.
 _IDENTITY = ("product", "serials", "ppin", "dimms", "dimm_speed", "bios", "microcode", "bmc", "os", "kernel")
 
 
-def page(campaign: Campaign, node: str, kept: NodeJobs | None = None) -> Page:
-    """The page of a node. `kept` are its jobs, read where none are given."""
+def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complete: bool = True) -> Page:
+    """The page of a node, with its appendix where it is to be `complete`. `kept` are its jobs, read where none are
+    given."""
     verdict = campaign.verdict.nodes[node]
     kept = campaign.jobs(node) if kept is None else kept
     jobs = kept.jobs
-    counted, others = verdict.counted, [finding for finding in verdict.findings if not finding.counts]
     blocks = [
-        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement), told=number == 1)
-        for number, finding in enumerate(counted, 1)
+        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement), is_first=number == 1)
+        for number, finding in enumerate(verdict.counted[: None if complete else MOST_FINDINGS], 1)
     ]
-    alone = text.fleet_notes(campaign.verdict) if len(campaign.verdict.nodes) == 1 else []
-    differences = Section("Difference from the peers", _differences(campaign, node))
+    shown, rest = blocks[:MOST_FINDINGS], blocks[MOST_FINDINGS:]
+    alone = len(campaign.verdict.nodes) == 1
+    notes = text.fleet_notes(campaign.verdict)[:_MOST_NOTES] if alone else []
+    cells = _cells(campaign, node, verdict, kept) if alone else (main_cells(verdict),)
     return Page(
         node, anchor(node), printable(node, 120), Mark.of(verdict.outcome), _lead(campaign, node, verdict),
         sections(
-            Section("", (Bullets(tuple(alone)),)),
-            Section("The machine", (FactList(_identity(campaign, node, verdict, jobs), 2),)),
-            Section("What was found", tuple(blocks)),
-            Section("Disturbed data", (Bullets(tuple(text.further(verdict))),)),
-            Section("How it was tested", method.tested(jobs, [finding.measurement for finding in counted])),
+            Section("", (Bullets(tuple(notes)),)),
+            Section("The machine", (FactList(_identity(campaign, node, verdict, jobs, alone=alone), 2),)),
+            Section("What was found", (*shown, *_further(node, verdict, jobs))),
+            Section("How it was tested", method.tested(jobs, [finding.measurement for finding in verdict.counted])),
+            Section("Disturbed data", (Bullets(tuple(text.further(verdict)[:_MOST_NOTES])),)),
             Section("Last lines of its log", (Log(verdict.log_tail),)),
             Section("Over time", over_time.blocks(campaign, node)),
-            differences,
-            Section("Core to core", tuple(_matrices(campaign, node, verdict, jobs))),
-            Section("Memory, caches, bandwidth, clock and lost time", tuple(_cells(campaign, node, verdict, kept))),
-            Section("How near it is to its bounds", (margin_table(verdict.margins),)),
-            Section("Other findings", _others(campaign, node, others, jobs)),
-            Section("Runs", (_runs(jobs, verdict),)),
-            Section("Warnings", tuple(Advice(*_advice(warning)) for warning in verdict.warnings)),
-            Section("Files that could not be used", (Bullets(tuple(p for job in jobs for p in job.problems)),)),
-            Section("Configuration", _configuration(verdict)),
+            Section("Core to core", tuple(_matrix(campaign, node, verdict))),
+            Section("Memory, bandwidth and clock", cells),
+            Section("How it was measured", method.brief(campaign) if alone else ()),
+            *(_appendix(campaign, node, kept, tuple(rest), alone) if complete else ()),
         ),
     )  # fmt: skip
+
+
+def _appendix(
+    campaign: Campaign, node: str, kept: NodeJobs, findings: tuple[Block, ...], alone: bool
+) -> tuple[Section, ...]:
+    """What is no page of paper: all tables and figures."""
+    verdict, jobs = campaign.verdict.nodes[node], kept.jobs
+    cells = () if alone else _cells(campaign, node, verdict, kept)
+    return appendix(
+        Section("Further findings", findings),
+        Section("Further matrices", tuple(_matrices(campaign, node, verdict, jobs))),
+        Section("Memory, caches, bandwidth, clock and lost time", (cell_table(verdict.cells), *cells[1:])),
+        Section("How near it is to its bounds", (margin_table(verdict.margins),)),
+        Section("Other findings", _others([finding for finding in verdict.findings if not finding.counts])),
+        Section("Runs", (_runs(jobs, verdict),)),
+        Section("Warnings", tuple(Advice(*_advice(warning)) for warning in verdict.warnings)),
+        Section("Files that could not be used", (Bullets(tuple(p for job in jobs for p in job.problems)),)),
+        Section("Configuration", _configuration(verdict)),
+    )
 
 
 def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...]:
@@ -102,8 +121,30 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     )
 
 
-def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> FactRows:
-    """Which machine this is."""
+def _further(node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> tuple[Block, ...]:
+    """Findings beyond those with figures, in a row each, with the command that checks it; how many more there are."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            text.part_in_words(finding), names.signed(finding.effect), names.bound(finding.bound),
+            text.named("states", finding.state),
+            "" if checks.Again(finding, header).why_not else checks.command(node, number),
+        )
+        for number, finding in enumerate(verdict.counted[:_MOST_ROWS], 1)
+        for header in [method.header(jobs, finding.measurement)]
+        if number > MOST_FINDINGS
+    ]  # fmt: skip
+    table = without_empty(Table(("further findings", "by", "bound", "", "to check it"), tuple(rows), "lrrll"))
+    left = len(verdict.counted) - _MOST_ROWS
+    return table, Text(f"{names.counted(left, 'more finding')} of it in verdict.json." if left > 0 else "", quiet=True)
+
+
+def _identity(
+    campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob], *, alone: bool
+) -> FactRows:
+    """Which machine this is; where it is `alone` also what it was measured by."""
+    if alone:
+        serials = str(verdict.fingerprint.get("serials") or "")
+        return (*accepted.rows(campaign), *((("serial numbers", serials),) if serials else ()))
     fields = verdict.fingerprint
     times = sorted(run.started[:10] for job in jobs for m in job.measured.values() for run in m.runs if run.started)
     processors = fields.get("cpu")
@@ -123,33 +164,50 @@ def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
     return tuple((key, str(value)) for key, value in rows.items() if value)
 
 
-def _others(campaign: Campaign, node: str, findings: Sequence[Any], jobs: Sequence[PackedJob]) -> tuple[Block, ...]:
+def _others(findings: Sequence[Finding]) -> tuple[Block, ...]:
     """Findings that are no part of the outcome, in a line each."""
     return (
         Bullets(tuple(f"{text.finding_sentence(f)} {' '.join(text.finding_details(f))}".strip() for f in findings)),
     )
 
 
-def _differences(campaign: Campaign, node: str) -> tuple[Block, ...]:
-    """Of each measurement of pairs the node against its peers."""
-    pictures_of_pairs = (pictures.difference(campaign, node, name) for name in campaign.measurements(node, pairs=True))
-    return tuple(Figures(tuple(shown)) for shown in pictures_of_pairs)
+def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
+    """The first measurement of pairs: its matrix, the differences from the peers, the numbers between its parts, what
+    is found in it where its CPUs have no labels, and medians by class."""
+    measured = campaign.measurements(node, pairs=True)
+    if not measured:
+        return [class_table(verdict.classes)]
+    name = measured[0]
+    levels = campaign.levels(name, node)
+    difference = tuple(pictures.difference(campaign, node, name))
+    width = pictures.HALF if difference else pictures.LARGE
+    shown = tuple(itertools.islice(pictures.matrices(campaign, node, name, width), 1))
+    blocks = tuple(pictures.blocks_of(campaign, node, name))
+    plan = tuple(pictures.floor_plan(campaign, node, name)) if not blocks else ()
+    classes = tuple(figure for figure in verdict.classes if figure.measurement == name)
+    return [
+        *_structure(campaign, node, name),
+        Figures((*shown, *difference)),
+        Bullets(tuple(quadrant_words.of_node(levels, node))),
+        class_table(classes),
+        Figures((*blocks, *plan)),
+    ]
 
 
 def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> list[Block]:
-    """Each measurement of pairs: its matrices, what is in them, medians by class."""
+    """What paper has no room for: every other matrix, with medians by class."""
     blocks: list[Block] = []
-    for name in campaign.measurements(node, pairs=True):
+    measured = campaign.measurements(node, pairs=True)
+    for number, name in enumerate(measured):
         shown = tuple(pictures.matrices(campaign, node, name))
-        blocks += [Figures(shown), Text(_range(campaign, node, name), quiet=True)]
+        blocks.append(Figures(shown if number else shown[1:]))
         levels = campaign.levels(name, node)
         if levels.quantity.quantity == "message":
             blocks.append(FactList(message_rates.facts(levels.of(node), method.header(jobs, name)), 2))
-        blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
-        blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
-        blocks.append(Bullets(tuple(quadrant_words.of_node(levels, node))))
-        blocks += _structure(campaign, node, name)
-    left = [figure for figure in verdict.classes if figure.measurement not in campaign.measurements(node, pairs=True)]
+        if number:
+            blocks += _structure(campaign, node, name)
+            blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
+    left = [figure for figure in verdict.classes if figure.measurement not in measured]
     return [*blocks, class_table(tuple(left))]
 
 
@@ -191,26 +249,12 @@ def _of_classes(classes: Sequence[PairClass]) -> str:
     return f"{', '.join(each)} ({max(medians) / min(medians):.1f} times)"
 
 
-def _range(campaign: Campaign, node: str, measurement: str) -> str:
-    """How many pairs were measured, and their range."""
-    levels = campaign.levels(measurement, node)
-    values = levels.of(node)
-    finite = values[np.isfinite(values)]
-    if not finite.size:
-        return f"{measurement}: no pair was measured."
-    low, high = (names.quantity(float(end), levels.quantity.unit) for end in (finite.min(), finite.max()))
-    homes = f" at {len(levels.quantity.homes)} homes" if len(levels.quantity.homes) > 1 else ""
-    if finite.size == 1:  # its median is in the table below
-        return f"{measurement}: 1 pair{homes}."
-    return f"{measurement}: {finite.size:,} pairs{homes}, from {low} to {high} (each the median of its runs)."
-
-
-def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) -> list[Block]:
-    """Every other measurement: the table, what curves say in words, and the figure of each that has one."""
-    blocks: list[Block] = [cell_table(verdict.cells)]
-    if kept.jobs:
-        blocks += [Text(words) for words in readings.readings(kept.jobs[-1].curves, kept.machine)]
-    return [*blocks, Figures((*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs)))]
+def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) -> tuple[Block, ...]:
+    """Every other measurement: what a reader looks for as a table, what curves say in words, and the figure of each
+    that has one."""
+    said = readings.readings(kept.jobs[-1].curves, kept.machine) if kept.jobs else ()
+    figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs))
+    return main_cells(verdict), Bullets(said), Figures(figures)
 
 
 def _runs(jobs: Sequence[PackedJob], verdict: NodeVerdict) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,11 +15,12 @@ from msgspec.structs import replace
 from nodeprint.data import homes
 from nodeprint.data.layout import SOCKET
 from nodeprint.data.packed_jobs import PackedJob
-from nodeprint.errors import NodeprintError
-from nodeprint.judge.outcome import MEANING
-from nodeprint.judge.verdict import ClassFigure, Finding, Interval
-from nodeprint.report import names
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
+from nodeprint.judge.verdict import ClassFigure, Finding
+from nodeprint.report import names, text
 from nodeprint.report.figures import (
+    block_medians,
     curves,
     distributions,
     effects,
@@ -27,13 +29,13 @@ from nodeprint.report.figures import (
     load,
     matrix,
     own_places,
-    quadrants,
     render,
     side_by_side,
     strips,
 )
 from nodeprint.report.figures import fabric as fabric_figures
 from nodeprint.report.figures import fleet as fleet_figures
+from nodeprint.report.figures import in_bounds as in_bounds_figure
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages.blocks import Picture
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -46,10 +48,12 @@ PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 
 #: Signs that no XML may have, though the name of a node may.
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-#: Nodes of a map of bounds, and machines beside each other.
-_MOST_ROWS, _MOST_MACHINES = 48, 6
+#: Nodes of a map of bounds, maps of differences, machines beside each other on a page, and in all.
+_MOST_ROWS, _MOST_MAPS, _ON_A_PAGE, _MOST_MACHINES = 48, 16, 6, 18
+#: Outcomes of nodes that are beside no peer of theirs.
+_ALONE = (Outcome.NO_PEER, Outcome.DIFFERENT_CONFIGURATION)
 #: Findings of messages that have a figure.
-_MOST_FINDINGS = 6
+_MOST_FINDINGS = 2
 #: Dimensions over which a measurement is drawn as a curve.
 _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 
@@ -92,13 +96,12 @@ def of_finding(
             data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
     except NodeprintError:
         return ()
-    caption = (
-        f"{finding.measurement}: {node} at the finding's own {places}; "
-        f"dashed: the finding's bound; solid: its effect, with the interval shaded."
+    caption = text.say(
+        "figures", "own_places", measured=text.sentence(text.measured(finding.measurement)), node=node, places=places
     )
     alt = (
-        f"{what}: difference from {data.peers} peers at {len(data.places)} places; "
-        f"effect {finding.effect * 100:+.1f} %, bound {finding.bound * 100:.3g} %"
+        f"{text.sentence(what)} lies {finding.effect * 100:+.1f} % from {data.peers} peers at"
+        f" {len(data.places)} places, beyond its bound of {finding.bound * 100:.3g} %."
     )
     return (
         picture(
@@ -111,7 +114,9 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
     """A finding's effect job by job and run by run; nothing of one that has no jobs."""
     if not finding.by_job:
         return ()
-    alt = f"effect of {names.part(finding.part)} in {len(finding.runs)} runs, bound {finding.bound * 100:.3g} %"
+    beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
+    bound = f"{finding.bound * 100:.3g} %"
+    alt = f"{beyond} of {len(finding.runs)} runs of {names.part(finding.part)} are beyond the bound of {bound}."
     data = effects.of_finding(finding, share=finding.unit == "share")
     return (picture(campaign, node, effects.effect, data, width, name=f"runs-{number}", alt=alt),)
 
@@ -119,70 +124,112 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
 # --- matrices ---
 
 
-def matrices(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
-    """The matrix of a measurement of pairs at each of its homes."""
+def matrices(campaign: Campaign, node: str, measurement: str, width: float = LARGE) -> Iterator[Picture]:
+    """The matrix of a measurement of pairs at each of its homes, the first `width` mm wide; over the page where that
+    gives its numbers room."""
     levels = campaign.levels(measurement, node)
-    if len(matrix.drawn_slots(levels.quantity)) < 3:
+    size = len(matrix.drawn_slots(levels.quantity))
+    if size < 3:
         return
     for number, home in enumerate(levels.quantity.homes):
         data = matrix.of_node(levels, node, home)
-        if np.isfinite(data.values).any():
-            at_home = f", {homes.named(home)}" if homes.named(home) else ""
-            ends = f"from {data.scale.low:.4g} to {data.scale.high:.4g} {levels.unit.name}"
-            alt = f"matrix of {measurement} of {node}{at_home}, {ends}"
-            width = LARGE if number == 0 else HALF
-            yield picture(campaign, node, matrix.matrix, data, width, name=f"{measurement}{_suffix(home)}", alt=alt)
+        if not np.isfinite(data.values).any():
+            continue
+        at_home = f", {homes.named(home)}" if homes.named(home) else ""
+        count = int(np.isfinite(data.values).sum() / (1 if data.directed else 2))
+        low, high = (names.quantity(float(end) * levels.unit.size, levels.quantity.unit) for end in _ends(data.values))
+        what = f"{text.sentence(text.measured(measurement))} of {node}{at_home}"
+        caption = f"{what}: {names.counted(count, 'pair')} from {low} to {high}, each the median of its runs"
+        outlined = names.listed(level.name for level in data.levels)
+        caption += f"; outlined are {outlined}." if outlined else "."
+        has_numbers = size <= matrix.MOST_NUMBERS
+        wide = (LARGE if size <= matrix.MOST_NUMBERS // 2 else PAGE) if has_numbers else width
+        name = f"{measurement}{_suffix(home)}"
+        yield picture(
+            campaign, node, matrix.matrix, data, HALF if number else wide, name=name, alt=caption, caption=caption
+        )
+
+
+def _ends(values: np.ndarray[Any, np.dtype[np.floating]]) -> tuple[float, float]:
+    return float(np.nanmin(values)), float(np.nanmax(values))
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
-    """The difference of a node's pairs from its peers', and beside that of a node with findings a healthy node's on the
-    same scale."""
+    """The difference of a node's pairs from its peers'; nothing of a node without peers, as one beside machines of
+    other kinds is."""
     levels = campaign.levels(measurement, node)
     peers = campaign.peers(node, levels)
-    if len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
+    alone = campaign.verdict.nodes[node].outcome in (Outcome.NO_PEER, Outcome.DIFFERENT_CONFIGURATION)
+    if alone or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
         return
     findings = [f for f in campaign.verdict.nodes[node].counted if f.measurement == measurement]
     bound = findings[0].bound if findings else None
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
-    marked = marked if len(marked) <= 8 else []
-    first = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked)
-    beside, others = peers[0], peers[1:]
-    shown = [(node, first)]
-    if len(others) > 1 and campaign.verdict.nodes[node].counted:
-        shown.append((beside, matrix.difference(levels, beside, peers=others, bound=bound, reach=first.scale.high)))
-    for of, data in shown:
-        caption = f"{of}: each pair against the median of {len(peers if of == node else others)} peers."
-        caption = f"{caption} A peer, for comparison." if of != node else caption
-        alt = f"difference matrix of {of} from its peers, {measurement}, to {data.scale.high:.3g} %"
-        name = f"difference-{measurement}{'-peer' if of != node else ''}"
-        yield picture(campaign, node, matrix.matrix, data, width, name=name, alt=alt, caption=caption)
+    data = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked if len(marked) <= 8 else [])
+    caption = (
+        f"{text.sentence(text.measured(measurement))} of {node}: each pair against the median of {len(peers)} peers."
+        " Triangles mark the CPUs of the first finding."
+    )
+    alt = (
+        f"{_extreme(data)} Difference of each pair of {node} from the median of its peers, to {data.scale.high:.3g} %."
+    )
+    yield picture(
+        campaign, node, matrix.matrix, data, width, name=f"difference-{measurement}", alt=alt, caption=caption
+    )
+
+
+def _extreme(data: matrix.MatrixData) -> str:
+    """Which CPU lies farthest from the peers over all of its pairs, in words; that none is off by what is drawn at
+    least."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        by_cpu = np.nanmedian(data.values, axis=1)
+    least = max(matrix.LEAST_REACH, data.scale.bound or 0.0)
+    if not (np.abs(by_cpu) > least).any():
+        return f"No CPU lies more than {least:.3g} % from its peers in the median of its pairs."
+    at = int(np.nanargmax(np.abs(by_cpu)))
+    return f"CPU {data.labels[at]} lies {by_cpu[at]:+.1f} % from its peers in the median, farther than any other."
 
 
 def _suffix(home: int) -> str:
     return f"-home{home}" if 0 <= home < homes.FAR else "-far" if home >= homes.FAR else ""
 
 
-def around(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
-    """What follows from a matrix: its classes beside the peers', run against run, quadrants, and the floor plan."""
+def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
+    """The floor plan of a node in the colours of its latencies."""
     levels = campaign.levels(measurement, node)
-    if len(matrix.drawn_slots(levels.quantity)) < 4:
+    slots = levels.quantity.layout.slots
+    if (
+        measurement != "coherence-cas"
+        or len(matrix.drawn_slots(levels.quantity)) < 4
+        or slots[:, SOCKET].max(initial=-1) < 0
+    ):
         return
-    shown: list[tuple[str, Any, Any, float, str]] = []
-    classes = distributions.by_class(levels, node, peers=campaign.peers(node, levels))
-    shown.append(("classes", distributions.classes, classes, HALF, f"pairs of {node} by class"))
-    with suppress(NodeprintError):
-        runs = distributions.first_and_last_run(levels, node)
-        shown.append(("runs", distributions.run_pairs, runs, HALF, f"pairs of {node} in its first and its last run"))
-    crossing = quadrants.of_node(levels, node)
-    if crossing is not None:
-        shown.append(("quadrants", quadrants.quadrants, crossing, HALF, f"medians between the quadrants of {node}"))
-    if measurement.startswith("coherence") and levels.quantity.layout.slots[:, SOCKET].max(initial=-1) >= 0:
-        plan = floorplan.of_pairs(levels, node)
-        shown.append(
-            ("floorplan", floorplan.floorplan, plan, HALF, f"floor plan of {node} in the colours of its latencies")
-        )
-    for name, draw, data, width, alt in shown:
-        yield picture(campaign, node, draw, data, width, name=f"{measurement}-{name}", alt=f"{alt}, {measurement}")
+    plan = floorplan.of_pairs(levels, node)
+    alt = f"Floor plan of {node}: its cores in their CCXs, CCDs and quadrants in the colours of their latencies."
+    caption = f"The cores of {node} in their places, by the median latency of each to the others of its socket."
+    yield picture(
+        campaign, node, floorplan.floorplan, plan, HALF, name=f"{measurement}-floorplan", alt=alt, caption=caption
+    )
+
+
+def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
+    """The medians between parts of a large machine, CCD by CCD or the like, with their numbers."""
+    data = block_medians.of_node(campaign.levels(measurement, node), node)
+    if data is None:
+        return
+    part, unit = data.row_title.rpartition(".")[2], data.number_title.rpartition(", ")[2]
+    caption = f"{text.sentence(text.measured(measurement))} of {node}, {part} by {part}: medians in {unit}."
+    alt = f"{caption} From {np.nanmin(data.numbers):.3g} to {np.nanmax(data.numbers):.3g} {unit}."
+    yield picture(
+        campaign,
+        node,
+        grid.grid,
+        data,
+        HALF if len(data.rows) <= 10 else LARGE,
+        name=f"{measurement}-blocks",
+        alt=alt,
+        caption=caption,
+    )
 
 
 def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
@@ -194,8 +241,10 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
         with suppress(NodeprintError):
             by_cpu += _by_cpu(campaign, node, levels)
             for suffix, draw, data in _of_cells(campaign, node, levels):
-                alt = f"{measurement} of {node}"
-                yield picture(campaign, node, draw, data, HALF, name=f"{measurement}{suffix}", alt=alt)
+                caption = f"{text.sentence(text.measured(measurement))} of {node}."
+                yield picture(
+                    campaign, node, draw, data, HALF, name=f"{measurement}{suffix}", alt=caption, caption=caption
+                )
     rows = strips.in_rows(by_cpu)
     for number, data in sorted(enumerate(rows, 1), key=lambda item: _width(item[1])):
         alt = f"{names.listed(strip.shows for strip in data.strips)} of {node} by CPU"
@@ -258,42 +307,160 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
 # --- the fleet ---
 
 
+def in_bounds(campaign: Campaign) -> Iterator[Picture]:
+    """The fleet's one figure: how far each node is from its peers in the subjects that decide; of a split fleet the
+    part that splits it."""
+    verdict = campaign.verdict
+    apart = next((group for group in verdict.fleet.groups if group.part is not None), None)
+    data = None
+    if verdict.fleet.outcome is FleetOutcome.SPLIT and apart is not None and apart.part is not None:
+        place = f"{names.scoped(apart.part)} ({text.measured(apart.measurement)})"
+        data = in_bounds_figure.of_groups(verdict.fleet.groups, text.sentence(place))
+    if data is None:
+        subjects = {subject: text.sentence(text.named("subjects", subject)) for subject in verdict.decides}
+        data = in_bounds_figure.of_nodes(verdict.nodes, subjects, _marked(campaign))
+    if data is None:
+        return
+    count = len({node for row in data.rows for node in row.nodes})
+    caption = text.say("figures", "groups" if data.groups else "in_bounds", nodes=names.counted(count, "node"))
+    farthest = max(
+        ((float(v), n, row.name) for row in data.rows for v, n in zip(np.abs(row.values), row.nodes, strict=True))
+    )
+    alt = f"{farthest[1]} lies farthest from its peers: {farthest[0]:.1f} bounds in {farthest[2]}. {caption}"
+    yield picture(campaign, CLUSTER, in_bounds_figure.in_bounds, data, PAGE, name="in-bounds", alt=alt, caption=caption)
+
+
+def two_nodes(campaign: Campaign) -> Iterator[Picture]:
+    """A typical node's matrix beside the node that differs most, or beside a second one, on one scale."""
+    for measurement, names_of in itertools.islice(_kinds(campaign), 1):
+        if len(names_of) < 2 or campaign.verdict.fleet.outcome is FleetOutcome.NO_PEER:
+            continue
+        levels = campaign.levels(measurement, names_of[0])
+        if len(matrix.drawn_slots(levels.quantity)) < 3:
+            continue
+        of_layout = [name for _, members in _kinds(campaign) for name in members if name in levels.rows]
+        pair = _typical_and_farthest(campaign, levels, of_layout)
+        groups = [campaign.verdict.nodes[name].group for name in pair]
+        nodes = campaign.verdict.nodes
+        key = "groups" if groups[0] != groups[1] else "differs" if nodes[pair[1]].counted else "same"
+        data = side_by_side.on_one_scale(
+            [f"{name}, group {group}" if group else name for name, group in zip(pair, groups, strict=True)],
+            [matrix.of_node(levels, name) for name in pair], text.sentence(levels.title),
+        )  # fmt: skip
+        caption = text.say("figures", f"two_{key}", first=pair[0], second=pair[1])
+        yield picture(
+            campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name="two-nodes", alt=caption, caption=caption
+        )
+
+
+def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequence[str]) -> list[str]:
+    """Of nodes of one kind (urgent ones first) one that is like the others, and the one that differs most; of a split
+    fleet one of each group, of a uniform one two."""
+    nodes = campaign.verdict.nodes
+    groups = list(dict.fromkeys(nodes[name].group for name in sorted(names_of, key=natural)))
+    alike = [name for name in names_of if not nodes[name].counted] or list(names_of)
+    if len(groups) > 1:
+        return [next((name for name in alike if nodes[name].group == group), names_of[0]) for group in groups[:2]]
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        middle = np.nanmedian(levels.values[[levels.rows[name] for name in alike]], axis=0)
+        apart = {name: float(np.nanmedian(np.abs(levels.of(name) / middle - 1))) for name in names_of}
+    typical = min(alike, key=lambda name: apart[name])
+    others = [name for name in names_of if name != typical]
+    of_pairs = [n for n in others if any(f.measurement == levels.quantity.measurement for f in nodes[n].counted)]
+    return [typical, (of_pairs or sorted(others, key=lambda name: -apart[name]))[0]]
+
+
 def difference_maps(campaign: Campaign) -> Iterator[Picture]:
-    """Of each kind of machine the difference of every node's pairs in small, nodes with findings first."""
-    for measurement, names_of in _kinds(campaign):
+    """Of each kind of machine that is compared the difference of every node's pairs in small, nodes with findings
+    first."""
+    nodes, is_split = campaign.verdict.nodes, campaign.verdict.fleet.outcome is FleetOutcome.SPLIT
+    for measurement, names_of in _compared(campaign):
         levels = campaign.levels(measurement, names_of[0])
         peers = campaign.peers("", levels, campaign.verdict.nodes[names_of[0]].group)
-        if len(names_of) < 3 or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
+        compared = [n for n in names_of if campaign.verdict.nodes[n].outcome not in _ALONE]
+        if len(compared) < 3 or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
             continue
         marked = _marked(campaign)
         bounds = [
-            f.bound for name in names_of for f in campaign.verdict.nodes[name].counted if f.measurement == measurement
+            f.bound for name in compared for f in campaign.verdict.nodes[name].counted if f.measurement == measurement
         ]
+        shown = compared[:_MOST_MAPS]
         data = fleet_figures.difference_maps(
-            levels, names_of, peers=peers, marked=marked, bound=max(bounds) if bounds else None
+            levels, shown, peers=peers, marked=marked, bound=max(bounds) if bounds else None
         )
-        caption = f"{measurement}: each pair of each node against the median of {names.counted(len(peers), 'node')}."
-        if len(names_of) > len(data.nodes):
-            caption += f" The first {len(data.nodes)} of {len(names_of)} nodes, those with findings first."
-        alt = f"difference maps of {len(data.nodes)} nodes, {measurement}"
+        if is_split:
+            data = replace(data, nodes=tuple(f"{nodes[name].group}: {name}" for name in shown))
+        caption = text.say(
+            "figures",
+            "maps",
+            measured=text.measured(measurement),
+            peers=names.counted(len(peers), "node"),
+            shown=f" The first {len(data.nodes)} of {len(compared)} nodes." if len(compared) > len(data.nodes) else "",
+        )
         yield picture(
-            campaign, CLUSTER, fleet_figures.maps, data, PAGE, name="difference-maps", alt=alt, caption=caption
+            campaign, CLUSTER, fleet_figures.maps, data, PAGE, name="difference-maps", alt=caption, caption=caption
         )
 
 
-def machines(campaign: Campaign) -> Iterator[Picture]:
-    """Matrices of different machines beside each other, on one scale for each measurement."""
+def _compared(campaign: Campaign) -> Iterator[tuple[str, list[str]]]:
+    """The kinds of machines; of a split fleet its groups together, the first group first, an equal number of each."""
+    if campaign.verdict.fleet.outcome is not FleetOutcome.SPLIT:
+        yield from _kinds(campaign)
+        return
+    by_layout: dict[tuple[str, bytes], list[list[str]]] = {}
+    for measurement, members in sorted(_kinds(campaign), key=lambda kind: campaign.verdict.nodes[kind[1][0]].group):
+        key = (measurement, campaign.levels(measurement, members[0]).quantity.layout.key)
+        by_layout.setdefault(key, []).append(members)
+    for (measurement, _), groups in by_layout.items():
+        each = max(1, _MOST_MAPS // len(groups))
+        yield measurement, [name for members in groups for name in sorted(members, key=natural)[:each]]
+
+
+def machines(campaign: Campaign) -> tuple[list[Picture], str]:
+    """Machines that are no peers in the order given, on one scale for each measurement, with their medians below; and
+    a sentence on those that have no figure."""
+    nodes = campaign.verdict.nodes
+    alone = [name for name in nodes if nodes[name].outcome in _ALONE]
+    if len(alone) < 2:
+        return [], ""
     by_measurement: dict[str, list[str]] = {}
-    for measurement, names_of in _kinds(campaign):
-        by_measurement.setdefault(measurement, []).append(names_of[0])
-    for measurement, firsts in by_measurement.items():
-        if not 1 < len(firsts) <= _MOST_MACHINES:
-            continue
-        shown = [matrix.of_node(campaign.levels(measurement, name), name) for name in firsts]
-        title = f"{measurement}, {campaign.levels(measurement, firsts[0]).title}"
-        data = side_by_side.on_one_scale(firsts, shown, title)
-        alt = f"matrices of {names.listed(firsts)} on one scale, {measurement}"
-        yield picture(campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name=f"machines-{measurement}", alt=alt)
+    for name in alone:
+        first = next(iter(campaign.measurements(name, pairs=True)), "")
+        by_measurement.setdefault(first, []).append(name)
+    without, shown = by_measurement.pop("", []), []
+    left_out = {"has no matrix": without} if without else {}
+    for measurement, members in by_measurement.items():
+        for start in range(0, min(len(members), _MOST_MACHINES), _ON_A_PAGE):
+            on_page = members[start : start + _ON_A_PAGE]
+            of_each = [campaign.levels(measurement, name) for name in on_page]
+            drawn = [matrix.of_node(levels, name) for levels, name in zip(of_each, on_page, strict=True)]
+            below = [medians(nodes[name].classes, measurement) for name in on_page]
+            data = side_by_side.on_one_scale(
+                [printable(name, 60) for name in on_page],
+                drawn,
+                text.sentence(of_each[0].title),
+                below,
+                among=[matrix.of_node(campaign.levels(measurement, name), name) for name in members[:_MOST_MACHINES]],
+            )
+            caption = text.say("figures", "machines", measured=text.sentence(text.measured(measurement)))
+            alt = f"{caption} " + "; ".join(f"{n}: {', '.join(m)}" for n, m in zip(on_page, below, strict=True)) + "."
+            name = f"machines-{measurement}" + (f"-{start // _ON_A_PAGE + 1}" if start else "")
+            shown.append(
+                picture(campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name=name, alt=alt, caption=caption)
+            )
+        if beyond := members[_MOST_MACHINES:]:
+            left_out["is beyond the machines that have room here"] = beyond
+    return shown, " ".join(text.say("left_out", nodes=names.nodes(on), why=why) for why, on in left_out.items())
+
+
+def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]:
+    """The medians of the classes of a measurement in words, those of a mixture by group."""
+    return tuple(
+        f"{name} {names.quantity(ns, 'ns')}"
+        for figure in classes
+        if figure.measurement == measurement and figure.home < homes.FAR
+        for name, ns in figure.medians.items()
+    )
 
 
 def _kinds(campaign: Campaign) -> Iterator[tuple[str, list[str]]]:
@@ -333,48 +500,26 @@ def bounds_map(campaign: Campaign) -> Iterator[Picture]:
         yield picture(campaign, CLUSTER, fleet_figures.margins, data, LARGE, name="bounds", alt=alt, caption=caption)
 
 
-def effects_of_nodes(campaign: Campaign) -> Iterator[Picture]:
-    """The class with most pairs on every node: with intervals, in the order of time, and by rack and switch."""
-    nodes, marked = campaign.verdict.nodes, _marked(campaign)
+def over_time(campaign: Campaign) -> Iterator[Picture]:
+    """Where something goes with the time of measuring, the class with most pairs of each node in that order."""
+    if not campaign.verdict.fleet.over_time:
+        return
     by_class: dict[tuple[str, int, str], dict[str, ClassFigure]] = {}
-    for name, node in nodes.items():
+    for name, node in campaign.verdict.nodes.items():
         for figure in (figure for figure in node.classes if not figure.groups):
             by_class.setdefault((figure.measurement, figure.home, figure.name), {})[name] = figure
     if not by_class:
         return
     (measurement, home, kind), figures = max(by_class.items(), key=lambda item: sum(f.pairs for f in item[1].values()))
-    if len(figures) < 3:
+    started = _started(campaign, measurement)
+    if len(set(started.values())) < 3:
         return
     middle = float(np.median([figure.median_ns for figure in figures.values()]))
-    what = ", ".join(filter(None, (f"{measurement}, {kind}", homes.named(home))))
-    title = f"{what}: difference from the median of {len(figures)} nodes"
-    shift = {name: figure.median_ns / middle - 1 for name, figure in figures.items()}
-    of_class = (limit for limit in campaign.verdict.fleet.limits if limit.measurement == measurement)
-    bound = next((limit.bound for limit in of_class if limit.family == "class"), None)
-    if bound is not None:
-        none = Interval(np.nan, np.nan)  # of two runs Student's interval is 12.7 times their spread
-        ends = {
-            name: (
-                shift[name],
-                Interval(figure.ci_low_ns / middle - 1, figure.ci_high_ns / middle - 1) if figure.runs > 2 else none,
-            )
-            for name, figure in figures.items()
-        }
-        data = fleet_figures.forest_of(title, ends, bound, marked)
-        interval = ", with their 95 % interval over runs" if any(f.runs > 2 for f in figures.values()) else ""
-        caption = f"Medians{interval}; dashed: the bound of a class of pairs."
-        yield picture(campaign, CLUSTER, fleet_figures.forest, data, PAGE, name="effects", alt=title, caption=caption)
-    orders = {
-        "time of the first run": (_started(campaign, measurement), False),
-        "rack": ({name: node.rack for name, node in nodes.items()}, True),
-        "switch": (campaign.switches, True),
-    }
-    for order, (of_node, grouped) in orders.items():
-        if len({of_node.get(name, "") for name in shift} - {""}) > 1:
-            values = {name: 100 * value for name, value in shift.items()}
-            row = fleet_figures.in_order(values, of_node, f"{title}, %", order, marked, grouped=grouped)
-            name = f"by-{order.split()[0]}"
-            yield picture(campaign, CLUSTER, fleet_figures.ordered, row, PAGE, name=name, alt=f"{title}, by {order}")
+    what = ", ".join(filter(None, (text.measured(measurement), kind, homes.named(home))))
+    values = {name: 100 * (figure.median_ns / middle - 1) for name, figure in figures.items()}
+    row = fleet_figures.in_order(values, started, f"{what}, %", "time of the first run", _marked(campaign))
+    caption = f"{text.sentence(what)}: difference of each node from the median of all, in the order of measuring."
+    yield picture(campaign, CLUSTER, fleet_figures.ordered, row, PAGE, name="by-time", alt=caption, caption=caption)
 
 
 def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
@@ -394,7 +539,7 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
         return
     alt = f"medians of messages between {len(fabric.nodes)} nodes, {fabric.measurement}"
     stem, bars = f"{fabric.measurement}-{number}", fabric_figures.histogram(fabric)
-    yield picture(campaign, CLUSTER, matrix.matrix, fabric_figures.medians(fabric), LARGE, name=stem, alt=alt)
+    yield picture(campaign, CLUSTER, matrix.matrix, fabric_figures.medians(fabric), HALF, name=stem, alt=alt)
     yield picture(campaign, CLUSTER, distributions.histogram, bars, HALF, name=f"{stem}-histogram", alt=alt)
     for at, finding in enumerate([finding for finding in fabric.findings if finding.counts][:_MOST_FINDINGS], 1):
         for shown in of_finding(campaign, str(finding.part.where["node"]), finding, at, LARGE):

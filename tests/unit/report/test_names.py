@@ -27,7 +27,7 @@ def test_long_names_keep_their_ends() -> None:
     ("where", "words"),
     [
         ({"socket": 1, "memory_node": 0}, "memory of NUMA node 0, socket 1"),
-        ({"cpu_node": 1, "memory_node": 0}, "CPUs of NUMA node 1, memory of NUMA node 0"),
+        ({"cpu_node": 1, "memory_node": 0}, "memory of NUMA node 0 from the CPUs of NUMA node 1"),
     ],
 )
 def test_part_has_one_name_before_and_after_it_was_written(where: dict[str, int], words: str) -> None:

@@ -41,9 +41,9 @@ def test_a_cache_that_is_smaller_than_told_has_its_effective_size() -> None:
     told = {"l1": 2**15, "l2": 2**20, "l3": 2**25}
     data = cells("chase", "curve", {"cpu": [0], "size_bytes": sizes}, {"latency_ns": [latency]}, cache_bytes=told)
     one, two, three = said("chase-curve", data)
-    assert one == "chase-curve: L1: no plateau at the reported size of 32 KiB", "two sizes are no plateau"
-    assert two == "chase-curve: L2: 5.0 ns up to 1 MiB, reported size 1 MiB"
-    assert three == "chase-curve: L3: effective size 8 MiB (20.0 ns up to 8 MiB), reported size 32 MiB"
+    assert one == "Latency by working set: L1: no plateau at the reported size of 32 KiB", "two sizes are no plateau"
+    assert two == "Latency by working set: L2: 5.0 ns up to 1 MiB, reported size 1 MiB"
+    assert three == "Latency by working set: L3: effective size 8 MiB (20.0 ns up to 8 MiB), reported size 32 MiB"
 
 
 def test_the_knee_of_loaded_latency() -> None:
@@ -51,7 +51,7 @@ def test_the_knee_of_loaded_latency() -> None:
     values = {"latency_ns": [[80.0, 300.0, 130.0, 90.0]], "rate_bytes_per_s": [[0.0, 20e9, 12e9, 4e9]]}
     data = cells("loaded", "latency", {"place": ["own_node"], "delay": delays}, values)
     assert said("loaded-latency", data) == (
-        "loaded-latency: injectors in the own NUMA node: knee at 12.0 GB/s: 130 ns, idle 80 ns",
+        "Memory latency beside load: injectors in the own NUMA node: knee at 12.0 GB/s: 130 ns, idle 80 ns",
     )
     values["latency_ns"] = [[80.0, 100.0, 90.0, 81.0]]
     data = cells("loaded", "latency", {"place": ["own_node"], "delay": delays}, values)
@@ -60,9 +60,11 @@ def test_the_knee_of_loaded_latency() -> None:
 
 def test_more_pairs_that_are_slower() -> None:
     data = cells("remap", "pairs", {"pairs": [1, 2, 4, 8]}, {"rate_bytes_per_s": [1e9, 2e9, 3e9, 3e9]})
-    assert said("remap-pairs", data) == ("remap-pairs: the rate does not fall with more pairs",)
+    assert said("remap-pairs", data) == (
+        "Rate through memory that is mapped twice: the rate does not fall with more pairs",
+    )
     data = cells("remap", "pairs", {"pairs": [1, 2, 4, 8]}, {"rate_bytes_per_s": [1e9, 90e9, 2e9, 1e9]})
-    assert said("remap-pairs", data) == ("remap-pairs: the rate falls from 4 pairs on",)
+    assert said("remap-pairs", data) == ("Rate through memory that is mapped twice: the rate falls from 4 pairs on",)
     one = cells("remap", "pairs", {"pairs": [1]}, {"rate_bytes_per_s": [1e9]})
     assert said("remap-pairs", one) == ()
 
@@ -90,7 +92,7 @@ def test_ports_and_the_fabric_clock_that_they_imply() -> None:
     rate[:, :, 1] = 30e9
     data = cells("bandwidth", "groups", coords, {"rate_bytes_per_s": rate})
     (both,) = said("bandwidth-ccx", data, preset("rome-2x64"))
-    assert both.startswith("bandwidth-ccx: the cores of one CCD load 46.9 GB/s and store 23.5 GB/s")
+    assert both.startswith("Memory bandwidth of a CCX or CCD: the cores of one CCD load 46.9 GB/s and store 23.5 GB/s")
     assert both.endswith("the fabric clock is at least 1.47 GHz")
     for other in (None, preset("icelake-2x40"), preset("turin-2x64"), preset("naples-2x32")):
         assert "fabric" not in said("bandwidth-ccx", data, other)[0], "what its port reads is not known"
@@ -104,7 +106,9 @@ def test_hops_beside_traffic() -> None:
     coords = {"a": [0], "b": [1, 4], "home": [0], "load": ["idle", "light", "full"]}
     data = cells("coherence", "loaded", coords, {"latency_ns": [[[[20.0, 20.0, 30.0]], [[100.0, 90.0, 120.0]]]]})
     (one,) = said("coherence-loaded", data)
-    assert one.startswith("coherence-loaded: beside 5 GB/s on another CCX hops take 0.950 times as long as idle")
+    assert one.startswith(
+        "Core-to-core latency beside load: beside 5 GB/s on another CCX hops take 0.950 times as long as idle"
+    )
     assert "1.350 times (medians of 2 pairs)" in one
 
 

@@ -1,0 +1,167 @@
+"""How far every node is from its peers in each subject, in bounds: one figure of a fleet of any size.
+
+Of a split fleet it shows the part that splits it, each group with a sign of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from textwrap import wrap
+
+import msgspec
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from nodeprint.data.layout import Ints
+from nodeprint.judge.verdict import Group, NodeVerdict
+from nodeprint.report.figures.node_levels import Floats
+from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened
+
+#: Beyond so many bounds the axis is logarithmic.
+_LINEAR = 5.0
+#: Nodes outside that have their names, a row; more points than these are an image.
+_MOST_NAMED, _MOST_VECTORS = 5, 3000
+#: The golden ratio: its multiples spread points over a row evenly, the same each time.
+_GOLDEN = 0.6180339887
+_SIGNS = "os^Dv"
+#: Letters of a line of a row's name.
+_LETTERS = 28
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Differences of nodes in one subject or part, in bounds."""
+
+    name: str
+    nodes: tuple[str, ...]
+    values: Floats
+    groups: tuple[str, ...]
+
+
+class InBoundsData(msgspec.Struct, frozen=True):
+    """Rows from top to bottom; `marked` are nodes with findings."""
+
+    rows: tuple[Row, ...]
+    marked: frozenset[str]
+    title: str
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of nodes, where there are several."""
+        return tuple(sorted({group for row in self.rows for group in row.groups} - {""}))
+
+    @property
+    def reach(self) -> float:
+        """The largest difference, in bounds."""
+        return max((float(np.abs(row.values).max(initial=0)) for row in self.rows), default=0.0)
+
+    def frame(self, width: float) -> Frame:
+        """A row of 9 mm a subject."""
+        longest = max(len(line) for row in self.rows for line in _lines(row.name))
+        return Frame(
+            width,
+            (9.0 if len(self.rows) > 1 else 18.0) * len(self.rows) + 15.0,
+            min(1.4 * longest + 4.0, width / 3),
+            3.0,
+            9.0,
+            6.0,
+        )
+
+    def table(self) -> pd.DataFrame:
+        """A row for each node and subject."""
+        of_rows = [
+            pd.DataFrame({"subject": row.name, "node": row.nodes, "group": row.groups, self.title: row.values})
+            for row in self.rows
+        ]
+        return pd.concat(of_rows, ignore_index=True)
+
+
+def of_nodes(
+    nodes: Mapping[str, NodeVerdict], names: Mapping[str, str], marked: Collection[str] = ()
+) -> InBoundsData | None:
+    """What each node differs by in the subjects that decide (`names` has their words), where that is nearest to its
+    bound or farthest beyond; None where fewer than two nodes were compared."""
+    by_subject: dict[str, dict[str, float]] = {subject: {} for subject in names}
+    for name, node in nodes.items():
+        for margin in node.margins:
+            if margin.subject in by_subject and np.isfinite(margin.effect) and margin.bound:
+                by_subject[margin.subject][name] = margin.effect / margin.bound
+    rows = tuple(
+        Row(names[subject], tuple(values), np.array(list(values.values())), ("",) * len(values))
+        for subject, values in by_subject.items()
+        if len(values) > 1
+    )
+    title = "difference from the peers where it is largest, in bounds"
+    return InBoundsData(rows, frozenset(marked), title) if rows else None
+
+
+def of_groups(groups: Sequence[Group], place: str) -> InBoundsData | None:
+    """The nodes of a split fleet in the part (`place`) that separates its groups, from the middle of the first group;
+    None where the verdict does not have these differences."""
+    apart = next((group for group in groups if group.differences), None)
+    if apart is None:
+        return None
+    of_node = {node: group.name for group in groups for node in group.nodes}
+    values = {node: value / apart.bound for node, value in apart.differences.items()}
+    row = Row(place, tuple(values), np.array(list(values.values())), tuple(of_node.get(node, "") for node in values))
+    return InBoundsData((row,), frozenset(), f"difference from the middle of group {apart.than}, in bounds")
+
+
+def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
+    """Draw every node as a point between the bounds, and those with findings as triangles with their names."""
+    reach = max(1.4, 1.15 * data.reach)
+    if reach > _LINEAR:
+        ax.set_xscale("symlog", linthresh=1.0)
+    ax.set_xlim(-reach, reach)
+    ax.set_ylim(len(data.rows) - 0.5, -0.5)
+    ax.axvspan(-1, 1, color=style.colours["wash"], linewidth=0)
+    for side in (-1, 1):
+        ax.axvline(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+    ax.axvline(0, color=style.colours["hair"], linewidth=0.5)
+    as_image = sum(len(row.nodes) for row in data.rows) > _MOST_VECTORS
+    groups = data.groups or ("",)
+    for at, row in enumerate(data.rows):
+        y = at + 0.62 * ((np.arange(len(row.nodes)) * _GOLDEN) % 1 - 0.5)
+        outside = np.array([node in data.marked for node in row.nodes]) & (np.abs(row.values) > 1)
+        for number, group in enumerate(groups):
+            chosen = ~outside & np.array([of_node == group for of_node in row.groups])
+            ax.plot(
+                row.values[chosen], y[chosen], linestyle="", marker=_SIGNS[number % len(_SIGNS)], markersize=2.6,
+                color=style.series[number % len(style.series)], alpha=0.75, rasterized=as_image,
+                label=f"group {group}" if group and not at else None,
+            )  # fmt: skip
+        ax.plot(row.values[outside], y[outside], linestyle="", marker="^", markersize=4, color=style.colour("alarm"))
+        _name(ax, row, y, np.flatnonzero(outside), style)
+    ax.set_yticks(range(len(data.rows)), ["\n".join(_lines(row.name)) for row in data.rows])
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel(data.title)
+    if len(groups) > 1:
+        ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(groups), borderpad=0)
+    for side in (-1, 1):
+        ax.text(
+            side, 1.02, "bound", transform=ax.get_xaxis_transform(), ha="center", va="bottom",
+            fontsize=style.smallest_letters_pt,
+        )  # fmt: skip
+
+
+def _lines(name: str) -> list[str]:
+    """A name in lines that leave room for the points."""
+    return wrap(name, _LETTERS) or [""]
+
+
+def _name(ax: Axes, row: Row, y: Floats, outside: Ints, style: Style) -> None:
+    """The names of the nodes that are farthest outside, one below another where they are close."""
+    farthest = sorted(outside.tolist(), key=lambda number: -abs(float(row.values[number])))[:_MOST_NAMED]
+    below = 1.25 * style.smallest_letters_pt * abs(float(np.diff(ax.get_ylim())[0])) / size_pt(ax)[1]
+    last = -np.inf
+    for number in sorted(farthest, key=lambda number: float(y[number])):
+        x = float(row.values[number])
+        last = max(float(y[number]), last + below)
+        ax.annotate(
+            shortened(row.nodes[number], 20), (x, last), xytext=(-5 if x > 0 else 5, 0), textcoords="offset points",
+            ha="right" if x > 0 else "left", va="center", color=style.colour("alarm"),
+        )  # fmt: skip

@@ -1,0 +1,106 @@
+"""What a campaign is of: which machines, in which state, measured when and by what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from nodeprint import __version__
+from nodeprint.errors import printable
+from nodeprint.judge.outcome import MEANING
+from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.report import names
+from nodeprint.report.pages.blocks import FactRows
+from nodeprint.report.pages.judged_campaign import Campaign
+
+#: Other values than the most frequent that are named.
+_MOST_VALUES = 3
+#: Longer values are cut.
+_LONGEST = 90
+
+Fingerprint = Mapping[str, object]
+
+
+def _processors(fields: Fingerprint) -> str:
+    processor, sockets, cores = (fields.get(key) for key in ("cpu", "sockets", "cores"))
+    if not processor:
+        return ""
+    cores_each = f", {int(str(cores)) // int(str(sockets))} cores each" if sockets and cores else ""
+    return f"{f'{sockets} x ' if sockets else ''}{processor}{cores_each}"
+
+
+def _memory(fields: Fingerprint) -> str:
+    size = f"{fields['memory_gib']} GiB" if fields.get("memory_gib") else ""
+    return ", ".join(filter(None, (size, *(str(fields[key]) for key in ("dimms", "dimm_speed") if fields.get(key)))))
+
+
+def _numa(fields: Fingerprint) -> str:
+    each = fields.get("numa_nodes_per_socket")
+    threads = {True: "SMT on", False: "SMT off"}.get(fields.get("smt") is True) if "smt" in fields else ""
+    return ", ".join(filter(None, (f"{each} NUMA node{'s' if each != 1 else ''} a socket" if each else "", threads)))
+
+
+def _field(key: str) -> Callable[[Fingerprint], str]:
+    return lambda fields: str(fields.get(key) or "")
+
+
+_FACTS: Mapping[str, Callable[[Fingerprint], str]] = {
+    "processors": _processors, "memory": _memory, "NUMA, SMT": _numa, "product": _field("product"),
+    "BIOS": _field("bios"), "microcode": _field("microcode"), "Linux": _field("kernel"), "system": _field("os"),
+}  # fmt: skip
+
+
+def rows(campaign: Campaign) -> FactRows:
+    """Processors, memory, firmware and system of the nodes, those that differ named; how many were measured when, in
+    how many jobs and runs, and by which version."""
+    nodes = campaign.verdict.nodes
+    return (*machines(nodes), *measured(campaign))
+
+
+def machines(nodes: Mapping[str, NodeVerdict]) -> FactRows:
+    """The state of the nodes' machines, as the most of them have it, and who has another."""
+    shown = ((name, _values(nodes, value)) for name, value in _FACTS.items())
+    found = tuple((name, words) for name, words in shown if words)
+    return found or (("machines", "nothing is recorded of them"),)
+
+
+def _values(nodes: Mapping[str, NodeVerdict], value: Callable[[Fingerprint], str]) -> str:
+    of_node = {name: words for name, node in nodes.items() if (words := value(node.fingerprint))}
+    counted = Counter(of_node.values()).most_common()
+    if not counted:
+        return ""
+    usual, *others = (printable(words, _LONGEST) for words, _ in counted)
+    on = [names.nodes(name for name in of_node if of_node[name] == words) for words, _ in counted[1:]]
+    named = [f"{words} on {names.shortened(of_them, 40)}" for words, of_them in zip(others, on, strict=True)]
+    more = [f"and {len(named) - _MOST_VALUES} more values"] if len(named) > _MOST_VALUES else []
+    return "; ".join([usual, *named[:_MOST_VALUES], *more])
+
+
+def measured(campaign: Campaign) -> FactRows:
+    """When the nodes were measured and how often, the campaign, and the versions."""
+    verdict = campaign.verdict
+    started = sorted(time for quantity in campaign.fleet.quantities for time in quantity.started if time)
+    last = [node.measured for node in verdict.nodes.values() if node.measured]
+    ends = [*started[:1], *sorted((*started[-1:], *last))[-1:]]
+    jobs = sorted({len(node.jobs) for node in verdict.nodes.values() if node.jobs})
+    runs = sorted({figure.runs for node in verdict.nodes.values() for figure in node.classes})
+    done = [name for name, node in verdict.nodes.items() if MEANING[node.outcome].measured]
+    counts = (
+        names.counted(jobs[-1], "job") + " a node" if jobs else "",
+        f"{_range(runs)} of core-to-core latency" if runs else "",
+    )
+    found: dict[str, str] = {
+        "nodes": f"{len(done)} of {len(verdict.nodes)} measured: {names.shortened(names.nodes(verdict.nodes), 70)}",
+        "measured": " to ".join(dict.fromkeys(names.moment(time) for time in ends)),
+        "repeated": "; ".join(filter(None, counts)),
+        "campaign": f"{printable(verdict.campaign, 60)}{f' ({campaign.origin})' if campaign.origin else ''}",
+        "bounds": printable(verdict.versions.get("acceptance", "the defaults").partition(",")[0], 60),
+        "measured by": f"nodeprint {verdict.versions.get('nodeprint', __version__)}",
+        "contract": campaign.site.contract,
+        "contact": campaign.site.contact,
+    }
+    return tuple((key, words) for key, words in found.items() if words)
+
+
+def _range(counts: list[int]) -> str:
+    return names.counted(counts[0], "run") if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]} runs"
