@@ -50,10 +50,14 @@ class Model:
     places: Literal["pairs", "cells"] = "cells"
 
 
+#: Hops between cores of another tool whose operation is none of ours, or not known.
+IMPORTED_HOPS = "coherence-imported"
+
+
 @cache
 def models() -> dict[str, Model]:
-    """The models of all measurements that state one, by the measurement's name."""
-    out = {}
+    """The models of all measurements that state one, by the measurement's name, and of hops that are imported alone."""
+    out = {IMPORTED_HOPS: Model("latency_ns", "linear", places="pairs")}
     for name, measurement in config.measurements().items():
         if measurement.model:
             given = dict(measurement.model)
@@ -66,7 +70,7 @@ def models() -> dict[str, Model]:
 
 def is_metric(name: str) -> bool:
     """Whether a measurement is no kernel's: a metric of a table that other programs measured (`nodeprint.tables`)."""
-    return bool(name) and name not in config.measurements()
+    return bool(name) and name not in config.measurements() and name != IMPORTED_HOPS
 
 
 def cell_models() -> dict[str, Model]:

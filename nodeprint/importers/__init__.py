@@ -15,6 +15,7 @@ from nodeprint.importers import (
     chips_and_cheese,
     core_to_core_latency,
     intel_mlc,
+    linktest,
     long_table,
     multichase,
     record_file,
@@ -38,7 +39,8 @@ class _Format(Protocol):
 
 
 _MODULES: tuple[_Format, ...] = (
-    record_file, intel_mlc, multichase, c2clat, chips_and_cheese, terminal_table, long_table, core_to_core_latency,
+    record_file, intel_mlc, linktest, multichase, c2clat, chips_and_cheese, terminal_table, long_table,
+    core_to_core_latency,
 )  # fmt: skip
 #: By name; in the order in which a file is tried, the surest marks first.
 FORMATS = {module.NAME: module for module in _MODULES}
@@ -66,7 +68,7 @@ def read(path: Path, format: str | None = None) -> Imported:
             advice=f"name its --format ({', '.join(FORMATS)})",
         )
     imported = FORMATS[format].read(path, lines)
-    if imported.cores is not None:
+    if imported.cores is not None and imported.cores.quantity == "hop":
         _check_unit(path, imported.cores)
     return imported
 

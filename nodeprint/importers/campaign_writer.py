@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ import numpy as np
 from nodeprint import files
 from nodeprint.campaign import node_sheet
 from nodeprint.campaign.node_sheet import Node
+from nodeprint.data.quantity import IMPORTED_HOPS
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
+from nodeprint.settings.config import measurements
 
 Record = dict[str, Any]
 
@@ -30,7 +33,7 @@ def node_names(sources: Sequence[Path]) -> list[str]:
     names: list[str] = []
     for source in sources:
         stem = source.name
-        for ending in (".csv", ".txt", ".log", ".dat", ".out"):
+        for ending in (".gz", ".csv", ".txt", ".log", ".dat", ".out", ".jsonl"):
             stem = stem.removesuffix(ending)
         base = re.sub(r"[^A-Za-z0-9_]+", "-", stem).strip("-")[:60].strip("-") or "node"
         name, number = base, 1
@@ -146,12 +149,27 @@ def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:
         latency = round(float(both[i, j]), 6)
         pairs.append({"record": "pair", "a": a, "b": b, "home": -1, "pass": 0, "latency_ns": latency, "flags": []})
     pairs_header = header | {
-        "kernel": "coherence", "operation": cores.operation, "quantity": cores.quantity, "unit": "ns",
-        "cpus": sorted(cores.cpus), "home": cores.home,
+        "kernel": cores.kernel, "operation": cores.operation, "quantity": cores.quantity, "unit": "ns",
+        "cpus": sorted(cores.cpus), "home": cores.home, **cores.facts,
     }  # fmt: skip
-    beginning: Record = {"record": "pass", "pass": 0, "home": -1, "line_set": []}
+    beginning: list[Record] = [{"record": "pass", "pass": 0, "home": -1, "line_set": []}]
     trailer = {"record": "trailer", "elapsed_s": 0.0, "pairs": len(pairs), "complete": True}
-    return f"coherence-{cores.operation}", [pairs_header, beginning, *pairs, trailer]
+    begin = beginning if cores.kernel == "coherence" else []
+    return _measurement(cores), [pairs_header, *begin, *pairs, trailer]
+
+
+def _measurement(cores: CoreMatrix) -> str:
+    """The measurement of pairs that a matrix is of, by its kernel and operation."""
+    for name, known in measurements().items():
+        of_pairs = known.model.get("places") == "pairs" and known.kernel == cores.kernel
+        if of_pairs and {f"--op {cores.operation}", f"--mode {cores.operation}"} & _options(known.arguments):
+            return name
+    return IMPORTED_HOPS
+
+
+def _options(arguments: str) -> set[str]:
+    """Each option of a command line with the word behind it."""
+    return {" ".join(pair) for pair in pairwise(arguments.split())}
 
 
 def _write(path: Path, records: Sequence[Record]) -> None:

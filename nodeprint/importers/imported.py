@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +21,8 @@ class CoreMatrix:
     nothing was measured.
 
     `home` is the policy of the contended line's NUMA home as in a record's header, None where it was not controlled or
-    is not known.
+    is not known. `kernel` is what measured it, or what of ours measures the same; `facts` are further members of its
+    record's header, such as the size of a message.
     """
 
     cpus: tuple[int, ...]
@@ -27,6 +30,8 @@ class CoreMatrix:
     operation: str
     quantity: str = "hop"
     home: str | None = None
+    kernel: str = "coherence"
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

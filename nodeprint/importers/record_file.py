@@ -15,6 +15,8 @@ from nodeprint.stats.disagreement import of_runs
 from nodeprint.stats.robust import median_of_passes
 
 NAME = "nodeprint"
+#: What else a header says of how it was measured.
+_FACTS = ("message_bytes", "batches", "parallel", "transport", "timed_by", "arguments", "lines")
 
 
 def matches(lines: list[str]) -> bool:
@@ -31,7 +33,7 @@ def read(path: Path, lines: list[str]) -> Imported:
     values = matrix(measured)
     cores = CoreMatrix(
         tuple(measured.cpus), values, str(header.get("operation", "unknown")), str(header.get("quantity", "hop")),
-        home=header.get("home"),
+        home=header.get("home"), kernel=str(header["kernel"]), facts={k: header[k] for k in _FACTS if k in header},
     )  # fmt: skip
     return Imported(path, NAME, cores, unknown=("topology",), notes=missing(values), differing=differing(measured))
 

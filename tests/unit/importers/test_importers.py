@@ -397,7 +397,7 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
     }  # fmt: skip
     assert topology.from_text(store.survey(folders[0]).topology).cpus == labelled(16).cpus
     assert store.survey(folders[1]).topology == ""
-    assert set(other.measured) == {"coherence-store-load"}
+    assert set(other.measured) == {"coherence-imported"}
     idle = mlc.measured["mlc-idle-latency"].columns["latency_ns"]
     assert idle.ravel().tolist() == pytest.approx([82.2, 129.6, 131.1, 81.6])
     assert {job.status["outcome"] for job in (cores, other, mlc)} == {"complete"}

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from nodeprint import importers, structure
 from nodeprint.errors import NodeprintError
+from nodeprint.judge.campaign import judge
+from nodeprint.judge.outcome import Outcome
 
 TRIANGLE = np.array([[np.nan, 25.5, 90.25], [25.5, np.nan, 91], [90.25, 91, np.nan]])
 TERMINAL = """CPU: AMD EPYC 7742 64-Core Processor
@@ -182,3 +184,63 @@ def test_latencies_in_another_unit_are_refused(tmp_path: Path, factor: float, li
     rows = "\n".join(",".join(f"{25.5 * factor:.6f}" if b < a else "" for b in range(4)) for a in range(4))
     with pytest.raises(NodeprintError, match=f"no hop between CPUs is {limit}; give nanoseconds"):
         read(tmp_path, rows)
+
+
+# As linktest_spec.c prints a serial run with two ranks a line and a pass over both directions.
+LINKTEST = """\
+ Serial   PingPong for step     1:
+      0->     1:    78.00000us (12820.51 MB/s) (l=0)
+      1->     0:    78.20000us (12787.72 MB/s) (l=1)
+      2->     3:    74.00000us (13513.51 MB/s) (l=2)
+      3->     2:    74.00000us (13513.51 MB/s) (l=3)
+  avg=    76.050us (13149.2 MB/s) min=    74.000us (13513.51 MB/s) max=    78.200us (12787.72 MB/s)
+ Serial   PingPong for step     2:
+      0->     2:    84.00000us (11904.76 MB/s) (l=0)
+      2->     0:    84.00000us (11904.76 MB/s) (l=2)
+RESULT: Min Time:                     74.00000000us (13513.51 MB/s) [iter  1 ]
+     0: PINGPONG      0  <->       2:  1st:    84.0000us (11904.76 MB/s)    2nd:    83.9000us (11918.95 MB/s)
+"""
+
+
+def test_linktest_of_juelich_prints_pairs_in_a_serial_run(tmp_path: Path) -> None:
+    imported = read(tmp_path, LINKTEST)
+    cores = imported.core_matrix()
+    assert (imported.format, cores.kernel, cores.quantity) == ("linktest", "linktest", "message")
+    assert cores.facts == {"message_bytes": 1 << 20}
+    assert [cores.latency_ns[0, 1], cores.latency_ns[1, 0], cores.latency_ns[3, 2]] == [78000, 78200, 74000]
+    summaries = "".join(line for line in LINKTEST.splitlines(True) if "->" not in line)
+    with pytest.raises(NodeprintError, match="a parallel run prints summaries alone; run LinkTest serially"):
+        read(tmp_path, summaries)
+
+
+RECORDS = (
+    '{"record":"header","schema":1,"kernel":"linktest","operation":"%s","quantity":"message","unit":"ns","host":"n",'
+    '"job":1,"run":1,"cpus":[0,1,2],"home":null,"message_bytes":1048576,"arguments":[],"passes":1,"directed":%s}\n'
+    '{"record":"pair","a":0,"b":1,"home":-1,"pass":0,"latency_ns":178000.0,"flags":[]}\n'
+    '{"record":"pair","a":0,"b":2,"home":-1,"pass":0,"latency_ns":174000.0,"flags":[]}\n'
+    '{"record":"pair","a":1,"b":2,"home":-1,"pass":0,"latency_ns":184000.0,"flags":[]}\n'
+    '{"record":"trailer","elapsed_s":0.1,"pairs":3,"complete":true}\n'
+)
+#: What of each file the judge has: every format that is imported can be judged.
+MEASUREMENTS = {
+    **dict.fromkeys(("long-table", "chips-and-cheese", "c2clat"), "coherence-imported"),
+    **dict.fromkeys(("core-to-core-latency-terminal", "core-to-core-latency"), "coherence-cas"),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "measurement"),
+    [
+        *((FILES[name], measurement) for name, measurement in MEASUREMENTS.items()),
+        (LINKTEST, "linktest-node"),
+        (RECORDS % ("semidirectional", "false"), "linktest-node"),
+        (RECORDS % ("bidirectional", "false"), "linktest-node-bidirectional"),
+        (RECORDS % ("unidirectional", "true"), "linktest-node-unidirectional"),
+    ],
+)
+def test_what_is_imported_can_be_judged(tmp_path: Path, text: str, measurement: str) -> None:
+    campaign = tmp_path / "campaign"
+    importers.write_campaign([read(tmp_path, text)], campaign)
+    node = judge(campaign).verdict.nodes["m"]
+    assert node.outcome is Outcome.NO_PEER
+    assert {figure.measurement for figure in node.classes} == {measurement}
