@@ -56,7 +56,8 @@ class Kind:
     """How chips, jobs and runs differ from the usual: `chip` and `run` times as much, with Student's t of `chip_tail`
     and `run_tail` degrees of freedom; `job` is the standard deviation of an effect that stays through a job, of a
     node, its CCXs and cores; `bursts` the share of pairs that take 30 % more in a run. `published`: chips have the
-    cores and CCXs of published matrices."""
+    cores and CCXs of published matrices. `clocks`: nodes are of two kinds, whose clocks are so far apart, and runs
+    have a tail downwards as nodes have."""
 
     chip: float = 1.0
     run: float = 1.0
@@ -65,6 +66,7 @@ class Kind:
     job: float = 0.0
     bursts: float = 0.0
     published: bool = False
+    clocks: float = 0.0
 
 
 KINDS: Mapping[str, Kind] = {
@@ -74,6 +76,7 @@ KINDS: Mapping[str, Kind] = {
     "loaded": Kind(run=2.5, bursts=0.003),
     "jobs": Kind(job=0.002),
     "published": Kind(published=True),
+    "two clocks": Kind(clocks=0.006),
 }
 MACHINES = ("rome-2x64", "milan-2x64", "genoa-2x96", "turin-2x64", "naples-2x32", "icelake-2x40", "graviton3-64")
 HARVESTED = {"9454": ("EPYC 9454", 2), "74F3": ("EPYC 74F3", 2)}
@@ -291,7 +294,8 @@ def _pairs_of_chip(
 def _cells_of_chip(quantity: Quantity, kind: Kind, rng: np.random.Generator) -> Floats:
     factor = np.ones(quantity.size)
     if quantity.model.term == "clock":  # with a tail downwards
-        return factor - SLOWER * kind.chip * rng.exponential() + CLOCK * _draw(rng, kind.chip_tail, quantity.size)
+        slower = SLOWER * kind.chip * rng.exponential() + kind.clocks * (rng.random() < 0.5)
+        return factor - slower + CLOCK * _draw(rng, kind.chip_tail, quantity.size)
     for label, sd in BY_LABEL.items():
         if (group := _groups(quantity, label)) is not None:
             factor += sd * kind.chip * _draw(rng, kind.chip_tail, int(group.max()) + 1)[group]
@@ -330,7 +334,8 @@ def _run(quantity: Quantity, kind: Kind, rng: np.random.Generator) -> Floats:
     if not quantity.of_pairs:
         steady = STEADY if quantity.model.term == "clock" else 1.0
         each = CELL_EACH * _draw(rng, kind.run_tail, quantity.size)
-        return np.asarray(1 + kind.run * steady * (CELL_COMMON * rng.standard_normal() + each))
+        tail = rng.exponential() - 1 if kind.clocks and quantity.model.term == "clock" else 0.0
+        return np.asarray(1 + kind.run * steady * (CELL_COMMON * (rng.standard_normal() - 3 * tail) + each))
     at = _parts(quantity)
     ccxs = BY_CCX * rng.standard_normal(at.ccxs)
     line = COMMON * rng.standard_normal() + ccxs[at.ccx].sum(axis=0) / 2

@@ -28,6 +28,7 @@ SOURCES: Mapping[str, str] = {
     "stats/disagreement.APART": "matrices of core-to-core-latency",
     "stats/disagreement.NEARER": "matrices of core-to-core-latency; a guest of 16 CPUs (docs/validation.md)",
     "stats/disagreement._BY_CHANCE": "the normal distribution", "stats/disagreement._SHARE": _CHOICE,
+    "stats/disagreement._AT_ONCE": _SIZE,
     "stats/measuring_order.FEWEST, _EACH_SIDE": f"{_CHOICE}: of fewer no order is clear at 1 %",
     "data/whole_runs._FEW": f"{_CHOICE}: figures have three digits and more",
     "judge/baseline.MIN_RUNS, MIN_BOOTS": f"{_CHOICE}: one boot shows nothing of the next",

@@ -154,8 +154,9 @@ CELLS: Mapping[str, tuple[Cell, str]] = {
     # none (Acun, Miller and Kale, ICS 2016); 20 % between processors of one cluster (Marathe et al. 2017).
     "load": (
         Cell(10.0, 2.5, 0.83),
-        "a sixth of the published range as standard deviation; the bound is a choice for nodes with boost, without "
-        "which nodes are within 1 %",
+        "a sixth of the published range as standard deviation; the bound is a choice for nodes with boost (by how much "
+        "those of AMD differ, the determinism in their BIOS decides, which the system does not show). Without boost "
+        "nodes are within 1 %: set 2 there",
     ),
     "flops": (
         Cell(4.0, 0.5, 0.17),

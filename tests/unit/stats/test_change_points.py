@@ -37,6 +37,12 @@ def test_a_repaired_node_has_two_changes() -> None:
     assert starts(values) == [0, 20, 23]
 
 
+def test_two_values_are_a_level() -> None:
+    values = noise(52)
+    values[20:22] += 15
+    assert starts(values) == [0, 20, 22]
+
+
 def test_the_interval_of_the_date_holds_it_in_95_percent() -> None:
     inside = []
     for seed in range(200):

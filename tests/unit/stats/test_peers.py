@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.stats.peers import LEAVE_OUT_BELOW, TEMPLATE_ERROR, peers
+from nodeprint.stats.peers import LEAVE_OUT_BELOW, TEMPLATE_ERROR, centred, peers
 
 PARTS = 400
 FAMILY = np.zeros(PARTS, dtype=np.int64)
@@ -77,6 +77,17 @@ def test_nodes_that_are_not_trusted_are_no_peers() -> None:
     compared = peers(means, FAMILY, trusted)
     assert np.abs(compared.centre[:7]).max() < 5
     assert compared.count.tolist() == [6.0] * 7 + [7.0]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "within", "has"), [(4, 0, True), (5, 2, False), (5, 3, True), (10, 5, False), (10, 6, True)]
+)
+def test_a_centre_has_six_of_ten_nodes_within_the_bound(nodes: int, within: int, has: bool) -> None:
+    differences = np.full((nodes, 2), 1.5)
+    differences[:within] = [1.0, -1.0]  # at the bound
+    assert centred(differences, np.ones(2)).tolist() == [has, has]
+    gaps = np.vstack([differences, np.full((3, 2), np.nan)])
+    assert centred(gaps, np.ones(2)).tolist() == [has, has]
 
 
 def test_two_nodes_are_each_others_peers_of_unknown_spread() -> None:
