@@ -31,8 +31,10 @@ def judge(
     campaign: Annotated[
         Path,
         typer.Argument(
-            help="A campaign's folder, or a table of figures that other programs measured (CSV, TSV, Parquet or JSON"
-            " lines with node, metric and value, or a column a metric; - for what comes in).",
+            help="A campaign's folder, a table of figures that other programs measured (CSV, TSV, Parquet or JSON"
+            " lines with node, metric and value, or a column a metric; - for what comes in), or outputs of STREAM, HPL,"
+            " HPCG, OSU, IMB, MLC, likwid-bench, sysbench, nvbandwidth, DCGM, ReFrame, SuperBench, Google Benchmark or"
+            " hyperfine, a file or a folder of files.",
             show_default=False,
         ),
     ],
@@ -81,6 +83,10 @@ def judge(
         Path | None,
         typer.Option(help="Of a table: a file with the configuration of each node; different ones are not compared."),
     ] = None,
+    node_name: Annotated[
+        str,
+        typer.Option(help="Of outputs: where a file's path has the node's name, as 'stream-{node}-*.log'."),
+    ] = "",
     json: Json = False,
 ) -> None:
     """Compare the nodes of a campaign, or of a table, and print the verdict.
@@ -92,25 +98,30 @@ def judge(
     from nodeprint.judge import outcome
     from nodeprint.report import files as written
     from nodeprint.report import notified, text
+    from nodeprint.tables import tools
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
-    of_tables: dict[str, object] = {"--to": to, "--bound": bound, "--better": better, "--fingerprint": fingerprint}
+    of_tables: dict[str, object] = {
+        "--to": to, "--bound": bound, "--better": better, "--fingerprint": fingerprint, "--node-name": node_name,
+    }  # fmt: skip
     of_campaigns: dict[str, object] = {
         "--baseline": baseline, "--acceptance": acceptance, "--recheck": recheck, "--reference": reference,
         "--notify": notify,
     }  # fmt: skip
-    if campaign.is_dir():
+    is_campaign = campaign.is_dir() and not tools.is_outputs(campaign)
+    if is_campaign:
         _leave_out(of_tables, "is of a table of figures", "leave it out of a campaign")
     if node is not None:
         _leave_out(of_campaigns | of_tables, f"judges a whole campaign, and --node {node} one", "leave it out")
         _judge_one(campaign, node, kinds, json=json)
         return
-    if campaign.is_dir():
+    if is_campaign:
         verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
     else:
         if to is None:
             _leave_out({"--baseline": baseline}, "compares campaigns", "write the table as one with --to FOLDER")
-        verdict = _judge_table(campaign, to, baseline, _Table(fingerprint, acceptance, bound or (), better or ()))
+        options = _Table(fingerprint, acceptance, bound or (), better or (), node_name)
+        verdict = _judge_table(campaign, to, baseline, options)
     if recheck:
         files.write(recheck, written.recheck(verdict))
     typer.echo(written.as_json(verdict).rstrip("\n") if json else text.summary(verdict))
@@ -135,6 +146,7 @@ class _Table(NamedTuple):
     acceptance: Path | None
     bounds: Sequence[str]
     better: Sequence[str]
+    node_name: str
 
 
 def _judge_table(source: Path, to: Path | None, baseline: Path | None, options: _Table) -> Verdict:
@@ -143,7 +155,7 @@ def _judge_table(source: Path, to: Path | None, baseline: Path | None, options: 
     from nodeprint.tables import reading
 
     name = "standard input" if str(source) == "-" else str(source)
-    figures = reading.read(input_file(source), name)
+    figures = reading.read(source if source.is_dir() else input_file(source), name, options.node_name)
     if options.fingerprint is not None:
         figures = reading.with_fields(figures, options.fingerprint)
     wanted = of_table.TableRules(options.acceptance, options.bounds, options.better)

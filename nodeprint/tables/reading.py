@@ -17,7 +17,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.importers.parsing import lines_of
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import contents
-from nodeprint.tables import columns, figures, numbers
+from nodeprint.tables import columns, figures, numbers, tools
 from nodeprint.tables.columns import Columns
 from nodeprint.tables.figures import Figures
 
@@ -27,16 +27,21 @@ _SEPARATORS = ("\t", ";", ",", "|")
 _PARQUET = b"PAR1"
 
 
-def read(path: Path, name: str = "") -> Figures:
-    """Read a table; `name` is what it is called in messages, the path by default.
+def read(path: Path, name: str = "", node_name: str = "") -> Figures:
+    """Read a table, or the outputs of known tools in a file or folder; `name` is what it is called in messages, the
+    path by default, `node_name` a pattern of files' names (`tables.tools`).
 
     Raises NodeprintError naming file, line and column of what cannot be read, or may be read in two ways.
     """
     source = name or str(path)
+    if path.is_dir():
+        return tools.read(path, source, node_name)
     raw = contents(path)
     if raw.startswith(_PARQUET):
         return _of_cells(*_parquet(raw, source), source, first_line=0, notes=())
     lines = lines_of(path)
+    if tools.matches(lines):
+        return tools.read(path, source, node_name)
     if next((line for line in lines if line.strip()), "").lstrip().startswith("{"):
         return _of_cells(*_json(lines, source), source, first_line=0, notes=())
     names, cells, line, notes = _separated(lines, source)

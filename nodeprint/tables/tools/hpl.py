@@ -1,0 +1,38 @@
+"""HPL: the rate of each problem that it solved (https://www.netlib.org/benchmark/hpl, HPL_pdtest.c), also of HPCC and
+of NVIDIA's build, which adds the rate of one GPU in brackets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nodeprint.errors import NodeprintError
+from nodeprint.tables.row import Row
+from nodeprint.tables.tools.parsing import NUMBER, figure, with_parts_that_differ
+
+NAME = "hpl"
+_HEAD = re.compile(r"T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops.*")
+_ROW = re.compile(rf"W[RC]\S+\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({NUMBER})\s+({NUMBER})(?:\s*\(.*\))?\s*")
+
+
+def matches(lines: list[str]) -> bool:
+    """Whether the head of its table is there."""
+    return any(_HEAD.fullmatch(line.strip()) for line in lines)
+
+
+def rows(path: Path, lines: list[str]) -> list[Row]:
+    """A row for each problem; its order, block size and grid are parts where several were solved. Raises NodeprintError
+    where a residual check failed, or nothing was solved."""
+    failed = next((n for n, line in enumerate(lines, start=1) if "||_oo" in line and "FAILED" in line), None)
+    if failed is not None:
+        advice = "the node calculates wrongly or the build is broken: run it again"
+        raise NodeprintError("HPL's residual check failed", where=path, line=failed, advice=advice)
+    out: list[Row] = []
+    for number, line in enumerate(lines, start=1):
+        if row := _ROW.fullmatch(line.strip()):
+            parts: dict[str, int | str] = {"N": int(row[1]), "NB": int(row[2]), "grid": f"{row[3]}x{row[4]}"}
+            out += figure(float(row[6]), "hpl", "Gflop/s", number, parts)
+    if not out:
+        head = next(n for n, line in enumerate(lines, start=1) if _HEAD.fullmatch(line.strip()))
+        raise NodeprintError("HPL solved no problem", where=path, line=head, advice="let HPL end, and give its output")
+    return with_parts_that_differ(out)

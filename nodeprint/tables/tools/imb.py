@@ -1,0 +1,55 @@
+"""Intel MPI Benchmarks: a table by message size for each benchmark (https://github.com/intel/mpi-benchmarks,
+src_c/IMB_output.c). Of several times the average is read, and the rate beside it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nodeprint.errors import NodeprintError
+from nodeprint.tables.row import Row
+from nodeprint.tables.tools.parsing import NUMBER, figure, slug, with_parts_that_differ
+
+NAME = "imb"
+_TITLE = re.compile(r"#\s*Benchmarking\s+(\S+).*")
+_PROCESSES = re.compile(r"#\s*#processes = (\d+).*")
+_ROW = re.compile(rf"\s*{NUMBER}(?:\s+{NUMBER})+\s*")
+
+
+def matches(lines: list[str]) -> bool:
+    """Whether a benchmark and a head of its table are there."""
+    return any(_TITLE.fullmatch(line.strip()) for line in lines) and any("#repetitions" in line for line in lines)
+
+
+def rows(path: Path, lines: list[str]) -> list[Row]:
+    """A row for each size and figure. Raises NodeprintError where a benchmark has no table."""
+    out: list[Row] = []
+    heads: list[str] = []
+    name, processes, titled, found = "", 0, 0, 0
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if title := _TITLE.fullmatch(text):
+            _check(path, titled, found)
+            name, heads, titled, found = slug(title[1]), [], number, 0
+        elif match := _PROCESSES.fullmatch(text):
+            processes = int(match[1])
+        elif name and "#repetitions" in text:
+            heads = text.split()
+        elif heads and _ROW.fullmatch(line):
+            cells = dict(zip(heads, map(float, text.split()), strict=False))
+            found += 1
+            parts: dict[str, int | str] = {"processes": processes}
+            if "#bytes" in cells:
+                parts["message bytes"] = int(cells["#bytes"])
+            time = cells.get("t_avg[usec]", cells.get("t[usec]"))
+            if time is not None:
+                out += figure(time, f"imb-{name}", "us", number, parts)
+            if "Mbytes/sec" in cells:
+                out += figure(cells["Mbytes/sec"], f"imb-{name}-rate", "MB/s", number, parts)
+    _check(path, titled, found)
+    return with_parts_that_differ(out, always="message bytes")
+
+
+def _check(path: Path, line: int, found: int) -> None:
+    if line and not found:
+        raise NodeprintError("a benchmark without a table", where=path, line=line, advice="let it end, and give it all")

@@ -1,0 +1,73 @@
+"""STREAM: the rate of its four kernels (https://www.cs.virginia.edu/stream, stream.c: the best of ten), also of HPCC.
+
+Several results in one file are runs, one after another. Those of processes with one thread each are copies that ran at
+once, and their median is the figure; so are those whose lines carry the number of a task.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from nodeprint.errors import NodeprintError
+from nodeprint.tables.row import Row
+from nodeprint.tables.tools.parsing import NUMBER, figure
+
+NAME = "stream"
+_HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate \(?([MG]B/s)\)?\s.*")
+_RATE = re.compile(rf"\s*(Copy|Scale|Add|Triad):\s+({NUMBER})(?:\s+{NUMBER}){{3}}\s*")
+_THREADS = re.compile(r"\s*Number of Threads (?:counted|requested) = (\d+)\s*")
+#: What srun --label and mpirun --tag-output put before a line.
+_TASK = re.compile(r"\s*(?:\d+:|\[\d+,\d+\]<std(?:out|err)>:)\s?")
+_KERNELS = ("Copy", "Scale", "Add", "Triad")
+
+
+def matches(lines: list[str]) -> bool:
+    """Whether a table of its rates is there."""
+    return any(_HEAD.fullmatch(_TASK.sub("", line)) for line in lines)
+
+
+def rows(path: Path, lines: list[str]) -> list[Row]:
+    """The rates of each run, or the median of copies. Raises NodeprintError where a result does not validate, or a
+    table is cut."""
+    labelled = any(_TASK.match(line) for line in lines if "Triad:" in line)
+    plain = [_TASK.sub("", line) for line in lines]
+    failed = next((n for n, line in enumerate(plain, start=1) if "Failed Validation" in line), None)
+    if failed is not None:
+        advice = "the node calculates wrongly or the build is broken: run it again"
+        raise NodeprintError("STREAM's result does not validate", where=path, line=failed, advice=advice)
+    rates: dict[str, list[tuple[float, int]]] = {kernel: [] for kernel in _KERNELS}
+    unit = "MB/s"
+    for line_number, line in enumerate(plain, start=1):
+        if head := _HEAD.fullmatch(line):
+            unit = head[1]
+        elif rate := _RATE.fullmatch(line):
+            rates[rate[1]].append((float(rate[2]), line_number))
+    counts = {kernel: len(found) for kernel, found in rates.items()}
+    if len(set(counts.values())) > 1 or not counts["Triad"]:
+        short = min(counts, key=lambda kernel: counts[kernel])
+        raise NodeprintError(
+            f"{counts[short]} lines of {short} for {max(counts.values())} results", where=path, line=len(lines),
+            advice="let STREAM end, and give all that it printed",
+        )  # fmt: skip
+    return [row for kernel, found in rates.items() for row in _of_kernel(kernel, found, unit, _copies(plain, labelled))]
+
+
+def _of_kernel(kernel: str, found: list[tuple[float, int]], unit: str, copies: bool) -> list[Row]:
+    metric = f"stream-{kernel.lower()}"
+    if copies and len(found) > 1:
+        median = float(np.median([rate for rate, _ in found]))
+        return figure(median, f"{metric}-of-copies", unit, found[0][1])
+    return [row for rate, line in found for row in figure(rate, metric, unit, line)]
+
+
+def _copies(lines: list[str], labelled: bool) -> bool:
+    """Whether results are of processes that ran at once: labelled, of one thread each, or one begun in another."""
+    threads = {int(match[1]) for line in lines if (match := _THREADS.fullmatch(line))}
+    heads = [n for n, line in enumerate(lines) if "STREAM version" in line]
+    ends = [n for n, line in enumerate(lines) if _RATE.fullmatch(line)]
+    nested = any(not any(begin < end < after for end in ends) for begin, after in pairwise(heads))
+    return labelled or nested or max(threads, default=1) == 1
