@@ -14,7 +14,7 @@ from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.layout import Ints
 from nodeprint.data.quantity import is_metric
 from nodeprint.errors import nearest
-from nodeprint.judge import configuration, limits, margins
+from nodeprint.judge import configuration, limits, margins, single_runs
 from nodeprint.judge.deviations import run_means
 from nodeprint.judge.groups import Cut, PeerGroup
 from nodeprint.judge.nodes import Reading
@@ -76,6 +76,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         () if population.gap is None else (_group(reading, population.gap, ""),),
         reading.over_time,
         _assumed_jobs(reading, rests_on),
+        single_runs.of_series(population, reading.series),
     )  # fmt: skip
 
 

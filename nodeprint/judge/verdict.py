@@ -426,12 +426,39 @@ class Limit(msgspec.Struct, frozen=True):
     needed: int = 0
 
 
+class NodesAt(msgspec.Struct, frozen=True):
+    """Nodes, and by how much their median is from that of all, a share."""
+
+    nodes: tuple[str, ...]
+    effect: float
+
+
+class SingleRuns(msgspec.Struct, frozen=True):
+    """A measurement of which no node has two runs: nobody knows how far runs differ, and no node is SAME.
+
+    So many `nodes` have a `median` in `unit`, and are from `low` to `high` of it, shares, with a robust standard
+    deviation `sd`; one is the `farthest`. `apart` are nodes beyond a gap on either side, `groups` both of two groups,
+    where there are any.
+    """
+
+    measurement: str
+    nodes: int
+    median: float
+    unit: str
+    low: float
+    high: float
+    sd: float
+    farthest: NodesAt
+    apart: tuple[NodesAt, ...] = ()
+    groups: tuple[NodesAt, ...] = ()
+
+
 class FleetVerdict(msgspec.Struct, frozen=True):
     """The fleet's outcome. `margins` are the worst over the nodes that are SAME, by subject, those that decide first;
     `rests_on` the subjects that were measured and decide, `missing` measurements that were planned and no node has.
     `gaps` has nodes that are within every bound and apart from the others all the same, `over_time` what goes with the
-    order of measuring. `assumed_jobs` are, by subject that decides, the standard deviations between jobs that were
-    assumed, as no two nodes have two jobs."""
+    order of measuring, `single_runs` what can be said of measurements of one run a node. `assumed_jobs` are,
+    by subject that decides, the standard deviations between jobs that were assumed, as no two nodes have two jobs."""
 
     outcome: FleetOutcome
     nodes: int
@@ -450,6 +477,7 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     gaps: tuple[Group, ...] = ()
     over_time: tuple[TimeEffect, ...] = ()
     assumed_jobs: Mapping[str, float] = {}
+    single_runs: tuple[SingleRuns, ...] = ()
 
 
 class Note(msgspec.Struct, frozen=True):

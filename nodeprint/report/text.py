@@ -35,6 +35,7 @@ from nodeprint.judge.verdict import (
     NodeVerdict,
     Note,
     Shared,
+    SingleRuns,
     Spread,
     TimeEffect,
     Verdict,
@@ -362,6 +363,7 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     return [
         *groups,
         *map(gap, fleet.gaps),
+        *map(single_runs, fleet.single_runs),
         *map(shared, fleet.shared),
         *wide,
         *far,
@@ -395,6 +397,33 @@ def gap(group: Group) -> str:
         interval=names.interval(group.interval.low, group.interval.high, group.effect),
         fields=_fields(group.fields) + _later(group),
     )  # fmt: skip
+
+
+def single_runs(runs: SingleRuns) -> str:
+    """How far nodes with one run are from each other, and who is apart."""
+    apart = [
+        say(
+            "single_runs", "apart", nodes=names.nodes(of.nodes), verb="stands" if len(of.nodes) == 1 else "stand",
+            effect=names.percent(abs(of.effect)), change=change(of.effect, runs.measurement),
+        )
+        for of in runs.apart
+    ]  # fmt: skip
+    if runs.groups:
+        low, high = runs.groups
+        apart.append(
+            say(
+                "single_runs", "groups", low=names.counted(len(low.nodes), "node"),
+                high=names.counted(len(high.nodes), "node"), high_nodes=names.nodes(high.nodes),
+                apart=names.percent(high.effect - low.effect),
+            )
+        )  # fmt: skip
+    words = say(
+        "single_runs", "all", measurement=runs.measurement, nodes=names.counted(runs.nodes, "node"),
+        median=names.quantity(runs.median, runs.unit), low=f"{100 * runs.low:+z.2g} %",
+        high=f"{100 * runs.high:+z.2g} %", sd=f"{100 * runs.sd:.2g} %", farthest=names.nodes(runs.farthest.nodes),
+        effect=f"{100 * runs.farthest.effect:+z.2g} %",
+    )  # fmt: skip
+    return " ".join([words, *apart])
 
 
 def _later(group: Group) -> str:

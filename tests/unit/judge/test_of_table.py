@@ -83,6 +83,23 @@ def test_one_run_is_never_the_same() -> None:
     assert names(judged(rows_of(values)), Outcome.SUSPECT) == ["n007"]
 
 
+def test_of_one_run_it_is_said_how_far_nodes_are_and_who_is_apart() -> None:
+    values = fleet(runs=1)
+    (said,) = judged(rows_of(values)).fleet.single_runs
+    assert (said.nodes, said.apart, said.groups) == (32, (), ())
+    assert said.low < 0 < said.high < 0.05
+    values[7] *= 0.9
+    (said,) = judged(rows_of(values)).fleet.single_runs
+    assert [of.nodes for of in said.apart] == [("n007",)]
+    assert said.farthest.nodes == ("n007",)
+    values[20:] *= 1.15
+    verdict = judged(rows_of(values))
+    assert len(verdict.fleet.single_runs[0].groups) == 2
+    assert verdict.fleet.single_runs[0].groups[1].nodes == tuple(f"n{node:03}" for node in range(20, 32))
+    assert any("There are two groups" in words for words in text.fleet_notes(verdict))
+    assert judged(rows_of(fleet(runs=2))).fleet.single_runs == ()
+
+
 def test_a_run_that_moves_no_mean_beyond_the_bound_makes_no_node_invalid() -> None:
     values = fleet()
     values[7, 2] *= 1.1
@@ -145,6 +162,15 @@ def test_fleets_whose_runs_differ_are_undecided(data: Path) -> None:
         assert verdict.fleet.outcome is FleetOutcome.INCONCLUSIVE
         assert len(names(verdict, Outcome.SAME)) < len(verdict.nodes) / 2
     assert names(published(data, "gke-c2d-64.stream", "copy"), Outcome.SUSPECT) == ["n007", "n016", "n021", "n026"]
+
+
+def test_two_groups_of_a_published_fleet_of_one_run_are_named(data: Path) -> None:
+    (said,) = published(data, "parallelcluster-64.sysbench", "sysbench").fleet.single_runs
+    assert [len(of.nodes) for of in said.groups] == [35, 29]
+    (said,) = published(data, "aws-hpc6a-128.sysbench", "sysbench").fleet.single_runs
+    assert (said.groups, said.apart) == ((), ())
+    (said,) = published(data, "azure-hb96-128.stream", "copy", runs=1).fleet.single_runs
+    assert [list(of.nodes) for of in said.apart] == [EIGHT]
 
 
 @pytest.mark.parametrize("name", ["azure-hb96-128.stream", "aws-hpc6a-64.stream", "aws-hpc6a-128.sysbench"])

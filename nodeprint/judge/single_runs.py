@@ -1,0 +1,53 @@
+"""What can be said of nodes that have one run: how far they are from each other, and who is apart or in two groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from nodeprint.judge.confirmation import Series
+from nodeprint.judge.deviations import run_means
+from nodeprint.judge.margins import subject
+from nodeprint.judge.population import Population
+from nodeprint.judge.sets import WHOLE
+from nodeprint.judge.verdict import NodesAt, SingleRuns
+from nodeprint.stats import gaps
+from nodeprint.stats.robust import robust_sd
+
+
+def of_series(population: Population, series: Sequence[Series]) -> tuple[SingleRuns, ...]:
+    """By measurement that decides, all places of it together: the nodes of its group, none of which has two runs."""
+    return tuple(
+        found
+        for of_measurement in series
+        if subject(of_measurement.matrix.quantity) in population.rules.decides
+        for found in _of(population, of_measurement)
+    )
+
+
+def _of(population: Population, series: Series) -> Iterator[SingleRuns]:
+    matrix, terms = series.matrix, series.matrix.terms
+    whole = [number for number, term in enumerate(terms.terms) if term.family == WHOLE]
+    if not whole or terms.share or max(map(len, series.blocks[-1].matrix.runs)) > 1 or len(series.blocks) > 1:
+        return
+    values = run_means(matrix)[:, whole[0]]
+    measured = np.flatnonzero(np.isfinite(values))
+    if len(measured) < 2:
+        return
+    relative = np.array([matrix.scale.relative(value) for value in values[measured].tolist()])
+    level = float(np.median(1 + relative)) * float(matrix.levels[whole[0]])
+    effects = (1 + relative) / np.median(1 + relative) - 1
+    names = [population.fleet.nodes[i].name for i in matrix.nodes[measured].tolist()]
+
+    def nodes_at(rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> NodesAt:
+        return NodesAt(tuple(sorted(names[row] for row in rows.tolist())), float(np.median(effects[rows])))
+
+    away = np.flatnonzero(gaps.apart(effects))
+    upper = gaps.two_groups(effects)
+    yield SingleRuns(
+        matrix.name, len(measured), level, matrix.quantity.unit, float(effects.min()), float(effects.max()),
+        robust_sd(effects), nodes_at(np.array([int(np.abs(effects).argmax())])),
+        tuple(nodes_at(away[effects[away] * side > 0]) for side in (-1, 1) if (effects[away] * side > 0).any()),
+        () if upper is None else (nodes_at(np.flatnonzero(~upper)), nodes_at(np.flatnonzero(upper))),
+    )  # fmt: skip

@@ -1,0 +1,61 @@
+"""What single values of many nodes show by themselves: values apart from all others by an empty space, and two groups.
+
+How far a value is off by chance is not known of one value. But a space in which nobody is, three quarters as wide as
+all that the others take, is rare among values of one kind (Dixon 1953 has the ratio of the gap to the whole range), and
+so are halves that are this far apart for their widths (Ashman, Bird and Zepf 1994).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+#: A gap is at least so many times what the others take, and those beyond it are at most this share. Of fewer values
+#: than FEWEST nothing is said, as of few normal ones one is often alone.
+_GAP, _MOST, FEWEST = 0.75, 0.2, 16
+#: Two groups are at least so many of their widths apart (Ashman's D), and each has this share. The best cut of 32
+#: uniform values has 5.1 in one of a hundred cases, of normal, skewed and heavy-tailed ones 3.6 to 4.7 (simulated).
+_APART, _LEAST, FEWEST_OF_GROUPS = 5.2, 0.2, 24
+
+
+def apart(values: Floats) -> npt.NDArray[np.bool_]:
+    """Which values (value) are apart from all others: beyond the widest gap on either side that is wide enough, again
+    until there is none. None of equal values, and none of fewer than FEWEST."""
+    out = np.zeros(len(values), dtype=np.bool_)
+    most = max(int(_MOST * len(values)), 1)
+    while (~out).sum() >= FEWEST:
+        kept = np.flatnonzero(~out)
+        ordered = kept[np.argsort(values[kept], kind="stable")]
+        steps, extent = np.diff(values[ordered]), np.ptp(values[ordered])
+        best = 0, 0.0
+        for beyond in range(1, min(most, len(ordered) - 2) + 1):
+            for side, step, others in (
+                (1, steps[beyond - 1], values[ordered[-1]] - values[ordered[beyond]]),
+                (-1, steps[-beyond], values[ordered[-beyond - 1]] - values[ordered[0]]),
+            ):
+                if step > _GAP * others and step > best[1] * extent and step > 0:
+                    best = side * beyond, step / extent
+        if not best[0] or out.sum() + abs(best[0]) > most:
+            return out
+        out[ordered[: best[0]] if best[0] > 0 else ordered[best[0] :]] = True
+    return out
+
+
+def two_groups(values: Floats) -> npt.NDArray[np.bool_] | None:
+    """Which values (value) are in the upper of two groups; None where they are one, or fewer than FEWEST_OF_GROUPS."""
+    count = len(values)
+    if count < FEWEST_OF_GROUPS:
+        return None
+    order = np.argsort(values, kind="stable")
+    ordered, least = values[order], int(np.ceil(_LEAST * count))
+    size = np.arange(least, count - least + 1)
+    sums = np.cumsum(ordered)
+    between = size * (count - size) * (sums[-1] / count - sums[size - 1] / size) ** 2 / (count - size) ** 2
+    cut = int(size[np.argmax(between)])
+    low, high = ordered[:cut], ordered[cut:]
+    width = np.sqrt((low.var(ddof=1) + high.var(ddof=1)) / 2)
+    if not high.mean() - low.mean() > _APART * width:
+        return None
+    return np.asarray(values >= high[0])
