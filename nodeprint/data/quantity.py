@@ -52,12 +52,21 @@ class Model:
 
 #: Hops between cores of another tool whose operation is none of ours, or not known.
 IMPORTED_HOPS = "coherence-imported"
+#: What is imported and measured by no kernel of ours: hops, and the tables of Intel's Memory Latency Checker.
+IMPORTED: Mapping[str, Model] = {
+    IMPORTED_HOPS: Model("latency_ns", "linear", places="pairs"),
+    "mlc-idle-latency": Model("latency_ns", "linear", "numa", labels={}, rows=("from", "memory")),
+    "mlc-bandwidth": Model("bytes_per_s", "linear", "bandwidth", "higher", labels={}, rows=("from", "memory")),
+    "mlc-c2c-local": Model("latency_ns", "linear", "cache", labels={}, rows=("state",)),
+    "mlc-c2c-writer-homed": Model("latency_ns", "linear", "cache", labels={}, rows=("writer", "reader")),
+    "mlc-c2c-reader-homed": Model("latency_ns", "linear", "cache", labels={}, rows=("writer", "reader")),
+}
 
 
 @cache
 def models() -> dict[str, Model]:
-    """The models of all measurements that state one, by the measurement's name, and of hops that are imported alone."""
-    out = {IMPORTED_HOPS: Model("latency_ns", "linear", places="pairs")}
+    """The models of all measurements that state one, by the measurement's name, and of what is imported alone."""
+    out = dict(IMPORTED)
     for name, measurement in config.measurements().items():
         if measurement.model:
             given = dict(measurement.model)
@@ -70,7 +79,7 @@ def models() -> dict[str, Model]:
 
 def is_metric(name: str) -> bool:
     """Whether a measurement is no kernel's: a metric of a table that other programs measured (`nodeprint.tables`)."""
-    return bool(name) and name not in config.measurements() and name != IMPORTED_HOPS
+    return bool(name) and name not in config.measurements() and name not in IMPORTED
 
 
 def cell_models() -> dict[str, Model]:

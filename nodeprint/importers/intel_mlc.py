@@ -21,7 +21,8 @@ NAME = "intel-mlc"
 
 @dataclass(frozen=True)
 class _Section:
-    """A table of the output: how its section begins, and what its numbers are; `factor` makes them the value's unit."""
+    """A table of the output: how its section begins, and what its numbers are; `factor` makes them the value's unit.
+    `words` are put before a node or socket of each of `dims`."""
 
     begins: str
     name: str
@@ -30,6 +31,10 @@ class _Section:
     value: str
     dims: tuple[str, str]
     factor: float = 1.0
+
+    @property
+    def words(self) -> tuple[str, str]:
+        return ("", "memory of ") if self.dims[1] == "memory" else ("writer on ", "reader on ")
 
 
 _TABLES = (
@@ -117,10 +122,13 @@ def _table(path: Path, lines: list[str], start: int, section: _Section) -> tuple
         for position, (column, text) in enumerate(zip(columns, texts, strict=True), start=2):
             if text != "-":
                 value = section.factor * positive(text, path, number, position, section.quantity)
-                cells.append(((int(row[1]), column), value))
+                first, second = (
+                    f"{word}{part} {end}" for word, end in zip(section.words, (int(row[1]), column), strict=True)
+                )
+                cells.append(((first, second), value))
     if not rows or not cells:
         raise NodeprintError(
             f"no values for {section.name}", where=path, line=number, column=1, advice="give the whole output"
         )
-    dims = tuple(f"{dim}_{part}" for dim in section.dims)
-    return ImportedTable(section.name, section.quantity, section.unit, section.value, dims, tuple(cells)), number
+    table = ImportedTable(section.name, section.quantity, section.unit, section.value, section.dims, tuple(cells))
+    return table, number

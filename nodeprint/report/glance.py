@@ -24,6 +24,11 @@ _CELLS = {
     "bandwidth-nodes": "bandwidth",
     "clock-together": "clock of all cores",
     "clock-alone": "clock of one core",
+    "mlc-idle-latency": "memory latency",
+    "mlc-bandwidth": "bandwidth",
+    "mlc-c2c-local": "cache to cache",
+    "mlc-c2c-writer-homed": "writer's memory",
+    "mlc-c2c-reader-homed": "reader's memory",
 }
 #: Of pairs that are no hops.
 _MESSAGES = {"linktest-node": "messages by MPI"}

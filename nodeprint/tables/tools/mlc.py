@@ -24,7 +24,7 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
     out: list[Row] = []
     for number, line in enumerate(lines, start=1):
         if peak := _PEAK.fullmatch(line.strip()):
-            out += figure(float(peak[2]), f"mlc-peak-{slug(peak[1])}", "MB/s", number)
+            out += figure(float(peak[2]), f"intel-mlc-peak-{slug(peak[1])}", "MB/s", number)
     try:
         tables = intel_mlc.read(path, lines).tables
     except NodeprintError:
@@ -33,6 +33,5 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
         tables = ()
     for table in tables:
         for place, value in table.cells:
-            parts = {dim.replace("_", " "): key for dim, key in zip(table.dims, place, strict=True)}
-            out += figure(value, f"mlc-{table.name}", table.unit, 0, parts)
+            out += figure(value, f"intel-mlc-{table.name}", table.unit, 0, dict(zip(table.dims, place, strict=True)))
     return out

@@ -23,6 +23,7 @@ from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
+from nodeprint.report import glance
 from nodeprint.structure import layout_misfit
 from tests.support import made_records
 from tests.support.latencies import epyc
@@ -295,16 +296,24 @@ def test_faults_of_pingpong(write: Write, text: str, line: int, column: int) -> 
     refused(write(text), line, column)
 
 
+def between(first: float, second: float) -> dict[tuple[str, str], float]:
+    """What a writer on each of two nodes takes for a reader on the other."""
+    return {("writer on node 0", "reader on node 1"): first, ("writer on node 1", "reader on node 0"): second}
+
+
 def test_mlc(write: Write) -> None:
     imported = importers.read(write(MLC, "mlc.txt"))
     assert imported.format == "intel-mlc"
     tables = {table.name: table for table in imported.tables}
-    assert tables["idle-latency"].dims == ("from_node", "memory_node")
-    assert dict(tables["idle-latency"].cells) == {(0, 0): 82.2, (0, 1): 129.6, (1, 0): 131.1, (1, 1): 81.6}
+    assert tables["idle-latency"].dims == ("from", "memory")
+    idle = {(0, 0): 82.2, (0, 1): 129.6, (1, 0): 131.1, (1, 1): 81.6}
+    assert dict(tables["idle-latency"].cells) == {
+        (f"node {a}", f"memory of node {b}"): value for (a, b), value in idle.items()
+    }
     assert tables["bandwidth"].unit == "B/s"
-    assert dict(tables["bandwidth"].cells)[0, 1] == pytest.approx(50923.4e6)
-    assert dict(tables["c2c-writer-homed"].cells) == {(0, 1): 111.3, (1, 0): 111.1}
-    assert dict(tables["c2c-reader-homed"].cells) == {(0, 1): 175.8, (1, 0): 176.7}
+    assert dict(tables["bandwidth"].cells)["node 0", "memory of node 1"] == pytest.approx(50923.4e6)
+    assert dict(tables["c2c-writer-homed"].cells) == between(111.3, 111.1)
+    assert dict(tables["c2c-reader-homed"].cells) == between(175.8, 176.7)
     assert dict(tables["c2c-local"].cells) == {("hit",): 51.6, ("hitm",): 51.7}
     assert len(imported.notes) == 2
     with pytest.raises(NodeprintError, match="no latencies between cores"):
@@ -314,8 +323,20 @@ def test_mlc(write: Write) -> None:
 def test_mlc_of_former_versions_and_memory_without_cpus(write: Write) -> None:
     text = "Measuring idle latencies (in ns)...\n        Memory node\nSocket       0       1\n     0   106.9   107.9\n"
     (table,) = importers.read(write(text)).tables
-    assert table.dims == ("from_socket", "memory_socket")
-    assert dict(table.cells) == {(0, 0): 106.9, (0, 1): 107.9}
+    ends = [("socket 0", "memory of socket 0"), ("socket 0", "memory of socket 1")]
+    assert dict(table.cells) == dict(zip(ends, (106.9, 107.9), strict=True))
+
+
+def test_what_mlc_measured_is_shown(write: Write, tmp_path: Path) -> None:
+    """Each table has its rows in the verdict, on the node's page and in what `show` prints."""
+    importers.write_campaign([importers.read(write(MLC, "mlc.txt"))], tmp_path / "c")
+    (node,) = judge(tmp_path / "c").verdict.nodes.values()
+    figures = {(cell.measurement, cell.name): cell.median for cell in node.cells}
+    assert figures["mlc-idle-latency", "node 1, memory of node 0"] == pytest.approx(131.1)
+    assert figures["mlc-bandwidth", "node 0, memory of node 1"] == pytest.approx(50923.4e6)
+    assert figures["mlc-c2c-reader-homed", "writer on node 1, reader on node 0"] == pytest.approx(176.7)
+    shown = glance.medians({"mlc": node})
+    assert any("memory latency" in line for line in shown) and any("131 ns" in line for line in shown)
 
 
 @pytest.mark.parametrize(

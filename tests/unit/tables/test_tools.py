@@ -210,8 +210,8 @@ Stream-triad like:      200111.5
 
 def test_mlc(tmp_path: Path) -> None:
     figures = of_text(tmp_path, MLC)
-    assert values(figures)["mlc-idle-latency", "0", "1"] == 139.7
-    assert values(figures)["mlc-peak-all-reads", "", ""] == 233234.1
+    assert values(figures)["intel-mlc-idle-latency", "node 0", "memory of node 1"] == 139.7
+    assert values(figures)["intel-mlc-peak-all-reads", "", ""] == 233234.1
     assert len(figures.frame) == 7
 
 
