@@ -129,19 +129,23 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     def degrees(self, rows: Rows = ALL) -> Floats:
         """The degrees of freedom of the error: it is made of two variances, that between runs and that between jobs, of
         which the centre has its share."""
+        return intervals.combined(self._variances(rows))[1]
+
+    def _variances(self, rows: Rows) -> list[tuple[Floats, Floats]]:
+        """What the error is made of, from run to run and from job to job, each with its degrees of freedom."""
         kind = self.template.kind[rows]
         peers = self.template.share[kind]
         of_runs = self.of_runs(rows) + peers * self.template.of_runs[kind]
-        return intervals.combined([(of_runs, self.spread.degrees), (self.of_job * (1 + peers), self.job_degrees)])[1]
+        return [(of_runs, self.spread.degrees), (self.of_job * (1 + peers), self.job_degrees)]
 
     def different(self, rows: Rows = ALL) -> tuple[Floats, Floats]:
         """The standard error of the difference and its degrees of freedom where it has to be shown that the node is
         another one: not only than the peers that are there, which a node is the same as, but than what they are drawn
         from. A few harvested parts whose bound is two of their standard deviations have a centre that is a quarter of
         the bound off that of others."""
-        kind, error = self.template.kind[rows], self.error(rows)
-        nature = self.template.nature[kind]
-        return intervals.combined([(error**2, self.degrees(rows)), (nature, self.template.degrees[kind])])
+        kind = self.template.kind[rows]
+        nature = self.template.nature[kind], self.template.degrees[kind]
+        return intervals.combined([*self._variances(rows), nature])
 
     @cached_property
     def by_itself(self) -> Block:
