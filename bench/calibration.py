@@ -10,6 +10,8 @@ runs    one job: how often the 90 % interval holds the truth, and in how many fl
         simultaneous interval in a family of parts
 jobs    two jobs whose spread is 1 to 10 times the assumed one: how often the 90 % interval of both holds the truth
 defect  two jobs of a node that is 1.2 bounds off in one part: how often that part is inside
+odd     runs of a job, as quiet ones and as those under load: how often one is said to be off the others where none is,
+        and how often one that is 20 or 30 % off is named, by the constants that there are and by others beside
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from nodeprint.judge.deviations import Block, Levels
 from nodeprint.judge.judge import SUSPECT
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import Matrix
+from nodeprint.stats import disagreement
 
 Floats = npt.NDArray[np.float64]
 
@@ -171,7 +174,34 @@ def defect_section(draws: int) -> Iterator[Row]:
                 yield row(name_of, 100 * float(np.mean(inside)), INSIDE, "%")
 
 
-SECTIONS = {"runs": runs_section, "jobs": jobs_section, "defect": defect_section}
+def odd_section(draws: int) -> Iterator[Row]:
+    """Runs of a job of which none or one is off."""
+    kept = disagreement.LEAST, disagreement._BY_CHANCE
+    for least, by_chance in (kept, (1.05, kept[1]), (1.2, kept[1]), (kept[0], 2.0), (kept[0], 3.0), (kept[0], 6.0)):
+        disagreement.LEAST, disagreement._BY_CHANCE = least, by_chance
+        name = f"odd, from {least - 1:.0%} and {by_chance:g} deviations on"
+        limit = None if (least, by_chance) != kept else 1.0
+        for spread in (0.01, 0.034, 0.08):
+            found = {size: _named(size, spread, 10 * draws) for size in (0.0, 0.2, 0.3)}
+            false = 100 * found.pop(0.0)
+            yield row(f"{name}: runs of {spread:.1%}: one is named where none is off", false, limit, "%")
+            for size, share in found.items():
+                yield row(f"{name}: runs of {spread:.1%}, one {size:.0%} off: not named", 100 * (1 - share), None, "%")
+    disagreement.LEAST, disagreement._BY_CHANCE = kept
+
+
+def _named(size: float, spread: float, draws: int) -> float:
+    """In which share of jobs of three to six runs the first is named, which is off by `size` (0: in which any is)."""
+    rng, count = np.random.default_rng([4, int(1000 * spread), int(100 * size)]), 0
+    for draw in range(draws):
+        runs = 1 + spread * rng.standard_normal((3 + draw % 4, 1))
+        runs[0] *= 1 + size
+        odd = disagreement.disagreement(100 * runs * (1 + 0.02 * rng.standard_normal((len(runs), 200))), spread)
+        count += odd is not None and (0 in odd.odd if size else bool(odd.odd))
+    return count / draws
+
+
+SECTIONS = {"runs": runs_section, "jobs": jobs_section, "defect": defect_section, "odd": odd_section}
 
 
 def main() -> int:

@@ -21,13 +21,17 @@ _CHOICE, _SIZE = "a choice", "how much is in memory at once; decides nothing"
 _CALIBRATION, _VERDICT = (
     f"{_CHOICE}; what all of them give is measured by `python -m bench.{name}`" for name in ("calibration", "verdict")
 )
+_ODD = "(`python -m bench.calibration --section odd`)"
 _TRIED = "fleets of which half is off: SPLIT in 19 of 20, no healthy fleet of 52"
 #: Where a constant is from, by module and name.
 SOURCES: Mapping[str, str] = {
-    "stats/disagreement.LEAST": "three standard deviations of runs under load (docs/validation.md)",
+    "stats/disagreement.LEAST": "three standard deviations of runs under load (docs/validation.md); with 1.2 two "
+    f"thirds of quiet runs that are 20 % off are not named, with 1.05 no more are {_ODD}",
     "stats/disagreement.APART": "matrices of core-to-core-latency",
     "stats/disagreement.NEARER": "matrices of core-to-core-latency; a guest of 16 CPUs (docs/validation.md)",
-    "stats/disagreement._BY_CHANCE": "the normal distribution", "stats/disagreement._SHARE": _CHOICE,
+    "stats/disagreement._BY_CHANCE": "of jobs whose runs are alike 2 names a run in 10 %, 3 in up to 1 % and 4 in none "
+    f"of 900 {_ODD}",
+    "stats/disagreement._SHARE": _CHOICE,
     "stats/disagreement._AT_ONCE": _SIZE,
     "stats/measuring_order.FEWEST, _EACH_SIDE": f"{_CHOICE}: of fewer no order is clear at 1 %",
     "data/whole_runs._FEW": f"{_CHOICE}: figures have three digits and more",
