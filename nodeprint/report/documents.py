@@ -179,7 +179,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return Campaign(
             self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,
             SiteTexts() if self.pseudonyms else site_branding.of(self.folder), switches,
-            self.figures, self.over_time,
+            self.figures, self.over_time, tuple(row.node for row in rows),
         )  # fmt: skip
 
     @cached_property

@@ -99,10 +99,11 @@ def side_by_side(ax: Axes, data: SideBySideData, style: Style) -> None:
             (x - left + 2.0) / width, (y + side + above - _NAME + 1.0) / height, shortened(name, letters),
             transform=ax.transAxes, va="bottom", fontweight="bold",
         )  # fmt: skip
+        letters = int((side + left - 2.0) / (0.54 * style.smallest_letters_pt * _MM_A_POINT))
         for at, words in enumerate(data.below[number] if data.below else ()):
             ax.text(
-                x / width, (y - _AXIS - at * _LINE) / height, words, transform=ax.transAxes, va="top",
-                fontsize=style.smallest_letters_pt,
+                (x - left + 2.0) / width, (y - _AXIS - at * _LINE) / height, shortened(words, letters),
+                transform=ax.transAxes, va="top", fontsize=style.smallest_letters_pt,
             )  # fmt: skip
     draw_scale(ax, data.scale, style, length=min(1.0, _SCALE / height))
 

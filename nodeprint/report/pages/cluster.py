@@ -71,7 +71,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("All nodes beside their bounds", (Figures(tuple(pictures.in_bounds(campaign))),)),
             Section("Findings", tuple(_findings(campaign, linked, shown))),
             Section("Core to core", (Figures(tuple(pictures.two_nodes(campaign))), *_maps(campaign))),
-            Section("Machines side by side", tuple(_machines(campaign)), apart=len(verdict.nodes) > 3),
+            Section("Machines side by side", tuple(_machines(campaign))),
             Section("What else is to be known of the fleet", (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
             Section("Over the time of measuring", (Figures(tuple(pictures.over_time(campaign))),)),
             *_fabric(campaign),

@@ -60,7 +60,8 @@ class OverTime(msgspec.Struct, frozen=True):
 @dataclass(frozen=True)
 class Campaign:
     """A judged campaign. `folder` holds nodes/<node> with their jobs, where these are here; `figures` is where every
-    figure that is drawn is saved, too. `over_time` has the nodes that other campaigns have, too."""
+    figure that is drawn is saved, too. `over_time` has the nodes that other campaigns have, too; `sheet` are the
+    nodes in the order of nodes.tsv, which is that in which files were imported."""
 
     verdict: Verdict
     fleet: PackedFleet
@@ -69,6 +70,7 @@ class Campaign:
     switches: dict[str, str] = field(default_factory=dict)
     figures: FigureFiles | None = None
     over_time: Mapping[str, OverTime] = field(default_factory=dict)
+    sheet: tuple[str, ...] = ()
     _levels: dict[tuple[str, int], NodeLevels] = field(default_factory=dict)
 
     @cached_property

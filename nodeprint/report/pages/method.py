@@ -85,6 +85,14 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
         str(header(jobs, name).get("kernel", ""))
         for name in (*campaign.measurements(first, pairs=True), *campaign.measurements(first, pairs=False))
     )
+    imported = [head for job in jobs for m in job.measured.values() if (head := m.header.get("imported"))]
+    if imported:
+        alone = len(verdict.nodes) == 1  # of several only the tool is the same
+        keys = ("format", "source") if alone else ("format",)
+        sources = dict.fromkeys(": ".join(str(head.get(key, "")) for key in keys).strip(": ") for head in imported)
+        unknown = names.listed(map(str, imported[0].get("unknown", ()))) or "nothing"
+        words = text.say("imported", source=names.listed(sources), unknown=unknown)
+        return Text(words), Text(text.say("all_else", version=__version__), quiet=True)
     tests = text.texts()["tests"]
     shown = tuple(str(tests[kernel]) for kernel in kernels if kernel in tests and kernel in _DECIDE)
     return (

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.data import homes
-from nodeprint.data.layout import SOCKET
+from nodeprint.data.layout import ALL_PAIRS, CLASSES, SOCKET
 from nodeprint.data.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
@@ -225,7 +225,7 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
         node,
         grid.grid,
         data,
-        HALF if len(data.rows) <= 10 else LARGE,
+        HALF if len(data.rows) <= 10 else LARGE if len(data.rows) <= 16 else PAGE,
         name=f"{measurement}-blocks",
         alt=alt,
         caption=caption,
@@ -420,7 +420,8 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
     """Machines that are no peers in the order given, on one scale for each measurement, with their medians below; and
     a sentence on those that have no figure."""
     nodes = campaign.verdict.nodes
-    alone = [name for name in nodes if nodes[name].outcome in _ALONE]
+    order = [name for name in dict.fromkeys((*campaign.sheet, *nodes)) if name in nodes]
+    alone = [name for name in order if nodes[name].outcome in _ALONE]
     if len(alone) < 2:
         return [], ""
     by_measurement: dict[str, list[str]] = {}
@@ -443,6 +444,8 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
                 among=[matrix.of_node(campaign.levels(measurement, name), name) for name in members[:_MOST_MACHINES]],
             )
             caption = text.say("figures", "machines", measured=text.sentence(text.measured(measurement)))
+            if any(level.name.endswith("?") for data_of_node in drawn for level in data_of_node.levels):
+                caption += text.say("figures", "unlabelled")
             alt = f"{caption} " + "; ".join(f"{n}: {', '.join(m)}" for n, m in zip(on_page, below, strict=True)) + "."
             name = f"machines-{measurement}" + (f"-{start // _ON_A_PAGE + 1}" if start else "")
             shown.append(
@@ -455,8 +458,9 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
 
 def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]:
     """The medians of the classes of a measurement in words, those of a mixture by group."""
+    unlabelled = f"{CLASSES[ALL_PAIRS]}, "
     return tuple(
-        f"{name} {names.quantity(ns, 'ns')}"
+        f"{name.removeprefix(unlabelled)}: {names.quantity(ns, 'ns')}"
         for figure in classes
         if figure.measurement == measurement and figure.home < homes.FAR
         for name, ns in figure.medians.items()
