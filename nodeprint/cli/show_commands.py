@@ -100,8 +100,8 @@ def protocol(
 ) -> None:
     """Write the acceptance protocol of campaigns, to be signed.
 
-    Outcomes over several days and boots, limits and bounds with their source, racks and serial numbers of nodes that
-    deviate, what was not measured, versions, and MANIFEST.sha256 over all files.
+    What is suggested by the list of nodes (accepted, with reservations, rejected), reservations with remedy and
+    deadline, bounds and limits, racks and serial numbers, and MANIFEST.sha256 over all files.
     """
     from nodeprint.report import protocol as protocols
 

@@ -110,7 +110,7 @@ def keep(path: Path, campaign: Path) -> Path:
 
 def keep_rules(rules: Acceptance, campaign: Path) -> Path:
     """Write rules as `keep` does those of a file."""
-    kept, text = campaign / _KEPT, _text(rules)
+    kept, text = campaign / _KEPT, text_of(rules)
     if not kept.is_file() or kept.read_bytes() != text.encode():
         files.write(kept, text)
     return kept
@@ -130,7 +130,7 @@ def name(path: Path | None) -> str:
 
 def name_of(rules: Acceptance, called: str) -> str:
     """What rules are called in verdict.json and the report."""
-    return f"{called}, SHA-256 {hashlib.sha256(_text(rules).encode()).hexdigest()}"
+    return f"{called}, SHA-256 {hashlib.sha256(text_of(rules).encode()).hexdigest()}"
 
 
 def with_options(
@@ -171,6 +171,7 @@ def _for_metrics(text: str, metrics: Collection[str], option: str) -> list[tuple
     return [(name, value.strip())]
 
 
-def _text(rules: Acceptance) -> str:
+def text_of(rules: Acceptance) -> str:
+    """The file that rules are kept as, completed by the defaults."""
     head = "# What this campaign is judged by, with all defaults; made from the site's file.\n"
     return head + checked_yaml.text(rules)

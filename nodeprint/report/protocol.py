@@ -1,41 +1,60 @@
 """The acceptance protocol of one or several campaigns: what was measured when, by which bounds, with which outcome.
 
-A PDF to sign, and MANIFEST.sha256 beside it over everything that it rests on. It decides nothing of its own: outcomes
-are those of the campaigns' verdicts, and it is accepted where every node is SAME and measured.
+A PDF to sign, the bounds that applied as a file, and MANIFEST.sha256 over everything that it rests on. Outcomes are
+those of the campaigns' verdicts; what they suggest follows from a rule over the list of nodes (`decision`), and the
+parties tick what they agree on.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 from msgspec import UNSET
 
 from nodeprint import files
 from nodeprint.data import packed
-from nodeprint.data.quantity import models
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.judge.outcome import MEANING, Accepted, Outcome
-from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.judge.outcome import MEANING, Accepted, FleetOutcome, Outcome
+from nodeprint.judge.verdict import Verdict
 from nodeprint.report import checks, names, site_branding, text
 from nodeprint.report import files as verdict_files
+from nodeprint.report.pages.accepted import machines
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.order import natural
 from nodeprint.report.pdf import Printer, plain
+from nodeprint.stats.peers import MAJORITY
 
 #: What of a campaign the protocol rests on, and the manifest lists.
 _EVIDENCE = (
-    "config.yaml", "acceptance.yaml", "nodes.tsv", "plan.tsv", "fleet.json", "verdict.json", "report/cluster.pdf",
+    "config.yaml", "acceptance.yaml", "nodes.tsv", "plan.tsv", "fleet.json", "verdict.json", "verdict.xml",
+    "deviations.nc", "report/*.pdf", "report/cluster.html", "report/*-check.sh", "report/tables/*.csv",
     "nodes/*/job*/status.json", "nodes/*/job*/plan.tsv", "nodes/*/job*/survey.tar.gz",
     "nodes/*/job*/run*.tar.?z", "nodes/*/job*/run*/*.jsonl.gz", "nodes/*/job*/run*/*.jsonl",
     "fabric/job*/*/run*/*.jsonl.gz", "fabric/job*/outcomes.tsv",
 )  # fmt: skip
+
+
+#: Outcomes of a fleet in which it is open what its nodes differ from.
+_NO_MAJORITY = (FleetOutcome.SPLIT, FleetOutcome.NOT_UNIFORM)
+#: Findings of a node in its row.
+_MOST_OF_NODE = 3
+#: Limits of a contract, accepted findings and reservations that have a row; of more there is a word.
+_MOST_ROWS = 16
+
+
+class Decision(StrEnum):
+    """What the parties may agree on."""
+
+    ACCEPTED = "accepted"
+    RESERVATIONS = "accepted with reservations"
+    REJECTED = "rejected"
 
 
 class JudgedCampaign(msgspec.Struct, frozen=True):
@@ -49,7 +68,8 @@ class JudgedCampaign(msgspec.Struct, frozen=True):
 
 
 def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
-    """Write MANIFEST.sha256 and protocol.pdf into the folder `to`; returns their paths.
+    """Write MANIFEST.sha256, protocol.pdf and the bounds that applied (acceptance-NAME.yaml, a file for each campaign)
+    into the folder `to`; returns their paths in this order.
 
     Raises NodeprintError where a campaign has no verdict, two have the same folder, or simulated and measured ones are
     mixed.
@@ -60,11 +80,22 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     if len({campaign.verdict.simulated for campaign in judged_campaigns}) > 1:
         advice = "write a protocol of measured campaigns only"
         raise NodeprintError("simulated and measured campaigns are mixed", key="protocol", advice=advice)
-    listed = manifest([path for campaign in judged_campaigns for path in evidence(campaign.folder)], to)
+    bounds = [files.write(to / _bounds_file(campaign), _rules_of(campaign)) for campaign in judged_campaigns]
+    rested_on = [*(path for campaign in judged_campaigns for path in evidence(campaign.folder)), *bounds]
+    listed = manifest(rested_on, to)
     paths = [files.write(to / "MANIFEST.sha256", listed)]
     with Printer("protocol.typ") as printer:
         pdf = printer.data(content(judged_campaigns, listed, site_branding.of(campaigns[-1])))
-    return [*paths, files.write(to / "protocol.pdf", pdf)]
+    return [*paths, files.write(to / "protocol.pdf", pdf), *bounds]
+
+
+def _bounds_file(campaign: JudgedCampaign) -> str:
+    return f"acceptance-{names.file_stem(campaign.verdict.campaign)}.yaml"
+
+
+def _rules_of(campaign: JudgedCampaign) -> str:
+    """The bounds and limits that a campaign is judged by as a file, whose SHA-256 its verdict names."""
+    return acceptance.text_of(acceptance.load(acceptance.kept(campaign.folder)))
 
 
 def evidence(folder: Path) -> list[Path]:
@@ -83,16 +114,25 @@ def manifest(paths: Iterable[Path], base: Path) -> str:
 
 
 def result(outcomes: Iterable[Outcome | None]) -> Accepted:
-    """What a node is over its outcomes in all campaigns (None: not part of it)."""
-    return overall(Accepted.OPEN if outcome is None else MEANING[outcome].accepted for outcome in outcomes)
-
-
-def overall(results: Iterable[Accepted]) -> Accepted:
-    """What several are together: a single deviation outweighs all, and accepted is where every one is."""
-    of_each = set(results)
+    """What a node is over its outcomes in all campaigns (None: not part of it): a single deviation outweighs all."""
+    of_each = {Accepted.OPEN if outcome is None else MEANING[outcome].accepted for outcome in outcomes}
     if Accepted.DEVIATION in of_each:
         return Accepted.DEVIATION
     return Accepted.ACCEPTED if of_each == {Accepted.ACCEPTED} else Accepted.OPEN
+
+
+def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decision:
+    """What the list of nodes suggests: accepted where every node is and nothing was found in the fleets or in messages;
+    rejected where a fleet is split or not uniform, or no majority of the nodes is accepted, as it then is open what
+    the others differ from; with reservations else."""
+    accepted = sum(of_node is Accepted.ACCEPTED for of_node in results)
+    meanings = [meaning.accepted for verdict in verdicts for meaning in verdict.meanings]
+    if results and accepted == len(results) and set(meanings) == {Accepted.ACCEPTED}:
+        return Decision.ACCEPTED
+    without_majority = any(verdict.fleet.outcome in _NO_MAJORITY for verdict in verdicts)
+    if without_majority or accepted < MAJORITY * len(results) or not results:
+        return Decision.REJECTED
+    return Decision.RESERVATIONS
 
 
 def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> dict[str, Any]:
@@ -100,28 +140,35 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
     every = sorted({name for campaign in campaigns for name in campaign.verdict.nodes}, key=natural)
     rows = [_node(name, campaigns) for name in every]
     counts = {kind: sum(row["result"] == kind for row in rows) for kind in Accepted}
-    versions = [
-        [campaign.verdict.campaign, key, value]
-        for campaign in campaigns
-        for key, value in sorted(campaign.verdict.versions.items())
+    by_rule = decision([row["result"] for row in rows], [campaign.verdict for campaign in campaigns])
+    last = {name: node for campaign in campaigns for name, node in campaign.verdict.nodes.items()}
+    reserved = [
+        *(row for row in rows if row["result"] == Accepted.DEVIATION),
+        *_folded([row for row in rows if row["result"] == Accepted.OPEN]),
     ]
+    fabrics = [fabric for campaign in campaigns for fabric in campaign.verdict.fabric]
     fields: dict[str, Any] = {
         "origin": text.origin(campaigns[0].verdict),
         "parties": [
             ["customer", site.customer], ["supplier", site.supplier], ["system", site.system],
             ["contract", site.contract], ["place", site.place], ["contact", site.contact],
         ],
-        "result": overall([
-            *(row["result"] for row in rows),
-            *(meaning.accepted for campaign in campaigns for meaning in campaign.verdict.meanings),
-        ]),
+        "machines": [list(row) for row in machines(last)],
+        "result": by_rule,
+        "decisions": list(Decision),
         "sentence": text.say("protocol", nodes=names.counted(len(rows), "node"), **counts),
+        "rule": text.say("protocol_rule"),
         "campaigns": [_head(campaign) for campaign in campaigns],
         "rules": [_rules(campaign) for campaign in campaigns],
-        "deviations": [row for row in rows if row["result"] == Accepted.DEVIATION],
-        "open": _folded([row for row in rows if row["result"] == Accepted.OPEN]),
+        "reservations": reserved[:_MOST_ROWS],
+        "more_reservations": len(reserved[_MOST_ROWS:]),
+        "messages": [words for fabric in fabrics for words in text.fabric_findings(fabric)][:_MOST_ROWS],
         "nodes": rows,
-        "versions": versions,
+        "versions": [
+            [campaign.verdict.campaign, key, value]
+            for campaign in campaigns
+            for key, value in sorted(campaign.verdict.versions.items())
+        ],
         "signatures": [f"For the customer{_named(site.customer)}", f"For the supplier{_named(site.supplier)}"],
         "manifest": hashlib.sha256(manifest_text.encode()).hexdigest(),
         "files": manifest_text.count("\n"),
@@ -165,80 +212,71 @@ def _head(campaign: JudgedCampaign) -> dict[str, Any]:
 
 
 def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
-    """Bounds with their reference values and source, and the limits of the contract, by which a campaign was judged."""
+    """Bounds of what decides with their source, and the limits of the contract, by which a campaign was judged."""
     rules, default = acceptance.load(acceptance.kept(campaign.folder)), acceptance.load()
-    source = "nodeprint's default" if rules == default else "acceptance.yaml of the campaign"
-    bounds = _bounds(campaign.verdict, source)
     limits = [
         [
-            limit.measurement, limit.figure,
+            text.measured(limit.measurement), limit.figure,
             *("" if value is UNSET else f"{value:g}" for value in (limit.at_least, limit.at_most)), limit.reason,
         ]
         for limit in rules.limits
     ]  # fmt: skip
     return {
-        "name": campaign.verdict.campaign, "bounds": bounds, "references": _references(campaign.verdict.nodes),
-        "limits": limits,
-        "suppressions": [[s.node, s.finding, s.reason, s.until.isoformat()] for s in rules.suppressions],
-        "by": campaign.verdict.versions.get("acceptance", "the defaults"),
+        "name": campaign.verdict.campaign, "bounds": _bounds(campaign.verdict),
+        "source": "nodeprint's defaults" if rules == default else "acceptance.yaml of the campaign",
+        "limits": limits[:_MOST_ROWS],
+        "suppressions": [[s.node, s.finding, s.reason, s.until.isoformat()] for s in rules.suppressions][:_MOST_ROWS],
+        "file": _bounds_file(campaign), "digest": hashlib.sha256(_rules_of(campaign).encode()).hexdigest(),
+        "judged_by": campaign.verdict.versions.get("acceptance", ""),
     }  # fmt: skip
 
 
-def _bounds(verdict: Verdict, source: str) -> list[list[str]]:
-    """The bounds by which nodes were judged: of pairs for each kind of part, of a measurement of cells, where all parts
-    have one bound, in one row; whether an outcome rests on them, and from which difference on a part is found."""
-    rows: dict[tuple[str, str, str, str], list[float]] = {}
+def _bounds(verdict: Verdict) -> list[list[str]]:
+    """By subject that decides the bounds of its parts, and from which difference on one is found in nine of ten
+    nodes."""
+    rows: dict[str, list[tuple[float, float]]] = {}
     for limit in verdict.fleet.limits:
-        model = models().get(limit.measurement)
-        cells = model is not None and model.places == "cells"
-        part = f"{text.named('subjects', limit.subject)}, every part" if cells else text.named("terms", limit.family)
-        decides = "yes" if limit.subject in verdict.decides else "no"
-        rows.setdefault((part, limit.measurement, names.bound(limit.bound), decides), []).append(limit.effect)
-    out = []
-    for (part, measurement, bound, decides), effects in rows.items():
-        low, high = names.percent(min(effects)), names.percent(max(effects))
-        effect = high if low == high else f"{low.removesuffix(' %')} to {high}"
-        out.append([part, measurement, bound, effect, decides, source])
-    return out
-
-
-def _references(nodes: Mapping[str, NodeVerdict]) -> list[list[str]]:
-    """The reference values: of each class of pairs and each kind of cell the median over the nodes that are SAME."""
-    by_class: dict[tuple[str, str, str], list[float]] = {}
-    for node in (node for node in nodes.values() if node.outcome is Outcome.SAME):
-        for figure in node.classes:
-            of = ", ".join(filter(None, (figure.name, names.home(figure.home))))
-            for group, median in (figure.groups or {"": figure.median_ns}).items():
-                key = (figure.measurement, ", ".join(filter(None, (of, group))), "ns")
-                by_class.setdefault(key, []).append(median)
-        for cell in node.cells:
-            by_class.setdefault((cell.measurement, cell.name, cell.unit), []).append(cell.median)
+        if limit.subject in verdict.decides:
+            rows.setdefault(limit.subject, []).append((limit.bound, limit.effect))
     return [
-        [measurement, of, names.quantity(float(np.median(values)), unit), str(len(values))]
-        for (measurement, of, unit), values in by_class.items()
+        [
+            text.named("subjects", subject),
+            _range([b for b, _ in parts], names.bound),
+            _range([e for _, e in parts], names.percent),
+        ]
+        for subject, parts in rows.items()
     ]
+
+
+def _range(values: Sequence[float], words: Callable[[float], str]) -> str:
+    """A value, or from the lowest to the highest."""
+    low, high = words(min(values)), words(max(values))
+    return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
     entries = [campaign.verdict.nodes.get(name) for campaign in campaigns]
-    rows = []
+    rows, remedies = [], list[str]()
     for campaign, entry in zip(campaigns, entries, strict=True):
         if entry is None:
             rows.append([campaign.verdict.campaign, "not part of this campaign"])
         elif entry.counted:
             rows += [[campaign.verdict.campaign, checks.sentence(f)] for f in checks.named_node(name, entry).counted]
+            remedies += [text.remedy(finding) for finding in entry.counted]
         elif entry.outcome is not Outcome.SAME:
-            rows.append([campaign.verdict.campaign, text.node_sentence([entry])])
+            rows.append([campaign.verdict.campaign, text.sentence(text.node_sentence([entry]))])
     complete = [entry for entry in entries if entry is not None]
     return {
         "node": name,
         "rack": next((entry.rack for entry in complete if entry.rack), ""),
         "serials": next(
-            (str(e.fingerprint["serials"]) for e in reversed(complete) if e.fingerprint.get("serials")), ""
+            (str(e.fingerprint["serials"]) for e in reversed(complete) if e.fingerprint.get("serials")), "not recorded"
         ),
         "verdicts": [str(entry.outcome) if entry is not None else "not in it" for entry in entries],
         "result": result([entry.outcome if entry is not None else None for entry in entries]),
-        "findings": rows,
+        "findings": rows[:_MOST_OF_NODE],
+        "more": len(rows[_MOST_OF_NODE:]),
+        "remedy": " ".join(dict.fromkeys(remedies[:_MOST_OF_NODE])),
         "boots": len(frozenset().union(*(campaign.boots.get(name, frozenset()) for campaign in campaigns))),
     }
 

@@ -222,7 +222,7 @@ def test_every_output_names_the_same_command(fleet: Path, tmp_path: Path) -> Non
     content = protocol.content(
         [protocol.judged(fleet)], "", documents.Task(fleet, fleet, None, None, False).source.site
     )
-    (row,) = (row for row in content["deviations"] if row["node"] == "node001")
+    (row,) = (row for row in content["reservations"] if row["node"] == "node001")
     assert command in row["findings"][0][1]
 
 
