@@ -4,7 +4,7 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help demo run cluster report setup kernels able-to-run able-to-test lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-all fuzz test-fresh test-offline test-quick mutants bench wheel bundle docs pictures clean
+.PHONY: help demo run cluster report setup kernels able-to-run able-to-test lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-recipes test-all fuzz test-fresh test-offline test-quick mutants bench wheel bundle docs pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -90,6 +90,10 @@ test-emulated: able-to-test kernels ## node-run in emulated machines of two sock
 test-all: test test-emulated ## both, and the tests that take minutes each
 	@setup/system long
 	pytest -q -m long
+
+test-recipes: able-to-test kernels ## each recipe of packaging/ loaded by its own tool, in an environment of its own (packages of 15 minutes the first time)
+	@setup/phase 'Tools of the recipes' setup/recipes
+	pytest -q -rs -m 'recipe' tests/recipes
 
 fuzz: able-to-test kernels ## the tests on made-up input with new examples in every call
 	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -rl --include='test_*.py' '@given' tests)

@@ -31,6 +31,8 @@ from nodeprint.errors import NodeprintError, printable
 _MADE = ("simulated", "imported")
 #: What a node is of which everything is there.
 _ENDED = ("measured", *_MADE)
+#: What a node is whose outcome is one of its newest job.
+JUDGED = ("measured", "partly measured", *_MADE)
 #: What a node can be, in the order in which an administrator wants to read it. `failed`: nothing is measured, or
 #: nothing can be read; `interrupted`: what is there will be continued; `partly measured`: of the rest the node refused
 #: each part, or a kernel failed on it.

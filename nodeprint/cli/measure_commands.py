@@ -103,16 +103,30 @@ def status(
     campaign: Campaign,
     watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until nothing is at work.")] = False,
     json: Json = False,
+    node: Annotated[str, typer.Option("--node", help="This node alone: how it stands, and its outcome.")] = "",
+    fail_on: Annotated[
+        str, typer.Option(help="With --node: end with 3 where its outcome is one of these, as of `nodeprint judge`.")
+    ] = "",
 ) -> None:
     """Print which nodes are measured, at work or failed.
 
     Which ones are measured, running, queued, failed or left out, and why.
     Ends with 0 where all nodes that were to be measured are, 3 while nodes run or are queued, else with 1.
+
+    A gate before a node is given back: `nodeprint status CAMPAIGN --node cn017 --fail-on not-same` ends with 0 where
+    the last verdict on it is SAME and its newest job is what was judged, else with 3.
     """
     import time
 
     from nodeprint.campaign import node_status
 
+    if fail_on and not node:
+        raise NodeprintError(
+            "it is for one node", key="--fail-on", advice="name one with --node, or use `nodeprint judge`"
+        )
+    if node:
+        _status_of(campaign, node, fail_on)
+        return
     status = node_status.read(campaign)
     while watch and status.code == node_status.AT_WORK:
         typer.echo(("\x1b[H\x1b[J" if sys.stdout.isatty() else "") + status.as_text())
@@ -121,3 +135,29 @@ def status(
     print_json(status.as_json()) if json else typer.echo(status.as_text())
     if status.code:
         raise typer.Exit(status.code)
+
+
+def _status_of(campaign: Path, name: str, fail_on: str) -> None:
+    """Print a node's standing and its outcome in the last verdict; 3 where that is among `fail_on`. A job that was not
+    judged yet is not measured."""
+    from nodeprint.campaign import gathered, node_status
+    from nodeprint.campaign import node_sheet as sheet
+    from nodeprint.campaign import preparation as campaigns
+    from nodeprint.judge import outcome
+    from nodeprint.report import files
+
+    kinds = outcome.kinds(fail_on) if fail_on else ()
+    rows = {row.node: row for row in sheet.read_sheet(campaign / "nodes.tsv")}
+    if name not in rows:
+        advice = f"{campaign / 'nodes.tsv'} lists the nodes"
+        raise NodeprintError("no node of this campaign has this name", key="--node", advice=advice)
+    standing = next(node for node in node_status.read(campaign).nodes if node.node == name)
+    is_judged = (campaign / "verdict.json").exists() and gathered.is_of(
+        campaigns.job_folder(campaign, rows[name]), campaign
+    )
+    judged = files.read(campaign).nodes.get(name) if is_judged else None
+    result = judged.outcome if judged and standing.standing in node_status.JUDGED else outcome.Outcome.NOT_MEASURED
+    reason = f" ({standing.reason})" if standing.reason else ""
+    typer.echo(f"{name}: {standing.standing}{reason}; {result}")
+    if outcome.counts(kinds, [outcome.MEANING[result]]):
+        raise typer.Exit(3)

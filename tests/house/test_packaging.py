@@ -3,11 +3,13 @@
 import ast
 import json
 import re
+import runpy
 import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -33,8 +35,12 @@ def test_spack_asks_for_what_pip_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     specs = project["dependencies"] + project["optional-dependencies"]["report"]
     pip = {re.split(r"[<>=]", spec)[0].lower() for spec in specs}
-    spack = set(re.findall(r'depends_on\("py-([a-z0-9-]+)@', (PACKAGING / "spack/package.py").read_text()))
-    assert pip == spack - {"setuptools"}
+    recipe = next(PACKAGING.glob("spack/spack_repo/*/packages/nodeprint/package.py"))
+    spack = set(re.findall(r'depends_on\("py-([a-z0-9-]+)@', recipe.read_text()))
+    assert pip == spack - {"setuptools", "mpi4py"}
+    conda = yaml.safe_load((PACKAGING / "conda/recipe.yaml").read_text())["requirements"]["run"]
+    names = {re.split(r"[ <>=]", spec)[0].replace("matplotlib-base", "matplotlib") for spec in conda}
+    assert pip == (names - {"python"}) | {"typst"}, "of which conda-forge has the command alone"
 
 
 def test_the_easyconfig_installs_this_version() -> None:
@@ -44,7 +50,7 @@ def test_the_easyconfig_installs_this_version() -> None:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     assert ast.literal_eval(names["version"]) == __version__
-    assert next(PACKAGING.rglob("*.eb")).name == f"nodeprint-{__version__}-foss-2023b.eb"
+    assert next(PACKAGING.rglob("*.eb")).name == f"nodeprint-{__version__}-foss-2025b.eb"
 
 
 def test_version_is_that_of_the_package_everywhere() -> None:
@@ -88,6 +94,35 @@ def test_nhc_reads_the_verdict_of_its_own_node(campaign: Callable[..., Path]) ->
     assert checked("a", bad) == (0, "")
     code, output = checked("b", bad)
     assert code == 1 and output.startswith("check_nodeprint: b is OUTSIDE LIMIT; ")
+
+
+def address_of(path: Path) -> Any:
+    """packaging/address.py, as of a tree."""
+    return runpy.run_path(str(path / "packaging/address.py"))
+
+
+def test_the_address_of_the_project_is_set_in_one_place(tmp_path: Path) -> None:
+    tool = address_of(ROOT)
+    address = (PACKAGING / "ADDRESS").read_text().strip()
+    for name in tool["FILES"]:
+        text = (ROOT / name).read_text()
+        assert tool["written"](text, address) == text, f"call packaging/address.py: {name}"
+        known = tool["written"](text, "https://git.site/nodeprint")
+        assert known != text and "https://git.site/nodeprint" in known
+        assert tool["written"](known, "https://git.site/other").count("git.site/nodeprint") == 0
+        assert tool["written"](known, "") == tool["written"](text, "")
+    sources = subprocess.run(
+        ["git", "ls-files", "packaging", "*.toml", "*.cff", "ansible", ".github", "environment.yml"], cwd=ROOT,
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert not [name for name in sources if re.search(r"example\.(org|com)|your-?name|TODO", (ROOT / name).read_text())]
+
+
+def test_zenodo_and_citation_name_the_same() -> None:
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text())
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert [person["name"] for person in zenodo["creators"]] == [person["name"] for person in citation["authors"]]
+    assert zenodo["license"] == citation["license"] == "MIT" and zenodo["keywords"] == citation["keywords"]
 
 
 def test_hosted_tests_run_what_ci_runs_on_every_supported_python() -> None:

@@ -61,6 +61,12 @@ def test_every_door_says_that_a_node_is_to_be_measured_again(
     judge_and_write(folder)
     assert gathered.unusable(folder) == {}
     assert call("status", folder) == 0
+    # the gate before a node is given back
+    outcome_b = judge_and_write(folder).nodes["b"].outcome
+    assert call("status", folder, "--node", "b", "--fail-on", "not-same") == (0 if outcome_b is Outcome.SAME else 3)
+    assert call("status", folder, "--node", "b", "--fail-on", "not-measured") == 0
+    assert f"b: measured; {outcome_b}" in capsys.readouterr().out
+    assert call("status", folder, "--node", "nobody") == call("status", folder, "--fail-on", "found") == 2
     harm(folder / "nodes/b/job1")
     verdict = judge_and_write(folder)
     # fleet.json, status and its exit status, the sentence of `make run`, the next call
@@ -68,10 +74,13 @@ def test_every_door_says_that_a_node_is_to_be_measured_again(
     assert {node.node for node in node_status.read(folder).nodes if node.standing == "failed"} == {"b"}
     assert "b failed (" in node_status.read(folder).unfinished()
     assert call("status", folder) == 1
+    assert call("status", folder, "--node", "b", "--fail-on", "not-measured") == 3
+    assert call("status", folder, "--node", "a", "--fail-on", "not-measured") == 0
     sheet = [node_sheet.Node(name, name) for name in "abcd"]
     preparation.prepare(settings, lambda: sheet, [], {})
     assert [node.job for node in node_sheet.read_sheet(folder / "nodes.tsv")] == [1, 2, 1, 1]
     assert "b is measured in a new job" in capsys.readouterr().err
+    assert call("status", folder, "--node", "b", "--fail-on", "not-same") == 3, "its newest job was not judged"
     # the verdict, its file and JUnit
     outcome = verdict.nodes["b"].outcome
     assert outcome is not Outcome.SAME

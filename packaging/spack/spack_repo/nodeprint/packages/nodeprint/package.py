@@ -1,16 +1,17 @@
-# A Spack recipe. In a repository of your own:
-#   spack repo create site && mkdir -p site/packages/nodeprint && cp package.py site/packages/nodeprint/
-#   spack repo add site && spack install nodeprint
-# It installs what a login node calls (workflow, kernels, `nodeprint`) and what kernels need on the nodes.
+# Spack 1.0 and newer, whose packages are in a repository of their own (spack-packages). From a checkout:
+#   spack repo add packaging/spack/spack_repo/nodeprint
+#   spack develop --path "$PWD" nodeprint@main   (or, where the project has an address: spack install nodeprint)
+# It installs what a login node calls (workflow, kernels, `nodeprint`) and what kernels need on the nodes. msgspec,
+# cmcrameri, junitparser and typst, which Spack does not have, are packages of this repository.
 from spack.package import *
+from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class Nodeprint(PythonPackage):
     """Measures every node of a cluster and says whether identically configured nodes really are the same."""
 
-    homepage = "https://example.org/nodeprint"
-    # A release's archive, or a checkout: `git = "/path/of/your/clone"`.
-    git = homepage + ".git"
+    # address: homepage = "@"
+    # address: git = "@.git"
 
     license("MIT")
 
@@ -22,8 +23,9 @@ class Nodeprint(PythonPackage):
     depends_on("c", type="build")
     depends_on("gmake", type="build")
     depends_on("python@3.11:", type=("build", "run"))
+    # what pyproject.toml builds with is pinned for a checkout; 77 is the first that knows its license
     depends_on("py-setuptools@77:", type="build")
-    # as in pyproject.toml; what Spack does not have (cmcrameri, typst) is installed beside it by pip
+    # as in pyproject.toml
     depends_on("py-cmcrameri@1.9:", type=("build", "run"))
     depends_on("py-h5netcdf@1.6:", type=("build", "run"))
     depends_on("py-h5py@3.11:", type=("build", "run"))
@@ -31,7 +33,7 @@ class Nodeprint(PythonPackage):
     depends_on("py-jsonschema@4.23:", type=("build", "run"))
     depends_on("py-clustershell@1.9:", type=("build", "run"))
     depends_on("py-junitparser@4.0:", type=("build", "run"))
-    depends_on("py-matplotlib@3.9:", type=("build", "run"))
+    depends_on("py-matplotlib@3.10:", type=("build", "run"))
     depends_on("py-msgspec@0.19:", type=("build", "run"))
     depends_on("py-numpy@2.0:", type=("build", "run"))
     depends_on("py-pandas@2.2:", type=("build", "run"))
@@ -45,7 +47,11 @@ class Nodeprint(PythonPackage):
     depends_on("snakemake@9.8:9", type="run")
     depends_on("likwid", when="+likwid", type="run")
     depends_on("openmpi", when="+mpi", type=("build", "run"))
-    depends_on("py-mpi4py", when="+mpi", type="run")
+    depends_on("py-mpi4py@4.1:", when="+mpi", type="run")
+
+    def patch(self):
+        # the pinned build tool is of a checkout's own environment
+        filter_file(r"setuptools==[0-9.]+", "setuptools>=77", "pyproject.toml")
 
     @run_after("install")
     def kernels_and_workflow(self):
@@ -56,5 +62,5 @@ class Nodeprint(PythonPackage):
         with working_dir(join_path(share, "kernels")):
             make()
 
-    def setup_run_environment(self, env):
+    def setup_run_environment(self, env: EnvironmentModifications) -> None:
         env.set("NODEPRINT_HOME", self.prefix.share.nodeprint)
