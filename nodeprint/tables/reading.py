@@ -25,6 +25,8 @@ from nodeprint.tables.figures import Figures
 _PREAMBLE = 60
 _SEPARATORS = ("\t", ";", ",", "|")
 _PARQUET = b"PAR1"
+_NEITHER = "begins no output of a known tool, and no table"
+_GIVE = f"give outputs of {', '.join(tools.TOOLS)}, or a table with a line of names, separated by commas or tabs"
 
 
 def read(path: Path, name: str = "", node_name: str = "") -> Figures:
@@ -42,7 +44,10 @@ def read(path: Path, name: str = "", node_name: str = "") -> Figures:
     lines = lines_of(path)
     if tools.matches(lines):
         return tools.read(path, source, node_name)
-    if next((line for line in lines if line.strip()), "").lstrip().startswith("{"):
+    first = next((line for line in lines if line.strip()), "").strip()
+    if first in ("{", "["):
+        raise NodeprintError(f"its JSON object over several lines {_NEITHER}", where=source, advice=_GIVE)
+    if first.startswith("{"):
         return _of_cells(*_json(lines, source), source, first_line=0, notes=())
     names, cells, line, notes = _separated(lines, source)
     return _of_cells(names, cells, source, first_line=line, notes=notes)
@@ -76,6 +81,10 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
     head = _head(lines)
     separator = next((mark for mark in _SEPARATORS if mark in lines[head]), ",")
     names = [name.strip() for name in next(csv.reader([lines[head]], delimiter=separator))]
+    if len(names) < 2 and not columns.has_node(names):
+        raise NodeprintError(
+            f"{printable(repr(lines[head].strip()), 60)} {_NEITHER}", where=source, line=head + 1, advice=_GIVE
+        )
     body = ["" if line.startswith("#") else line for line in lines[head + 1 :]]
     wrong = _ragged(body, separator, len(names), head + 2, source)
     if wrong is not None:

@@ -11,7 +11,7 @@ from nodeprint.tables.row import Row
 from nodeprint.tables.tools.parsing import NUMBER, figure
 
 NAME = "hpcg"
-_RATING = re.compile(rf".*HPCG result is (VALID|INVALID)(?: with a GFLOP/s rating of\s*[=:]\s*({NUMBER}))?.*")
+_RATING = re.compile(rf".*HPCG result is (VALID|INVALID)(?: with a GFLOP/s rating of\s*[=:]?\s*({NUMBER}))?.*")
 _MARKS = ("HPCG-Benchmark", "HPCG result is")
 
 

@@ -16,8 +16,8 @@ _ROW = re.compile(rf"W[RC]\S+\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({NUMBER})\s+({N
 
 
 def matches(lines: list[str]) -> bool:
-    """Whether the head of its table is there."""
-    return any(_HEAD.fullmatch(line.strip()) for line in lines)
+    """Whether its banner or the head of its table is there."""
+    return any(line.startswith("HPLinpack ") or _HEAD.fullmatch(line.strip()) for line in lines)
 
 
 def rows(path: Path, lines: list[str]) -> list[Row]:
@@ -33,6 +33,6 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             parts: dict[str, int | str] = {"N": int(row[1]), "NB": int(row[2]), "grid": f"{row[3]}x{row[4]}"}
             out += figure(float(row[6]), "hpl", "Gflop/s", number, parts)
     if not out:
-        head = next(n for n, line in enumerate(lines, start=1) if _HEAD.fullmatch(line.strip()))
-        raise NodeprintError("HPL solved no problem", where=path, line=head, advice="let HPL end, and give its output")
+        advice = "see what it says at the end, and let it end"
+        raise NodeprintError("HPL solved no problem", where=path, line=len(lines), advice=advice)
     return with_parts_that_differ(out)

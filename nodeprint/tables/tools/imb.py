@@ -11,14 +11,14 @@ from nodeprint.tables.row import Row
 from nodeprint.tables.tools.parsing import NUMBER, figure, slug, with_parts_that_differ
 
 NAME = "imb"
-_TITLE = re.compile(r"#\s*Benchmarking\s+(\S+).*")
+_TITLE = re.compile(r"#?\s*Benchmarking\s+([A-Za-z]\S*).*")
 _PROCESSES = re.compile(r"#\s*#processes = (\d+).*")
-_ROW = re.compile(rf"\s*{NUMBER}(?:\s+{NUMBER})+\s*")
+_ROW = re.compile(rf"\s*(?:([A-Za-z]\w*)\s+)?({NUMBER}(?:\s+{NUMBER})+)\s*")
 
 
 def matches(lines: list[str]) -> bool:
     """Whether a benchmark and a head of its table are there."""
-    return any(_TITLE.fullmatch(line.strip()) for line in lines) and any("#repetitions" in line for line in lines)
+    return any("#repetitions" in line and "usec" in line for line in lines)
 
 
 def rows(path: Path, lines: list[str]) -> list[Row]:
@@ -33,10 +33,17 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             name, heads, titled, found = slug(title[1]), [], number, 0
         elif match := _PROCESSES.fullmatch(text):
             processes = int(match[1])
-        elif name and "#repetitions" in text:
+        elif "#repetitions" in text and (name or "#procs" in text):
             heads = text.split()
-        elif heads and _ROW.fullmatch(line):
-            cells = dict(zip(heads, map(float, text.split()), strict=False))
+        elif heads and (row := _ROW.fullmatch(line)):
+            if "#procs" in heads:  # one table of all benchmarks, with -multi: its rows begin with their names
+                if row[1] is None:
+                    continue
+                name, own = slug(row[1]), heads[1:]
+            else:
+                own = heads
+            cells = dict(zip(own, map(float, row[2].split()), strict=False))
+            processes = int(cells.get("#procs", processes))
             found += 1
             parts: dict[str, int | str] = {"processes": processes}
             if "#bytes" in cells:

@@ -12,7 +12,7 @@ from nodeprint.tables.tools.parsing import NUMBER, figure, with_parts_that_diffe
 
 NAME = "likwid-bench"
 _BANNER = "LIKWID MICRO BENCHMARK"
-_LINE = re.compile(rf"(Test|Size \(Byte\)|MByte/s|MFlops/s):\s*(\S+)\s*|(?:{NUMBER})")
+_LINE = re.compile(rf"(Test|Size(?: \(Byte\))?|MByte/s|MFlops/s):\s*(\S+)\s*|(?:{NUMBER})")
 
 
 def matches(lines: list[str]) -> bool:
@@ -33,7 +33,7 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
         if key == "Test":
             _check_ended(path, open_since)
             test, open_since = value, number
-        elif key == "Size (Byte)" and value.isdecimal():
+        elif key.startswith("Size") and value.isdecimal():
             size = int(value)
         elif key in ("MByte/s", "MFlops/s") and re.fullmatch(NUMBER, value) and test:
             metric, unit = (f"likwid-bench-{test}", "MB/s") if key == "MByte/s" else (f"likwid-flops-{test}", "Mflop/s")

@@ -16,11 +16,14 @@ from nodeprint.tables.tools.parsing import NUMBER, figure, slug
 NAME = "osu"
 _TITLE = re.compile(r"#\s*OSU\s+(.*?)\s*(?:v[\d.]+.*)?")
 _SIZES = re.compile(r"#\s*Size\s+(.*)")
-_ROW = re.compile(rf"\s*(\d+)((?:\s+{NUMBER})+)\s*")
-#: Of `# Avg Latency(us)` alone, as of a barrier: a head without sizes.
-_LONE = re.compile(r"#\s*(Avg Latency\s?\(us\).*)")
+_ROW = re.compile(rf"(\d+)((?:\s+{NUMBER})+)(?:\s+(Pass|Fail)\w*)?", re.IGNORECASE)
+#: Of tests without sizes: a head of times alone, as of a barrier, or a sentence, as of MPI_Init.
+_TIMES = re.compile(r"#\s*Avg Latency\s?\(us\).*")
+_SENTENCE = re.compile(rf"nprocs: \d+, .*avg: ({NUMBER}) (ms|us|s)")
 _COLUMN = re.compile(r"\s{2,}")
 _UNIT = re.compile(r"(.*?)\s*\(([^)]*)\)\s*")
+#: Columns that are no average: extremes, percentiles, counts and words.
+_BESIDE = re.compile(r"Min|Max|Iterations|P\d+|Tail|Validation", re.IGNORECASE)
 
 
 def matches(lines: list[str]) -> bool:
@@ -29,46 +32,52 @@ def matches(lines: list[str]) -> bool:
 
 
 def rows(path: Path, lines: list[str]) -> list[Row]:
-    """A row for each size. Raises NodeprintError where a test has no table."""
+    """A row for each size. Raises NodeprintError where a test has the head of a table and no line in it, and where what
+    was received is not what was sent."""
     out: list[Row] = []
     heads: list[str] = []
-    test, titled, found, lone = "", 0, 0, False
+    test, begun, without_sizes = "", 0, False
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if title := _TITLE.fullmatch(text):
-            _check(path, titled, found)
-            test, heads, titled, found = slug(title[1].removesuffix("Test")), [], number, 0
-        elif test and (head := _SIZES.fullmatch(text) or _LONE.fullmatch(text)):
-            heads = _COLUMN.split(head[1])
-            lone = _LONE.fullmatch(text) is not None
-        elif heads and lone and re.fullmatch(rf"{NUMBER}(\s+{NUMBER})*", text):
-            found += 1
+            _check(path, begun)
+            test, heads, begun, without_sizes = slug(title[1].removesuffix("Test")), [], 0, False
+        elif test and (head := _SIZES.fullmatch(text)):
+            heads, begun = _COLUMN.split(head[1].strip()), number
+        elif test and _TIMES.fullmatch(text):
+            without_sizes, begun = True, number
+        elif without_sizes and re.fullmatch(rf"{NUMBER}(\s+{NUMBER})*", text):
             out += figure(float(text.split()[0]), f"osu-{test}", "us", number)
-        elif heads and (row := _ROW.fullmatch(line)):
-            found += 1
+            begun, without_sizes = 0, False
+        elif test and (sentence := _SENTENCE.fullmatch(text)):
+            out += figure(float(sentence[1]), f"osu-{test}", sentence[2], number)
+        elif heads and (row := _ROW.fullmatch(text)):
+            if (row[3] or "").lower() == "fail":
+                advice = "messages are corrupted: see to the network before its rates"
+                raise NodeprintError(f"{test} does not validate", where=path, line=number, advice=advice)
+            begun = 0
             values = [float(cell) for cell in row[2].split()]
             out += _of_size(test, heads, values, int(row[1]), number)
-    _check(path, titled, found)
+    _check(path, begun)
     return out
 
 
 def _of_size(test: str, heads: list[str], values: list[float], size: int, line: int) -> list[Row]:
-    """The first column of each kind: an average comes before minimum and maximum, and a count of iterations is none."""
+    """The columns that are figures: an average, a rate of bytes, one of messages."""
     out: list[Row] = []
     for head, value in zip(heads, values, strict=False):
         unit = _UNIT.fullmatch(head)
         name = unit[1] if unit else head
-        if re.match(r"(?:Min|Max|Iterations|P\d+)", name):
+        if _BESIDE.match(name):
             continue
         kind = slug(re.sub(r"^(?:Avg|Overall)\s*", "", name))
-        plain = kind in ("latency", "bandwidth", "mb/s", "")
-        metric = f"osu-{test}" if plain or kind in test else f"osu-{test}-{kind}"
+        plain = kind in ("latency", "bandwidth", "bi-bandwidth", "mb/s", "") or kind in test
+        metric = f"osu-{test}" if plain else f"osu-{test}-{kind}"
         out += figure(value, metric, unit[2] if unit else name, line, {"message bytes": size})
     return out
 
 
-def _check(path: Path, line: int, found: int) -> None:
-    if line and not found:
-        raise NodeprintError(
-            "a test without a table", where=path, line=line, advice="let the test end, and give it all"
-        )
+def _check(path: Path, line: int) -> None:
+    if line:
+        advice = "let the test end, and give all that it printed"
+        raise NodeprintError("a table without a line", where=path, line=line, advice=advice)

@@ -1,4 +1,5 @@
-"""STREAM: the rate of its four kernels (https://www.cs.virginia.edu/stream, stream.c: the best of ten), also of HPCC.
+"""STREAM: the rate of its four kernels (https://www.cs.virginia.edu/stream, stream.c: the best of ten), also of HPCC
+and of versions for GPUs with the same table.
 
 Several results in one file are runs, one after another. Those of processes with one thread each are copies that ran at
 once, and their median is the figure; so are those whose lines carry the number of a task.
@@ -17,8 +18,8 @@ from nodeprint.tables.row import Row
 from nodeprint.tables.tools.parsing import NUMBER, figure
 
 NAME = "stream"
-_HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate \(?([MG]B/s)\)?\s.*")
-_RATE = re.compile(rf"\s*(Copy|Scale|Add|Triad):\s+({NUMBER})(?:\s+{NUMBER}){{3}}\s*")
+_HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate \(?([MG]i?B/s)\)?\s.*")
+_RATE = re.compile(rf"\s*(Copy|Scale|Add|Triad):\s+({NUMBER})(?:\s+{NUMBER}){{3,4}}\s*")
 _THREADS = re.compile(r"\s*Number of Threads (?:counted|requested) = (\d+)\s*")
 #: What srun --label and mpirun --tag-output put before a line.
 _TASK = re.compile(r"\s*(?:\d+:|\[\d+,\d+\]<std(?:out|err)>:)\s?")

@@ -15,6 +15,7 @@ _THREADS = re.compile(r"Number of threads:\s*(\d+)")
 _EVENTS = re.compile(rf"events per second:\s*({NUMBER})")
 _MEMORY = re.compile(rf"{NUMBER} (?:MiB|MB) transferred \(({NUMBER}) (MiB|MB)/sec\)")
 _FILES = re.compile(rf"(read|written), (MiB|MB)/s:\s*({NUMBER})")
+_OF_04 = re.compile(rf".*Total transferred \S+\s+\(({NUMBER})(Kb|Mb|Gb)/sec\)")
 _TOTAL = re.compile(rf"total time:\s*({NUMBER})s")
 #: A line of each test that no other has; cpu of 0.4 says so in a sentence.
 _TESTS = {
@@ -32,12 +33,14 @@ def matches(lines: list[str]) -> bool:
 
 
 def rows(path: Path, lines: list[str]) -> list[Row]:
-    """The figure of each test. Raises NodeprintError where a test has none."""
+    """The figure of each test that ran. Raises NodeprintError where one has none, or none ran."""
     starts = [n for n, line in enumerate(lines) if _VERSION.match(line.strip())]
     out: list[Row] = []
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         found = _of_test(lines, start, end)
-        if not found:
+        # files are prepared and removed by calls of their own
+        ran = any(line.startswith("Running the test") or "Threads started" in line for line in lines[start:end])
+        if not found and (ran or len(starts) == 1):
             advice = "let sysbench end, and give all that it printed"
             raise NodeprintError("a test of sysbench without its figure", where=path, line=start + 1, advice=advice)
         out += found
@@ -56,6 +59,9 @@ def _of_test(lines: list[str], start: int, end: int) -> list[Row]:
             out += figure(float(match[1]), "sysbench-memory", f"{match[2]}/s", number, {"threads": threads})
         elif match := _FILES.match(text):
             out += figure(float(match[3]), f"sysbench-fileio-{match[1]}", f"{match[2]}/s", number, {"threads": threads})
+        elif match := _OF_04.match(text):  # its Mb are of 2^20 bytes
+            unit = f"{match[2][0]}iB/s"
+            out += figure(float(match[1]), "sysbench-fileio", unit, number, {"threads": threads})
     if out:
         return out
     return [

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.tables import tools
+from nodeprint.tables import reading, tools, units
 from nodeprint.tables.figures import Figures
 
 OUTPUTS = Path(__file__).parent / "outputs"
@@ -56,8 +56,8 @@ PRINTED: dict[str, dict[tuple[str, ...], float]] = {
 def test_what_a_tool_printed(name: str) -> None:
     figures = tools.read(OUTPUTS / name)
     assert PRINTED[name].items() <= values(figures).items()
-    # a figure that is there twice is a run, and nothing else is read from the text
     assert figures.notes == ()
+    assert all(units.known(unit) for unit in figures.frame["unit"])
     assert (
         set(figures.frame["unit"]) - {"MB/s", "MiB/s", "Mflop/s", "Gflop/s", "us", "s", "ns", "B/s", "events/s"}
         == set()
@@ -226,6 +226,91 @@ def test_sysbench_of_before(tmp_path: Path, head: str, figure: dict[tuple[str, .
     assert values(of_text(tmp_path, f"{text}    total time:                          10.0212s\n")) == figure
     with pytest.raises(NodeprintError, match="without its figure"):
         of_text(tmp_path, text)
+
+
+#: Forms that other versions of the tools print, with made-up figures.
+OTHER_FORMS: dict[str, tuple[str, dict[tuple[str, ...], float]]] = {
+    "osu with validation": (
+        "# OSU MPI Bandwidth Test v7.5\n# Datatype: MPI_CHAR.\n"
+        "# Size  Bandwidth (MB/s)  Validation\n"
+        "1     0.93    Pass\n",
+        {("osu-mpi-bandwidth", "1"): 0.93},
+    ),
+    "osu of messages": (
+        "# OSU MPI Multiple Bandwidth / Message Rate Test v5.6\n# [ pairs: 1 ] [ window size: 64 ]\n"
+        "# Size                  MB/s        Messages/s\n1     7.79   7790845.03\n",
+        {
+            ("osu-mpi-multiple-bandwidth-/-message-rate", "1"): 7.79,
+            ("osu-mpi-multiple-bandwidth-/-message-rate-messages/s", "1"): 7790845.03,
+        },
+    ),
+    "osu without sizes": (
+        "# OSU MPI Hello World Test v5.6\nThis is a test with 2 processes\n"
+        "# OSU MPI Init Test v5.6\nnprocs: 2, min: 13 ms, max: 14 ms, avg: 13 ms\n"
+        "# OSU MPI Barrier Latency Test v5.6\n# Avg Latency(us)\n   1.25\n",
+        {("osu-mpi-init",): 13.0, ("osu-mpi-barrier-latency",): 1.25},
+    ),
+    "imb of all at once": (
+        "#Benchmarking  #procs  #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+        "Allreduce      96      4      1000         297.88   298.07     297.95\n",
+        {("imb-allreduce", "4"): 297.95},
+    ),
+    "stream for gpus": (
+        "Function      Rate (GiB/s)  Avg time(s)  Min time(s)  Max time(s)\n-----\n"
+        + "".join(f"{kernel}:  734.1  0.0013  0.0012  0.0014\n" for kernel in ("Copy", "Scale", "Add", "Triad")),
+        {("stream-triad",): 734.1},
+    ),
+    "hpcg of before": ("HPCG result is VALID with a GFLOP/s rating of 3.289080\n", {("hpcg",): 3.28908}),
+    "hpl of nvidia": (
+        "HPLinpack 2.1  --\nT/V         N    NB     P     Q         Time          Gflops (   per GPU)\n"
+        "WC0          95360   288     4     1        8.21        7.043e+04 ( 1.761e+04)\n",
+        {("hpl",): 70430.0},
+    ),
+    "likwid-bench of before": (
+        "LIKWID MICRO BENCHMARK\nTest: clload\nSize:                   16000\nMByte/s:  21000.5\n",
+        {("likwid-bench-clload",): 21000.5},
+    ),
+    "sysbench of files": (
+        "sysbench 0.4.12:  multi\n\n128 files, 8192Kb each\n\nsysbench 0.4.12:  multi\n\n"
+        "Running the test with following options:\nNumber of threads: 1\nThreads started!\n"
+        "Read 305.98Mb  Written 203.98Mb  Total transferred 509.97Mb  (1.6996Mb/sec)\n",
+        {("sysbench-fileio",): 1.6996},
+    ),
+    "superbench of one node": (
+        '{\n  "mem-bw/h2d_bw:0": 25.6,\n  "mem-bw/return_code": 0\n}\n',
+        {("mem-bw/h2d_bw", "0"): 25.6},
+    ),
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_other_forms(tmp_path: Path, form: str) -> None:
+    text, expected = OTHER_FORMS[form]
+    figures = of_text(tmp_path, text)
+    assert {tuple(key for key in place if key): value for place, value in values(figures).items()} == expected or (
+        expected.items() <= values(figures).items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# OSU MPI Bandwidth Test v7.5\n# Size  Bandwidth (MB/s)  Validation\n1  0.93  Fail\n", "does not validate"),
+        ("# OSU MPI Latency Test v5.8\n# Size   Latency (us)\n[cn16:70] Bus error\n", "line 2: a table without a line"),
+        ("HPLinpack 2.1  --\nmpirun: killed\n", "line 2: HPL solved no problem"),
+        ("sysbench 1.0.20\nRunning the test with following options:\n", "a test of sysbench without its figure"),
+    ],
+)  # fmt: skip
+def test_outputs_that_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(NodeprintError, match=message):
+        of_text(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ["node triad\ncn1 3000\n", '{\n "triad": 3\n}\n', "# a log\nof something else\n"])
+def test_what_is_neither_output_nor_table_is_named_so(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.txt").write_text(text)
+    with pytest.raises(NodeprintError, match="begins no output of a known tool, and no table; give outputs of stream"):
+        reading.read(tmp_path / "x.txt")
 
 
 # --- several results in one text ---
