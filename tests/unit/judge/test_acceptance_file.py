@@ -1,0 +1,79 @@
+"""What a site accepts: the defaults are those that config/README.md gives, and what follows from them."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nodeprint.errors import NodeprintError
+from nodeprint.judge import acceptance
+from nodeprint.judge.acceptance_file import Acceptance, Bounds, Cell, Metric, Suppression
+from tests.support.real_parts import ROOT
+
+
+def _documented() -> Iterator[tuple[str, object]]:
+    """Each key of config/README.md that is a number, true or false, with its default."""
+    text = (ROOT / "config/README.md").read_text()
+    keys = text.partition("made by docs/hooks.py: acceptance -->")[2].partition("<!-- end -->")[0]
+    for key, value in re.findall(r"^\| `([a-z_.<>]+)` \| `([0-9.]+|true|false)` \|", keys, re.MULTILINE):
+        yield key, {"true": True, "false": False}.get(value) if value.isalpha() else float(value)
+    cells = text.partition("made by docs/hooks.py: cells -->")[2].partition("<!-- end -->")[0]
+    for term, *figures in re.findall(r"^\| `(\w+)` \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \|", cells, re.MULTILINE):
+        yield f"cells.{term}", Cell(*map(float, figures))
+
+
+@pytest.mark.parametrize(("key", "value"), list(_documented()))
+def test_defaults_are_those_that_the_page_gives(key: str, value: object) -> None:
+    of: object = Acceptance()
+    names = key.split(".")
+    if names[:2] == ["metrics", "<name>"]:
+        of, names = Metric(), names[2:]
+    for name in names:
+        of = of[name] if isinstance(of, dict) else getattr(of, "class_" if name == "class" else name)
+    assert of == value
+
+
+def test_every_bound_has_a_documented_default() -> None:
+    documented = {key for key, _ in _documented()}
+    assert {f"bounds.percent.{name.rstrip('_')}" for name in Bounds().percent.__struct_fields__} <= documented
+    assert len(documented) > 40
+
+
+def test_shares_are_hundredths_of_what_the_file_has() -> None:
+    rules = Acceptance()
+    assert rules.false_alarm == pytest.approx(0.01) and rules.prior("run") == pytest.approx(0.0063)
+    assert rules.bound("core") == pytest.approx(0.04) and rules.least_ns("core-in") == 2.0
+    assert rules.least_ns("core-near") == 0.5 and rules.least_ns("ccx") == 1.0
+    cell = Cell(percent=8.0, run=0.6)
+    assert (cell.bound, cell.run_sd, cell.job_sd) == pytest.approx((0.08, 0.006, 0.002))
+    assert Cell(8.0, 0.6, 0.3).job_sd == pytest.approx(0.003)
+
+
+@pytest.mark.parametrize(("value", "allowed"), [(0, False), (0.01, True), (100, True), (100.5, False)])
+def test_a_percentage_is_above_nothing_and_at_most_all(value: float, *, allowed: bool, tmp_path: Path) -> None:
+    path = tmp_path / "acceptance.yaml"
+    path.write_text(f"bounds: {{percent: {{core: {value}}}, least_ns: 0}}\n")
+    if allowed:
+        assert acceptance.load(path).bound("core") == pytest.approx(value / 100)
+        return
+    with pytest.raises(NodeprintError, match=r"bounds\.percent\.core"):
+        acceptance.load(path)
+
+
+def test_a_suppression_is_of_one_node_and_finding_until_its_last_day() -> None:
+    until = datetime.date(2026, 12, 31)
+    rules = msgspec.structs.replace(
+        Acceptance(),
+        suppressions=(Suppression("cn01", "core-slow", "known", until), Suppression("cn02", "*", "x", until)),
+    )
+    assert rules.suppressed("cn01", "core-slow", "2026-12-31") == "until 2026-12-31: known"
+    assert rules.suppressed("cn02", "link-slow", "2026-01-01") == "until 2026-12-31: x"
+    for node, finding, day in (
+        ("cn01", "core-slow", "2027-01-01"), ("cn01", "link-slow", "2026-01-01"), ("cn03", "core-slow", "2026-01-01"),
+    ):  # fmt: skip
+        assert rules.suppressed(node, finding, day) == ""

@@ -1,0 +1,86 @@
+"""Remedies and detection limits keep what they promise, on tables that are drawn with a known truth."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+import pytest
+
+from nodeprint.judge import acceptance, bounds, margins
+from nodeprint.judge.confirmation import PooledNodes, Series
+from nodeprint.judge.deviations import Levels, first_jobs
+from nodeprint.judge.reduction import Matrix
+from tests.support.fleets import judged
+
+NODES, RULES = 8, acceptance.load()
+
+
+@lru_cache
+def _matrix() -> Matrix:
+    return next(series.matrix for series in judged().series if series.matrix.name == "coherence-cas")
+
+
+def _drawn(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[Series, int]:
+    """Nodes whose runs differ by `spread` bounds, of which the first is off by so many in one part, and that part."""
+    matrix, rng = _matrix(), np.random.default_rng([seed, runs, int(100 * spread)])
+    bound, part = bounds.of_matrix(matrix, RULES), int(matrix.terms.indices("ccd")[3])
+    values = spread * bound * rng.standard_normal((NODES, runs, len(bound)))
+    values[0, :, part] += off * bound[part]
+    named = msgspec.structs.replace(
+        matrix, values=values, nodes=np.arange(NODES), runs=(tuple(f"job1/run{n + 1}" for n in range(runs)),) * NODES
+    )
+    return Series((first_jobs(named, RULES, Levels(0.05, 0.01, NODES)),)), part
+
+
+def _inside(runs: int, spread: float) -> float:
+    """In which share of 30 fleets the part is inside."""
+    found = [_drawn(seed, runs, spread) for seed in range(30)]
+    return float(np.mean([series.first.inside[0, part] for series, part in found]))
+
+
+def _remedy(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[str, int]:
+    series, part = _drawn(seed, runs, spread, off)
+    pooled = PooledNodes(series)[0]
+    reach = float(np.abs(pooled.difference[part]) + pooled.half_90[part])
+    return margins.remedy_of(margins.Worst(series, part, reach, pooled))
+
+
+def test_so_many_runs_show_in_nine_of_ten_cases_that_a_part_is_the_same() -> None:
+    asked = [needed for seed in range(12) for kind, needed in [_remedy(seed, 3, 0.9)] if kind == "runs"]
+    assert len(asked) >= 8
+    needed = int(np.median(asked))
+    assert 0.75 <= _inside(needed, 0.9) <= 1.0
+    assert _inside(needed // 2, 0.9) < _inside(needed, 0.9)  # and they are not twice too many
+
+
+def test_what_more_measurements_cannot_resolve_asks_for_none() -> None:
+    kinds = {_remedy(seed, 3, 8.0) for seed in range(10)}
+    assert kinds <= {("none", 0), ("quiet", 0)} and kinds
+    assert _remedy(1, 3, 1.0, off=3.0) == ("quiet", 0)  # beyond its bound and not resolved
+
+
+@pytest.mark.parametrize(("runs", "spread"), [(4, 0.3), (2, 0.2)])
+def test_nine_of_ten_nodes_show_what_is_as_large_as_the_detection_limit(runs: int, spread: float) -> None:
+    series, part = _drawn(0, runs, spread)
+    block = series.first
+    limit = next(of for of in margins.limits([series]) if of.family == "ccd")
+    times = limit.effect / float(np.median(block.bound[series.matrix.terms.indices("ccd")]))
+    found = [_drawn(seed, runs, spread, times)[0].first.outside[0, part] for seed in range(1, 31)]
+    assert 0.7 <= np.mean(found) < 1.0
+    assert limit.bound == pytest.approx(0.03, rel=0.1) and (limit.remedy == "") == (times <= margins.FAR)
+
+
+def test_the_margin_of_a_subject_is_that_of_the_part_that_takes_most_of_its_bound() -> None:
+    series, part = _drawn(1, 6, 0.05, off=0.8)
+    other, _ = _drawn(2, 6, 0.05)
+    pooled = [PooledNodes(of)[0] for of in (series, other)]
+    worst = [of for s, p in zip((series, other), pooled, strict=True) if (of := margins.worst(s, p)) is not None]
+    assert worst[0].part == part and 0.75 < worst[0].share < 1.0 and worst[1].share < 0.4
+    node = judged().population.fleet.nodes[0]
+    for order in (worst, worst[::-1]):
+        (margin,) = margins.margins(order, node, RULES)
+        assert (margin.subject, margin.decides, margin.remedy) == ("core-to-core", True, "")
+        assert margin.share == worst[0].share and margin.bound == pytest.approx(0.03, rel=0.2)
+        assert margin.effect == pytest.approx(0.8 * margin.bound, rel=0.1)
