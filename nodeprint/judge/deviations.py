@@ -20,7 +20,7 @@ from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
 from nodeprint.judge.terms import Terms
 from nodeprint.stats import intervals
-from nodeprint.stats.peers import FEWEST, MAJORITY, TEMPLATE_ERROR, Peers, centred, peers
+from nodeprint.stats.peers import FEWEST, MAJORITY, TEMPLATE_ERROR, Peers, centred, peers, reach
 from nodeprint.stats.runs import MOST_DEGREES, RunSpread, job_variance, run_spread
 
 Floats = npt.NDArray[np.float64]
@@ -72,8 +72,9 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     `job_degrees`, that which jobs show where nodes have several, else the `assumed_job` one; `bound` (part), by node
     the number of `peers`, `spread` the spread over runs, `template` what the centre adds, and `tail` (part) the level
     of the simultaneous intervals. `nodes` are as many as were compared. A part that is not `centred` (part) has no
-    majority within its bound of any centre: its intervals are infinite, and it is undecided for all. A job of few nodes
-    is compared with the centre of the first jobs, `shifted` by what they have moved together.
+    majority within its bound of any centre: no node is shown to be the same in it, and different only one that is
+    beyond all of the majority, which `reach`es so far (part; 0 of a part with a centre). A job of few nodes is compared
+    with the centre of the first jobs, `shifted` by what they have moved together.
 
     What follows from these by node and part is a method of the `rows` that it is wanted of: of ten thousand nodes each
     such array has 200 MB, and they are kept only where they take long to make.
@@ -92,6 +93,7 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     tail: Floats
     nodes: int
     centred: Bools
+    reach: Floats
     shifted: bool = False
 
     @property
@@ -171,9 +173,10 @@ class Block(msgspec.Struct, frozen=True, dict=True):
         return self.by_itself.half(self.tail)
 
     def half(self, tail: Floats | float, rows: Rows = ALL) -> Floats:
-        """Half of the interval with this probability at each end, of some `rows`."""
+        """Half of the interval with this probability at each end, of some `rows`: about the centre, or about all of
+        the majority where that has none."""
         half = intervals.half_width(*self.different(rows), tail)
-        return np.asarray(np.where(self.centred, half, np.inf))
+        return np.asarray(half + self.reach)
 
     @cached_property
     def scattered(self) -> Bools:
@@ -203,7 +206,11 @@ def first_jobs(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
 
 def _with_majority(block: Block) -> Block:
     """The block, whose parts have a centre where a majority of its nodes is within the bound of it."""
-    return msgspec.structs.replace(block, centred=centred(block.difference, block.bound))
+    has_centre = centred(block.difference, block.bound)
+    beyond = np.zeros(len(has_centre))
+    if not has_centre.all():
+        beyond[~has_centre] = reach(block.difference[:, ~has_centre])
+    return msgspec.structs.replace(block, centred=has_centre, reach=beyond)
 
 
 def _trimmed(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
@@ -249,6 +256,7 @@ def built(
     return Block(
         matrix, job, difference, assumed, np.full(parts, MOST_DEGREES), assumed, bounds.of_matrix(matrix, rules), peers,
         spread, template, levels.tail(matrix.terms), len(matrix.nodes), np.ones(parts, dtype=np.bool_),
+        np.zeros(parts),
     )  # fmt: skip
 
 
@@ -308,7 +316,7 @@ def later_job(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels:
     )  # fmt: skip
     centre = (run_means(first) - block.difference)[rows] + shift
     later = built(matrix, job, rules, levels, spread, template, block.peers[rows], means - centre)
-    return msgspec.structs.replace(later, centred=block.centred, shifted=True)
+    return msgspec.structs.replace(later, centred=block.centred, reach=block.reach, shifted=True)
 
 
 def _shift(moved: Floats) -> tuple[Floats, Floats]:

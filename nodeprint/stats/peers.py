@@ -81,6 +81,19 @@ def centred(differences: Floats, bound: Floats) -> Bools:
     return np.asarray((count < FEWEST) | (within >= MAJORITY * count))
 
 
+def reach(differences: Floats) -> Floats:
+    """How far the shortest range that holds a majority of the nodes reaches from the centre that `differences` (node,
+    part) are from, on the farther side (part): 0 where no node has a value."""
+    ordered, count = np.sort(differences, axis=0), np.isfinite(differences).sum(axis=0)
+    out = np.zeros(differences.shape[1])
+    for part in np.flatnonzero(count).tolist():
+        values, size = ordered[: count[part], part], int(np.ceil(MAJORITY * count[part]))
+        ranges = values[size - 1 :] - values[: count[part] - size + 1]
+        first = int(np.argmin(ranges))
+        out[part] = np.abs(values[[first, first + size - 1]]).max()
+    return out
+
+
 def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats, Floats]:
     """Of nodes (node, part): their centre, the variance about it by family with its degrees of freedom, and the scale
     by which values were moved; of a single node its value, and nothing of how far nodes are apart."""

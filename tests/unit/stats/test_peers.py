@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.stats.peers import LEAVE_OUT_BELOW, TEMPLATE_ERROR, centred, peers
+from nodeprint.stats.peers import LEAVE_OUT_BELOW, TEMPLATE_ERROR, centred, peers, reach
 
 PARTS = 400
 FAMILY = np.zeros(PARTS, dtype=np.int64)
@@ -94,3 +94,11 @@ def test_two_nodes_are_each_others_peers_of_unknown_spread() -> None:
     compared = peers(np.array([[1.0], [2.0]]), FAMILY[:1], _all(2))
     assert compared.centre.tolist() == [[2.0], [1.0]]
     assert not compared.between.any()
+
+
+def test_the_majority_reaches_as_far_as_its_shortest_range() -> None:
+    differences = np.array([[-3.0, -1.0], [0.5, 0.0], [1.0, 1.0], [1.5, np.nan], [9.0, 7.0]])
+    assert reach(differences).tolist() == [1.5, 1.0]
+    halves = np.array([[-1.0]] * 4 + [[1.0]] * 4)  # a range of five of eight has both
+    assert reach(halves).tolist() == [1.0]
+    assert reach(np.full((3, 1), np.nan)).tolist() == [0.0]
