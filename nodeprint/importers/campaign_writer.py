@@ -141,8 +141,9 @@ def _records(node: str, item: Imported) -> dict[str, list[Record]]:
 
 def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:
     """Name and records of a core-to-core matrix; the two directions of a pair are averaged."""
-    measured = np.argwhere(np.triu(~np.isnan(cores.latency_ns), 1))
-    both = (cores.latency_ns + cores.latency_ns.T) / 2
+    there, back = cores.latency_ns, cores.latency_ns.T
+    both = np.where(np.isnan(back), there, np.where(np.isnan(there), back, (there + back) / 2))
+    measured = np.argwhere(np.triu(~np.isnan(both), 1))
     pairs: list[Record] = []
     for i, j in measured:
         a, b = sorted((cores.cpus[i], cores.cpus[j]))

@@ -124,7 +124,7 @@ def test_a_record_of_our_own_kernels_is_imported(tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     cores = importers.read(path).core_matrix()
     assert (cores.operation, cores.home, cores.latency_ns[0, 1]) == ("cas", "first", 50.0)
-    assert importers.write_campaign([importers.read(path)], tmp_path / "campaign") == ["coherence-cas-jsonl"]
+    assert importers.write_campaign([importers.read(path)], tmp_path / "campaign") == ["coherence-cas"]
 
 
 @pytest.mark.parametrize("argument", ["-", "/dev/stdin"])
