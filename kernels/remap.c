@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,6 +34,7 @@ static const char help[] =
     "  made once and stay (double mapping): it does not measure what changing a mapping costs.\n";
 
 enum {
+    HUGE_PAGE_BYTES = 2 << 20,
     LINES_A_CHUNK = 256, /* 16 KiB between two looks at the clock */
     MOST_CHUNKS = 32768, /* whose times are kept */
     FARTHEST = 1 << 28,  /* addresses a multiple of this apart look alike to an L1 that guesses by them (Zen) */
@@ -43,6 +45,8 @@ static const double PAIRS_S = 0.1;
 static bool same_cpu;
 static const char *alias_word = NULL;
 static uint64_t size_mib;
+static bool huge_pages, unpopulated;
+static int memory_file = -1; /* of which pairs map; kept where mappings are made anew */
 
 static const struct setting settings[] = {
     {.name = "same-cpu", .on = &same_cpu, .shapes = true, .help = "writer and reader of a pair take turns on one CPU"},
@@ -60,6 +64,11 @@ static const struct setting settings[] = {
      .highest = 1 << 16,
      .shapes = true,
      .help = "the memory (default 64, ring 4); with --alias each pair has half an L1 of it"},
+    {.name = "huge-pages", .on = &huge_pages, .shapes = true, .help = "in huge pages that are reserved"},
+    {.name = "unpopulated",
+     .on = &unpopulated,
+     .shapes = true,
+     .help = "map anew before each trial, so that faults on every page are in it, as xcpumemperf by default"},
     {0},
 };
 
@@ -271,18 +280,43 @@ static void map_pair(struct pair_of_mappings *pair, int fd) {
     pair->seen = map_at(reserved + address_bytes, PROT_READ, fd);
 }
 
+/* Both mappings of each pair once more, without a page in them. */
+static void map_anew(void) {
+    for (size_t p = 0; p < pair_count; p++) {
+        unsigned char *written = (unsigned char *)pairs[p].written;
+        map_at(written, PROT_WRITE, memory_file);
+        map_at(written + address_bytes, PROT_READ, memory_file);
+    }
+}
+
+static int shared_memory(void) {
+    unsigned flags = MFD_CLOEXEC | (huge_pages ? MFD_HUGETLB : 0);
+    int fd = memfd_create("nodeprint-remap", flags);
+    if (fd < 0 || ftruncate(fd, (off_t)space_bytes) != 0)
+        fail(EXIT_NOT_AS_ASKED, "no shared memory of %zu MiB%s: %s", space_bytes >> 20,
+             huge_pages ? " in huge pages" : "", strerror(errno));
+    return fd;
+}
+
+/* Huge pages that are not there end the process only where they are touched; a populated mapping says so. */
+static void require_huge_pages(void) {
+    void *all = mmap(NULL, space_bytes, PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory_file, 0);
+    if (all == MAP_FAILED)
+        fail(EXIT_NOT_AS_ASKED, "%zu MiB in huge pages cannot be had (%s): reserve them in vm.nr_hugepages",
+             space_bytes >> 20, strerror(errno));
+    munmap(all, space_bytes);
+}
+
 static void prepare(struct run *run) {
     int home = machine_home_of(&run->machine, run->chosen.cpu[0]);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (space_bytes + page - 1) / page * page;
+    size_t page = huge_pages ? HUGE_PAGE_BYTES : (size_t)sysconf(_SC_PAGESIZE), mapped = (space_bytes + page - 1) / page * page;
     address_bytes = alias_word != NULL && strcmp(alias_word, "same") == 0 ? FARTHEST : mapped + page;
     buffer_require_room(&run->machine, home, space_bytes);
-    int fd = memfd_create("nodeprint-remap", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, (off_t)space_bytes) != 0)
-        fail(EXIT_NOT_AS_ASKED, "no shared memory of %zu MiB: %s", space_bytes >> 20, strerror(errno));
-    for (size_t p = 0; p < pair_count; p++) map_pair(&pairs[p], fd);
-    close(fd);
+    memory_file = shared_memory();
+    if (huge_pages) require_huge_pages();
+    for (size_t p = 0; p < pair_count; p++) map_pair(&pairs[p], memory_file);
     unsigned char *bytes = (unsigned char *)pairs[0].written;
-    struct buffer space = {.bytes = bytes, .size = space_bytes, .home = home, .pages = "base"};
+    struct buffer space = {.bytes = bytes, .size = space_bytes, .home = home, .pages = huge_pages ? "huge" : "base"};
     space.bound = memory_bind(&run->machine, bytes, space_bytes, home);
     size_t toucher = memory_toucher(&run->machine, &run->workers, home);
     workers_run(&run->workers, &toucher, 1, touch_first, NULL);
@@ -297,6 +331,7 @@ static void prepare(struct run *run) {
 static void facts(struct run *run, bool end, struct text *members) {
     (void)run;
     if (end) return;
+    text_add(members, ",\"populated\":%s", unpopulated ? "false" : "true");
     text_add(members, ",\"same_cpu\":%s,\"alias\":\"%s\",\"slice_bytes\":%zu,\"address_distance_bytes\":%zu",
              same_cpu ? "true" : "false", alias_word != NULL ? alias_word : "none", slice_bytes, address_bytes);
 }
@@ -337,6 +372,7 @@ static void run_contest(struct run *run, size_t count, double duration_s, struct
         sides[members] = grow(NULL, 1, sizeof *sides[members]);
         memset(sides[members++], 0, sizeof *sides[0]);
     }
+    if (unpopulated) map_anew();
     gate_set(&contest->gate, members);
     contest->pairs = count;
     contest->duration_s = duration_s;
@@ -426,6 +462,19 @@ static unsigned measure_ring(struct run *run, uint32_t pass, const struct unit *
     return flags_of(&ring[p]);
 }
 
+/* As xcpumemperf's last line: the memory of each pair, in the time until the last worker was done. */
+static void print_total(const struct run *run, const double *medians) {
+    double longest_s = 0;
+    for (size_t u = 0; u < run->unit_count; u++) {
+        const double *of_pair = &medians[u * (sizeof ring_fields / sizeof *ring_fields)];
+        longest_s = fmax(longest_s, fmax(of_pair[WRITER_S], of_pair[READER_S]));
+    }
+    double gib = (double)space_bytes * (double)pair_count / (1 << 30);
+    printf("benched %.2f GiB in %.4f s a pass (%.2f GiB/s)\n", gib, longest_s, gib / longest_s);
+    printf("Staggered seconds count from each worker's own start: rows that fall from pair to pair with them alone are "
+           "the\ncreation of threads, which xcpumemperf times along as its join never waits.\n");
+}
+
 static double pairs_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)run;
     (void)unit;
@@ -446,6 +495,7 @@ static const struct operation operations[] = {
      .unit = "B/s",
      .record = "cell",
      FIELDS(pairs_fields),
+     .table = true,
      .keys = {"pairs"},
      .plan = plan_pairs,
      .memory = memory_planned,
@@ -459,6 +509,8 @@ static const struct operation operations[] = {
      .unit = "B/s",
      .record = "cell",
      FIELDS(ring_fields),
+     .table = true,
+     .conclude = print_total,
      .keys = {"writer", "reader"},
      .plan = plan_ring,
      .memory = memory_planned,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/clock.h"
 #include "harness/cycle.h"
@@ -35,7 +36,7 @@ struct party {
     int cpu;
     size_t worker;
     struct buffer array;
-    void *at;
+    void *at[2]; /* where each of two cores is on its way; half the array apart, so that neither warms it for the other */
     struct random random;
 };
 
@@ -59,10 +60,10 @@ static void travel(size_t role, void *argument) {
     struct visit *visit = argument;
     struct party *array = visit->array[role];
     double values[BATCHES];
-    struct chase chase = {.at = array->at, .batches = BATCHES, .values = values};
+    struct chase chase = {.at = array->at[role], .batches = BATCHES, .values = values};
     gate_pass(&visit->gate);
     chase_run_cold(&chase, array->array.bytes, array->array.size);
-    array->at = chase.at;
+    array->at[role] = chase.at;
     sort_ascending(values, BATCHES);
     visit->latency_ns[role] = quantile_sorted(values, BATCHES, LOW_SHARE);
 }
@@ -80,24 +81,29 @@ static void visit_at_once(struct run *run, struct visit *visit, struct party *co
     for (size_t i = 0; i < count; i++) latency_ns[i] = visit->latency_ns[i];
 }
 
-/* The four latencies of a round, [core][0 own, 1 other], in random order. */
-static void play_round(struct run *run, struct visit *visit, struct party *const pair[2], bool both,
+/* Who visits which array: each core alone, both at once each in its own or in the other's, or both in one. */
+enum together { ALONE, BOTH, IN_FIRST, IN_SECOND, TOGETHER_COUNT };
+
+/* The latencies of a round, [core][0 own, 1 other], in random order; those of no visit stay. */
+static void play_round(struct run *run, struct visit *visit, struct party *const pair[2], enum together together,
                        struct random *random, double latency_ns[2][2]) {
     uint32_t order[4];
-    shuffled(random, order, both ? 2 : 4);
-    for (size_t i = 0; i < (both ? 2 : 4); i++) {
+    size_t turns = together == ALONE ? 4 : together == BOTH ? 2 : 1;
+    shuffled(random, order, turns);
+    for (size_t i = 0; i < turns; i++) {
         size_t other = order[i] % 2, core = order[i] / 2;
         double found[2];
-        if (both) {
-            struct party *const arrays[2] = {pair[other], pair[1 - other]};
-            visit_at_once(run, visit, pair, arrays, 2, found);
-            latency_ns[0][other] = found[0];
-            latency_ns[1][other] = found[1];
-        } else {
+        if (together == ALONE) {
             struct party *const array = pair[other == 0 ? core : 1 - core];
             visit_at_once(run, visit, &pair[core], &array, 1, found);
             latency_ns[core][other] = found[0];
+            continue;
         }
+        size_t first = together == BOTH ? other : together == IN_SECOND, second = together == BOTH ? 1 - other : first;
+        struct party *const arrays[2] = {pair[first], pair[second]};
+        visit_at_once(run, visit, pair, arrays, 2, found);
+        latency_ns[0][first != 0] = found[0];
+        latency_ns[1][second != 1] = found[1];
     }
 }
 
@@ -118,7 +124,8 @@ static void add_party(int cpu) {
 static void add_pair(struct run *run, int a, int b) {
     add_party(a);
     add_party(b);
-    for (int64_t both = 0; both < 2; both++) run_add_unit(run, (struct unit){{a < b ? a : b, a < b ? b : a, both}});
+    for (int64_t together = 0; together < TOGETHER_COUNT; together++)
+        run_add_unit(run, (struct unit){{a < b ? a : b, a < b ? b : a, together}});
 }
 
 /* Of each node with memory of its own the first CPU, with that of each other one; on one node the first and the last. */
@@ -151,8 +158,9 @@ static void lay(size_t role, void *argument) {
     (void)role;
     struct party *party = argument;
     cycle_lay(party->array.bytes, party->array.size / ELEMENT_BYTES, &party->random);
+    party->at[0] = party->array.bytes;
+    party->at[1] = cycle_follow(party->at[0], party->array.size / ELEMENT_BYTES / 2);
     flush_all(party->array.bytes, party->array.size);
-    party->at = party->array.bytes;
 }
 
 static void prepare(struct run *run) {
@@ -189,11 +197,19 @@ static const struct field fields[] = {
     [RATIO_HIGH] = {"ratio_high", NUMBER, DECIMALS, 5},
 };
 
-/* A round's ratio takes both cores and both arrays together: what is special to a core or an array cancels. */
+/* A round's ratio takes both cores and both arrays together: what is special to a core or an array cancels. With both in
+ * one array it is that of the core from which the array is the other's to the core that touched it. */
+static double ratio_of(enum together together, double latency_ns[2][2]) {
+    if (together == IN_FIRST) return latency_ns[1][1] / latency_ns[0][0];
+    if (together == IN_SECOND) return latency_ns[0][1] / latency_ns[1][0];
+    return sqrt(latency_ns[0][1] / latency_ns[0][0] * latency_ns[1][1] / latency_ns[1][0]);
+}
+
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     struct party *const pair[2] = {party_of((int)unit->key[0]), party_of((int)unit->key[1])};
     if (pair[0] == NULL || pair[1] == NULL) fail(EXIT_NOT_AS_ASKED, "a core without an array"); /* plan() made both */
-    double ratio[ROUNDS], latency_ns[2][2], sample[2][2][ROUNDS];
+    double ratio[ROUNDS], latency_ns[2][2] = {{NAN, NAN}, {NAN, NAN}}, sample[2][2][ROUNDS];
+    enum together together = (enum together)unit->key[2];
     size_t low, high;
     struct visit *visit = aligned_alloc(alignof(struct visit), sizeof *visit);
     if (visit == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
@@ -204,12 +220,13 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
             free(visit);
             return UNIT_STOPPED;
         }
-        play_round(run, visit, pair, unit->key[2] == 1, &random, latency_ns);
-        ratio[round] = sqrt(latency_ns[0][1] / latency_ns[0][0] * latency_ns[1][1] / latency_ns[1][0]);
+        play_round(run, visit, pair, together, &random, latency_ns);
+        ratio[round] = ratio_of(together, latency_ns);
         for (size_t i = 0; i < 4; i++) sample[i / 2][i % 2][round] = latency_ns[i / 2][i % 2];
     }
     free(visit);
     for (size_t i = 0; i < 4; i++) {
+        if (isnan(latency_ns[i / 2][i % 2])) continue; /* no core was there */
         sort_ascending(sample[i / 2][i % 2], ROUNDS);
         result->values[A_OWN_NS + i] = median_sorted(sample[i / 2][i % 2], ROUNDS);
     }
@@ -221,22 +238,46 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     return 0;
 }
 
+/* The CPUs and memory of each node; on one node what the ratio must be. */
+static void print_nodes(const struct run *run, const double *medians) {
+    (void)medians;
+    char meminfo[4096];
+    struct text cpus = {0};
+    for (size_t i = 0; i < run->machine.nodes; i++) {
+        const struct numa_node *node = &run->machine.node[i];
+        unsigned long kib = 0;
+        text_clear(&cpus);
+        cpulist_write(&cpus, &node->cpus, true);
+        printf("NUMA node %d: CPUs %s", node->number, cpus.length > 0 ? cpus.data : "none");
+        const char *total = read_sysfs(meminfo, sizeof meminfo, "devices/system/node/node%d/meminfo", node->number)
+                                ? strstr(meminfo, "MemTotal:")
+                                : NULL;
+        if (total != NULL) kib = strtoul(total + strlen("MemTotal:"), NULL, 10);
+        if (kib > 0) printf(", %lu MB", kib >> 10);
+        printf("\n");
+    }
+    if (run->machine.nodes == 1) printf("A machine with one NUMA node shows 1.00, as every array is local.\n");
+    text_free(&cpus);
+}
+
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)hop_ns;
     double lay_s = unit == run->units ? (double)memory_planned(run) / 1e9 : 0;
-    return lay_s + ROUNDS * (unit->key[2] == 1 ? 2 : 4) * 4e-3;
+    return lay_s + ROUNDS * (unit->key[2] == ALONE ? 4 : unit->key[2] == BOTH ? 2 : 1) * 4e-3;
 }
 
-static const char *const together_words[] = {"alone", "both", NULL};
+static const char *const together_words[] = {"alone", "both", "first", "second", NULL};
 
 static const struct operation operations[] = {
     {.name = "ratio",
-     .summary = "two cores, two arrays: own against the other's, each core alone and both at once",
+     .summary = "two cores, two arrays: own against the other's, each core alone, both at once, both in one array",
      .quantity = "ratio",
      .unit = "1",
      .record = "cell",
      FIELDS(fields),
      .figure = &fields[RATIO],
+     .table = true,
+     .conclude = print_nodes,
      .keys = {"a", "b", "together"},
      .words = {NULL, NULL, together_words},
      .plan = plan,

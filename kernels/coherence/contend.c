@@ -1,4 +1,4 @@
-/* contend: 2, 4, 8 ... CPUs on one line. `faa` adds and always succeeds: an operation is a transfer of the modified line
+/* contend: 2, 4, 8 ... CPUs on one line, and `contend-pairs`: every pair of CPUs. `faa` adds and always succeeds: an operation is a transfer of the modified line
  * in exclusive state, but for those that a CPU does before the next one gets the line. `cas` loads and then exchanges if
  * nobody was faster: a load that shares the line, then an upgrade, in vain when another came between: many transfers
  * carry nothing. */
@@ -99,19 +99,16 @@ static const struct field fields[] = {
     [FAIRNESS] = {"fairness", NUMBER, DECIMALS, 5},
 };
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
-    (void)pass;
-    size_t count = (size_t)unit->key[2], *crowd_members = grow(NULL, run->chosen.count, sizeof *crowd_members);
+static unsigned measure_crowd(struct run *run, enum kind kind, const size_t *crowd_members, size_t count,
+                              const struct home *home, struct result *result) {
     struct tally *tally = aligned_alloc(alignof(struct tally), count * sizeof *tally);
-    const struct home *home = run_home(run, (int)unit->key[3]);
     double rate[LINES], share[LINES], fairness[LINES];
     static struct crowd crowd;
     struct text each = {0};
     if (tally == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
-    group(run, (enum among)unit->key[1], crowd_members);
     for (size_t line = 0; line < LINES; line++) {
         crowd.line = (line_t *)(void *)(home->pool.bytes + (size_t)home->line_set[line] * LINE_BYTES);
-        crowd.kind = (enum kind)unit->key[0];
+        crowd.kind = kind;
         crowd.tally = tally;
         crowd.count = count;
         atomic_store_explicit(&crowd.arrived, 0, memory_order_relaxed);
@@ -142,8 +139,24 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     text_add(&result->more, "],\"each_per_s\":[%s]", each.data);
     text_free(&each);
     free(tally);
-    free(crowd_members);
     return 0;
+}
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
+    (void)pass;
+    size_t *members = grow(NULL, run->chosen.count, sizeof *members);
+    group(run, (enum among)unit->key[1], members);
+    unsigned flags = measure_crowd(run, (enum kind)unit->key[0], members, (size_t)unit->key[2],
+                                   run_home(run, (int)unit->key[3]), result);
+    free(members);
+    return flags;
+}
+
+static unsigned measure_pair(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
+    (void)pass;
+    const size_t members[] = {workers_on(&run->workers, (int)unit->key[1]),
+                              workers_on(&run->workers, (int)unit->key[2])};
+    return measure_crowd(run, (enum kind)unit->key[0], members, 2, run_home(run, (int)unit->key[3]), result);
 }
 
 static void plan(struct run *run) {
@@ -169,9 +182,35 @@ static void plan(struct run *run) {
     free(homes);
 }
 
+/* Every pair of CPUs, its lines at its first home. */
+static void plan_pairs(struct run *run) {
+    int *homes = grow(NULL, run->machine.nodes, sizeof *homes);
+    run->lines = LINES;
+    run->batches = 1;
+    run->round_trips = 1;
+    select_require_pairs(&run->selection);
+    for (size_t i = 0; i < run->chosen.count; i++)
+        for (size_t j = i + 1; j < run->chosen.count; j++) {
+            int a = run->chosen.cpu[i], b = run->chosen.cpu[j];
+            select_homes(&run->selection, &run->machine, i, j, homes);
+            for (int64_t kind = 0; kind_words[kind] != NULL; kind++)
+                run_add_unit(run, (struct unit){{kind, a < b ? a : b, a < b ? b : a, homes[0]}});
+        }
+    free(homes);
+}
+
+static double seconds_of(size_t count) {
+    return LINES * (SPAN_US / 1e6 + 50e-6 + (double)count * 10e-6);
+}
+
 static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)run, (void)hop_ns;
-    return LINES * (SPAN_US / 1e6 + 50e-6 + (double)unit->key[2] * 10e-6);
+    return seconds_of((size_t)unit->key[2]);
+}
+
+static double pair_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)run, (void)unit, (void)hop_ns;
+    return seconds_of(2);
 }
 
 const struct operation operation_contend = {
@@ -181,9 +220,25 @@ const struct operation operation_contend = {
     .unit = "1/s",
     .record = "cell",
     FIELDS(fields),
+    .table = true,
     .keys = {"kind", "among", "threads", "home"},
     .words = {kind_words, among_words, NULL, NULL},
     .plan = plan,
     .measure = measure,
     .seconds = seconds,
+};
+
+const struct operation operation_contend_pairs = {
+    .name = "contend-pairs",
+    .summary = "every pair of CPUs on one line: throughput, successes, fairness",
+    .quantity = "rate",
+    .unit = "1/s",
+    .record = "cell",
+    FIELDS(fields),
+    .table = true,
+    .keys = {"kind", "a", "b", "home"},
+    .words = {kind_words, NULL, NULL, NULL},
+    .plan = plan_pairs,
+    .measure = measure_pair,
+    .seconds = pair_seconds,
 };

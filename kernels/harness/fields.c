@@ -1,6 +1,7 @@
 #include "fields.h"
 
 #include <math.h>
+#include <string.h>
 
 /* By dimension: the unit in the header, NULL where it is no value there; and that on the terminal, where a number has
  * none but the field's name. */
@@ -23,6 +24,21 @@ struct readable field_readable(const struct field *field) {
     struct readable readable = dimensions[field->dimension].readable;
     if (readable.unit == NULL) readable.unit = field->name;
     return readable;
+}
+
+void field_title(const struct field *field, struct text *out) {
+    static const char *const suffixes[] = {"_bytes_per_s", "_flops_per_s", "_per_s", "_ns", "_s", "_hz", NULL};
+    size_t length = strlen(field->name);
+    const char *unit = dimensions[field->dimension].readable.unit;
+    for (size_t i = 0; unit != NULL && suffixes[i] != NULL; i++) {
+        size_t end = strlen(suffixes[i]);
+        if (length > end && strcmp(field->name + length - end, suffixes[i]) == 0) {
+            length -= end;
+            break;
+        }
+    }
+    for (size_t i = 0; i < length; i++) text_add(out, "%c", field->name[i] == '_' ? ' ' : field->name[i]);
+    if (unit != NULL) text_add(out, ", %s", unit);
 }
 
 /* Decimals that give `value` so many digits, at most three. */

@@ -53,4 +53,7 @@ struct readable {
 };
 struct readable field_readable(const struct field *field);
 
+/* Append what the column of a field is called: "own, ns" of own_ns. */
+void field_title(const struct field *field, struct text *out);
+
 #endif

@@ -15,11 +15,16 @@ const struct field *figure_field(const struct operation *operation) {
     return operation->figure != NULL ? operation->figure : operation->fields;
 }
 
-static double median_of_passes(const struct run *run, const double *values, size_t unit) {
+struct shown figure_fields(const struct operation *operation) {
+    if (operation->table) return (struct shown){operation->fields, operation->field_count};
+    return (struct shown){figure_field(operation), 1};
+}
+
+static double median_of_passes(const struct run *run, const double *values, size_t unit, size_t field) {
     double *passes = grow(NULL, run->passes, sizeof *passes);
-    size_t count = 0;
+    size_t count = 0, fields = figure_fields(run->operation).count;
     for (uint64_t p = 0; p < run->passes; p++) {
-        double value = values[p * run->unit_count + unit];
+        double value = values[(p * run->unit_count + unit) * fields + field];
         if (isfinite(value)) passes[count++] = value;
     }
     sort_ascending(passes, count);
@@ -45,18 +50,65 @@ static void label_of(const struct run *run, const struct unit *unit, const char 
     }
 }
 
-static void print_csv(const struct run *run, const double *medians, const struct field *field) {
+static void print_csv(const struct run *run, const double *table, struct shown shown) {
     struct text number = {0};
+    const char *separator = "";
     for (size_t k = 0; run->operation->keys[k] != NULL; k++) printf("%s,", run->operation->keys[k]);
-    printf("%s\n", field->name);
+    for (size_t f = 0; f < shown.count; f++, separator = ",") printf("%s%s", separator, shown.fields[f].name);
+    printf("\n");
     for (size_t u = 0; u < run->unit_count; u++) {
         char label[LABEL_BYTES];
         label_of(run, &run->units[u], ",", false, label);
-        text_clear(&number);
-        if (isfinite(medians[u])) field_write(field, medians[u], &number);
-        printf("%s,%s\n", label, number.length > 0 ? number.data : "");
+        printf("%s", label);
+        for (size_t f = 0; f < shown.count; f++) {
+            double value = table[u * shown.count + f];
+            text_clear(&number);
+            if (isfinite(value)) field_write(&shown.fields[f], value, &number);
+            printf(",%s", number.length > 0 ? number.data : "");
+        }
+        printf("\n");
     }
     text_free(&number);
+}
+
+/* A value in a column as wide as its title. */
+static void print_cell(double value, size_t width) {
+    if (isfinite(value))
+        printf(" %*.4g", (int)width, value);
+    else
+        printf(" %*s", (int)width, "-");
+}
+
+/* A row a unit and a column a field, and their means below. */
+static void print_table(const struct run *run, const double *table, struct shown shown) {
+    enum { LABEL = 24, NARROWEST = 10 };
+    char label[LABEL_BYTES];
+    struct text *titles = grow(NULL, shown.count, sizeof *titles);
+    printf("%-*s", LABEL, "");
+    for (size_t f = 0; f < shown.count; f++) {
+        titles[f] = (struct text){0};
+        field_title(&shown.fields[f], &titles[f]);
+        while (titles[f].length < NARROWEST) text_add(&titles[f], " ");
+        printf(" %s", titles[f].data);
+    }
+    printf("\n");
+    for (size_t u = 0; u <= run->unit_count; u++) {
+        bool below = u == run->unit_count;
+        if (!below) label_of(run, &run->units[u], " ", false, label);
+        printf("%-*s", LABEL, below ? "mean" : label);
+        for (size_t f = 0; f < shown.count; f++) {
+            double sum = 0, count = 0;
+            for (size_t v = below ? 0 : u; v < (below ? u : u + 1); v++) {
+                double value = table[v * shown.count + f];
+                sum += isfinite(value) ? value : 0;
+                count += isfinite(value);
+            }
+            print_cell(count > 0 ? sum / count * field_readable(&shown.fields[f]).scale : NAN, titles[f].length);
+        }
+        printf("\n");
+    }
+    for (size_t f = 0; f < shown.count; f++) text_free(&titles[f]);
+    free(titles);
 }
 
 /* Lowest, mean and highest of some values. */
@@ -138,29 +190,36 @@ static void print_classes(const struct run *run, const double *medians, double s
 
 void figure_print(const struct run *run, const double *values, bool csv) {
     char label[LABEL_BYTES];
+    const struct shown shown = figure_fields(run->operation);
     double *medians = grow(NULL, run->unit_count, sizeof *medians);
+    double *table = grow(NULL, run->unit_count * shown.count, sizeof *table);
     bool pairs = strcmp(run->operation->record, "pair") == 0;
     struct range all = {0};
     const struct field *field = figure_field(run->operation);
     const char *unit = field_readable(field).unit;
     double scale = field_readable(field).scale;
     for (size_t u = 0; u < run->unit_count; u++) {
-        medians[u] = median_of_passes(run, values, u);
+        for (size_t f = 0; f < shown.count; f++) table[u * shown.count + f] = median_of_passes(run, values, u, f);
+        medians[u] = table[u * shown.count + (size_t)(field - shown.fields)];
         add_to_range(&all, medians[u] * scale);
     }
     if (csv) {
-        print_csv(run, medians, field);
+        print_csv(run, table, shown);
     } else {
         printf("%s %s: %s, medians over %" PRIu64 " passes\n", run->kernel->name, run->operation->name, unit,
                run->passes);
+        bool few = !pairs && run->unit_count <= MOST_ROWS;
         if (pairs && run->cpus.count <= MATRIX_CPUS) print_matrix(run, medians, scale);
-        for (size_t u = 0; !pairs && run->unit_count <= MOST_ROWS && u < run->unit_count; u++) {
+        if (few && run->operation->table) print_table(run, table, shown);
+        for (size_t u = 0; few && !run->operation->table && u < run->unit_count; u++) {
             label_of(run, &run->units[u], " ", false, label);
             printf("%-24s %10.4g\n", label, medians[u] * scale);
         }
         printf("%-24s %10s %10s %10s\n", "", "lowest", "mean", "highest");
         if (pairs || run->unit_count > MOST_ROWS) print_classes(run, medians, scale, unit);
         print_range("all", &all, unit);
+        if (run->operation->conclude != NULL) run->operation->conclude(run, table);
     }
+    free(table);
     free(medians);
 }

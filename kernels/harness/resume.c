@@ -95,8 +95,11 @@ static void take_unit(const struct json_object *object, size_t line, struct read
     if (run->operation->measure_pairs != NULL) {
         former->half_width[first + index] = (float)((high - low) / 2 / value);
     }
-    bool printed = json_number(object, figure_field(run->operation)->name, &value);
-    former->figure[first + index] = printed ? value : NAN;
+    const struct shown shown = figure_fields(run->operation);
+    for (size_t f = 0; f < shown.count; f++) {
+        bool there = json_number(object, shown.fields[f].name, &value);
+        former->figure[(first + index) * shown.count + f] = there ? value : NAN;
+    }
     former->done_in_pass[pass]++;
     former->count++;
 }
@@ -134,7 +137,7 @@ void resume_read(struct former *former, struct run *run, const struct identity *
     memset(former->done_in_pass, 0, run->passes * sizeof(size_t));
     if (run->operation->measure_pairs != NULL || run->operation->kept != NULL)
         former->value = grow(NULL, count, sizeof *former->value);
-    former->figure = grow(NULL, count, sizeof *former->figure);
+    former->figure = grow(NULL, count * figure_fields(run->operation).count, sizeof *former->figure);
     if (run->operation->measure_pairs != NULL) {
         former->half_width = grow(NULL, count, sizeof *former->half_width);
     }

@@ -317,7 +317,10 @@ static void plan(struct run *run) {
 int kernel_main(const struct kernel *kernel, int argc, char **argv) {
     static struct run run;
     run.kernel = kernel;
-    const struct setting *const tables[] = {common_settings, select_settings, pair_settings, kernel->settings};
+    /* a kernel's own come first: one of a name that pairs have too is its own */
+    static const struct setting none[] = {{0}};
+    const struct setting *const own = kernel->settings != NULL ? kernel->settings : none;
+    const struct setting *const tables[] = {own, common_settings, select_settings, pair_settings};
     fail_set_name(kernel->name);
     settings_read(tables, sizeof tables / sizeof *tables, argc, argv);
     if (options.help_only) {

@@ -51,6 +51,7 @@ struct operation {
     const char *const *words[MAX_KEYS]; /* where a key is a word: the words by number, NULL-terminated */
     const char *block; /* a key: in a pass the units of one of its values come together; NULL: all in random order */
     const struct field *figure;    /* the one that is printed for a unit; NULL: the first */
+    bool table;                    /* all fields are printed for a unit, and CSV has all of them */
     const struct field *kept;      /* the one that finish() needs of each record, also of former calls, in run->kept */
     bool two_lines;                /* a unit uses a line and the one half a pool further */
     bool line_a_page;              /* no two lines of a pass are in one page of 4 KiB */
@@ -59,6 +60,7 @@ struct operation {
     void (*prepare)(struct run *run);          /* before the header is written, with the workers there; may be NULL */
     void (*facts)(struct run *run, bool end, struct text *members); /* members of header and trailer; may be NULL */
     void (*finish)(struct run *run, struct text *records);          /* records before the trailer; may be NULL */
+    void (*conclude)(const struct run *run, const double *medians); /* prints a line below a table; may be NULL */
     /* One of the two. Set the values that were measured, and return the record's flags; nothing in here may write. With
      * `measure_pairs` the units are pairs (keys a, b, home; the fields begin with those of a latency) that sentinels,
      * second looks, --budget and --parallel apply to, and `count` of them are measured at once. */

@@ -199,7 +199,9 @@ static double half_width_of(const struct result *result) {
 /* What second looks, finish() and the figure on the terminal need of this unit. */
 static void keep_value(const struct run *run, struct former *former, size_t index, const struct result *result) {
     const struct operation *operation = run->operation;
-    former->figure[index] = result->values[figure_field(operation) - operation->fields];
+    const struct shown shown = figure_fields(operation);
+    memcpy(&former->figure[index * shown.count], &result->values[shown.fields - operation->fields],
+           shown.count * sizeof *former->figure);
     if (operation->measure_pairs != NULL) {
         former->value[index] = result->values[LATENCY_NS];
         former->half_width[index] = (float)half_width_of(result);

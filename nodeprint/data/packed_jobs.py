@@ -25,7 +25,7 @@ from nodeprint.machine.topology.model import Machine
 from nodeprint.stats.robust import median_of_passes
 
 #: Of these files: one more where what is in them changes.
-SCHEMA = 1
+SCHEMA = 2
 FOLDER = "jobs"
 #: Another name of a node is no file's: it may be too long with its ending, or, of a verdict alone, anything.
 _STEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
@@ -37,7 +37,9 @@ CURVES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("coherence", "loaded"): ("latency_ns",),
     ("loaded", "latency"): ("latency_ns", "rate_bytes_per_s"),
     ("remap", "pairs"): ("rate_bytes_per_s",),
-    ("touch", "ratio"): ("ratio",),
+    ("remap", "ring"): ("writer_s", "reader_s", "writer_staggered_s", "reader_staggered_s"),
+    ("coherence", "contend-pairs"): ("rate_per_s", "success_share", "fairness"),
+    ("touch", "ratio"): ("ratio", "a_own_ns", "a_other_ns", "b_own_ns", "b_other_ns"),
 }
 
 

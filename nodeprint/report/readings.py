@@ -13,7 +13,7 @@ from nodeprint.data import curves
 from nodeprint.data.jobs import Measured
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Machine
-from nodeprint.report import text
+from nodeprint.report import names, text
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,6 +31,16 @@ _PLACES = {
     "both_ways_back": "in both sockets, each in the memory of the other, measured from the other socket",
 }
 
+
+#: Two cores and the arrays that they touched first, case by case (kernels/touch.c); of so many pairs of nodes.
+_OF_TOUCH = ("a_own_ns", "a_other_ns", "b_own_ns", "b_other_ns")
+_CASES = {
+    "alone": "each alone {a_own_ns} and {b_own_ns} in its own array, {a_other_ns} and {b_other_ns} in the other's",
+    "both": "both at once {a_own_ns} and {b_own_ns}, exchanged {a_other_ns} and {b_other_ns}",
+    "first": "both in the first's {a_own_ns} and {b_other_ns}",
+    "second": "both in the second's {a_other_ns} and {b_own_ns}",
+}
+_MOST_PAIRS = 3
 
 #: Families by CPUID of the EPYCs whose port's width is known: Zen 2 to Zen 4 (docs/method/memory.md).
 _PORT_KNOWN = (0x17, 0x19)
@@ -88,6 +98,53 @@ def _touch(data: Measured) -> Iterator[str]:
     values = _finite(data.columns["ratio"][..., np.array(apart)])
     if len(values):
         yield curves.touch_sentence(curves.median_interval(values), len(set(nodes.values())))
+    levels = {key: over_runs(data.columns[key]) for key in _OF_TOUCH if key in data.columns}
+    if len(levels) < len(_OF_TOUCH):
+        return  # older records
+    pairs = sorted(set(zip(data.keys("a"), data.keys("b"), strict=True)))
+    for a, b in pairs[:_MOST_PAIRS]:
+        cases = []
+        for case, words in _CASES.items():
+            here = (data.places["a"] == a) & (data.places["b"] == b)
+            at = np.flatnonzero(here & (np.array(data.keys("together")) == case))
+            if at.size:
+                ns = {key: float(level[at[0]]) for key, level in levels.items()}
+                cases.append(words.format(**{key: names.duration(value) for key, value in ns.items()}))
+        yield f"CPU {a} (NUMA node {nodes[str(a)]}) and CPU {b} (NUMA node {nodes[str(b)]}): {'; '.join(cases)}"
+
+
+def _ring(data: Measured) -> Iterator[str]:
+    """As xcpumemperf's last lines: averages of writers and readers, and the memory of all pairs in their time."""
+    keys = ("writer_s", "reader_s", "writer_staggered_s", "reader_staggered_s")
+    if any(key not in data.columns for key in keys):
+        return
+    seconds = {key: over_runs(data.columns[key]) for key in keys}
+    wr, rd, wr_own, rd_own = (names.duration(1e9 * float(np.nanmean(seconds[key]))) for key in keys)
+    longest_s = float(np.nanmax([seconds["writer_s"], seconds["reader_s"]]))
+    gib = len(seconds["writer_s"]) * int(data.header.get("slice_bytes", 0)) / (1 << 30)
+    total = f"; {gib:.3g} GiB in {names.duration(1e9 * longest_s)} ({gib / longest_s:.3g} GiB/s)" if gib else ""
+    yield (
+        f"{names.counted(len(seconds['writer_s']), 'pair')}: on average a writer takes {wr} and a reader {rd} from the "
+        f"common start, {wr_own} and {rd_own} from their own{total}"
+    )
+
+
+def _contended(data: Measured) -> Iterator[str]:
+    """Which pairs get a contended line most and least often."""
+    rates = over_runs(data.columns["rate_per_s"])
+    shares, fairness = (over_runs(data.columns[key]) for key in ("success_share", "fairness"))
+    a, b, kinds = data.keys("a"), data.keys("b"), np.array(data.keys("kind"))
+    for kind in ("faa", "cas"):
+        at = np.flatnonzero((kinds == kind) & np.isfinite(rates))
+        if not at.size:
+            continue
+        best, worst = at[rates[at].argmax()], at[rates[at].argmin()]
+        most, least = (f"CPUs {a[n]} and {b[n]} ({names.quantity(float(rates[n]), '1/s')})" for n in (best, worst))
+        ends = f"most {most}, least {least}" if best != worst else most
+        yield (
+            f"{kind}: {ends}; successes {names.percent(shares[at].min())} to {names.percent(shares[at].max())}, "
+            f"fairness {fairness[at].min():.2f} to {fairness[at].max():.2f}"
+        )
 
 
 def _ports(data: Measured, port_known: bool) -> Iterator[str]:
@@ -118,7 +175,9 @@ _READERS: Mapping[tuple[str, str], Callable[[Measured], Iterator[str]]] = {
     ("chase", "curve"): _curve,
     ("coherence", "loaded"): _hops,
     ("loaded", "latency"): _loaded,
+    ("coherence", "contend-pairs"): _contended,
     ("remap", "pairs"): _pairs,
+    ("remap", "ring"): _ring,
     ("touch", "ratio"): _touch,
 }
 

@@ -524,6 +524,7 @@ CELL_OPERATIONS = {
     "oneway": {"a", "b", "home"},
     "payload": {"a", "b", "home", "size_bytes"},
     "contend": {"kind", "among", "threads", "home"},
+    "contend-pairs": {"kind", "a", "b", "home"},
     "state": {"a", "b", "home", "state", "sharer"},
 }
 

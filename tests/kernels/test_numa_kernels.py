@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import resource
 import signal
@@ -102,7 +103,8 @@ def test_every_operation_writes_what_its_plan_says(
     for name, values in file.cells.items():
         if values.dtype.kind == "f":
             assert np.isfinite(values).all() or name in {
-                "median_ns", "p90_ns", "p99_ns", "flops_per_s", "idle_state", "base_share", "wrong_bursts"
+                "median_ns", "p90_ns", "p99_ns", "flops_per_s", "idle_state", "base_share", "wrong_bursts", "a_own_ns",
+                "a_other_ns", "b_own_ns", "b_other_ns"
             }  # fmt: skip
             assert (values[np.isfinite(values)] >= 0).all()
     for value in file.header["placement"].values():
@@ -329,8 +331,47 @@ def test_on_one_node_the_ratio_is_one(plain: Path, tmp_path: Path, load: tuple[i
         missing("there is more than one NUMA node")
     ratio = curves.median_interval(file.cells["ratio"])
     assert ratio.low * 0.97 <= 1 <= ratio.high * 1.03
-    assert set(file.cells["together"]) == {"alone", "both"}
+    assert set(file.cells["together"]) == {"alone", "both", "first", "second"}
     assert all(not where["bound"] for where in file.header["placement"].values())
+
+
+@needs_two_cpus
+def test_both_in_one_array_have_two_of_the_four_latencies(plain: Path, tmp_path: Path) -> None:
+    """The microbenchmark's second case: both in the array that the first core touched; and that of the second."""
+    file = measured(plain, "touch", tmp_path / "r.jsonl", "--op", "ratio", "--passes", "1")
+    together = file.cells["together"].tolist()
+    there = {
+        case: {key for key in ("a_own_ns", "a_other_ns", "b_own_ns", "b_other_ns")
+               if np.isfinite(file.cells[key][together.index(case)])}
+        for case in ("first", "second")
+    }  # fmt: skip
+    assert there == {"first": {"a_own_ns", "b_other_ns"}, "second": {"a_other_ns", "b_own_ns"}}
+
+
+@needs_two_cpus
+def test_a_ring_is_mapped_anew_and_prints_every_field(plain: Path, tmp_path: Path) -> None:
+    """With faults on every page inside it takes longer, as xcpumemperf does by default."""
+    seconds = {}
+    for name, more in {"populated": (), "faults": ("--unpopulated",)}.items():
+        out = tmp_path / f"{name}.jsonl"
+        done = call(plain, "remap", out, "--op", "ring", "--size-mib", "4", "--passes", "3", "--csv", *more)
+        assert done.returncode == 0, done.stderr
+        head, *rows = done.stdout.splitlines()
+        assert head.split(",")[:2] == ["writer", "reader"]
+        seconds[name] = min(float(row.split(",")[head.split(",").index("writer_s")]) for row in rows)
+        assert json.loads(out.read_text().splitlines()[0])["populated"] is (name == "populated")
+    assert seconds["faults"] > seconds["populated"]
+
+
+@needs_two_cpus
+def test_huge_pages_that_are_not_reserved_are_refused_in_a_sentence(plain: Path, tmp_path: Path) -> None:
+    pool = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+    done = call(plain, "remap", tmp_path / "r.jsonl", "--op", "ring", "--huge-pages", "--passes", "1")
+    if pool.exists() and int(pool.read_text()) >= 2:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 3
+        assert "reserve them in vm.nr_hugepages" in done.stderr
 
 
 @needs_two_cpus
