@@ -32,8 +32,11 @@ def load(path: Path | None = None) -> Acceptance:
     rules = checked_yaml.typed(checked_yaml.read(path), Acceptance, path)
     for number, limit in enumerate(rules.limits):
         key = f"limits[{number}]"
-        if limit.at_most is UNSET and limit.at_least is UNSET:
+        ends = [limit.at_least is not UNSET, limit.at_least_percent is not UNSET]
+        if limit.at_most is UNSET and not any(ends):
             raise NodeprintError("at_most or at_least is missing", where=path, key=key, advice="write one of them")
+        if all(ends):
+            raise NodeprintError("at_least is given twice", where=path, key=key, advice="leave one of them out")
         if (limit.class_ is UNSET) == (limit.row is UNSET):
             what = "class or row is missing" if limit.row is UNSET else "class and row are both given"
             raise NodeprintError(what, where=path, key=key, advice="write one of them")

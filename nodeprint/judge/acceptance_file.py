@@ -254,8 +254,9 @@ class FingerprintFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         "virtual", "kernel_hash", "compiler", "homes",
     )  # fmt: skip
     soft: Annotated[tuple[Field, ...], key("a difference is a warning, and evidence beside findings")] = (
-        "microcode", "bios", "product", "kernel", "os", "dimms", "dimm_speed", "frequency_driver", "frequency_max_mhz",
-        "idle_driver", "idle_states_off", "clocksource", "thp", "numa_balancing", "nmi_watchdog", "mitigations",
+        "microcode", "bios", "product", "kernel", "os", "dimms", "dimm_speed", "dimm_rated_speed", "memory_channels",
+        "frequency_driver", "frequency_max_mhz", "idle_driver",
+        "idle_states_off", "clocksource", "thp", "numa_balancing", "nmi_watchdog", "mitigations",
         "cpus_isolated",
     )  # fmt: skip
     cmdline_ignored: Annotated[
@@ -292,7 +293,20 @@ class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     row: Annotated[str | UnsetType, key("the row's name in the report's table and in verdict.json")] = UNSET
     at_most: Annotated[float | UnsetType, key("a limit has this, `at_least`, or both")] = UNSET
     at_least: Annotated[float | UnsetType, key("as `at_most`")] = UNSET
+    at_least_percent: Annotated[
+        Percent | UnsetType,
+        key(
+            "of a row of bandwidth or load: percent of what is possible (memory channels times their clock; operations "
+            "a cycle times the clock under load), in place of `at_least`"
+        ),
+    ] = UNSET
     reason: Annotated[str, key("what the report says of it, such as the contract's number")]
+
+    def least(self, possible: float) -> float:
+        """What a figure has to be at least, of which so much is possible (0 unknown); 0 where nothing is asked for."""
+        if self.at_least_percent is not UNSET:
+            return self.at_least_percent / 100 * possible
+        return 0.0 if self.at_least is UNSET else self.at_least
 
     @property
     def figure(self) -> str:

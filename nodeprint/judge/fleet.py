@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 import numpy as np
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.layout import Ints
 from nodeprint.data.quantity import is_metric
 from nodeprint.errors import nearest
-from nodeprint.judge import configuration, limits, margins, single_runs
+from nodeprint.judge import configuration, limits, margins, reached, single_runs
 from nodeprint.judge.deviations import run_means
 from nodeprint.judge.groups import Cut, PeerGroup
 from nodeprint.judge.nodes import Reading
@@ -77,6 +78,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         reading.over_time,
         _assumed_jobs(reading, rests_on),
         single_runs.of_series(population, reading.series),
+        reached.memory(nodes),
     )  # fmt: skip
 
 
@@ -264,9 +266,9 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
 def _without_figure(reading: Reading) -> list[Note]:
     """The limits of a contract that no node has the figure of, such as one whose row was mistyped: nobody knows whether
     they are kept."""
-    figures = limits.applied(reading.classes, reading.rows)
     notes = []
     for limit in reading.population.rules.limits:
+        figures = limits.applied(reading.classes, reading.rows, share=limit.at_least_percent is not UNSET)
         if (limit.measurement, limit.figure) not in figures:
             rows = [name for measurement, name in figures if measurement == limit.measurement]
             notes.append(Note("limit-not-applied", f"{limit.measurement}, {limit.figure}", nearest(limit.figure, rows)))

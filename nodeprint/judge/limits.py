@@ -23,6 +23,7 @@ class _Limited(msgspec.Struct, frozen=True):
     half: float
     unit: str
     home: int = -1
+    possible: float = 0.0
 
 
 def outside(
@@ -44,13 +45,16 @@ def outside(
         for called, ns in figure.medians.items()
     ]
     figures += [
-        _Limited(row.measurement, row.name, row.name, row.median, row.ci_high - row.median, row.unit) for row in rows
+        _Limited(
+            row.measurement, row.name, row.name, row.median, row.ci_high - row.median, row.unit, possible=row.possible
+        )
+        for row in rows
     ]
     for limit in rules.limits:
         for figure in figures:
             median, half, unit = figure.median, figure.half, figure.unit
             over = limit.at_most is not UNSET and median > limit.at_most
-            allowed = limit.at_most if over else limit.at_least
+            allowed = limit.at_most if over else limit.least(figure.possible)
             of_it = (figure.measurement, figure.of) == (limit.measurement, limit.figure)
             if not of_it or not allowed or not (over or median < allowed):
                 continue
@@ -66,7 +70,11 @@ def outside(
             )  # fmt: skip
 
 
-def applied(classes: Sequence[Sequence[ClassFigure]], rows: Sequence[Sequence[CellFigure]]) -> set[tuple[str, str]]:
-    """The measurements and names of figures that a limit can be of."""
+def applied(
+    classes: Sequence[Sequence[ClassFigure]], rows: Sequence[Sequence[CellFigure]], share: bool = False
+) -> set[tuple[str, str]]:
+    """The measurements and names of figures that a limit can be of; with `share` one of what is possible."""
+    if share:
+        return {(row.measurement, row.name) for figures in rows for row in figures if row.possible}
     of_pairs = {(figure.measurement, figure.name) for figures in classes for figure in figures}
     return of_pairs | {(row.measurement, row.name) for figures in rows for row in figures}

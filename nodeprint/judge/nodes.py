@@ -11,7 +11,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint.data.senses import PeerSenses
-from nodeprint.judge import expected, figures, findings, limits, margins, messages, quality
+from nodeprint.judge import expected, figures, findings, limits, margins, messages, quality, reached
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.confirmation import PooledNodes, Series, Standing
 from nodeprint.judge.findings import Shown
@@ -78,7 +78,9 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     def rows(self) -> list[list[CellFigure]]:
         """Medians of the rows of other measurements, by node."""
         peers = [group.nodes for group in self.population.groups]
-        return figures.of_rows(self.population.reduced, self.population.fleet.nodes, peers)
+        nodes = self.population.fleet.nodes
+        rows = figures.of_rows(self.population.reduced, nodes, peers)
+        return [reached.with_possible(of_node, node.fingerprint) for of_node, node in zip(rows, nodes, strict=True)]
 
     @cached_property
     def shared(self) -> dict[tuple[int, str, bool], tuple[str, ...]]:

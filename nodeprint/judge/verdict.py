@@ -25,6 +25,7 @@ from nodeprint.judge.outcome import (
     Why,
     counts,
 )
+from nodeprint.machine.possible import Memory
 
 SCHEMA = 2
 #: The share of a measurement's CPU time, or of its values, from which on its figures are not those of a quiet machine:
@@ -285,7 +286,7 @@ class ClassFigure(msgspec.Struct, frozen=True):
 class CellFigure(msgspec.Struct, frozen=True):
     """Cells of one kind on one node: the median over `runs` with their 95 % interval and standard deviation, both
     without the runs `left_out`, and `disturbed` as of `ClassFigure`, the median over the node's group (NaN without
-    one), and the worst cell, all in `unit`."""
+    one), the worst cell, and what is possible (0 unknown), all in `unit`."""
 
     measurement: str
     name: str
@@ -301,11 +302,17 @@ class CellFigure(msgspec.Struct, frozen=True):
     run_sd: float
     left_out: int = 0
     disturbed: float = 0.0
+    possible: float = 0.0
 
     @property
     def is_marked(self) -> bool:
         """Whether it is shown with an asterisk."""
         return self.disturbed >= LOST
+
+    @property
+    def reached(self) -> float:
+        """The median as a share of what is possible; NaN where that is unknown."""
+        return self.median / self.possible if self.possible else float("nan")
 
 
 class NodeVerdict(msgspec.Struct, frozen=True):
@@ -457,8 +464,9 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     """The fleet's outcome. `margins` are the worst over the nodes that are SAME, by subject, those that decide first;
     `rests_on` the subjects that were measured and decide, `missing` measurements that were planned and no node has.
     `gaps` has nodes that are within every bound and apart from the others all the same, `over_time` what goes with the
-    order of measuring, `single_runs` what can be said of measurements of one run a node. `assumed_jobs` are,
-    by subject that decides, the standard deviations between jobs that were assumed, as no two nodes have two jobs."""
+    order of measuring, `single_runs` what can be said of measurements of one run a node, `memory` nodes whose memory
+    could be more than it is. `assumed_jobs` are, by subject that decides, the standard deviations between jobs that
+    were assumed, as no two nodes have two jobs."""
 
     outcome: FleetOutcome
     nodes: int
@@ -478,6 +486,17 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     over_time: tuple[TimeEffect, ...] = ()
     assumed_jobs: Mapping[str, float] = {}
     single_runs: tuple[SingleRuns, ...] = ()
+    memory: tuple[MemoryReached, ...] = ()
+
+
+class MemoryReached(msgspec.Struct, frozen=True):
+    """Nodes with the same memory, and what the best of their streams over the whole machine reaches, as a share of what
+    its channels can move at their clock, and of what all channels of the processors can at the modules' own."""
+
+    nodes: tuple[str, ...]
+    memory: Memory
+    of_configured: float
+    of_most: float
 
 
 class Note(msgspec.Struct, frozen=True):

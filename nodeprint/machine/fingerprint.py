@@ -55,6 +55,8 @@ FIELDS: tuple[Field, ...] = (
     Field("os", False, "operating system"),
     Field("dimms", False, "memory modules by size and type"),
     Field("dimm_speed", False, "configured speed of the memory modules"),
+    Field("dimm_rated_speed", False, "speed that the memory modules are made for"),
+    Field("memory_channels", False, "memory channels with a module, of all sockets"),
     Field("frequency_driver", False, "driver of the CPU's frequency"),
     Field("frequency_max_mhz", False, "highest clock allowed"),
     Field("idle_driver", False, "driver of the CPU's idle states"),

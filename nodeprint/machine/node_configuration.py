@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.machine import cgroup
+from nodeprint.machine import cgroup, memory_modules
 from nodeprint.machine.topology.facts import cpu_list
 from nodeprint.machine.tree import Tree
 
@@ -159,13 +159,14 @@ def _settings(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]
 
 
 def _firmware(tree: Tree) -> dict[str, Value | None]:
-    dimms = memory_devices(tree.read_text("nodeprint/dmidecode.txt") or "")
-    speeds = {device.get("Configured Memory Speed") or device.get("Configured Clock Speed", "") for device in dimms}
+    dimms = memory_modules.populated(memory_modules.slots(tree.read_text("nodeprint/dmidecode.txt") or ""))
     return {
         "bios": _text(tree, "sys/class/dmi/id/bios_version"),
         "product": _text(tree, "sys/class/dmi/id/product_name"),
         "dimms": _counted(" ".join(filter(None, (device.get("Size"), device.get("Type")))) for device in dimms),
-        "dimm_speed": ", ".join(sorted(speeds - {"", "Unknown"})) or None,
+        "dimm_speed": ", ".join(sorted({*map(memory_modules.configured_speed, dimms)} - {""})) or None,
+        "dimm_rated_speed": ", ".join(sorted({*map(memory_modules.rated_speed, dimms)} - {""})) or None,
+        "memory_channels": memory_modules.populated_channels(tree),
         "dimm_slots": _slots(dimms),
         "serials": ", ".join(_serials(tree, dimms)) or None,
         "bmc": _different(tree, [f"{_PLATFORM}/{name}/firmware_revision" for name in tree.names(_PLATFORM)]),
@@ -262,21 +263,6 @@ def memory_bytes(tree: Tree, node: int) -> int | None:
 def _total_bytes(tree: Tree, file: str) -> int | None:
     match = re.search(r"MemTotal:\s*(\d{1,15}) kB", tree.read_text(file) or "")
     return int(match[1]) * 1024 if match else None
-
-
-def memory_devices(text: str) -> list[dict[str, str]]:
-    """The populated memory modules in dmidecode's output: its keys and values, a module each."""
-    devices: list[dict[str, str]] = []
-    inside = False
-    for line in text.splitlines():
-        if not line.startswith(("\t", " ")):
-            inside = line.strip() == "Memory Device"
-            if inside:
-                devices.append({})
-        elif inside:
-            key, _, value = line.strip().partition(": ")
-            devices[-1].setdefault(printable(key), printable(value.strip()))
-    return [device for device in devices if device.get("Size", "No Module Installed")[:1].isdigit()]
 
 
 def _first_block(text: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.machine import cgroup, fingerprint, node_configuration
+from nodeprint.machine import cgroup, fingerprint, memory_modules, node_configuration
 from nodeprint.machine.fingerprint import Fingerprint
 from nodeprint.machine.topology.facts import cpu_list, list_text
 from nodeprint.machine.topology.model import Warning
@@ -245,10 +245,8 @@ def _memory(tree: Tree) -> Iterator[Warning]:
                 f"NUMA node {node} has {size / 2**30:.0f} GiB, another {most / 2**30:.0f} GiB",
                 "a memory module may be missing, failed or mapped out; see the BIOS log and dmidecode -t memory",
             )
-    speeds = {
-        device.get("Configured Memory Speed") or device.get("Configured Clock Speed", "Unknown")
-        for device in node_configuration.memory_devices(tree.read_text("nodeprint/dmidecode.txt") or "")
-    } - {"Unknown"}
+    modules = memory_modules.populated(memory_modules.slots(tree.read_text("nodeprint/dmidecode.txt") or ""))
+    speeds = {*map(memory_modules.configured_speed, modules)} - {""}
     if len(speeds) > 1:
         yield Warning(
             "dimm-speeds",

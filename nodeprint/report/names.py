@@ -119,6 +119,11 @@ def of_measurement(unit: str, measurement: str) -> str:
     return FLOPS if unit == "1/s" and model is not None and model.value == "flops_per_s" else unit
 
 
+def whole_percent(share: float) -> str:
+    """A share as `81 %`; empty where it is unknown."""
+    return f"{share * 100:.0f} %" if math.isfinite(share) else ""
+
+
 def bound(share: float) -> str:
     """A bound as somebody wrote it: `4 %`."""
     return f"{share * 100:.{2 if share < 0.1 else 3}g} %"

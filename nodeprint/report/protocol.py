@@ -21,6 +21,7 @@ from nodeprint import files
 from nodeprint.data import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
+from nodeprint.judge.acceptance_file import ContractLimit
 from nodeprint.judge.outcome import MEANING, Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.report import checks, names, site_branding, text
@@ -217,7 +218,7 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
     limits = [
         [
             text.measured(limit.measurement), limit.figure,
-            *("" if value is UNSET else f"{value:g}" for value in (limit.at_least, limit.at_most)), limit.reason,
+            _least(limit), "" if limit.at_most is UNSET else f"{limit.at_most:g}", limit.reason,
         ]
         for limit in rules.limits
     ]  # fmt: skip
@@ -229,6 +230,12 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
         "file": _bounds_file(campaign), "digest": hashlib.sha256(_rules_of(campaign).encode()).hexdigest(),
         "judged_by": campaign.verdict.versions.get("acceptance", ""),
     }  # fmt: skip
+
+
+def _least(limit: ContractLimit) -> str:
+    if limit.at_least_percent is not UNSET:
+        return f"{limit.at_least_percent:g} % of what is possible"
+    return "" if limit.at_least is UNSET else f"{limit.at_least:g}"
 
 
 def _bounds(verdict: Verdict) -> list[list[str]]:

@@ -32,6 +32,7 @@ from nodeprint.judge.verdict import (
     JobEffect,
     Limit,
     Margin,
+    MemoryReached,
     NodeVerdict,
     Note,
     Shared,
@@ -41,6 +42,7 @@ from nodeprint.judge.verdict import (
     Verdict,
 )
 from nodeprint.machine import fingerprint
+from nodeprint.machine import possible as machine_possible
 from nodeprint.report import names
 from nodeprint.settings import sources
 
@@ -364,6 +366,7 @@ def fleet_notes(verdict: Verdict) -> list[str]:
         *groups,
         *map(gap, fleet.gaps),
         *map(single_runs, fleet.single_runs),
+        *(memory(reached, fleet.measured) for reached in fleet.memory),
         *map(shared, fleet.shared),
         *wide,
         *far,
@@ -424,6 +427,38 @@ def single_runs(runs: SingleRuns) -> str:
         effect=f"{100 * runs.farthest.effect:+z.2g} %",
     )  # fmt: skip
     return " ".join([words, *apart])
+
+
+def memory(reached: MemoryReached, measured: int) -> str:
+    """Nodes whose memory could be more than it is, or that reach little of what it is; of `measured` in all."""
+    of_them = reached.memory
+    reasons = []
+    if of_them.rated_mts > of_them.mts:
+        reasons.append(say("memory", "slow", mts=f"{of_them.mts:,}", rated=f"{of_them.rated_mts:,}"))
+    if of_them.all_channels > of_them.channels:
+        reasons.append(say("memory", "empty", channels=of_them.channels, all=of_them.all_channels))
+    count = len(reached.nodes)
+    everybody = count == measured and count > 1
+    return sentence(say(
+        "memory", "below", nodes="all nodes" if everybody else names.nodes(reached.nodes), most=of_them.most_name,
+        of_most=names.whole_percent(reached.of_most), configured=of_them.name,
+        of_configured=names.whole_percent(reached.of_configured),
+        reasons=names.listed(reasons) or say("memory", "little"),
+    ))  # fmt: skip
+
+
+def possible(node: NodeVerdict) -> list[str]:
+    """What the shares of what is possible on a node's page are of, and where that comes from."""
+    memory, cycle = machine_possible.memory(node.fingerprint), machine_possible.flops_per_cycle(node.fingerprint)
+    shown = {row.measurement.partition("-")[0] for row in node.cells if row.possible}
+    words = []
+    if memory is not None and "bandwidth" in shown:
+        source = "by_processor" if memory.by_processor else "by_modules"
+        words.append(say(
+            "possible", "bandwidth", memory=memory.name, rate=names.quantity(memory.bytes_per_s, "B/s"),
+            source=say("possible", source),
+        ))  # fmt: skip
+    return words + ([say("possible", "load", flops=cycle)] if "load" in shown else [])
 
 
 def _later(group: Group) -> str:

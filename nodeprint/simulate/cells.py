@@ -22,6 +22,7 @@ from nodeprint.simulate import system_cells
 from nodeprint.simulate.defects import MemoryPath, NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.silicon import latency as latency_of
+from nodeprint.simulate.survey import FINGERPRINT, memory_modules
 
 Floats = npt.NDArray[np.float64]
 
@@ -144,7 +145,9 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
     latency = latency * longer
     levels = np.stack([cycles / _HZ * 1e9 / clock * busy for cycles in _CYCLES.values()], axis=1)
     levels[:, 2] = (0.4 / clock + 0.6 * ccx) * _CYCLES["l3"] / _HZ * 1e9 * busy
-    channels = np.array([state.memory_channel.get(number, 1.0) for number in numbers])
+    modules = memory_modules(topology, {**FINGERPRINT, **state.fingerprint})
+    configured = modules.bytes_per_s / modules.most_bytes_per_s if modules else 1.0
+    channels = configured * np.array([state.memory_channel.get(number, 1.0) for number in numbers])
     rates = np.array([
         [[rate * memory[m] * channels[m] if c == m else min(_LINK_RATE * link[c, m], rate * memory[m] * channels[m])
           for rate in _RATE.values()] for m in range(len(numbers))]

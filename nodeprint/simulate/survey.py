@@ -6,6 +6,8 @@ import gzip
 import tarfile
 from collections.abc import Iterable, Mapping
 
+from nodeprint.machine.possible import Memory
+from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Cpu, NumaNode, Topology
 
@@ -18,6 +20,9 @@ FINGERPRINT: Mapping[str, str] = {
     "boost": "1",
     "cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/ram0 quiet",
     "thp": "always [madvise] never",
+    #: MT/s that the modules run at, where it is not what they are made for; and channels of a socket without a module.
+    "memory_mts": "",
+    "memory_channels_empty": "0",
 }
 
 
@@ -78,9 +83,38 @@ def _files(topology: Topology, host: str, fields: Mapping[str, str]) -> Iterable
     yield "sys/class/dmi/id/bios_version", fields["bios"] + "\n"
     yield "sys/class/dmi/id/sys_vendor", "simulated\n"
     yield "sys/class/dmi/id/product_name", f"simulated {topology.machine.name}\n"
+    if modules := memory_modules(topology, fields):
+        yield "nodeprint/dmidecode.txt", "\n".join(_module(topology, modules, i) for i in range(modules.all_channels))
     yield "nodeprint/hostname", host + "\n"
     yield "nodeprint/affinity", everything
     yield "nodeprint/simulated", "yes\n"
+
+
+def memory_modules(topology: Topology, fields: Mapping[str, str]) -> Memory | None:
+    """One module on each memory channel of the processors, but for what `fields` change; None of a processor whose
+    memory is in no table."""
+    generation = processors.generation_of(topology.machine)
+    if generation is None or not generation.memory or not generation.channels:
+        return None
+    kind, _, rated = generation.memory.partition("-")
+    sockets = len({cpu.socket for cpu in topology.cpus})
+    channels = sockets * (generation.channels - int(fields["memory_channels_empty"]))
+    mts = int(fields["memory_mts"] or rated)
+    return Memory(channels, mts, kind, sockets * generation.channels, int(rated))
+
+
+def _module(topology: Topology, memory: Memory, number: int) -> str:
+    """A slot as dmidecode has it; channels without a module are the last of each socket."""
+    sockets = len({cpu.socket for cpu in topology.cpus})
+    socket, channel = divmod(number, memory.all_channels // sockets)
+    empty = channel >= memory.channels // sockets
+    gib = sum(map(_kib, topology.numa_nodes)) // memory.channels >> 20
+    size = "No Module Installed" if empty else f"{gib} GB"
+    rated, speed = ("Unknown",) * 2 if empty else (f"{memory.rated_mts} MT/s", f"{memory.mts} MT/s")
+    return (
+        f"Memory Device\n\tSize: {size}\n\tLocator: DIMM 0\n\tBank Locator: P{socket} CHANNEL {chr(65 + channel)}\n"
+        f"\tType: {memory.kind}\n\tSpeed: {rated}\n\tConfigured Memory Speed: {speed}\n"
+    )
 
 
 def _cpu(topology: Topology, cpu: Cpu, folder: str, fields: Mapping[str, str]) -> Iterable[tuple[str, str]]:

@@ -14,6 +14,8 @@ import msgspec
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine.topology.model import Machine
 
+_X86 = ("AuthenticAMD", "GenuineIntel", "HygonGenuine")
+
 
 class Generation(msgspec.Struct, frozen=True):
     """A processor generation; the fields are explained in `processors.toml`."""
@@ -31,6 +33,8 @@ class Generation(msgspec.Struct, frozen=True):
     quadrant_order: tuple[int, ...] = (0, 1, 2, 3)
     cpus_follow_apic: bool = False
     channels: int | None = None
+    memory: str = ""
+    flops_per_cycle: int = 0
 
     @property
     def has_quadrants(self) -> bool:
@@ -103,6 +107,12 @@ def generation_of(machine: Machine) -> Generation | None:
     ]
     named = [g for g in fits if re.search(g.match, machine.name or "")]
     return named[0] if named else None
+
+
+def generation_named(name: str, family: int, model: int) -> Generation | None:
+    """The x86 generation by the name, family and model that a fingerprint has, where it is one's alone."""
+    fits = [g for g in _table()[0] if g.family == family and model in g.models and re.search(g.match, name)]
+    return fits[0] if fits and fits[0].vendor in _X86 else None
 
 
 def part_of(machine: Machine, generation: Generation | None) -> Processor | None:

@@ -171,11 +171,11 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
         worst = names.quantity(figure.worst_value, unit) if figure.worst else ""
         rows.append((
             text.measured(figure.measurement), figure.name, _starred(names.quantity(figure.median, unit), figure),
-            interval,
-            group, ratio, worst, names.place(figure.worst) if figure.worst else "",
+            interval, group, ratio, names.whole_percent(figure.reached), worst,
+            names.place(figure.worst) if figure.worst else "",
         ))  # fmt: skip
-    header = ("measurement", "of", _median(cells), "95 % interval", "peers", "to them", "worst", "where")
-    return without_empty(Table(header, _without_repeats(rows), "llrrrrrl"))
+    header = ("measurement", "of", _median(cells), "95 % interval", "peers", "to them", "of possible", "worst", "where")
+    return without_empty(Table(header, _without_repeats(rows), "llrrrrrrl"))
 
 
 def main_cells(verdict: NodeVerdict) -> Table:

@@ -252,7 +252,8 @@ def _of_classes(classes: Sequence[PairClass]) -> str:
 def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) -> tuple[Block, ...]:
     """Every other measurement: what a reader looks for as a table, what curves say in words, and the figure of each
     that has one."""
-    said = readings.readings(kept.jobs[-1].curves, kept.machine) if kept.jobs else ()
+    said = tuple(text.possible(verdict))
+    said += readings.readings(kept.jobs[-1].curves, kept.machine) if kept.jobs else ()
     figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs))
     return main_cells(verdict), Bullets(said), Figures(figures)
 

@@ -1,0 +1,74 @@
+"""How much of what is possible a node reaches: bandwidth by memory channels and their clock, load by cores' vectors.
+
+Nodes that are all alike may all have a channel without a module, or memory at a low clock, which comparing them does
+not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from msgspec.structs import replace
+
+from nodeprint.judge.verdict import CellFigure, MemoryReached, NodeVerdict
+from nodeprint.machine import possible
+
+#: A choice: less of what its channels can move, by the best stream, is worth a sentence.
+_LITTLE = 0.6
+
+
+def with_possible(rows: Sequence[CellFigure], facts: Mapping[str, Any]) -> list[CellFigure]:
+    """The rows of a node with this fingerprint, each with what is possible in its place; 0 where that is unknown."""
+    memory, cycle = possible.memory(facts), possible.flops_per_cycle(facts)
+    clocks = {row.name: row.median for row in rows if row.measurement == "load-ladder"}
+    return [
+        replace(row, possible=_bandwidth(row, facts, memory) if memory else 0.0)
+        if row.measurement.startswith("bandwidth")
+        else replace(row, possible=cycle * _clock(row, clocks))
+        for row in rows
+    ]
+
+
+def _bandwidth(row: CellFigure, facts: Mapping[str, Any], memory: possible.Memory) -> float:
+    """Of a row in memory of its own: the machine's, a socket's or a NUMA node's share of the channels."""
+    parts = row.name.split(", ")
+    if row.measurement == "bandwidth-machine":
+        return memory.bytes_per_s / (max(1, int(facts.get("sockets", 1))) if parts[0] == "socket" else 1)
+    if row.measurement == "bandwidth-nodes" and "own node" in parts:
+        return memory.bytes_per_s / max(1, int(facts.get("numa_nodes", 1)))
+    return 0.0
+
+
+def _clock(row: CellFigure, clocks: Mapping[str, float]) -> float:
+    """The clock with as many cores at work by vectors, by the ladder: one alone, or all of the socket."""
+    by_cores = {int(cores): hz for cores, hz in _vector_clocks(clocks)}
+    if not by_cores or row.measurement not in ("load-alone", "load-together"):
+        return 0.0
+    return by_cores[min(by_cores) if row.measurement == "load-alone" else max(by_cores)]
+
+
+def _vector_clocks(clocks: Mapping[str, float]) -> list[tuple[str, float]]:
+    named = [(name.split(", "), hz) for name, hz in clocks.items()]
+    return [(parts[1], hz) for parts, hz in named if len(parts) == 3 and parts[2] == "vector"]
+
+
+def memory(nodes: Mapping[str, NodeVerdict]) -> tuple[MemoryReached, ...]:
+    """Nodes by their memory, where it could be more than it is configured for, or gives little of what it is."""
+    by_memory: dict[possible.Memory, dict[str, float]] = {}
+    for name, node in nodes.items():
+        highest = max((row.median for row in node.cells if _of_machine(row)), default=0.0)
+        if highest and (found := possible.memory(node.fingerprint)) is not None:
+            by_memory.setdefault(found, {})[name] = highest
+    out = []
+    for found, rates in by_memory.items():
+        rate = median(rates.values())
+        below = found.most_bytes_per_s > found.bytes_per_s and not found.by_processor
+        if below or rate < _LITTLE * found.bytes_per_s:
+            out.append(MemoryReached(tuple(rates), found, rate / found.bytes_per_s, rate / found.most_bytes_per_s))
+    return tuple(out)
+
+
+def _of_machine(row: CellFigure) -> bool:
+    return row.measurement == "bandwidth-machine" and row.name.startswith("machine, ")

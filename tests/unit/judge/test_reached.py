@@ -1,0 +1,85 @@
+"""What nodes reach of what is possible, which no comparison of them shows."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nodeprint.judge import limits
+from nodeprint.judge.acceptance_file import Acceptance, ContractLimit
+from nodeprint.judge.judge import judge
+from nodeprint.judge.outcome import FleetOutcome
+from nodeprint.judge.verdict import Verdict
+from nodeprint.machine import fingerprint
+from nodeprint.machine.topology.presets import preset
+from nodeprint.machine.tree import open_tree
+from nodeprint.report import text
+from nodeprint.simulate.survey import survey as simulated_survey
+from tests.support.fleets import made
+
+ROW = "machine, load, huge"
+
+
+def fleet(change: str = "") -> Verdict:
+    """A simulated fleet of four nodes with two EPYC 7742, all of which have this change, judged by their surveys."""
+    defects = tuple(f"node{i:03d}: fingerprint {change}" for i in range(4)) if change else ()
+    arrays = made(*defects, nodes=4, cells=True, machine="rome-2x64")
+    topology = preset("rome-2x64")
+    nodes = []
+    for node in arrays.nodes:
+        survey = simulated_survey(topology, node.name, {key: str(value) for key, value in node.fingerprint.items()})
+        with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:
+            file.write(survey)
+            file.flush()
+            nodes.append(replace(node, fingerprint=dict(fingerprint.read(open_tree(Path(file.name))))))
+    return judge(replace(arrays, nodes=tuple(nodes))).verdict
+
+
+@pytest.fixture(scope="module")
+def slow() -> Verdict:
+    return fleet("memory_mts=2133")
+
+
+def test_a_fleet_that_shares_a_low_clock_is_not_only_uniform(slow: Verdict) -> None:
+    assert slow.fleet.outcome is FleetOutcome.UNIFORM
+    (reached,) = slow.fleet.memory
+    assert len(reached.nodes) == 4 and reached.of_most / reached.of_configured == pytest.approx(2133 / 3200)
+    (sentence,) = [note for note in text.fleet_notes(slow) if "possible" in note]
+    assert sentence.startswith("All nodes reach ") and "their memory runs at 2,133 of 3,200 MT/s" in sentence
+    row = next(row for row in slow.nodes["node001"].cells if row.name == ROW)
+    assert row.possible == pytest.approx(16 * 2133e6 * 8) and 0.6 < row.reached < 0.9
+    assert any("16 x DDR4-2133" in words for words in text.possible(slow.nodes["node001"]))
+
+
+def test_a_fleet_that_shares_a_missing_channel_is_not_only_uniform() -> None:
+    verdict = fleet("memory_channels_empty=1")
+    assert verdict.fleet.outcome is FleetOutcome.UNIFORM
+    (sentence,) = [note for note in text.fleet_notes(verdict) if "possible" in note]
+    assert "14 of 16 memory channels have modules" in sentence and "14 x DDR4-3200" in sentence
+
+
+def test_memory_as_good_as_it_can_be_is_not_mentioned() -> None:
+    assert not fleet().fleet.memory
+
+
+def test_a_contract_may_ask_for_a_share_of_what_is_possible(slow: Verdict) -> None:
+    rows = slow.nodes["node000"].cells
+    reached = 100 * next(row.reached for row in rows if row.name == ROW)
+    for percent, outside in ((reached - 1, 0), (reached + 1, 1)):
+        limit = ContractLimit(
+            measurement="bandwidth-machine", row=ROW, at_least_percent=percent, reason="contract, 4.2"
+        )
+        assert len(list(limits.outside((), rows, Acceptance(limits=(limit,)), "job1"))) == outside
+    unknown = [msgspec.structs.replace(row, possible=0.0) for row in rows]
+    assert ("bandwidth-machine", ROW) not in limits.applied((), [unknown], share=True), "said as a limit not applied"
+
+
+def test_operations_are_compared_with_what_the_vectors_can_at_the_clock_of_the_ladder(slow: Verdict) -> None:
+    cells = {(row.measurement, row.name): row for row in slow.nodes["node000"].cells}
+    clock = cells["load-ladder", "socket, 1, vector"].median
+    assert cells["load-alone", "all"].possible == pytest.approx(16 * clock)
+    assert msgspec.to_builtins(cells["load-alone", "all"])["possible"] > 0
