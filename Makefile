@@ -4,7 +4,7 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help demo run cluster report setup kernels able-to-run able-to-test lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-recipes test-all fuzz test-fresh test-offline test-quick mutants bench wheel bundle docs pictures clean
+.PHONY: help demo run cluster report setup kernels able-to-run able-to-test lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-recipes test-all fuzz test-fresh test-offline test-quick mutants bench wheel collection bundle docs pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -115,6 +115,9 @@ wheel: able-to-test ## wheels with static kernels, for x86-64 and aarch64 (cross
 		rm -rf build/lib build/bdist.*; \
 		NODEPRINT_WHEEL=$$architecture setup/pip wheel --no-deps --no-build-isolation --wheel-dir build/wheels . || exit 1; \
 	done
+
+collection: able-to-test kernels ## the Ansible collection with the node's programs, in build/collection
+	@setup/collection
 
 bundle: able-to-run ## everything that a site without internet needs, as one archive
 	@setup/bundle

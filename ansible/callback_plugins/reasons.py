@@ -30,6 +30,22 @@ USER = re.compile(r"[\w.+-]+@(?=[\w\[])")
 ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
 
 
+#: What a host says that asks for a password, and what to do, as nothing is asked here.
+ADVICE = {
+    "Permission denied (": "it may ask for a password: give ssh a key for it, or set ansible_password in the inventory",
+    "Missing sudo password": "set ansible_become_password in the inventory, or let sudo ask for none",
+    "a password is required": "set ansible_become_password in the inventory, or let sudo ask for none",
+}
+_BY_SSH = "Failed to connect to the host via ssh: "
+
+
+def _of_ssh(text: str) -> str:
+    """What ssh itself says: its last line. Those before it are a banner of the host, of any length."""
+    before, by_ssh, said = text.partition(_BY_SSH)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return (lines[-1] if lines else before) if by_ssh else text
+
+
 class CallbackModule(CallbackBase):  # type: ignore[misc] # Ansible has no types
     """Ansible's events that make a node NOT MEASURED."""
 
@@ -60,9 +76,10 @@ class CallbackModule(CallbackBase):  # type: ignore[misc] # Ansible has no types
         # what the node's shell or Python wrote where a module did not even begin
         stderr = str(said.get("module_stderr") or "").strip().splitlines()
         text = ": ".join([text.rstrip("."), *stderr[-1:]])
-        text = text.removeprefix("Task failed: ").removeprefix("Failed to connect to the host via ssh: ")
+        text = _of_ssh(text).removeprefix("Task failed: ").rstrip(".")
+        advice = next((advice for what, advice in ADVICE.items() if what in text), "")
         host = result._host.get_name()
         text = ADDRESS.sub(host, USER.sub("", text))
-        words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+        words = " ".join("".join(c if c.isprintable() else " " for c in text).split())[:300]
         with Path(os.environ["NODEPRINT_REASONS"]).open("a") as file:
-            file.write(f"{host}\t{kind}{words[:400]}\n")
+            file.write(f"{host}\t{kind}{words}{'; ' if advice else ''}{advice}\n")

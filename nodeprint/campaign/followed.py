@@ -30,6 +30,8 @@ def note(job_folder: Path, *, submitted: datetime | None = None, ended: datetime
     noted = read(job_folder)
     first = noted.submitted or (_iso(submitted) if submitted else "")
     last = _iso(ended) if ended else "" if submitted else noted.ended
+    for folder in (job_folder.parent, job_folder):
+        files.own_folder(folder)
     files.write(job_folder / _NAME, json.dumps(asdict(Followed(first, last))) + "\n")
 
 

@@ -37,6 +37,8 @@ def settle(job: Path, reason: str) -> None:
         "cpus_expected": sheet[node].cpus if node in sheet else 0, "simulated": False, "lost": True,
         "measurements": rows,
     }  # fmt: skip
+    for folder in (job.parent, job):
+        files.own_folder(folder)
     files.write(job / "status.json", json.dumps(status, indent=1) + "\n")
 
 

@@ -263,6 +263,8 @@ def test_squeue_is_asked_once_in_its_interval_whatever_happens(
     call = begin(60, poll_s=20)
     rows = [f"nodeprint-x-1|{job.node}|{at + 1}|RUNNING|None\n" for at, job in enumerate(all_of(call))]
     (fake / "queue").write_text("".join(rows))
+    for job in all_of(call):
+        job.folder.mkdir(parents=True)
     for second in range(600):
         moment[0] = 1000.0 + second
         if second % 10 == 9:
@@ -321,6 +323,10 @@ def test_a_node_whose_folder_is_a_link_is_not_submitted(begin: Callable[..., Any
     call.fill()
     assert of(call, 0).outcome == "absent" and "symbolic link" in of(call, 0).why
     assert [row[1] for row in queue(fake)] == ["cn02"] and not list(theirs.iterdir())
+    if planted != "log":
+        with pytest.raises(NodeprintError, match="symbolic link"):
+            lost_jobs.settle(folder, "it was lost")
+        assert not list(theirs.iterdir())
 
 
 def at_once(fake: Path) -> int:

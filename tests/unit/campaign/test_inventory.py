@@ -129,10 +129,16 @@ def test_a_reason_has_neither_users_nor_addresses(monkeypatch: pytest.MonkeyPatc
     callback.v2_runner_on_unreachable(result(msg=f"{failed}ssh: connect to host 10.0.0.9 port 22:\tNo route\x1b[31m"))
     python = "/bin/sh: 1: /usr/bin/python3: not found"
     callback.v2_runner_on_failed(result(msg="The module failed.", module_stderr=f"trace\n{python}\n"))
+    banner = "*" * 300 + "\n* Authorised use only *\n" * 9
+    callback.v2_runner_on_unreachable(result(msg=f"{failed}{banner}root@10.0.0.9: Permission denied (password)."))
+    callback.v2_runner_on_failed(result(msg="Missing sudo password"))
     callback.v2_runner_on_failed(result())
+    of_ssh = reasons.ADVICE["Permission denied ("]
     assert (tmp_path / "reasons").read_text().splitlines() == [
-        "cn07\tunreachable: cn07: Permission denied (publickey)",
+        f"cn07\tunreachable: cn07: Permission denied (publickey); {of_ssh}",
         "cn07\tunreachable: ssh: connect to host cn07 port 22: No route [31m",
         f"cn07\tThe module failed: {python}",
+        f"cn07\tunreachable: cn07: Permission denied (password); {of_ssh}",
+        f"cn07\tMissing sudo password; {reasons.ADVICE['Missing sudo password']}",
         "cn07\tSurvey",
     ]
