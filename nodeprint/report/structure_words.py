@@ -30,14 +30,17 @@ def summary(structure: Structure) -> str:
 
 
 def _groups(structure: Structure, level: FoundLevel) -> str:
-    """`12 groups of 8 cores`, and how many cores are in none."""
+    """`12 groups of 8 cores`, CPUs where no threads of cores are found, and how many are in none."""
     smt = structure.level("smt")
     core_of = {cpu: core for core, cpus in enumerate(smt.groups if smt else ()) for cpu in cpus}
     cores = [tuple({core_of.get(cpu, cpu) for cpu in group}) for group in level.groups]
     several = [group for group in cores if len(group) > 1]
     alone = len(cores) - len(several)
-    groups = say("structure", "count", groups=names.counted(len(several), "group"), cores=sizes_text(several))
-    return groups + (say("structure", "alone", cores=names.counted(alone, "core")) if alone else "")
+    unit = "core" if smt else "CPU"  # threads of a core that are not nearest to each other are not found
+    groups = say(
+        "structure", "count", groups=names.counted(len(several), "group"), cores=sizes_text(several), unit=unit
+    )
+    return groups + (say("structure", "alone", cores=names.counted(alone, unit)) if alone else "")
 
 
 def _clause(classes: Sequence[PairClass], place: str, level: FoundLevel | None = None) -> str:

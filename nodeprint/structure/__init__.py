@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 RESAMPLES = 5
+LEAST_STABILITY = 0.75  # a level below it is left out: other cores show other groups
 KEPT = 0.8  # of the cores of each of the finest groups in a resample, two at least
 
 
@@ -72,8 +74,11 @@ def find(
         numbers = [numbers[i] for i in np.flatnonzero(measured)]
 
     detected = detect(matrix)
-    partitions = detected.levels
     stability = _stability(matrix, detected, seed)
+    names = (level.name for level in detected.levels)
+    kept = [name == "smt" or share >= LEAST_STABILITY for name, share in zip(names, stability, strict=True)]
+    left_out = list(compress(detected.levels, (not is_kept for is_kept in kept)))
+    partitions, stability = list(compress(detected.levels, kept)), list(compress(stability, kept))
     classes = pair_classes(matrix, partitions)
     levels = tuple(
         FoundLevel(level.name, _groups(level.labels, numbers), classes[index], classes[index + 1], stability[index])
@@ -91,6 +96,7 @@ def find(
             agreed, findings = tuple(item for item in agreed if item is not hidden), (*findings, far)
     alike = checks.symmetry(matrix, partitions, numbers)
     findings += checks.findings(levels, agreed, alike, home_controlled, exchanged)
+    findings += checks.unsure(left_out)
     if absent:
         text = f"No pair of CPUs {list_text(absent)} was measured."
         advice = "Measure them, or leave them out of the matrix."

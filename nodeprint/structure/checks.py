@@ -206,6 +206,20 @@ def findings(
     return tuple(out)
 
 
+def unsure(left_out: Sequence[Partition]) -> tuple[StructureFinding, ...]:
+    """A finding for each level that is none, as other CPUs show other groups."""
+    return tuple(
+        StructureFinding(
+            "level-left-out",
+            "info",
+            f"Groups as of a {level.name} ({int(level.labels.max()) + 1}) come out differently when some CPUs are left "
+            "out, and are not named.",
+            "Measure again with more lines and passes, on an idle machine, to see whether they are there.",
+        )
+        for level in left_out
+    )
+
+
 def lacking(cpus: Sequence[int], topology: Topology) -> tuple[StructureFinding, ...]:
     """A warning where the topology has not all CPUs of the matrix."""
     labelled = {cpu.cpu for cpu in topology.cpus}

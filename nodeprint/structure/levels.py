@@ -183,7 +183,8 @@ def _refined(cells: Cells, labels: Labels) -> Labels:
     each = np.arange(len(labels))
     joins = (sizes(labels)[best] > 1) & (rows[each, best] < rows[each, labels])
     joins &= rows[each, best] < ALIKE_ROW * inside[best]
-    second = np.partition(rows, 1, axis=1)[:, 1] if rows.shape[1] > 1 else np.full(len(rows), np.inf)
+    of_groups = np.where(sizes(labels)[None, :] > 1, rows, np.inf)
+    second = np.partition(of_groups, 1, axis=1)[:, 1] if rows.shape[1] > 1 else np.full(len(rows), np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         like = np.abs(np.log(rows[each, best] / inside[best])) < np.log(second / rows[each, best])
     joins &= like | (sizes(labels)[labels] > 1)

@@ -18,8 +18,10 @@ from nodeprint.structure.matrix_arithmetic import Labels, Matrix, sizes
 
 #: Of fewer pairs no halves are said: they would be single pairs.
 _LEAST_PAIRS = 8
-#: More parts that differ than these are no kinds, but a gradient.
-_MOST_PARTS = 4
+#: More parts than these, and more that differ, are no kinds, but a gradient.
+_MOST_PARTS, _MOST_KINDS = 8, 4
+#: Medians of two kinds of cores that differ by this factor are said apart; of so many cores of each.
+_KINDS_APART, _LEAST_CORES = 1.05, 4
 _WORDS: dict[LevelName, str] = {
     "smt": "core", "ccx": "CCX", "quadrant": "quadrant", "half": "half", "socket": "socket", "group": "group",
 }  # fmt: skip
@@ -40,26 +42,28 @@ def pair_classes(matrix: Matrix, levels: Sequence[Partition]) -> tuple[tuple[Pai
     out = []
     for index in range(len(levels) + 1):
         chosen = joins_at == index
-        parts: list[tuple[Mapping[int, str], Labels]] = []
+        parts: list[tuple[float, Mapping[int, str], Labels]] = []
         if kind_of_pair is not None:
-            parts.append((_KINDS, kind_of_pair[chosen]))
-        if (
-            index < len(levels) and levels[-1].name != "smt"
-        ):  # pairs beyond the coarsest level are in none of its groups
+            parts.append((_KINDS_APART, _KINDS, kind_of_pair[chosen]))
+        # pairs beyond the coarsest level are in none of its groups, and single cores are no parts
+        if index < len(levels) and levels[-1].name != "smt" and levels[-1].labels.max() < _MOST_PARTS:
             coarsest = levels[-1]
-            names = {number: f"{_WORDS[coarsest.name]} {number}" for number in range(int(coarsest.labels.max()) + 1)}
-            parts.append((names, coarsest.labels[first[chosen]]))
+            names = {number: f"{_WORDS[coarsest.name]} {number}" for number in range(_MOST_PARTS)}
+            parts.append((MIXED, names, coarsest.labels[first[chosen]]))
         out.append(_class(values[chosen], parts))
     return tuple(out)
 
 
-def _class(values: npt.NDArray[np.float64], parts: Sequence[tuple[Mapping[int, str], Labels]]) -> tuple[PairClass, ...]:
-    """The pairs as one class, or as several by the first way to part them whose medians differ."""
+def _class(
+    values: npt.NDArray[np.float64], parts: Sequence[tuple[float, Mapping[int, str], Labels]]
+) -> tuple[PairClass, ...]:
+    """The pairs as one class, or as several by the first way to part them in which medians differ by its factor."""
     if not len(values):
         return ()
-    for names, labels in parts:
-        kinds = _apart(values, labels)
-        if 1 < len(kinds) <= _MOST_PARTS:
+    for factor, names, labels in parts:
+        kinds = _apart(values, labels, factor)
+        medians = [float(np.median(values[np.isin(labels, kind)])) for kind in kinds]
+        if 1 < len(kinds) <= _MOST_KINDS and max(medians) > factor * min(medians):
             named = [(kind, _joined([names[number] for number in kind])) for kind in kinds]
             return tuple(part for kind, name in named for part in _whole_or_halves(values[np.isin(labels, kind)], name))
     return _whole_or_halves(values, "")
@@ -82,13 +86,13 @@ def _of(values: npt.NDArray[np.float64], part: str) -> PairClass:
     return PairClass(part, float(np.median(values)), len(values))
 
 
-def _apart(values: npt.NDArray[np.float64], labels: Labels) -> list[list[int]]:
-    """The parts of values, those together whose medians are alike; in the order of their first part."""
+def _apart(values: npt.NDArray[np.float64], labels: Labels, factor: float) -> list[list[int]]:
+    """The parts of values, those together whose medians differ by less than a factor; by their first part."""
     medians = sorted((float(np.median(values[labels == part])), int(part)) for part in np.unique(labels))
     kinds: list[list[int]] = []
     lowest = 0.0
     for median, part in medians:
-        if not kinds or median > MIXED * lowest:
+        if not kinds or median > factor * lowest:
             kinds.append([])
             lowest = median
         kinds[-1].append(part)
@@ -100,12 +104,15 @@ _KINDS = {0: "cores with two threads", 1: "both kinds of cores", 2: "cores with 
 
 
 def _kinds(levels: Sequence[Partition], first: Labels, second: Labels) -> Labels | None:
-    """The number in _KINDS of each pair, by the threads of its cores; None where all cores have as many."""
+    """The number in _KINDS of each pair, by the threads of its cores; None where nearly all cores have as many."""
     smt = next((level.labels for level in levels if level.name == "smt"), None)
     if smt is None:
         return None
     alone = sizes(smt)[smt] == 1
-    return alone[first].astype(np.int64) + alone[second] if alone.any() else None
+    if min(alone.sum(), (~alone).sum() // 2) < _LEAST_CORES:
+        return None
+    kind: Labels = alone[first].astype(np.int64) + alone[second].astype(np.int64)
+    return kind
 
 
 def _joined(parts: Sequence[str]) -> str:

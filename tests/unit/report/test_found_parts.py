@@ -53,7 +53,7 @@ def test_labelled_machines_are_searched_where_they_are_asked() -> None:
     of = levels(labelled=True)
     matrix.of_node(of, NODE)
     assert not of.found
-    assert structure_words.summary(matrix.found_at(of, NODE)).startswith("16 groups of 4 cores: ")  # type: ignore[arg-type]
+    assert structure_words.summary(matrix.found_at(of, NODE)).startswith("16 groups of 4 CPUs: ")  # type: ignore[arg-type]
 
 
 def test_levels_of_unlike_sockets_have_a_median_for_each() -> None:

@@ -26,7 +26,7 @@ def test_sockets_that_differ_have_a_median_each() -> None:
         sum(pairs.pairs for of in (*(level.within for level in result.levels), socket.between) for pairs in of) == count
     )
     text = structure_words.summary(result)
-    assert text.startswith("16 groups of 4 cores: 24") and "on socket 0 and" in text and "(1.7 times)" in text
+    assert text.startswith("16 groups of 4 CPUs: 24") and "on socket 0 and" in text and "(1.7 times)" in text
     assert text.endswith("One socket is slower: most likely the home of the line.")
 
 
@@ -42,6 +42,30 @@ def test_parts_that_are_alike_are_named_together() -> None:
     matrix[:3, :3] *= 1.3
     (level,) = structure.find(matrix, range(9)).levels
     assert parts(level.within) == pytest.approx({"group 0": 52.0, "groups 1 and 2": 40.0}, rel=0.02)
+
+
+def test_a_gradient_has_no_kinds() -> None:
+    """Forty pairs of cores whose medians lie on a line: one figure, and no list of pairs."""
+    machine = made({"group": np.arange(80) // 2}, {"group": 80.0}, 160.0, spread=0.01)
+    step = 1 + 0.2 * (machine.parts["group"] / 40)
+    same = machine.parts["group"][:, None] == machine.parts["group"][None, :]
+    (level,) = structure.find(np.where(same, machine.matrix * step[:, None], machine.matrix), range(80)).levels
+    assert set(parts(level.within)) == {""}
+
+
+def test_groups_that_other_cores_do_not_show_are_no_level() -> None:
+    """A ring of eight cores, of which a few pairs are a little nearer."""
+    generator = np.random.default_rng(4)
+    noise = np.exp(np.triu(generator.normal(0, 0.01, (8, 8)), 1))
+    matrix = np.triu(20.5 * noise, 1)
+    matrix[[0, 2, 3, 2], [1, 3, 4, 4]] = 18.2
+    result = structure.find(matrix + matrix.T, range(8))
+    assert result.levels == ()
+
+
+def test_cores_without_threads_are_counted_as_cpus() -> None:
+    machine = made({"ccx": np.arange(16) // 8}, {"ccx": 24.0}, 110.0)
+    assert structure_words.summary(structure.find(machine.matrix, range(16))).startswith("2 groups of 8 CPUs: 2")
 
 
 def hybrid(cluster_ns: float, *, performance: int = 4, clusters: int = 2) -> Made:
