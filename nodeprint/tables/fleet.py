@@ -91,7 +91,7 @@ def _quantity(metric: str, rows: pd.DataFrame, figures: Figures, better: Mapping
         started[at] = time
     unit = str(rows["unit"].iloc[0])
     side = better.get(metric) or units.better(metric, unit) or "higher"
-    model = Model("value", "linear", called(metric), side, _terms(dims), {}, tuple(dims))
+    model = Model("value", "log", called(metric), side, _terms(dims), {}, tuple(dims))
     node, job, run = unique.T.copy()
     return Quantity(
         called(metric), metric, "figure", unit, model, _NO_LAYOUT, places or {"node": np.zeros(1, dtype=np.int64)},

@@ -188,3 +188,10 @@ def test_two_groups_of_a_published_fleet_of_one_run_are_named(data: Path) -> Non
 def test_no_node_of_one_run_is_the_same(data: Path, name: str) -> None:
     kind = "triad" if "stream" in name else "sysbench"
     assert names(published(data, name, kind, runs=1), Outcome.SAME) == []
+
+
+def test_two_nodes_far_apart_are_told_by_their_ratio() -> None:
+    verdict = judged(rows_of(np.array([[100.0, 101.0], [1000.0, 1010.0]])))
+    (low,), (high,) = verdict.nodes["n000"].findings, verdict.nodes["n001"].findings
+    assert (low.effect, high.effect) == pytest.approx((-0.9, 9.0), rel=0.01)
+    assert (low.value, low.peers) == pytest.approx((100.5, 1005), rel=0.01)
