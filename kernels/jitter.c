@@ -180,6 +180,7 @@ static const struct operation operations[] = {
      .figure = &fields[SHARE],
      .keys = {"cpu"},
      .plan = plan,
+     .worker_bytes = sizeof(struct watch) + MOST_KEPT * sizeof(double),
      .prepare = prepare,
      .measure = measure,
      .seconds = plan_seconds},

@@ -27,7 +27,6 @@ enum { LINES = 64, ROUNDS = 9, ALL_LINES = LINES * ROUNDS, PAGE_LINES = 64, DRAW
 enum state { STATE_M, STATE_E, STATE_S, STATE_F, STATE_O, STATE_MEMORY, STATE_COUNT };
 enum method { LOAD_CHASE, STORE_CHASE, SINGLE_LOADS, OWNER_STORES };
 
-static const double AGREE_SHARE = 0.15;
 static const char *const state_words[] = {"M", "E", "S", "F", "O", "memory", NULL};
 
 /* Where the sharer is, seen from the owner. */
@@ -227,13 +226,12 @@ static void prepare(struct run *run) {
     memset(scene.sweep, 1, scene.sweep_bytes);
 }
 
-enum { STORE_NS = LATENCY_FIELDS, SINGLE_NS, OWNER_STORE_NS, METHODS_AGREE, SHARER_CPU };
+enum { STORE_NS = LATENCY_FIELDS, SINGLE_NS, OWNER_STORE_NS, SHARER_CPU };
 
 static const struct field fields[] = {FIELDS_OF_LATENCY,
                                       [STORE_NS] = {"store_ns", NANOSECONDS, DECIMALS, 3},
                                       [SINGLE_NS] = {"single_ns", NANOSECONDS, DECIMALS, 3},
                                       [OWNER_STORE_NS] = {"owner_store_ns", NANOSECONDS, DECIMALS, 3},
-                                      [METHODS_AGREE] = {"methods_agree", NUMBER, DECIMALS, 0},
                                       [SHARER_CPU] = {"sharer_cpu", CPU_NUMBER, DECIMALS, 0}};
 
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
@@ -243,7 +241,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
                                       [OWNER_STORES] = OWNER_STORE_NS};
     size_t requester = run_worker(run, unit->key[0]), owner = run_worker(run, unit->key[1]);
     size_t sharer = sharer_of(run, requester, owner, (enum sharer)unit->key[4]);
-    double rounds[ROUNDS], median[4];
+    double rounds[ROUNDS];
     const struct home *home = run_home(run, (int)unit->key[2]);
     scene.pool = home->pool.bytes;
     scene.state = (enum state)unit->key[3];
@@ -255,12 +253,9 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
             rounds[round] = scene.ns;
         }
         struct summary summary = summarize(rounds, ROUNDS, 1, NULL);
-        median[method] = summary.latency;
         result->values[field_of[method]] = summary.latency;
         if (method == LOAD_CHASE) summary_set_values(&summary, result->values);
     }
-    double apart = median[SINGLE_LOADS] / median[LOAD_CHASE] - 1;
-    result->values[METHODS_AGREE] = apart < AGREE_SHARE && apart > -AGREE_SHARE;
     if (is_shared(scene.state)) result->values[SHARER_CPU] = run->cpus.cpu[sharer];
     return 0;
 }

@@ -194,9 +194,9 @@ static void print_plan(struct run *run) {
            run->operation->name, run->operation->quantity, run->operation->record, run->unit_count, run->passes);
     printf("seconds_per_pass %.3f\nseconds_once %.3f\nseconds %.3f\nseconds_at_195_ns %.3f\n", seconds_150, once,
            seconds_150 * (double)run->passes + once, seconds_195 * (double)run->passes + once);
-    printf("memory_bytes %" PRIu64 "\ncpus %s\npin_list %s\n",
-           run->operation->memory != NULL ? run->operation->memory(run) : run->home_count * POOL_BYTES, cpus.data,
-           pin_list.data);
+    uint64_t bytes = run->operation->memory != NULL ? run->operation->memory(run) : run->home_count * POOL_BYTES;
+    bytes += all->count * run->operation->worker_bytes;
+    printf("memory_bytes %" PRIu64 "\ncpus %s\npin_list %s\n", bytes, cpus.data, pin_list.data);
     if (run->not_measured.length > 0) printf("not_measured {%s}\n", run->not_measured.data);
     if (run->operation->measure_pairs != NULL)
         printf("ramp_us %.1f\n",

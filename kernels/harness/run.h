@@ -57,6 +57,7 @@ struct operation {
     bool line_a_page;              /* no two lines of a pass are in one page of 4 KiB */
     void (*plan)(struct run *run); /* sets lines, batches, round_trips and adds the units of a pass */
     uint64_t (*memory)(const struct run *run); /* bytes that --plan states; NULL: the pools */
+    size_t worker_bytes;                       /* that it states beside them for each CPU, wherever they lie */
     void (*prepare)(struct run *run);          /* before the header is written, with the workers there; may be NULL */
     void (*facts)(struct run *run, bool end, struct text *members); /* members of header and trailer; may be NULL */
     void (*finish)(struct run *run, struct text *records);          /* records before the trailer; may be NULL */

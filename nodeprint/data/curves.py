@@ -220,6 +220,21 @@ def port_sentence(of: str, loads: Interval, stores: Interval, port_known: bool) 
     )
 
 
+def stream_sentence(pages: str, figures: Mapping[str, tuple[float, float]]) -> str:
+    """What a report says of the whole machine's streams: of each the best of ten sweeps and their median (bytes/s)."""
+    each = ", ".join(f"{stream} {best / 1e9:.1f} ({median / 1e9:.1f})" for stream, (best, median) in figures.items())
+    return f"STREAM's figures on {pages} pages, the best of ten sweeps (their median), in GB/s: {each}"
+
+
+def methods_sentence(state: str, latencies_ns: Sequence[float], apart: int, places: int) -> str:
+    """What a report says of lines in a state whose latency is another by a chase than by single timed loads."""
+    chase, single = latencies_ns
+    return (
+        f"the latency of lines in state {state} is not certain: {chase:.1f} ns by a chase and {single:.1f} ns by "
+        f"single loads ({apart} of {places} places; both should be within 15 %)"
+    )
+
+
 def beside_sentence(light: Interval, full: Interval) -> str:
     """What a report says of hops beside traffic, as ratios to the idle ones."""
     return (

@@ -25,7 +25,7 @@ from nodeprint.machine.topology.model import Machine
 from nodeprint.stats.robust import median_of_passes
 
 #: Of these files: one more where what is in them changes.
-SCHEMA = 2
+SCHEMA = 3
 FOLDER = "jobs"
 #: Another name of a node is no file's: it may be too long with its ending, or, of a verdict alone, anything.
 _STEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
@@ -33,6 +33,8 @@ _STEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 #: By kernel and operation the columns of cells that sentences are made of, which are kept as they were measured.
 CURVES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("bandwidth", "groups"): ("rate_bytes_per_s",),
+    ("bandwidth", "machine"): ("rate_bytes_per_s", "best_bytes_per_s"),
+    ("coherence", "state"): ("latency_ns", "single_ns"),
     ("chase", "curve"): ("latency_ns",),
     ("coherence", "loaded"): ("latency_ns",),
     ("loaded", "latency"): ("latency_ns", "rate_bytes_per_s"),

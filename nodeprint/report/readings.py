@@ -171,8 +171,45 @@ def _hops(data: Measured) -> Iterator[str]:
         yield curves.beside_sentence(*map(curves.median_interval, ratios))
 
 
+#: STREAM's kernels, in its order; what stores past the caches is what it has where a compiler does so.
+_STREAM = ("copy", "triad", "copy_mem", "triad_mem")
+
+
+def _as_stream(data: Measured) -> Iterator[str]:
+    """What STREAM would print of the whole machine, by pages; nothing of records from before sweeps were counted."""
+    if "best_bytes_per_s" not in data.columns:
+        return
+    best, median = (over_runs(data.columns[key]) for key in ("best_bytes_per_s", "rate_bytes_per_s"))
+    places = list(zip(data.keys("scope"), data.keys("stream"), data.keys("pages"), strict=True))
+    for pages in dict.fromkeys(pages for _, _, pages in places):
+        of_machine = {place[1]: i for i, place in enumerate(places) if (place[0], place[2]) == ("machine", pages)}
+        at = {stream: of_machine[stream] for stream in _STREAM if stream in of_machine}
+        figures = {stream: (best[i], median[i]) for stream, i in at.items() if np.isfinite(best[i])}
+        if figures:
+            yield curves.stream_sentence(str(pages), figures)
+
+
+#: Further apart than this the two methods do not measure the same.
+_METHODS_APART = 0.15
+
+
+def _states(data: Measured) -> Iterator[str]:
+    """The states of lines in which a chase and single timed loads disagree."""
+    chase, single = over_runs(data.columns["latency_ns"]), over_runs(data.columns["single_ns"])
+    for state in dict.fromkeys(data.keys("state")):
+        of_state = np.array(data.keys("state")) == state
+        pairs = np.stack([chase[of_state], single[of_state]])
+        pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
+        apart = np.abs(pairs[1] / pairs[0] - 1) > _METHODS_APART
+        if apart.any():
+            latencies = np.median(pairs[:, apart], axis=1).tolist()
+            yield curves.methods_sentence(str(state), latencies, int(apart.sum()), apart.size)
+
+
 _READERS: Mapping[tuple[str, str], Callable[[Measured], Iterator[str]]] = {
+    ("bandwidth", "machine"): _as_stream,
     ("chase", "curve"): _curve,
+    ("coherence", "state"): _states,
     ("coherence", "loaded"): _hops,
     ("loaded", "latency"): _loaded,
     ("coherence", "contend-pairs"): _contended,

@@ -149,3 +149,31 @@ def test_contended_pairs_name_the_most_and_the_least() -> None:
     adding, exchanging = said("coherence-contend-pairs", cells("coherence", "contend-pairs", ends, values))
     assert "faa: most CPUs 0 and 1 (200 M/s), least CPUs 0 and 64 (20 M/s); successes 100.0 % to 100.0 %" in adding
     assert "cas: most CPUs 0 and 1 (60 M/s), least CPUs 0 and 64 (10 M/s); successes 50.0 % to 90.0 %" in exchanging
+
+
+def test_what_stream_would_print_is_the_best_of_ten_sweeps_beside_their_median() -> None:
+    coords = {
+        "cpu": [0],
+        "scope": ["machine", "socket"],
+        "stream": ["copy", "load", "triad"],
+        "pages": ["base", "huge"],
+    }
+    rate = np.full((1, 2, 3, 2), 300e9)
+    rate[0, 0, :, 0] = [200e9, 270e9, 207e9]
+    data = cells("bandwidth", "machine", coords, {"rate_bytes_per_s": rate, "best_bytes_per_s": rate * 1.02})
+    base, huge = said("bandwidth-machine", data)
+    assert "on base pages" in base and "copy 204.0 (200.0), triad 211.1 (207.0)" in base and "load" not in base
+    assert "on huge pages" in huge and "copy 306.0 (300.0)" in huge
+    old = cells("bandwidth", "machine", coords, {"rate_bytes_per_s": rate})
+    assert not said("bandwidth-machine", old), "records of windows have no sweeps"
+
+
+def test_methods_that_disagree_are_named_with_both_figures() -> None:
+    coords = {"a": [0], "b": [1, 2], "home": [0], "state": ["E", "M"], "sharer": ["none"]}
+    chase = np.full((1, 2, 1, 2, 1), 70.3)
+    single = chase * 1.1
+    single[0, 1, 0, 1, 0] = 194.8
+    (sentence,) = said(
+        "coherence-state", cells("coherence", "state", coords, {"latency_ns": chase, "single_ns": single})
+    )
+    assert "state M" in sentence and "70.3 ns by a chase and 194.8 ns by single loads (1 of 2 places" in sentence
