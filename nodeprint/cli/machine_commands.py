@@ -66,7 +66,7 @@ def structure(
     The labels are not used; with a topology the result is compared with them. Irregularities are reported.
     """
     from nodeprint import structure as structures
-    from nodeprint.report import matrix_files, quadrant_words, structure_words
+    from nodeprint.report import matrix_files, placement_words, quadrant_words, structure_words
     from nodeprint.structure import quadrants
 
     pictures = matrix_files.check(pdf, svg)
@@ -83,7 +83,8 @@ def structure(
         print_json({"simulated": source.simulated, **structure.as_json(), "quadrants": of_dies})
         return
     say_origin(source.simulated)
-    words = quadrant_words.sentences(blocks) if blocks is not None else []
+    words = placement_words.of_structure(source.latency_ns, source.cpus, structure)
+    words += quadrant_words.sentences(blocks) if blocks is not None else []
     print_text("\n".join(filter(None, (structure_words.summary(structure), structure.as_text(), *words))))
 
 

@@ -65,14 +65,16 @@ def summary(campaign: Path) -> Text:
         if not pairs:
             return out
         # with matplotlib and SciPy it takes two seconds to import
-        from nodeprint.report import quadrant_words, small_matrix  # noqa: PLC0415
+        from nodeprint.report import placement_words, quadrant_words, small_matrix  # noqa: PLC0415
         from nodeprint.report.figures.node_levels import levels  # noqa: PLC0415
 
         if any(node.imported for node in fleet.nodes):
             out.append(_found(fleet, measured, pairs))
         texts = [small_matrix.text(fleet, pair, name, _COLUMNS) for name in measured for pair in pairs]
         for pair in pairs if len(measured) == 1 else ():
-            words = quadrant_words.of_node(levels(fleet, pair, *measured), *measured)
+            ((name, node),) = measured.items()
+            of_pair = levels(fleet, pair, name)
+            words = placement_words.of_node(of_pair, name, node.fingerprint) + quadrant_words.of_node(of_pair, name)
             texts.append(Text(terminal.wrapped("\n".join(words), _COLUMNS)) if words else None)
     except NodeprintError:  # a verdict alone, without what was measured
         return out

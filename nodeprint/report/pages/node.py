@@ -15,7 +15,17 @@ from nodeprint.data.packed_jobs import NodeJobs, PackedJob
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
-from nodeprint.report import checks, message_rates, names, quadrant_words, readings, structure_words, terminal, text
+from nodeprint.report import (
+    checks,
+    message_rates,
+    names,
+    placement_words,
+    quadrant_words,
+    readings,
+    structure_words,
+    terminal,
+    text,
+)
 from nodeprint.report.figures import matrix
 from nodeprint.report.pages import accepted, method, over_time, pictures
 from nodeprint.report.pages.blocks import (
@@ -188,10 +198,18 @@ def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
     return [
         *_structure(campaign, node, name),
         Figures((*shown, *difference)),
-        Bullets(tuple(quadrant_words.of_node(levels, node))),
+        Bullets(tuple(placement_words.of_node(levels, node, verdict.fingerprint))),
+        Bullets(tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0]))),
         class_table(classes),
         Figures((*blocks, *plan)),
     ]
+
+
+def _quadrants(campaign: Campaign, node: str, measurement: str, first: str) -> list[str]:
+    """What is said of quadrants; of other than the first measurement with its name."""
+    said = quadrant_words.of_node(campaign.levels(measurement, node), node)
+    name = text.sentence(text.measured(measurement))
+    return said if measurement == first else [f"{name}: {words}" for words in said]
 
 
 def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> list[Block]:

@@ -1,0 +1,144 @@
+"""Where to pin threads that communicate: how many fit into each part of a machine, and what a hop takes there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.layout import CCX, QUADRANT, SOCKET, THREAD, WORDS, codes
+from nodeprint.machine.topology.facts import list_text
+from nodeprint.report import names
+from nodeprint.report.figures.matrix import drawn_slots, square_of
+from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.report.text import say
+from nodeprint.structure.found import Structure
+
+Floats = npt.NDArray[np.floating]
+#: Settings on the kernel's command line that keep other work off CPUs.
+_ISOLATION = ("isolcpus", "nohz_full", "rcu_nocbs")
+
+
+class Room(msgspec.Struct, frozen=True):
+    """A part of a machine that threads fit into, one a core: what it is called, its CPUs, and the median hop between
+    them in ns."""
+
+    name: str
+    cpus: tuple[int, ...]
+    median_ns: float
+
+
+class Ends(msgspec.Struct, frozen=True):
+    """The pair with the lowest hop between two cores and that with the highest, ns."""
+
+    low: tuple[int, int]
+    high: tuple[int, int]
+    low_ns: float
+    high_ns: float
+
+
+def rooms(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Sequence[int]]]) -> tuple[Room, ...]:
+    """Of each level of `groups` (name to the CPUs of its parts, one a core, from fine to coarse) that with the lowest
+    median hop, and the whole machine last. Left out are levels whose parts have no more cores than a finer one's, or
+    are no faster inside than a larger one, as clusters of small cores."""
+    place = {cpu: number for number, cpu in enumerate(cpus)}
+    out: list[Room] = []
+    for name, parts in [*groups.items(), ("machine", [cpus])]:
+        measured = [_room(matrix, name, tuple(cpu for cpu in part if cpu in place), place) for part in parts]
+        known = [room for room in measured if np.isfinite(room.median_ns)]
+        best = min(known, key=lambda room: (-len(room.cpus), room.median_ns), default=None)
+        if best is not None and len(best.cpus) > (len(out[-1].cpus) if out else 1):
+            out.append(best)
+    return tuple(
+        room for number, room in enumerate(out) if all(room.median_ns < r.median_ns for r in out[number + 1 :])
+    )
+
+
+def _room(matrix: Floats, name: str, cpus: tuple[int, ...], place: Mapping[int, int]) -> Room:
+    rows = [place[cpu] for cpu in cpus]
+    inside = matrix[np.ix_(rows, rows)][np.triu_indices(len(rows), 1)]
+    finite = inside[np.isfinite(inside)]
+    return Room(name, cpus, float(np.median(finite)) if finite.size else float("nan"))
+
+
+def ends(matrix: Floats, cpus: Sequence[int]) -> Ends | None:
+    """The lowest and the highest hop; None without two pairs."""
+    known = np.triu(np.isfinite(matrix), 1)
+    if known.sum() < 2:
+        return None
+    low, high = (np.unravel_index(at(np.where(known, matrix, fill)), matrix.shape)
+                 for at, fill in ((np.argmin, np.inf), (np.argmax, -np.inf)))  # fmt: skip
+    pairs = [(cpus[int(a)], cpus[int(b)]) for a, b in (low, high)]
+    return Ends(pairs[0], pairs[1], float(matrix[low]), float(matrix[high]))
+
+
+def sentences(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Sequence[int]]]) -> list[str]:
+    """Where threads fit, and the lowest and the highest pair."""
+    out = []
+    if len(fits := rooms(matrix, cpus, groups)) > 1:
+        first = fits[0].median_ns
+        said = [
+            say("placement", "room" if number + 1 < len(fits) else "all", threads=str(len(room.cpus)), part=room.name,
+                level=names.duration(room.median_ns), cpus=list_text(room.cpus),
+                times=say("placement", "times", times=f"{room.median_ns / first:.1f}") if number else "")
+            for number, room in enumerate(fits)
+        ]  # fmt: skip
+        out.append(say("placement", "pin", rooms="; ".join(said)))
+    if found := ends(matrix, cpus):
+        out.append(
+            say(
+                "placement", "ends", low=names.duration(found.low_ns), high=names.duration(found.high_ns),
+                low_pair=names.listed(map(str, found.low)), high_pair=names.listed(map(str, found.high)),
+            )
+        )  # fmt: skip
+    return out
+
+
+def of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, object]) -> list[str]:
+    """The sentences of a node's hops at their first home, and what isolates CPUs there as found; of messages none."""
+    quantity = levels.quantity
+    if quantity.quantity != "hop" or len(quantity.layout.slots) < 3:
+        return []
+    rows = drawn_slots(quantity)
+    rows = rows[quantity.layout.slots[rows, THREAD] == quantity.layout.slots[rows, THREAD].min()]
+    numbers = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
+    cpus = [numbers[slot] for slot in rows.tolist()]
+    matrix = square_of(quantity, levels.of(node), quantity.homes[0], rows)
+    groups: dict[str, list[list[int]]] = {}
+    for column in (CCX, QUADRANT, SOCKET):
+        labels = quantity.layout.slots[rows][:, : column + 1]
+        if labels[:, column].min(initial=0) >= 0:
+            kinds = codes(labels)
+            members = [[cpus[n] for n in np.flatnonzero(kinds == kind)] for kind in range(int(kinds.max()) + 1)]
+            groups[WORDS[quantity.layout.levels[column]]] = members
+    said = sentences(matrix, cpus, groups)
+    return [*said, isolation(fingerprint)] if said else []
+
+
+def isolation(fingerprint: Mapping[str, object]) -> str:
+    """What keeps other work off CPUs, as found: isolcpus, nohz_full, governor."""
+    words = dict(re.findall(r"(\w+)=(\S+)", str(fingerprint.get("cmdline", ""))))
+    found = [f"{key} {words.get(key, 'not set')}" for key in _ISOLATION[:2]]
+    found += [f"{key} {words[key]}" for key in _ISOLATION[2:] if key in words]
+    governor = str(fingerprint.get("governor") or "not reported")
+    return say("placement", "isolation", found=", ".join([*found, f"governor {governor}"]))
+
+
+def of_structure(matrix: Floats, cpus: Sequence[int], structure: Structure) -> list[str]:
+    """The sentences of a matrix by the groups that were found in it, one CPU of each core."""
+    smt = structure.level("smt")
+    first = {cpu for group in smt.groups for cpu in group[:1]} if smt is not None else set(cpus)
+    rows = [number for number, cpu in enumerate(cpus) if cpu in first]
+    kept = [cpus[number] for number in rows]
+    groups = {
+        _FOUND.get(level.name, level.name): [[cpu for cpu in group if cpu in first] for group in level.groups]
+        for level in structure.levels if level.name != "smt"
+    }  # fmt: skip
+    both = np.fmin(matrix, matrix.T)[np.ix_(rows, rows)]
+    return sentences(both, kept, groups)
+
+
+_FOUND = {"ccx": "CCX"}

@@ -1,0 +1,68 @@
+"""Where threads that communicate are pinned, and which pair is the lowest and the highest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from nodeprint.machine.topology.presets import preset
+from nodeprint.report.figures.node_levels import levels
+from nodeprint.report.placement_words import ends, isolation, of_node, rooms, sentences
+from nodeprint.simulate import Plan, Spread, fleet
+
+CPUS = (10, 11, 12, 13, 20, 21, 22, 23)
+GROUPS: Mapping[str, Sequence[Sequence[int]]] = {
+    "CCX": [(10, 11), (12, 13), (20, 21), (22, 23)],
+    "socket": [(10, 11, 12, 13), (20, 21, 22, 23)],
+}
+
+
+def matrix(inside: float = 23.0, beside: float = 107.0, across: float = 197.0) -> npt.NDArray[np.float64]:
+    """Two sockets of two CCXs of two cores; CCX 1 of socket 0 is 1 ns faster."""
+    number = np.arange(8)
+    out = np.where(number[:, None] // 2 == number // 2, inside, beside)
+    out = np.where(number[:, None] // 4 == number // 4, out, across).astype(float)
+    out[2, 3] = out[3, 2] = inside - 1
+    np.fill_diagonal(out, np.nan)
+    return out
+
+
+def test_each_level_has_its_room_figure_and_cpus() -> None:
+    pin, extremes = sentences(matrix(), CPUS, GROUPS)
+    assert pin == (
+        "To pin threads that communicate: 2 fit into one CCX, 22 ns from one to another (CPUs 12-13); 4 fit into one "
+        "socket, 107 ns from one to another, 4.9 times as long (CPUs 10-13); more, up to 8, 197 ns, 9.0 times as long."
+    )
+    assert extremes == "Lowest 22 ns (CPUs 12 and 13), highest 197 ns (CPUs 10 and 20)."
+
+
+def test_a_group_that_is_no_faster_inside_is_no_room() -> None:
+    """Clusters of small cores of a 12900K: 50 ns inside, 44 to others."""
+    slow = matrix(inside=50.0, beside=44.0, across=45.0)
+    assert [room.name for room in rooms(slow, CPUS, GROUPS)] == ["socket", "machine"]
+
+
+def test_one_pair_has_no_lowest_and_highest() -> None:
+    assert ends(np.array([[np.nan, 25.0], [25.0, np.nan]]), (0, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("cmdline", "words"),
+    [
+        ("ro isolcpus=2-7 nohz_full=2-7", "As found: isolcpus 2-7, nohz_full 2-7, governor performance."),
+        ("ro quiet", "As found: isolcpus not set, nohz_full not set, governor performance."),
+    ],
+)
+def test_isolation_is_said_as_found(cmdline: str, words: str) -> None:
+    assert isolation({"cmdline": cmdline, "governor": "performance"}) == words
+
+
+def test_a_simulated_node_says_it_of_hops_alone() -> None:
+    simulated = fleet(Plan(preset("rome-2x64"), 1, 1, 2, 1, 1, Spread(), (), cells=False, linktest=True))
+    pin, extremes, found = of_node(levels(simulated, "coherence-cas", "node000"), "node000", {})
+    assert "4 fit into one CCX, 2" in pin and "16 fit into one quadrant" in pin and "64 fit into one socket" in pin
+    assert extremes.startswith("Lowest 2") and "governor not reported" in found
+    assert of_node(levels(simulated, "linktest-node", "node000"), "node000", {}) == []
