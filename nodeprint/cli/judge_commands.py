@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from nodeprint.cli.app import JUDGE, app
-from nodeprint.cli.shared import Campaign, Json, input_file, judge_and_write, print_json, say_origin
+from nodeprint.cli.shared import Campaign, Json, input_file, judge_and_write, print_json, print_outcome, say_origin
 from nodeprint.errors import NodeprintError
 
 if TYPE_CHECKING:
@@ -124,7 +124,10 @@ def judge(
         verdict = _judge_table(campaign, to, baseline, options)
     if recheck:
         files.write(recheck, written.recheck(verdict))
-    typer.echo(written.as_json(verdict).rstrip("\n") if json else text.summary(verdict))
+    if json:
+        typer.echo(written.as_json(verdict).rstrip("\n"))
+    else:
+        print_outcome(text.summary(verdict))
     if reference and not json:
         _print_published(campaign, verdict)
     if notify:

@@ -27,6 +27,8 @@ FORMATS = (
 Format = Annotated[
     str | None, typer.Option(help=f"The format of a matrix, where it cannot be recognised: {', '.join(FORMATS)}.")
 ]
+#: Columns of sentences in a file or pipe.
+_IN_A_PIPE = 100
 
 
 def input_file(path: Path) -> Path:
@@ -74,10 +76,17 @@ def print_result(campaign: Path) -> bool:
     from nodeprint.report import glance, terminal
 
     text, complete = terminal.summary(campaign)
-    console = Console(highlight=False)
-    with console.capture() as figures:  # in colour on a terminal that has some
-        if medians := glance.summary(campaign):
-            console.print(medians, soft_wrap=True)
-    text = terminal.wrapped(text, console.width) if console.is_terminal else text
-    typer.echo("\n".join(filter(None, (figures.get(), text))))
+    if medians := glance.summary(campaign):
+        Console(highlight=False).print(medians, "", sep="\n", soft_wrap=True)  # in colour on a terminal that has some
+    print_outcome(text)
     return complete
+
+
+def print_outcome(text: str) -> None:
+    """A result's sentences, broken between words also in a file or pipe (COLUMNS says where, 100 by default), with the
+    outcomes in colour on a terminal."""
+    from nodeprint.report import terminal
+
+    columns = shutil.get_terminal_size((_IN_A_PIPE, 24)).columns
+    wrapped = terminal.wrapped(text, columns)
+    Console(highlight=False, width=columns).print(terminal.coloured(wrapped), soft_wrap=True)

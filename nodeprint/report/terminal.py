@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
+from rich.text import Text
+
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import files, names, text
 
+#: What a terminal calls the colours of reports/style.yaml: its own, which fit its background.
+_PALETTE = {
+    "alarm": "red", "warning": "yellow", "disturbed": "magenta", "neutral": "bright_black", "different": "blue",
+    "good": "green",
+}  # fmt: skip
+#: The colour of each outcome's word.
+_COLOURS: Mapping[str, str] = {
+    **{str(outcome): meaning.colour for outcome, meaning in FLEET_MEANING.items()},
+    **{str(outcome): meaning.colour for outcome, meaning in MEANING.items()},
+}
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
 
@@ -24,21 +37,32 @@ def summary(campaign: Path) -> tuple[str, bool]:
     Raises NodeprintError where there is no verdict.
     """
     verdict = files.read(campaign)
-    lines = [text.summary(verdict, most=_ALL_NODES)]
+    remarks = _remarks(campaign, verdict.nodes)
     same = sum(node.outcome is Outcome.SAME for node in verdict.nodes.values())
     if same and len(verdict.nodes) > _ALL_NODES:
-        lines.append(f"  and {names.counted(same, 'node')} that need no action")
-    lines += [f"  {remark}" for remark in _remarks(campaign, verdict.nodes)]
+        remarks.append(f"{names.counted(same, 'node')} that need no action")
     pdf = campaign / "report" / "cluster.pdf"
     measured = any(MEANING[node.outcome].measured for node in verdict.nodes.values())
-    lines.append(f"report: {pdf}" if pdf.exists() else f"no report yet: run `nodeprint report {campaign}`")
+    report = f"report: {pdf}" if pdf.exists() else f"no report yet: run `nodeprint report {campaign}`"
+    lines = [text.summary(verdict, most=_ALL_NODES, remarks=remarks), report]
     return "\n".join(lines), measured and pdf.exists()
 
 
 def wrapped(words: str, columns: int) -> str:
-    """`words` with its long lines broken between words for a terminal; a path is never broken."""
+    """`words` with its long lines broken between words for a terminal; no path is broken, and no number from its
+    unit."""
+    words = re.sub(r"(?<=\d) (?=(?:%|ns|GB/s|GHz|times)\b|%)|(?<=^report:) ", "\N{NO-BREAK SPACE}", words, flags=re.M)
     breaks = partial(wrap, width=columns, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
-    return "\n".join("\n".join(breaks(line) or [""]) for line in words.split("\n"))
+    lines = "\n".join("\n".join(breaks(line) or [""]) for line in words.split("\n"))
+    return lines.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def coloured(words: str) -> Text:
+    """Text with its outcomes in their colours, which a pipe does not get."""
+    out = Text(words)
+    for outcome in sorted(_COLOURS, key=len):  # the longer last, as one may contain another
+        out.highlight_regex(rf"\b{re.escape(outcome)}\b", f"bold {_PALETTE[_COLOURS[outcome]]}")
+    return out
 
 
 def busy(campaign: Path, name: str) -> str:

@@ -993,15 +993,16 @@ def fabric_findings(fabric: FabricVerdict) -> list[str]:
 # --- all of it ---
 
 
-def summary(verdict: Verdict, *, most: int = 0) -> str:
-    """A campaign for a terminal: its first line, every node that is not the same (every node where they are at most
-    `most`), what disturbed others, the fabric, and notes."""
+def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> str:
+    """A campaign for a terminal: its first line, what disturbed it, notes and `remarks`, the fabric, and every node
+    that is not the same (every node where they are at most `most`), the most urgent last, where a reader's eye is."""
     shown = {n: v for n, v in verdict.nodes.items() if len(verdict.nodes) <= most or v.outcome is not Outcome.SAME}
     lines = [first_line(verdict), *disturbed(verdict), *(f"  {words}" for words in over_time(verdict))]
-    lines += _rows(node_lines(shown))
+    lines += [*(f"  note: {words}" for words in fleet_notes(verdict)), *(f"  {remark}" for remark in remarks)]
     for partition in verdict.fabric:
         lines += [f"  {fabric(partition)}", *(f"    {words}" for words in fabric_findings(partition))]
-    return "\n".join([*lines, *(f"  note: {words}" for words in fleet_notes(verdict))])
+    by_outcome = [list(of_it) for _, of_it in itertools.groupby(node_lines(shown), key=lambda line: line.outcome)]
+    return "\n".join([*lines, *_rows([line for of_outcome in reversed(by_outcome) for line in of_outcome])])
 
 
 def one_node(name: str, node: NodeVerdict) -> list[str]:

@@ -26,7 +26,7 @@ def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
     files.write(verdicts.verdict(nodes), tmp_path)
     summary, _ = terminal.summary(tmp_path)
     assert "cn070: INVALID" in summary and "cn[000-059]: SAME" not in summary
-    assert "and 60 nodes that need no action" in summary
+    assert "60 nodes that need no action" in summary
     assert "`make run NODES=cn070` measures cn070 again" in summary
 
 
@@ -39,18 +39,26 @@ def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
 
 def test_paths_are_never_broken() -> None:
     path = "report: /a/very/long/path/that/is/longer/than/the/terminal/cluster.pdf"
-    assert path.split()[1] in terminal.wrapped(path, 30)
+    assert terminal.wrapped(path, 30) == path
+    assert terminal.wrapped("it is slower by 12.0 % and more", 21).splitlines()[1] == "    12.0 % and more"
 
 
-def test_what_was_not_measured_is_said_last_with_its_reason(tmp_path: Path) -> None:
+def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
     """As often as the campaign is shown, once for nodes that lack the same."""
     why = "no MPI here: mpirun is not installed; install Open MPI"
     nodes = {f"cn{n}": verdicts.node(untaken={"linktest-node": why}) for n in (1, 2)}
     likwid = {"id": "likwid", "text": "likwid-pin is not installed: the kernels pinned themselves", "advice": "get it"}
     nodes["cn3"] = verdicts.node(untaken={"fault-huge": "refused"}, warnings=(likwid,))
     files.write(verdicts.verdict(nodes), tmp_path)
-    *_, alike, single, pinned, report = terminal.summary(tmp_path)[0].splitlines()
-    assert pinned == "  cn3: likwid-pin is not installed: the kernels pinned themselves; get it."
-    assert alike == f"  note: Not measured on cn[1-2]: linktest-node ({why})."
-    assert single == "  note: Not measured on cn3: fault-huge (refused)."
-    assert report.startswith("no report yet")
+    lines = terminal.summary(tmp_path)[0].splitlines()
+    alike = lines.index(f"  note: Not measured on cn[1-2]: linktest-node ({why}).")
+    assert lines[alike + 1] == "  note: Not measured on cn3: fault-huge (refused)."
+    assert lines[alike + 2] == "  cn3: likwid-pin is not installed: the kernels pinned themselves; get it."
+    assert lines[-1].startswith("no report yet")
+
+
+def test_outcomes_are_in_colour_and_the_longest_word_wins() -> None:
+    out = terminal.coloured("NOT UNIFORM: cn1: DEVIATES. cn2: SAME.")
+    of_words = {out.plain[span.start : span.end]: str(span.style) for span in out.spans}
+    assert of_words["NOT UNIFORM"] == "bold yellow" and of_words["SAME"] == "bold green"
+    assert of_words["DEVIATES"] == "bold red" and str(out.spans[-1].style) == "bold yellow"

@@ -81,7 +81,17 @@ def test_nodes_of_one_kind_with_reasons_of_their_own_have_a_row_each() -> None:
         ("cn[1,5-7]", "TIMEOUT"), ("cn2", "NODE_FAIL"), ("cn3", "the archive is cut"), ("cn4", "no space left"),
     ]  # fmt: skip
     shown = text.summary(verdicts.verdict(nodes)).splitlines()
-    assert shown[1:4] == ["  NOT MEASURED:", "    cn[1,5-7]  TIMEOUT", "    cn2        NODE_FAIL"]
+    assert shown[-5:-2] == ["  NOT MEASURED:", "    cn[1,5-7]  TIMEOUT", "    cn2        NODE_FAIL"]
+
+
+def test_summary_ends_with_what_is_most_urgent() -> None:
+    nodes = {
+        "cn1": verdicts.node(Outcome.INCONCLUSIVE, Why.UNRESOLVED), "cn2": verdicts.node(),
+        "cn3": verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.finding(),)),
+    }  # fmt: skip
+    lines = text.summary(verdicts.verdict(nodes), most=9, remarks=["a remark"]).splitlines()
+    assert [line.split(":")[0].strip() for line in lines[-3:]] == ["cn2", "cn1", "cn3"]
+    assert lines.index("  a remark") < len(lines) - 3
 
 
 def test_alike_nodes_are_described_by_the_worst_of_them() -> None:
