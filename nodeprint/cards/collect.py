@@ -18,15 +18,31 @@ from nodeprint.cards.reference import Machine, Source, Table
 from nodeprint.errors import NodeprintError
 
 _PUBLISHED = "core-to-core-latency"
+_ISSUES = "core-to-core-latency-issues"
 _SOURCES = {
+    _ISSUES: Source("https://github.com/nviennot/core-to-core-latency/issues", "November 2026", ""),
     _PUBLISHED: Source("https://github.com/nviennot/core-to-core-latency", "96a943a", "MIT"),
     "card": Source("sent by users", "", ""),
 }
 
 
+#: Medians inside a CCX and between CCXs of a socket, of matrices that were sent to the tool's project and are no file
+#: of it; `file` has the number there. The home of the line was not controlled.
+_SENT = tuple(
+    Machine(processor, sockets, cpus, "cas", {"same CCX": inside, "same socket": between}, _ISSUES, issue)
+    for processor, sockets, cpus, inside, between, issue in (
+        ("AMD EPYC 74F3 24-Core Processor", 1, 48, 19.8, 100.0, "33"),
+        ("AMD EPYC 9454P 48-Core Processor", 1, 96, 26.4, 103.0, "144"),
+        ("AMD EPYC 9654 96-Core Processor", 2, 384, 27.1, 95.0, "89"),
+        ("AMD EPYC 9754 128-Core Processor", 1, 256, 32.6, 110.0, "94"),
+    )
+)
+
+
 def collect(folder: Path) -> Table:
-    """The table of all matrices and cards below `folder`; files that hold neither are named on standard error."""
-    machines = []
+    """The table of what was sent to the tool's project, and of all matrices and cards below `folder`; files that hold
+    neither are named on standard error."""
+    machines = [*_SENT]
     for path in sorted(folder.iterdir()):
         try:
             if path.suffix == ".csv":

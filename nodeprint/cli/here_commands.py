@@ -25,6 +25,9 @@ def here(
             show_default=False,
         ),
     ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="A file of `baseline export`: also how the figures are beside that fleet's.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure this machine, in half a minute.
@@ -36,12 +39,14 @@ def here(
     from rich.console import Console
 
     from nodeprint import files
+    from nodeprint.cards import fleet_reference
     from nodeprint.cards.card import pairs_csv
     from nodeprint.here import measure, result, view
     from nodeprint.judge import outcome
     from nodeprint.report import matrix_files
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
+    fleet = fleet_reference.read(reference) if reference is not None else None
     pictures = matrix_files.check(pdf, svg)
     console = Console(stderr=True, highlight=False)
     folder = measure.prepare(measure.cache())
@@ -55,7 +60,7 @@ def here(
         except KeyboardInterrupt:
             typer.echo(f"stopped; the next `nodeprint here` continues it ({folder})", err=True)
             raise typer.Exit(130) from None
-    measured = result.read(folder)
+    measured = result.read(folder, fleet)
     if csv and measured.card.matrix is not None:
         typer.echo(files.write(csv, pairs_csv(measured.card.matrix)), err=True)
     if pictures and measured.card.matrix is not None:

@@ -56,9 +56,13 @@ def judge(
         ),
     ] = None,
     reference: Annotated[
-        bool,
-        typer.Option("--reference", help="For nodes with NO PEER: how published machines of their processor are."),
-    ] = False,
+        str | None,
+        typer.Option(
+            help="For nodes with NO PEER: `published`, how published machines of their processor are, or a file of"
+            " `baseline export`, how a fleet is.",
+            show_default=False,
+        ),
+    ] = None,
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
     notify: Annotated[
         str, typer.Option(help="A command, as `mail-verdict --to hpc`, that gets the verdict as JSON on its input.")
@@ -129,7 +133,7 @@ def judge(
     else:
         print_outcome(text.summary(verdict))
     if reference and not json:
-        _print_published(campaign, verdict)
+        _print_reference(reference, campaign, verdict)
     if notify:
         notified.send(notify, written.as_json(verdict))
     if verdict.fails(kinds):
@@ -168,17 +172,27 @@ def _judge_table(source: Path, to: Path | None, baseline: Path | None, options: 
     return of_table.judge(figures, "table" if str(source) == "-" else source.name.partition(".")[0], wanted).verdict
 
 
-def _print_published(campaign: Path, verdict: Verdict) -> None:
-    """How published machines of their processor are, for the nodes that have no peer."""
-    from nodeprint.cards import of_campaign
+def _print_reference(which: str, campaign: Path, verdict: Verdict) -> None:
+    """How published machines of their processor, or a fleet's nodes, are: for the nodes that have no peer, and of a
+    fleet also for those that are too few to have a majority."""
+    from nodeprint.cards import fleet_reference, of_campaign
     from nodeprint.cards import reference as published
-    from nodeprint.judge.outcome import Outcome
+    from nodeprint.judge.outcome import MEANING, Outcome
+    from nodeprint.report import beside_fleet
 
+    fleet = None if which == "published" else fleet_reference.read(Path(which))
+    few = fleet is not None and len(verdict.nodes) < fleet_reference.FEWEST
     for name, of_node in verdict.nodes.items():
-        if of_node.outcome is Outcome.NO_PEER:
+        if not (of_node.outcome is Outcome.NO_PEER or (few and MEANING[of_node.outcome].measured)):
+            continue
+        if fleet is None:
             card = of_campaign.Measured(campaign, name).card
-            for sentence in published.sentences(published.standing(card)):
-                typer.echo(f"{name}: {sentence}")
+            words: Sequence[str] = published.sentences(published.standing(card))
+        else:
+            processor = fleet_reference.processor_of(of_node).name
+            words = beside_fleet.sentences(fleet, processor, fleet_reference.of_verdict(of_node))
+        for sentence in words:
+            typer.echo(f"{name}: {sentence}")
 
 
 def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool) -> None:
@@ -276,3 +290,21 @@ def save(
     if thin:
         lacks = f"fewer than {baseline.MIN_RUNS} runs or {baseline.MIN_BOOTS} boots in it"
         typer.echo(f"nodeprint: {to}: {lacks}, so that no change is reported: {node_lists.fold(thin)}", err=True)
+
+
+@baselines.command(epilog="Example: nodeprint baseline export results/main --to epyc-9654.json")
+def export(
+    campaign: Annotated[Path, typer.Argument(help="A judged campaign, or table.", show_default=False)],
+    to: Annotated[Path, typer.Option(help="The file, of a few kilobytes.")],
+) -> None:
+    """Write what a fleet's nodes are like as a file for others, without names: medians and spreads over its nodes.
+
+    Of nodes in which nothing was found, five or more of one processor. `nodeprint judge --reference FILE` and
+    `nodeprint here --reference FILE` compare a single node with it.
+    """
+    from nodeprint.cards import fleet_reference
+    from nodeprint.judge import acceptance
+    from nodeprint.report import files as written
+
+    reference = fleet_reference.of_fleet(written.read(campaign), acceptance.load(acceptance.kept(campaign)))
+    typer.echo(fleet_reference.write(reference, to))

@@ -10,6 +10,7 @@ import msgspec
 
 from nodeprint.campaign import run_files
 from nodeprint.cards.card import Card
+from nodeprint.cards.fleet_reference import FleetReference, of_card
 from nodeprint.cards.of_campaign import Measured
 from nodeprint.cards.reference import Standing, standing
 from nodeprint.errors import NodeprintError
@@ -18,12 +19,14 @@ from nodeprint.judge.verdict import Disturbance
 from nodeprint.machine import preflight
 from nodeprint.machine.topology.model import Warning
 from nodeprint.machine.tree import open_tree
+from nodeprint.report import beside_fleet
 from nodeprint.settings.config import read_plan
 
 
 class Result(msgspec.Struct, frozen=True):
     """A measurement of this machine. `unmeasured` says why a measurement of the plan is not there, `warnings` what the
-    machine shows that is in the way, `standing` how its figures are beside those of published machines."""
+    machine shows that is in the way, `standing` how its figures are beside those of published machines, and
+    `beside_fleet` in sentences beside those of a fleet."""
 
     folder: str
     outcome: Outcome
@@ -32,10 +35,12 @@ class Result(msgspec.Struct, frozen=True):
     warnings: tuple[Warning, ...]
     unmeasured: Mapping[str, str]
     standing: Standing
+    beside_fleet: tuple[str, ...] = ()
 
 
-def read(folder: Path) -> Result:
-    """The result of a measured campaign of this room. Raises NodeprintError where nothing was measured."""
+def read(folder: Path, fleet: FleetReference | None = None) -> Result:
+    """The result of a measured campaign of this room, beside a `fleet` where there is one. Raises NodeprintError where
+    nothing was measured."""
     unmeasured = _unmeasured(folder)
     try:
         measured = Measured(folder)
@@ -46,7 +51,10 @@ def read(folder: Path) -> Result:
     warnings = tuple(preflight.check(open_tree(Path("/"))))
     card = measured.card
     disturbances = tuple(measured.disturbances)
-    return Result(str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card))
+    beside = () if fleet is None else beside_fleet.sentences(fleet, card.processor.name, of_card(card))
+    return Result(
+        str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card), tuple(beside)
+    )  # fmt: skip
 
 
 def _any_failed(folder: Path) -> bool:

@@ -37,7 +37,7 @@ def as_text(result: Result) -> Text:
     out.append("\n" + "\n".join(medians(card.figures)) + "\n")
     if lost := max((figure.disturbed or 0.0 for figure in card.figures), default=0.0):
         out.append(f"* {text.say('marked', share=names.percent(lost))}\n")
-    for sentence in reference.sentences(result.standing):
+    for sentence in (*reference.sentences(result.standing), *result.beside_fleet):
         out.append(f"\n{sentence}")
     notes = [f"Not measured: {shown(name)} ({why})." for name, why in result.unmeasured.items()]
     beside = [disturbance for disturbance in result.disturbances if disturbance is not moved]

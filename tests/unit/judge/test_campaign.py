@@ -73,7 +73,7 @@ def test_one_node_is_printed_as_it_is_among_all_and_nothing_is_written(
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 
-_WHOLE = ("--baseline b", "--acceptance a.yaml", "--recheck r", "--reference", "--notify cat")
+_WHOLE = ("--baseline b", "--acceptance a.yaml", "--recheck r", "--reference published", "--notify cat")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,181 @@
+"""A fleet's own figures as a file of a few kilobytes, without names of nodes, hosts or sites: what others compare a
+single node with. How a figure stands beside it is no verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import median
+
+import msgspec
+import numpy as np
+
+from nodeprint import __version__, files
+from nodeprint.cards.card import Card, Processor, rounded
+from nodeprint.cards.reference import key
+from nodeprint.errors import NodeprintError, printable, unreadable
+from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.stats.robust import robust_sd
+
+SCHEMA = 1
+#: A centre and a spread are of this many nodes at least: of fewer they are of single machines.
+FEWEST = 5
+#: From this many standard deviations of nodes on a figure is not as the fleet's, where it is beyond the bound, too: so
+#: far is one in 370 normal ones.
+_FAR = 3.0
+
+
+class FleetFigure(msgspec.Struct, frozen=True):
+    """A class of pairs or a row of a measurement in a fleet: the median over its `nodes` in `unit`, their robust
+    standard deviation and that of a node's runs (0 where none has two), relative to it, and the bound that the fleet
+    was judged by."""
+
+    measurement: str
+    name: str
+    unit: str
+    home: int
+    nodes: int
+    median: float
+    nodes_sd: float
+    runs_sd: float
+    bound: float
+
+
+class FleetReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The figures of a fleet of one processor (empty where a table does not say it), and what wrote them."""
+
+    processor: str
+    program: str
+    simulated: bool
+    figures: tuple[FleetFigure, ...]
+    schema: int = SCHEMA
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """A figure of a node beside the fleet's: by how much it is more, a share, and how many standard deviations of nodes
+    that is; `alike`: within the bound, or within what nodes of the fleet differ by."""
+
+    figure: FleetFigure
+    value: float
+    effect: float
+    deviations: float
+    alike: bool
+
+
+#: A figure of a node: measurement, name, home.
+_Key = tuple[str, str, int]
+
+
+def of_fleet(verdict: Verdict, rules: Acceptance) -> FleetReference:
+    """The reference of a judged campaign or table, from its nodes in which nothing was found.
+
+    Raises NodeprintError where these are of several processors, or fewer than FEWEST.
+    """
+    calm = [node for node in verdict.nodes.values() if (node.classes or node.cells) and not node.findings]
+    processors = {str(node.fingerprint.get("cpu") or "") for node in calm}
+    if len(processors) > 1:
+        named = ", ".join(sorted(printable(name, 40) or "one that is unknown" for name in processors))
+        raise NodeprintError(f"its nodes have several processors ({named})", where=verdict.campaign, advice=_ONE_KIND)
+    if len(calm) < FEWEST:
+        what = f"{len(calm)} nodes without a finding, and a fleet has {FEWEST}"
+        raise NodeprintError(what, where=verdict.campaign, advice="measure more nodes, or judge what is there")
+    values: dict[_Key, list[float]] = {}
+    runs: dict[_Key, list[float]] = {}
+    units: dict[_Key, str] = {}
+    for node in calm:
+        for place, unit, value, run_sd in _of_node(node):
+            values.setdefault(place, []).append(value)
+            runs.setdefault(place, []).append(run_sd)
+            units[place] = unit
+    bounds = {margin.measurement: margin.bound for node in calm for margin in node.margins}
+    figures = tuple(
+        _figure(place, units[place], values[place], runs[place], bounds.get(place[0], rules.cell("other").bound))
+        for place in sorted(values)
+        if len(values[place]) >= FEWEST
+    )
+    if not figures:
+        raise NodeprintError(f"no figure is of {FEWEST} nodes", where=verdict.campaign, advice="measure all alike")
+    return FleetReference(processors.pop(), f"nodeprint {__version__}", verdict.simulated, figures)
+
+
+_ONE_KIND = "export a campaign of one kind of node"
+
+
+def _of_node(node: NodeVerdict) -> Iterable[tuple[_Key, str, float, float]]:
+    """The figures of a node with unit, value and relative standard deviation of its runs."""
+    for of in node.classes:
+        for name, value in of.medians.items():
+            yield (of.measurement, name, of.home), "ns", value, of.run_sd_ns / of.median_ns
+    for row in node.cells:
+        if row.unit != "share":
+            yield (row.measurement, row.name, -1), row.unit, row.median, row.run_sd / row.median if row.median else 0.0
+
+
+def _figure(place: _Key, unit: str, values: list[float], runs: list[float], bound: float) -> FleetFigure:
+    middle = median(values)
+    known = [sd for sd in runs if math.isfinite(sd)]
+    spread = robust_sd(np.array(values) / middle - 1)
+    return FleetFigure(
+        place[0], place[1], unit, place[2], len(values), rounded(middle), rounded(spread),
+        rounded(median(known)) if known else 0.0, rounded(bound),
+    )  # fmt: skip
+
+
+def write(reference: FleetReference, path: Path) -> Path:
+    """Write a reference as JSON."""
+    return files.write(path, msgspec.json.format(msgspec.json.encode(reference), indent=1) + b"\n")
+
+
+def read(path: Path) -> FleetReference:
+    """A reference that was exported. Raises NodeprintError where it is none."""
+    advice = "name a file of `nodeprint baseline export`"
+    try:
+        reference = msgspec.json.decode(path.read_bytes(), type=FleetReference)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (msgspec.MsgspecError, RecursionError) as error:
+        what = f"is no figures of a fleet ({printable(str(error), 100)})"
+        raise NodeprintError(what, where=path, advice=advice) from error
+    if reference.schema != SCHEMA or any(not figure.median > 0 for figure in reference.figures):
+        raise NodeprintError("is of another version of nodeprint, or was changed", where=path, advice=advice)
+    return reference
+
+
+def of_card(card: Card) -> dict[_Key, float]:
+    """The figures of a card by measurement, name and home."""
+    out: dict[_Key, float] = {}
+    for figure in card.figures:
+        named = {f"{figure.name}, {group}": value for group, value in figure.groups.items()} or {
+            figure.name: figure.median
+        }
+        out |= {(figure.measurement, name, figure.home): value for name, value in named.items()}
+    return out
+
+
+def of_verdict(node: NodeVerdict) -> dict[_Key, float]:
+    """The figures of a judged node by measurement, name and home."""
+    return {place: value for place, _, value, _ in _of_node(node)}
+
+
+def beside(reference: FleetReference, processor: str, values: Mapping[_Key, float]) -> tuple[Beside, ...]:
+    """How figures of a node are beside a fleet's. None where its processor is another."""
+    if reference.processor and processor and key(reference.processor) != key(processor):
+        return ()
+    out = []
+    for figure in reference.figures:
+        value = values.get((figure.measurement, figure.name, figure.home), math.nan)
+        if not math.isfinite(value):
+            continue
+        effect = value / figure.median - 1
+        spread = max(figure.nodes_sd, 1e-6)
+        alike = abs(effect) <= max(figure.bound, _FAR * spread)
+        out.append(Beside(figure, value, effect, abs(effect) / spread, alike))
+    return tuple(out)
+
+
+def processor_of(node: NodeVerdict) -> Processor:
+    """What a judged node's processor is called."""
+    return Processor(str(node.fingerprint.get("cpu") or ""))
