@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from linktest import launch, ranks
+from linktest import figure, launch, ranks
 from linktest.settings import DONE, RefusalError, parse, say
 
 
@@ -17,7 +17,13 @@ def main() -> int:
             if not settings.between_nodes and (lack := launch.missing(settings)):
                 print(f"unavailable {lack}")
             return DONE
-        return ranks.main(settings) if settings.as_rank else launch.measure(settings)
+        if settings.as_rank:
+            return ranks.main(settings)
+        code = launch.measure(settings)
+        if code == DONE and (settings.csv or sys.stdout.isatty()):
+            measured = figure.read(settings.out)
+            print((figure.csv if settings.csv else figure.text)(measured), end="")
+        return code
     except RefusalError as error:
         say(str(error))
         return error.code

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from linktest import records, samples, schedule, timed
@@ -247,13 +248,11 @@ def _measure_all(rank: Rank, work: list[Step], scribe: Scribe | None) -> None:
     """
     if scribe is not None:
         scribe.expect(work)
-    sent, received = (bytearray(rank.settings.load * rank.size) for _ in range(2))
+    load = bytearray(rank.settings.load * rank.size), bytearray(rank.settings.load * rank.size)
     former: tuple[int, int] | None = None
     for at, step in enumerate(work):
         if rank.settings.load:
-            # the load must not begin before the last pair of a round has ended
-            _sleepily(rank.comm.Ibarrier(), scribe)
-            rank.comm.Alltoall([sent, rank.mpi.BYTE], [received, rank.mpi.BYTE])
+            _all_to_all(rank, *load, scribe)
         if step.together:
             _take(rank, at, step, next((pair for pair in step.pairs if rank.rank in pair), None), scribe)
             former = None
@@ -275,6 +274,15 @@ def _measure_all(rank: Rank, work: list[Step], scribe: Scribe | None) -> None:
         if scribe is not None:
             scribe.collect(at)
     _sleepily(rank.comm.Ibarrier(), scribe)
+
+
+def _all_to_all(rank: Rank, sent: bytearray, received: bytearray, scribe: Scribe | None) -> None:
+    """The load between two rounds, which must not begin before the last pair of a round has ended; rank 0 times it."""
+    _sleepily(rank.comm.Ibarrier(), scribe)
+    began = time.perf_counter()
+    rank.comm.Alltoall([sent, rank.mpi.BYTE], [received, rank.mpi.BYTE])
+    if scribe is not None:
+        scribe.alltoall_s.append(time.perf_counter() - began)
 
 
 def _take(rank: Rank, at: int, step: Step, pair: tuple[int, int] | None, scribe: Scribe | None) -> None:
@@ -306,6 +314,8 @@ class Scribe:
         self._missing: list[int] = []
         self._left = self._total = 0
         self._at = {cpu: i for i, cpu in enumerate(settings.cpus)}
+        #: What each all-to-all between rounds took on this rank.
+        self.alltoall_s: list[float] = []
 
     def begin(self, total: int) -> None:
         """Write the header; `total` pairs are to be measured."""
@@ -417,8 +427,15 @@ class Scribe:
             "cells" if len(self._settings.sizes) > 1 else "pairs": len(self.former.done),
             "voluntary_switches": sum(one for _, one, _ in seen),
             "involuntary_switches": sum(one for _, _, one in seen),
-            "steal_s": round(max(0.0, _steal_s(mine) - self._steal), 2), "complete": True,
+            "steal_s": round(max(0.0, _steal_s(mine) - self._steal), 2), **self._alltoall(), "complete": True,
         }])  # fmt: skip
+
+    def _alltoall(self) -> dict[str, Any]:
+        """The median all-to-all, where there were any."""
+        if not self.alltoall_s:
+            return {}
+        seconds = float(f"{median(self.alltoall_s):.6g}")
+        return {"alltoall_s": seconds, "alltoall_bytes": self._settings.load, "alltoall_ranks": self._rank.size}
 
 
 def _steal_s(cpus: list[int]) -> float:

@@ -46,7 +46,8 @@ WARNING       other MPI programs on these nodes are measured along
 """
 _END = """\
 exit codes: 0 done, also when FILE was complete before; 2 bad arguments or input; 3 could not measure as asked; 4 MPI or
-mpi4py is not installed here; 128 + signal: stopped. The same call continues FILE.
+mpi4py is not installed here; 128 + signal: stopped. The same call continues FILE. On a terminal minimum, mean, maximum,
+the slowest pairs and a matrix of up to 32 ranks are printed at the end.
 example: linktest --cpus cores --sizes 1M --out linktest.jsonl
 """
 
@@ -86,6 +87,7 @@ class Settings:
     seed: int | None
     as_rank: bool
     plan: bool
+    csv: bool = False
 
     @property
     def between_nodes(self) -> bool:
@@ -240,6 +242,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     number("--seed", None)
     number("--job", 1, "recorded")
     number("--run", 1, "recorded")
+    parser.add_argument("--csv", action="store_true", help="print each pair and size as CSV to standard output")
     parser.add_argument("--plan", action="store_true", help="print what would be measured and its time")
     parser.add_argument("--as-rank", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(words)
@@ -278,7 +281,7 @@ def parse(words: list[str]) -> Settings:
         given.mode, given.schedule == "parallel", given.bisection, given.mix, sizes, given.messages, given.warm_up,
         given.samples or _samples(ranks, bool(nodes)), given.passes, _bytes(given.load, "--load"), retest, cpus, nodes,
         given.per_node, ranks, launcher, given.patience, Path(given.out or "-"), given.job, given.run, given.seed,
-        given.as_rank, given.plan,
+        given.as_rank, given.plan, given.csv,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from tests.support.real_parts import ALLOWED, ROOT, need
 from tests.support.schemas import valid_campaign, valid_records
 
 sys.path.insert(0, str(ROOT / "kernels"))
-from linktest import launch, ranks, samples, schedule, settings
+from linktest import figure, launch, ranks, samples, schedule, settings
 from linktest import records as link_records
 
 RANKS = st.integers(2, 257)
@@ -253,6 +253,44 @@ def test_every_pair_of_every_mode(kernel: Path, tmp_path: Path, mode: str, sched
     again = [one for one in file.companions if one["record"] == "again"]
     assert len(again) == min(3, PAIRS[mode] * ranks * (ranks - 1) // 2)
     assert "s left" in done.stderr
+
+
+def written(path: Path, times_ns: dict[tuple[int, int], float], **header: Any) -> Path:
+    """A complete record file of messages of 1 MiB."""
+    said = {"operation": "semidirectional", "message_bytes": 1 << 20, "passes": 1, "arguments": [], **header}
+    pairs = [{"record": "pair", "a": a, "b": b, "pass": 0, "latency_ns": ns} for (a, b), ns in times_ns.items()]
+    again = {"record": "again", "a": 0, "b": 3, "pass": 1, "latency_ns": 80e3}
+    trailer = {"record": "trailer", "alltoall_s": 0.5e-3, "alltoall_bytes": 1 << 20, "alltoall_ranks": 4}
+    lines = [{"record": "header", **said}, *pairs, again, trailer]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_figure_of_a_call_by_hand(tmp_path: Path) -> None:
+    """Minimum, mean and maximum with rates, the slowest pairs with their second look, a matrix, all at once."""
+    times = {(0, 1): 74e3, (2, 3): 74e3, (0, 2): 84e3, (1, 3): 84e3, (1, 2): 84e3, (0, 3): 104e3}
+    path = written(tmp_path / "r.jsonl", times, parallel=2, arguments=["--bisection"])
+    said = figure.text(figure.read(path)).splitlines()
+    assert "minimum       74 µs  14.2 GB/s" in said
+    assert "mean          84 µs  12.5 GB/s" in said
+    assert "slowest     0 to 3    104 µs, again alone 80 µs" in said
+    assert "    1      74       -      84      84" in said
+    assert "bisection: 2 pairs at once 25 GB/s" in said
+    assert "all-to-all of 1 MiB: 500 µs, 2.0 times as fast as one message at a time" in said
+    head, first, *_ = figure.csv(figure.read(path)).splitlines()
+    assert (head, first) == ("a,b,size_bytes,latency_ns,bytes_per_s", "0,1,1048576,74000,1.41699e+10")
+
+
+@needs_two_cpus
+def test_csv_is_printed_and_an_all_to_all_is_timed(kernel: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.jsonl"
+    done = call(kernel, out, "--ranks", "2", "--sizes", "64K", "--load", "64K", "--csv")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "a,b,size_bytes,latency_ns,bytes_per_s"
+    trailer = json.loads(out.read_text().splitlines()[-1])
+    assert trailer["alltoall_bytes"] == 64 << 10
+    assert trailer["alltoall_s"] > 0
+    valid_records(out)
 
 
 @needs_two_cpus
