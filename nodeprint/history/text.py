@@ -37,7 +37,7 @@ def sparkline(course: Sequence[float]) -> str:
 def unchanged(history: NodeHistory) -> str:
     """What is said of a node without any change: where a part is beyond its bound by now, that this shows none yet."""
     if not is_open(history):
-        return "No part moved by its bound or more. The figure shows the one that moved most."
+        return "No part moved by more than its bound. The figure shows the one that moved most."
     course = history.courses[0]
     return (
         f"No change is shown yet: {part_name(course)} is {course.distance[-1]:+.1f} bounds from its first level, which "
@@ -125,7 +125,7 @@ def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
     """How many nodes have no change, and of which it is open."""
     undecided = [history.node for history in histories if is_open(history)]
     calm = sum(not history.changes for history in histories) - len(undecided)
-    what = f"no part moved by its bound or more on {calm} of {names.counted(len(histories), 'node')}"
+    what = f"no part moved by more than its bound on {calm} of {names.counted(len(histories), 'node')}"
     beyond = f"; no change is shown yet on {names.nodes(undecided)}, where a part is beyond its bound: measure again"
     return f"{names.counted(campaigns, 'campaign')}; {what}{beyond if undecided else ''}"
 

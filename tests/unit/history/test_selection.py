@@ -131,13 +131,13 @@ def test_a_node_beyond_its_bound_without_a_shown_change_is_to_be_measured_again(
     histories[1] = structs.replace(histories[1], courses=(near,))
     last = shown(histories, Selected((campaign(["cn01", "cn02"]),))).splitlines()[-1]
     assert last == (
-        "1 campaign; no part moved by its bound or more on 1 of 2 nodes; "
+        "1 campaign; no part moved by more than its bound on 1 of 2 nodes; "
         "no change is shown yet on cn01, where a part is beyond its bound: measure again"
     )
     assert text.unchanged(histories[0]).startswith(
         "No change is shown yet: core 17 to the other cores of its socket is +1.5 "
     )
-    assert text.unchanged(histories[1]).startswith("No part moved by its bound or more.")
+    assert text.unchanged(histories[1]).startswith("No part moved by more than its bound.")
 
 
 def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:
