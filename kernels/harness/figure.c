@@ -9,7 +9,7 @@
 #include "fail.h"
 #include "stats.h"
 
-enum { MATRIX_CPUS = 32, MOST_ROWS = 40, LABEL_BYTES = 160 };
+enum { MATRIX_CPUS = 32, SPREAD_CPUS = 16, MOST_ROWS = 40, LABEL_BYTES = 160 };
 
 const struct field *figure_field(const struct operation *operation) {
     return operation->figure != NULL ? operation->figure : operation->fields;
@@ -131,28 +131,59 @@ static void print_range(const char *label, const struct range *range, const char
            unit, range->count);
 }
 
-/* One matrix over the CPUs of all pairs, the mean over homes where there are several. */
-static void print_matrix(const struct run *run, const double *medians, double scale) {
+/* What the passes of a pair are apart: half of the highest less the lowest; NAN with one pass. */
+static double spread_of_passes(const struct run *run, const double *values, size_t unit) {
+    struct range passes = {0};
+    for (uint64_t p = 0; p < run->passes; p++) add_to_range(&passes, values[p * run->unit_count + unit]);
+    return passes.count > 1 ? (passes.high - passes.low) / 2 : NAN;
+}
+
+/* One matrix over the CPUs of all pairs, the mean over homes where there are several, each cell with the half of what its
+ * passes are apart where there is room. */
+static void print_matrix(const struct run *run, const double *values, const double *medians, double scale) {
     const struct cpulist *cpus = &run->cpus;
+    bool spreads = run->passes > 1 && cpus->count <= SPREAD_CPUS;
+    int width = spreads ? 11 : 6;
     printf("%5s", "");
-    for (size_t j = 0; j < cpus->count; j++) printf(" %6d", cpus->cpu[j]);
+    for (size_t j = 0; j < cpus->count; j++) printf(" %*d", width, cpus->cpu[j]);
     printf("\n");
     for (size_t i = 0; i < cpus->count; i++) {
         printf("%5d", cpus->cpu[i]);
         for (size_t j = 0; j < cpus->count; j++) {
-            struct range cell = {0};
+            struct range cell = {0}, spread = {0};
             for (size_t u = 0; u < run->unit_count; u++) {
                 const int64_t *key = run->units[u].key;
                 if ((key[0] == cpus->cpu[i] && key[1] == cpus->cpu[j]) ||
-                    (key[1] == cpus->cpu[i] && key[0] == cpus->cpu[j]))
+                    (key[1] == cpus->cpu[i] && key[0] == cpus->cpu[j])) {
                     add_to_range(&cell, medians[u] * scale);
+                    add_to_range(&spread, spread_of_passes(run, values, u) * scale);
+                }
             }
-            if (cell.count > 0)
-                printf(" %6.1f", cell.sum / (double)cell.count);
+            if (cell.count == 0)
+                printf(" %*s", width, "-");
+            else if (spreads && spread.count > 0)
+                printf(" %6.1f\u00b1%-4.1f", cell.sum / (double)cell.count, spread.high);
             else
-                printf(" %6s", "-");
+                printf(" %*.1f", width, cell.sum / (double)cell.count);
         }
         printf("\n");
+    }
+}
+
+/* The pairs with the lowest and the highest value. */
+static void print_ends(const struct run *run, const double *values, const double *medians, const char *unit,
+                       double scale) {
+    size_t ends[2] = {0, 0};
+    for (size_t u = 0; u < run->unit_count; u++) {
+        if (!(medians[ends[0]] <= medians[u]) && isfinite(medians[u])) ends[0] = u;
+        if (!(medians[ends[1]] >= medians[u]) && isfinite(medians[u])) ends[1] = u;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const int64_t *key = run->units[ends[i]].key;
+        double spread = spread_of_passes(run, values, ends[i]) * scale;
+        printf("%s %.4g", i == 0 ? "lowest:" : "highest:", medians[ends[i]] * scale);
+        if (isfinite(spread)) printf("\u00b1%.2g", spread);
+        printf(" %s, CPUs %" PRId64 " and %" PRId64 "\n", unit, key[0], key[1]);
     }
 }
 
@@ -209,7 +240,7 @@ void figure_print(const struct run *run, const double *values, bool csv) {
         printf("%s %s: %s, medians over %" PRIu64 " passes\n", run->kernel->name, run->operation->name, unit,
                run->passes);
         bool few = !pairs && run->unit_count <= MOST_ROWS;
-        if (pairs && run->cpus.count <= MATRIX_CPUS) print_matrix(run, medians, scale);
+        if (pairs && run->cpus.count <= MATRIX_CPUS) print_matrix(run, values, medians, scale);
         if (few && run->operation->table) print_table(run, table, shown);
         for (size_t u = 0; few && !run->operation->table && u < run->unit_count; u++) {
             label_of(run, &run->units[u], " ", false, label);
@@ -218,6 +249,7 @@ void figure_print(const struct run *run, const double *values, bool csv) {
         printf("%-24s %10s %10s %10s\n", "", "lowest", "mean", "highest");
         if (pairs || run->unit_count > MOST_ROWS) print_classes(run, medians, scale, unit);
         print_range("all", &all, unit);
+        if (pairs && run->unit_count > 0) print_ends(run, values, medians, unit, scale);
         if (run->operation->conclude != NULL) run->operation->conclude(run, table);
     }
     free(table);

@@ -85,6 +85,8 @@ def prepare(
     pending = [node for node in nodes if node.measure and not (job_folder(folder, node) / "status.json").exists()]
     if pending:
         recheck.forget(folder)
+        if absent := configuration.left_out(config):
+            print(f"nodeprint: preset {config.preset} leaves out {', '.join(absent)}", file=sys.stderr)
     if pending and config.launch == "ansible":
         files.write(folder / "launch/pending.tsv", recheck.listed(pending))
         # Snakemake makes nothing again for a newer file of the same content: the same nodes are tried again

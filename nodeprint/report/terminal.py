@@ -10,12 +10,13 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from nodeprint.errors import printable
+from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import files, names, text
+from nodeprint.settings import config
 
 #: What a terminal calls the colours of reports/style.yaml: its own, which fit its background.
 _PALETTE = {
@@ -78,6 +79,14 @@ def beside(campaign: Path, name: str) -> str:
     return f"other programs were at work while {printable(name)} was measured: {load}" if load else ""
 
 
+def _left_out(campaign: Path) -> list[str]:
+    """What the configuration asks for and its preset leaves out; nothing where there is no configuration to read."""
+    try:
+        return config.left_out(config.kept(campaign))
+    except NodeprintError:
+        return []
+
+
 def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
     """What no outcome says: settings that differ, nodes to be measured again, records that were refused, and how it was
     pinned where likwid is missing."""
@@ -100,6 +109,8 @@ def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
     if aside := sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*")):
         files_were = "file was" if aside == 1 else "files were"
         remarks.append(f"{aside} malformed record {files_were} kept as .bad and measured again")
+    if left_out := _left_out(campaign):
+        remarks.append(f"Not in this preset: {', '.join(left_out)}; a longer one measures them")
     unpinned: dict[str, list[str]] = {}
     for name, node in nodes.items():
         for warning in node.warnings:

@@ -166,6 +166,11 @@ def steps(plan: Sequence[PlanRow]) -> list[tuple[int, str]]:
     return [(run + 1, name) for _, _, run, name in ordered]
 
 
+def left_out(config: Config) -> list[str]:
+    """What the configuration's list asks for and its preset has no time for, by name."""
+    return [name for name in config.measure if measurements()[name].presets[config.preset] is None]
+
+
 def fabric_plan(config: Config) -> list[tuple[str, str]]:
     """Names and arguments of what is measured between nodes, in one job over all of them."""
     return _planned(config, "fabric")

@@ -243,6 +243,8 @@ def test_the_figure_is_printed_where_somebody_reads(coherence: Path, tmp_path: P
     os.close(theirs)
     output = read_to_end(ours)
     assert "coherence cas: ns, medians over 2 passes" in output and "lowest" in output
+    assert "±" in output, "what the passes of a pair are apart, also of two CPUs"
+    assert f" ns, CPUs {ALLOWED[0]} and " in output, "which pair is the lowest and the highest"
 
 
 @needs_two_cpus

@@ -142,6 +142,8 @@ def test_a_preset_leaves_out_what_it_has_no_time_for(tmp_path: Path) -> None:
     text = "measure: [coherence-cas, bandwidth-cpus]\npreset: "
     assert config.plan(load(tmp_path, text + "quick")).count("\n") == 1
     assert config.plan(load(tmp_path, text + "thorough")).count("\n") == 2
+    assert config.left_out(load(tmp_path, text + "quick")) == ["bandwidth-cpus"]
+    assert config.left_out(load(tmp_path, text + "thorough")) == []
     with pytest.raises(NodeprintError, match="preset quick leaves out every measurement"):
         load(tmp_path, "measure: [bandwidth-cpus]\npreset: quick")
 

@@ -62,3 +62,12 @@ def test_outcomes_are_in_colour_and_the_longest_word_wins() -> None:
     of_words = {out.plain[span.start : span.end]: str(span.style) for span in out.spans}
     assert of_words["NOT UNIFORM"] == "bold yellow" and of_words["SAME"] == "bold green"
     assert of_words["DEVIATES"] == "bold red" and str(out.spans[-1].style) == "bold yellow"
+
+
+def test_what_the_preset_leaves_out_is_named_at_the_end(tmp_path: Path) -> None:
+    files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
+    (tmp_path / "config.yaml").write_text("measure: [coherence-cas, chase-curve, bandwidth-cpus]\npreset: quick\n")
+    shown = terminal.summary(tmp_path)[0]
+    assert "Not in this preset: chase-curve, bandwidth-cpus; a longer one measures them" in shown
+    (tmp_path / "config.yaml").write_text("measure: [coherence-cas]\npreset: quick\n")
+    assert "Not in this preset" not in terminal.summary(tmp_path)[0]
