@@ -689,6 +689,15 @@ def test_fewer_cpus_than_expected_is_refused(campaign: Campaign) -> None:
     assert campaign.status()["outcome"] == "complete"
 
 
+def test_cpus_that_are_offline_are_not_counted(campaign: Campaign, tmp_path: Path) -> None:
+    """The mask of a process has them still: of two CPUs of which one is offline one can be measured."""
+    folder = tmp_path / "sys/devices/system/cpu"
+    folder.mkdir(parents=True)
+    (folder / "online").write_text(f"{min(os.sched_getaffinity(0))},10000-10001\n")
+    assert campaign.run("--expect-cpus", "2", NODEPRINT_SYSFS=f"{tmp_path}/sys")[0] == 0
+    assert "only 1 of 2 CPUs are allowed" in campaign.outcomes()[1, "a"]["message"]
+
+
 def test_setup_is_sourced_and_the_environment_is_clean(campaign: Campaign) -> None:
     setup = campaign.folder / "site setup.sh"
     setup.write_text("module() { :; }\nmodule load x\nexport SITE_LOADED='a\nb'\"'\"'c'\nexport OMP_STACKSIZE=1\n")
