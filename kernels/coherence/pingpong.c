@@ -15,7 +15,7 @@
 #include "harness/frequency.h"
 #include "harness/options.h"
 
-enum { LINES = 32, BATCHES = DUEL_BATCHES, ROUND_TRIPS = 25, LEAD_IN = 3, MORE_LINES = 32, RETRIES = 2 };
+enum { LINES = 32, BATCHES = DUEL_BATCHES, ROUND_TRIPS = 25, LEAD_IN = 3, RETRIES = 2 };
 static const double DISTURBED_SHARE = 0.25;
 static const double PROBE_NS = 2e3; /* it also brings the core up to its clock before anything is timed */
 
@@ -281,11 +281,10 @@ static struct summary summary_of(const struct duel *duel, size_t lines, struct p
                               places->medians);
 }
 
-/* The duel again while more than a quarter of its batches was slow, the calmest try counts; then with more lines while
- * --ci wants them. Pairs that were measured at once are taken as they are: what disturbs them is their subject. */
+/* The duel again while more than a quarter of its batches was slow, the calmest try counts. Pairs that were measured at once are taken as they are: what disturbs them is their subject. */
 static struct summary settle_pair(struct run *run, struct duel *duel, const size_t *members, struct places *places,
                                   size_t *used, size_t *retries, double *spare) {
-    size_t bytes = run->drawn_lines * BATCHES * sizeof(double);
+    size_t bytes = run->lines * BATCHES * sizeof(double);
     struct summary best = summary_of(duel, *used, places);
     for (*retries = 0; *retries < RETRIES && best.slow_share > DISTURBED_SHARE; ++*retries) {
         memcpy(spare, duel->values, bytes);
@@ -297,12 +296,6 @@ static struct summary settle_pair(struct run *run, struct duel *duel, const size
             best = again;
     }
     if (*retries > 0) best = summary_of(duel, *used, places);
-    while (run->ci_share > 0 && summary_half_width(&best) > run->ci_share && *used < run->drawn_lines) {
-        size_t more = *used + MORE_LINES > run->drawn_lines ? run->drawn_lines : *used + MORE_LINES;
-        fight_all(run, duel, members, 1, *used, more);
-        *used = more;
-        best = summary_of(duel, *used, places);
-    }
     return best;
 }
 
@@ -348,13 +341,13 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
     static struct duel duels[MAX_PARALLEL];
     static double *values, *spare, *centre;
     static struct places places;
-    size_t members[2 * MAX_PARALLEL], each = run->drawn_lines * BATCHES;
+    size_t members[2 * MAX_PARALLEL], each = run->lines * BATCHES;
     if (values == NULL) {
         values = grow(NULL, each * MAX_PARALLEL, sizeof *values);
         spare = grow(NULL, each, sizeof *spare);
-        centre = grow(NULL, run->drawn_lines, sizeof *centre);
-        places.lowest = grow(NULL, run->drawn_lines, sizeof *places.lowest);
-        places.cluster = grow(NULL, run->drawn_lines, 1);
+        centre = grow(NULL, run->lines, sizeof *centre);
+        places.lowest = grow(NULL, run->lines, sizeof *places.lowest);
+        places.cluster = grow(NULL, run->lines, 1);
     }
     const struct protocol *protocol = protocols;
     while (strcmp(protocol->operation->name, run->operation->name) != 0) protocol++;
@@ -366,17 +359,17 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
         duels[i].workers = &run->workers;
         duels[i].ramp_ns = run->ramp_ns;
         duels[i].pool = home->pool.bytes;
-        duels[i].line_set = home->line_set + i * run->drawn_lines;
+        duels[i].line_set = home->line_set + i * run->lines;
         duels[i].round_trips = ROUND_TRIPS;
         duels[i].values = values + i * each;
     }
     long switches = workers_switches(&run->workers, members, 2 * count);
-    fight_all(run, duels, members, count, 0, run->use_lines);
+    fight_all(run, duels, members, count, 0, run->lines);
     for (size_t i = 0; i < count; i++) {
         struct result *result = &results[i];
         struct home *home = run_home(run, (int)units[i]->key[2]);
-        size_t used = run->use_lines, retries = 0;
-        find_places(home, &duels[i], run->drawn_lines, &places);
+        size_t used = run->lines, retries = 0;
+        find_places(home, &duels[i], run->lines, &places);
         struct summary summary = count == 1
                                      ? settle_pair(run, &duels[i], &members[2 * i], &places, &used, &retries, spare)
                                      : summary_of(&duels[i], used, &places);

@@ -34,14 +34,7 @@ enum sharer { NO_SHARER, IN_L3, ON_DIE, IN_SOCKET, IN_OTHER_SOCKET, SHARER_COUNT
 static const char *const sharer_words[] = {"none", "l3", "die", "socket", "other_socket", NULL};
 static int *die; /* of each CPU of the selection */
 
-static const char *left_in; /* NULL: l1 */
 const struct setting coherence_settings[] = {
-    {.name = "left-in",
-     .value = "LEVEL",
-     .word = &left_in,
-     .shapes = true,
-     .only = "state",
-     .help = "state: the owner's cache that keeps the lines: l1 (default), l2 or l3"},
     {.name = "fresh",
      .value = "HOW",
      .word = &fresh_word,
@@ -59,8 +52,6 @@ struct scene {
     uint32_t line[LINES]; /* in the order of the chase */
     enum state state;
     enum method method;
-    unsigned char *sweep; /* what the owner reads to push lines out of its inner caches */
-    size_t sweep_bytes;
     double ns; /* of this round: a line */
 };
 
@@ -83,10 +74,6 @@ static void load_all(const struct scene *scene) {
     cache_fence();
 }
 
-static void sweep(const struct scene *scene) {
-    for (size_t i = 0; i < scene->sweep_bytes; i += LINE_BYTES) (void)*(volatile unsigned char *)(scene->sweep + i);
-}
-
 static void owner_begins(size_t role, void *argument) {
     (void)role;
     const struct scene *scene = argument;
@@ -105,7 +92,6 @@ static void owner_ends(size_t role, void *argument) {
     (void)role;
     const struct scene *scene = argument;
     if (scene->state == STATE_F) load_all(scene);
-    sweep(scene);
 }
 
 /* Ticks that two reads of the clock with nothing between cost: a mean, as the figures of single lines are, because the
@@ -210,26 +196,11 @@ static void play_round(struct run *run, struct scene *scene, size_t requester, s
     workers_run(&run->workers, scene->method == OWNER_STORES ? &owner : &requester, 1, act, scene);
 }
 
-static size_t sweep_bytes_of(const struct run *run) {
-    size_t l1 = cache_largest(&run->cpus, 1), l2 = cache_largest(&run->cpus, 2);
-    if (left_in == NULL || strcmp(left_in, "l1") == 0) return 0;
-    return strcmp(left_in, "l2") == 0 ? 2 * l1 : 2 * l2;
-}
-
 static struct scene scene;
-
-static void prepare(struct run *run) {
-    scene.sweep_bytes = sweep_bytes_of(run);
-    if (scene.sweep_bytes == 0 && left_in != NULL && strcmp(left_in, "l1") != 0)
-        fail(EXIT_NOT_AS_ASKED, "--left-in %s cannot be done: the system does not report the cache sizes", left_in);
-    scene.sweep = grow(NULL, scene.sweep_bytes, 1);
-    memset(scene.sweep, 1, scene.sweep_bytes);
-}
 
 enum { STORE_NS = LATENCY_FIELDS, SINGLE_NS, OWNER_STORE_NS, SHARER_CPU };
 
-static const struct field fields[] = {FIELDS_OF_LATENCY,
-                                      [STORE_NS] = {"store_ns", NANOSECONDS, DECIMALS, 3},
+static const struct field fields[] = {FIELDS_OF_LATENCY, [STORE_NS] = {"store_ns", NANOSECONDS, DECIMALS, 3},
                                       [SINGLE_NS] = {"single_ns", NANOSECONDS, DECIMALS, 3},
                                       [OWNER_STORE_NS] = {"owner_store_ns", NANOSECONDS, DECIMALS, 3},
                                       [SHARER_CPU] = {"sharer_cpu", CPU_NUMBER, DECIMALS, 0}};
@@ -304,8 +275,6 @@ static void add_states(struct run *run, size_t requester, size_t owner, struct c
 static void plan(struct run *run) {
     struct cpulist alone = {0};
     struct text lacking = {0};
-    if (left_in != NULL && strcmp(left_in, "l1") != 0 && strcmp(left_in, "l2") != 0 && strcmp(left_in, "l3") != 0)
-        fail(EXIT_BAD_INPUT, "--left-in takes l1, l2 or l3, not %s", left_in);
     run->lines = ALL_LINES;
     run->batches = 1;
     run->round_trips = 1;
@@ -332,11 +301,6 @@ static void plan(struct run *run) {
     cpulist_free(&alone);
 }
 
-static void facts(struct run *run, bool end, struct text *members) {
-    (void)run;
-    if (!end) text_add(members, ",\"left_in\":\"%s\"", left_in == NULL ? "l1" : left_in);
-}
-
 /* Four methods; in each round three or four tasks are handed out and 64 lines are stored, flushed and chased. */
 static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)run, (void)unit;
@@ -354,8 +318,6 @@ const struct operation operation_state = {
     .words = {NULL, NULL, NULL, state_words, sharer_words},
     .line_a_page = true,
     .plan = plan,
-    .prepare = prepare,
     .measure = measure,
-    .facts = facts,
     .seconds = seconds,
 };

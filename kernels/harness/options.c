@@ -51,20 +51,6 @@ const struct setting pair_settings[] = {
      .highest = MOST_LINES,
      .shapes = true,
      .help = "lines a pass draws, the same for all its pairs (default 32)"},
-    {.name = "ci",
-     .value = "PERCENT",
-     .number = &options.ci_percent,
-     .lowest = 1,
-     .highest = 50,
-     .shapes = true,
-     .help = "add lines to a pair until half its interval is at most that, 512 lines at most"},
-    {.name = "budget",
-     .value = "SECONDS",
-     .number = &options.budget_s,
-     .lowest = 1,
-     .highest = 1000000,
-     .shapes = true,
-     .help = "when the passes are done, go on where intervals are widest until then"},
     {.name = "parallel",
      .value = "K",
      .number = &options.parallel,
@@ -137,7 +123,5 @@ void options_check_pairs(const struct operation *operation) {
         fail(EXIT_BAD_INPUT, "%s is not for operation %s; --help marks those it is for", given.data, operation->name);
     if (options.census && options.any_lines) fail(EXIT_BAD_INPUT, "--census and --any-lines exclude each other");
     if (options.share_l3 && options.parallel == 0) fail(EXIT_BAD_INPUT, "--share-l3 goes with --parallel");
-    if (options.parallel > 0 && options.budget_s > 0)
-        fail(EXIT_BAD_INPUT, "--budget measures pairs alone and does not go with --parallel");
     text_free(&given);
 }

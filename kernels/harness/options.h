@@ -18,7 +18,7 @@ struct options {
     uint64_t passes, seed, job, run; /* seed: UINT64_MAX where none was given */
     /* of pairs */
     bool share_l3, detail, census, any_lines, huge_pages;
-    uint64_t lines, ci_percent, budget_s, parallel;
+    uint64_t lines, parallel;
 };
 
 extern struct options options;

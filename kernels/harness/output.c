@@ -204,7 +204,6 @@ void output_trailer(const struct sweep *sweep) {
         add_share(out, "line_sd_share", spread.line);
         add_share(out, "line_pair_sd_share", spread.line_pair);
         add_share(out, "revisit_sd_share", spread.revisit);
-        add_share(out, "widest_ci_share", sweep->widest);
         if (options.parallel > 1 && sweep->parallel_calls > 0)
             text_add(out, ",\"mean_parallel\":%.2f", (double)sweep->parallel_units / (double)sweep->parallel_calls);
     }

@@ -92,9 +92,6 @@ static void take_unit(const struct json_object *object, size_t line, struct read
             "this is here for the second time");
     former->done[first + index] = 1;
     if (former->value != NULL) former->value[first + index] = value;
-    if (run->operation->measure_pairs != NULL) {
-        former->half_width[first + index] = (float)((high - low) / 2 / value);
-    }
     const struct shown shown = figure_fields(run->operation);
     for (size_t f = 0; f < shown.count; f++) {
         bool there = json_number(object, shown.fields[f].name, &value);
@@ -138,9 +135,6 @@ void resume_read(struct former *former, struct run *run, const struct identity *
     if (run->operation->measure_pairs != NULL || run->operation->kept != NULL)
         former->value = grow(NULL, count, sizeof *former->value);
     former->figure = grow(NULL, count * figure_fields(run->operation).count, sizeof *former->figure);
-    if (run->operation->measure_pairs != NULL) {
-        former->half_width = grow(NULL, count, sizeof *former->half_width);
-    }
     run->kept = former->value;
     struct reading reading = {former, run, identity};
     records_read(&run->records, take_record, &reading);

@@ -14,8 +14,7 @@ struct identity {
 struct former {
     unsigned char *done; /* a byte for each unit of each pass */
     double *value;       /* of each of them: latency_ns of pairs, else what the operation keeps */
-    float *half_width;
-    double *figure; /* of each of them the fields that are printed (figure_fields); NAN where it has none */
+    double *figure;      /* of each of them the fields that are printed (figure_fields); NAN where it has none */
     size_t *done_in_pass;
     size_t count;
     int64_t segments;

@@ -175,7 +175,7 @@ static bool planned_here(const struct run *run) {
 }
 
 static void print_plan(struct run *run) {
-    double seconds_150 = 0, seconds_195 = 0, once = (double)options.budget_s;
+    double seconds_150 = 0, seconds_195 = 0, once = 0;
     struct text cpus = {0}, pin_list = {0};
     struct cpulist rotated = {0};
     const struct cpulist *all = &run->cpus;
@@ -185,7 +185,7 @@ static void print_plan(struct run *run) {
         seconds_195 += run->operation->seconds(run, &run->units[i], 195);
     }
     if (run->operation->measure_pairs != NULL)
-        once += (double)run->home_count * census_seconds(run, sweep_census_mode(), run->drawn_lines * options_slots());
+        once += (double)run->home_count * census_seconds(run, sweep_census_mode(), run->lines * options_slots());
     for (size_t i = 0; i < all->count; i++) /* likwid-pin gives its first CPU to the coordinator */
         cpulist_add(&rotated, all->cpu[(i + all->count - 1) % all->count]);
     cpulist_write(&cpus, all, true);
@@ -227,7 +227,7 @@ static void place_pools(struct run *run) {
     for (size_t i = 0; i < run->home_count; i++) {
         struct home *home = &run->homes[i];
         home->pool = pool_of(run, home->node);
-        home->line_set = grow(NULL, run->drawn_lines * options_slots(), sizeof *home->line_set);
+        home->line_set = grow(NULL, run->lines * options_slots(), sizeof *home->line_set);
         home->sums = grow(NULL, options_slots(), sizeof *home->sums);
         memset(home->sums, 0, options_slots() * sizeof *home->sums);
     }
@@ -283,7 +283,6 @@ static int measure(struct run *run) {
     if (complete) output_trailer(&sweep);
     fail_set_hook(NULL);
     records_close(&run->records);
-    if (complete && options.budget_s > 0) note("the widest interval is now +-%.2f %%", 100 * sweep.widest);
     if (complete) print_figure(run, &former);
     if (complete) return EXIT_DONE;
     note("stopped by signal %d; the same call continues %s", stopped_by(), options.out);
@@ -296,10 +295,7 @@ static void plan(struct run *run) {
         run->lines = options.lines;
     else if (run->operation->measure_pairs != NULL)
         run->lines = select_lines(run->lines, options.passes);
-    run->ci_share = (double)options.ci_percent / 100;
     run->detail = options.detail;
-    run->use_lines = run->lines;
-    run->drawn_lines = options.ci_percent > 0 || options.budget_s > 0 ? MOST_LINES : run->lines;
     if (run->unit_count == 0 && run->not_applicable == NULL)
         fail(EXIT_NOT_AS_ASKED, "there is nothing to measure%s%s", run->not_measured.length > 0 ? ": " : "",
              run->not_measured.length > 0 ? run->not_measured.data : "");

@@ -64,7 +64,7 @@ struct operation {
     void (*conclude)(const struct run *run, const double *medians); /* prints a line below a table; may be NULL */
     /* One of the two. Set the values that were measured, and return the record's flags; nothing in here may write. With
      * `measure_pairs` the units are pairs (keys a, b, home; the fields begin with those of a latency) that sentinels,
-     * second looks, --budget and --parallel apply to, and `count` of them are measured at once. */
+     * second looks and --parallel apply to, and `count` of them are measured at once. */
     unsigned (*measure)(struct run *run, uint32_t pass, const struct unit *unit, struct result *result);
     void (*measure_pairs)(struct run *run, const struct unit *const *units, size_t count, struct result *results);
     double (*seconds)(const struct run *run, const struct unit *unit, double hop_ns); /* what --plan expects */
@@ -85,8 +85,8 @@ struct kernel {
 struct home {
     int node;
     struct pool pool;
-    uint32_t *line_set; /* of the pass under way: indices into the pool, `drawn_lines` for each slot of --parallel */
-    size_t clusters;    /* in which the pool's lines live, at least 1 */
+    uint32_t *line_set;     /* of the pass under way: indices into the pool, `lines` for each slot of --parallel */
+    size_t clusters;        /* in which the pool's lines live, at least 1 */
     unsigned char *cluster; /* of each line of the pool; NULL with one cluster */
     struct line_sums *sums; /* of each slot */
 };
@@ -105,9 +105,6 @@ struct run {
     size_t home_count;
     uint64_t seed, passes;
     size_t lines, batches, round_trips; /* as planned; 0 where an operation has none */
-    size_t drawn_lines;                 /* a pass draws so many: more than `lines` where an option may ask for more */
-    size_t use_lines;                   /* this unit is to begin with so many */
-    double ci_share;                    /* --ci: add lines until the half-width is at most this share; 0 without */
     bool detail;
     bool recount; /* pages moved: the census is taken again before the next pass */
     bool account; /* this unit's values go into the spread of the run */

@@ -11,7 +11,7 @@
 
 const char *const closeness_names[] = {"core", "l3", "node", "socket", "machine", NULL};
 
-static const char *cpus_word = "cores", *home_word = "first", *one_per, *pairs_path;
+static const char *cpus_word = "cores", *home_word = "first", *pairs_path;
 static int *node_socket;    /* with --home sockets: of each NUMA node that has CPUs and memory; -1 of others */
 static int *sockets;        /* those that have such a node, */
 static size_t socket_count; /* 0 where they are fewer than two, or another home is asked for */
@@ -24,11 +24,6 @@ const struct setting select_settings[] = {
      .shapes = true,
      .help = "0-3,8,10-14:2 as Linux writes them, all (that are allowed), or cores (one thread of each; default)"},
     {.name = "siblings", .on = &siblings, .shapes = true, .help = "also each core's own pair of sibling threads"},
-    {.name = "one-per",
-     .value = "WHAT",
-     .word = &one_per,
-     .shapes = true,
-     .help = "keep the first CPU of each core, l3, numa or socket"},
     {.name = "pairs",
      .value = "FILE",
      .word = &pairs_path,
@@ -119,28 +114,6 @@ static void check_cpus(const struct cpulist *chosen, const struct machine *machi
     }
     text_free(&online);
     text_free(&allowed);
-}
-
-static int part(const struct cpu_place *place, const char *what) {
-    if (strcmp(what, "core") == 0) return place->core;
-    if (strcmp(what, "l3") == 0) return place->l3;
-    if (strcmp(what, "numa") == 0) return place->node;
-    if (strcmp(what, "socket") == 0) return place->socket;
-    fail(EXIT_BAD_INPUT, "--one-per takes core, l3, numa or socket, not %s", what);
-}
-
-static void keep_one_per(struct cpulist *chosen, const struct machine *machine, const char *what) {
-    struct cpulist kept = {0}, parts = {0};
-    for (size_t i = 0; i < chosen->count; i++) {
-        struct cpu_place place = place_of(machine, chosen->cpu[i]);
-        int its = part(&place, what);
-        if (cpulist_has(&parts, its)) continue;
-        cpulist_add(&parts, its);
-        cpulist_add(&kept, chosen->cpu[i]);
-    }
-    cpulist_free(&parts);
-    cpulist_free(chosen);
-    *chosen = kept;
 }
 
 /* ---- pairs ---- */
@@ -238,7 +211,6 @@ void select_cpus(struct selection *selection, const struct machine *machine, boo
     const char *why;
     struct named_pair *named = NULL;
     size_t named_count = pairs_path != NULL ? read_pairs(pairs_path, &named) : 0;
-    if (one_per != NULL) part(&(struct cpu_place){0}, one_per);
     if (strcmp(cpus_word, "all") == 0)
         copy(&selection->cpus, &machine->allowed);
     else if (strcmp(cpus_word, "cores") == 0 && pairs_path == NULL)
@@ -248,7 +220,6 @@ void select_cpus(struct selection *selection, const struct machine *machine, boo
     else if (!cpulist_parse(cpus_word, &selection->cpus, &why))
         fail(EXIT_BAD_INPUT, "--cpus %s is not a list of CPUs: %s", cpus_word, why);
     if (!planning) check_cpus(&selection->cpus, machine);
-    if (one_per != NULL) keep_one_per(&selection->cpus, machine, one_per);
 
     copy(&selection->chosen, &selection->cpus);
     size_t chosen = selection->chosen.count;

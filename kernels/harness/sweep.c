@@ -36,12 +36,12 @@ enum census_mode sweep_census_mode(void) {
 void sweep_take_census(struct run *run) {
     run->recount = false;
     if (run->operation->measure_pairs == NULL || run->not_applicable != NULL) return;
-    census_take(run, sweep_census_mode(), run->drawn_lines * options_slots(), &run->records.pending);
+    census_take(run, sweep_census_mode(), run->lines * options_slots(), &run->records.pending);
 }
 
 /* Draw the lines of a pass and write them down, for each home. All slots of --parallel have lines of their own. */
 static void begin_pass(struct run *run, uint32_t pass) {
-    size_t count = run->drawn_lines * options_slots();
+    size_t count = run->lines * options_slots();
     if (run->recount) sweep_take_census(run);
     for (size_t i = 0; count > 0 && i < run->home_count; i++) {
         struct home *home = &run->homes[i];
@@ -191,11 +191,6 @@ static void announce_next(struct sweep *sweep, uint32_t pass, size_t at) {
     }
 }
 
-/* Half a pair's interval as a share of its value. */
-static double half_width_of(const struct result *result) {
-    return (result->values[CI_HIGH_NS] - result->values[CI_LOW_NS]) / 2 / result->values[LATENCY_NS];
-}
-
 /* What second looks, finish() and the figure on the terminal need of this unit. */
 static void keep_value(const struct run *run, struct former *former, size_t index, const struct result *result) {
     const struct operation *operation = run->operation;
@@ -204,7 +199,6 @@ static void keep_value(const struct run *run, struct former *former, size_t inde
            shown.count * sizeof *former->figure);
     if (operation->measure_pairs != NULL) {
         former->value[index] = result->values[LATENCY_NS];
-        former->half_width[index] = (float)half_width_of(result);
     } else if (operation->kept != NULL) {
         former->value[index] = result->values[operation->kept - operation->fields];
     }
@@ -272,24 +266,21 @@ static void measure_pass(struct sweep *sweep, uint32_t pass) {
 /* ---- second looks ---- */
 
 /* Measure one unit once more, alone and on lines of its own. */
-static double look_again(struct sweep *sweep, uint32_t pass, size_t unit, size_t use_lines, const char *reason) {
+static void look_again(struct sweep *sweep, uint32_t pass, size_t unit) {
     struct run *run = sweep->run;
     const struct unit *again = &run->units[unit];
     begin_pass(run, pass);
     measure_sentinels(sweep, pass);
-    run->use_lines = use_lines;
     run->workers.next_count = 0;
     unsigned moved = 0;
     do {
         measure_units(sweep, pass, &again, 1);
         sweep->results[0].flags |= moved;
-        text_add(&sweep->results[0].more, ",\"reason\":\"%s\"", reason);
+        text_add(&sweep->results[0].more, ",\"reason\":\"passes_differ\"");
         output_unit(run, "again", pass, again, &sweep->results[0], &run->records.pending);
         moved = FLAG_MOVED;
     } while (pages_moved(sweep, 1));
-    run->use_lines = run->lines;
     write_pending(sweep);
-    return half_width_of(&sweep->results[0]);
 }
 
 /* Units whose passes differ by more than the passes of all units make likely. */
@@ -306,48 +297,14 @@ static size_t look_where_passes_differ(struct sweep *sweep, uint32_t *pass) {
             high = value > high ? value : high;
         }
         if (high - low <= AGAIN_SD * sd) continue;
-        look_again(sweep, (*pass)++, unit, run->lines, "passes_differ");
+        look_again(sweep, (*pass)++, unit);
         looked++;
     }
     return looked;
 }
 
-/* Spend what is left of --budget where the interval is widest, twice as many lines at each look. A unit's interval is
- * that of its newest look, which has the most lines: the narrowest of many would be luck. */
-static double look_where_widest(struct sweep *sweep, uint32_t *pass) {
-    struct run *run = sweep->run;
-    double *width = grow(NULL, run->unit_count, sizeof *width), widest;
-    size_t *use = grow(NULL, run->unit_count, sizeof *use);
-    for (size_t unit = 0; unit < run->unit_count; unit++) {
-        width[unit] = 0;
-        use[unit] = run->lines;
-        for (size_t p = 0; p < run->passes; p++)
-            width[unit] = fmax(width[unit], (double)sweep->former->half_width[p * run->unit_count + unit]);
-    }
-    for (;;) {
-        size_t unit = 0;
-        for (size_t i = 1; i < run->unit_count; i++)
-            if (width[i] > width[unit]) unit = i;
-        widest = width[unit];
-        if (clock_monotonic_s() - sweep->started_s >= (double)options.budget_s || run_stopping()) break;
-        use[unit] = use[unit] * 2 > MOST_LINES ? MOST_LINES : use[unit] * 2;
-        width[unit] = look_again(sweep, (*pass)++, unit, use[unit], "budget");
-    }
-    free(width);
-    free(use);
-    return widest;
-}
-
-/* Say how many intervals --ci could not bring to what was asked for. */
-static void note_unsettled(const struct sweep *sweep) {
-    size_t wide = 0, all = sweep->former->count;
-    for (size_t i = 0; i < sweep->run->unit_count * sweep->run->passes; i++)
-        wide += (double)sweep->former->half_width[i] > sweep->run->ci_share;
-    if (wide > 0) note("%zu of %zu intervals stay wider than +-%" PRIu64 " %%", wide, all, options.ci_percent);
-}
-
 void sweep_begin(struct sweep *sweep, struct run *run, struct former *former) {
-    *sweep = (struct sweep){.run = run, .former = former, .widest = NAN};
+    *sweep = (struct sweep){.run = run, .former = former};
     sweep->order = grow(NULL, run->unit_count, sizeof *sweep->order);
     sweep->unsettled = grow(NULL, run->unit_count, sizeof *sweep->unsettled);
     sweep->counts = sweep->first_counts = machine_counts(&run->cpus);
@@ -369,8 +326,6 @@ void sweep_measure(struct sweep *sweep) {
     uint32_t extra_pass = (uint32_t)run->passes;
     if (run->operation->measure_pairs != NULL && !run_stopping() && options.parallel == 0)
         sweep->looked_again = look_where_passes_differ(sweep, &extra_pass);
-    if (options.budget_s > 0 && !run_stopping()) sweep->widest = look_where_widest(sweep, &extra_pass);
     progress_end();
     sweep->elapsed_s = clock_monotonic_s() - sweep->started_s;
-    if (options.ci_percent > 0) note_unsettled(sweep);
 }

@@ -19,7 +19,6 @@ struct sweep {
     size_t parallel_units, parallel_calls;
     /* when all is done */
     size_t looked_again;
-    double widest; /* half-width of an interval that --budget left, as a share; NAN without */
     double elapsed_s;
 };
 
