@@ -89,6 +89,8 @@ def _places(scope: ast.AST) -> list[ast.expr]:
     """Expressions that can be changed; types and decorators are none."""
     types = [getattr(node, field, None) for node in ast.walk(scope) for field in ("annotation", "returns")]
     types += getattr(scope, "decorator_list", [])
+    # whether zip asks for equal lengths changes nothing where they are
+    types += [node.value for node in ast.walk(scope) if isinstance(node, ast.keyword) and node.arg == "strict"]
     left_alone = {id(node) for of in types if of is not None for node in ast.walk(of)}
     return [
         node for node in ast.walk(scope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,14 @@ from nodeprint.data import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, fleet
+
+
+def test_nothing_is_known_of_a_node_but_that_it_was_measured() -> None:
+    node = packed.PackedNode("cn01")
+    known = {field.name: getattr(node, field.name) for field in dataclasses.fields(node)}
+    assert {name: value for name, value in known.items() if value} == {
+        "name": "cn01", "state": "measured", "identified": True,
+    }  # fmt: skip
 
 
 def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:

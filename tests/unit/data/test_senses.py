@@ -30,6 +30,12 @@ def test_what_a_node_or_all_others_lack_is_not_known() -> None:
     assert PeerSenses({3: {}, 4: {}}).clock(3, [0]) is None
 
 
+def test_what_is_usual_is_a_clock_for_each_slot_and_one_temperature() -> None:
+    clocks, temperature = PeerSenses(SENSES).usual()
+    np.testing.assert_array_equal(clocks, [3.0, 3.25, 2.25, np.nan])
+    assert temperature == 50
+
+
 def test_the_others_temperature_is_the_middle_one() -> None:
     peers = PeerSenses(SENSES)
     assert (peers.temperature(7), peers.temperature(2), peers.temperature(9)) == (70, 50, 50)

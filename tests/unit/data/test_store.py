@@ -117,6 +117,18 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
     assert second.pairs[0].values[-1, 0, 0] == 99.0
 
 
+def test_a_survey_is_labelled_once_and_again_where_it_changed(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = campaign("n1") / "nodes/n1"
+    path = node / "job1/survey.tar.gz"
+    path.write_bytes(survey(preset("graviton3-64"), "n1", {}))
+    first = store.survey(node)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_surveyed", lambda *_: pytest.fail("read again"))
+        assert store.survey(node) == first
+    path.write_bytes(survey(preset("naples-2x32"), "n1", {}))
+    assert store.survey(node) != first
+
+
 def test_a_node_whose_survey_is_garbled_is_invalid_and_of_no_other_configuration(campaign: Make) -> None:
     folder = campaign("n1", "n2", "n3")
     for name in ("n1", "n2", "n3"):
