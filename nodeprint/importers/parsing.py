@@ -50,7 +50,10 @@ def lines_of(path: Path) -> list[str]:
     lines = [line.rpartition("\r")[2] for line in text.rstrip("\n").split("\n")]
     if any(line.startswith(">") for line in lines) and all(line.startswith(">") for line in lines if line.strip()):
         lines = [line[1:].removeprefix(" ") for line in lines]
-    return ["" if _FENCE.fullmatch(line) else line for line in lines]
+    lines = ["" if _FENCE.fullmatch(line) else line for line in lines]
+    if not any(line.strip() for line in lines):
+        raise NodeprintError("empty but for quotation marks", where=path, advice="give what the tool printed")
+    return lines
 
 
 def positive(text: str, path: Path, line: int, column: int, quantity: str = "latency") -> float:

@@ -186,7 +186,8 @@ def _refined(cells: Cells, labels: Labels) -> Labels:
     of_groups = np.where(sizes(labels)[None, :] > 1, rows, np.inf)
     second = np.partition(of_groups, 1, axis=1)[:, 1] if rows.shape[1] > 1 else np.full(len(rows), np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        like = np.abs(np.log(rows[each, best] / inside[best])) < np.log(second / rows[each, best])
+        nearest = np.log(rows[each, best])
+        like = np.abs(nearest - np.log(inside[best])) < np.log(second) - nearest
     joins &= like | (sizes(labels)[labels] > 1)
     return numbered(np.where(joins, best, labels))
 

@@ -14,11 +14,14 @@ import numpy.typing as npt
 Matrix = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
+#: In a shorter time, ns, light goes less than a millimetre: such a figure is of no hop.
+_LEAST_NS = 1e-3
+
 
 def positive(latency_ns: npt.NDArray[Any]) -> Matrix:
-    """The matrix with NaN on the diagonal and wherever a cell is no latency: not positive, or infinite."""
+    """The matrix with NaN on the diagonal and where a cell is no latency: below a thousandth of a ns, or infinite."""
     values = np.array(latency_ns, dtype=np.float64)
-    values[~np.isfinite(values) | (values <= 0)] = np.nan
+    values[~np.isfinite(values) | (values < _LEAST_NS)] = np.nan
     np.fill_diagonal(values, np.nan)
     return values
 

@@ -208,11 +208,11 @@ def _check_magnitudes(figures: Figures, frame: pd.DataFrame) -> None:
     of_place = frame.groupby(["metric", *figures.parts], sort=False, observed=True)["value"]
     extent = of_place.agg(["idxmin", "idxmax"])
     low, high = (frame["value"].loc[extent[side]].to_numpy() for side in ("idxmin", "idxmax"))
-    wide = np.flatnonzero(high > _MIXED * low)
+    wide = np.flatnonzero(high / _MIXED > low)
     if len(wide):
         least, most = (int(extent[side].iloc[wide[0]]) for side in ("idxmin", "idxmax"))
         what = (
-            f"{frame['value'].at[most]:g} of {_called(frame, most)} is {high[wide[0]] / low[wide[0]]:.0f} times "
+            f"{frame['value'].at[most]:g} of {_called(frame, most)} is {high[wide[0]] / low[wide[0]]:.4g} times "
             f"{frame['value'].at[least]:g} of {printable(str(frame['node'].at[least]), 60)}"
         )
         raise _error(figures, most, what, "see whether both have one unit; take out what is no result")
