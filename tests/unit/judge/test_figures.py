@@ -6,16 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from nodeprint import importers
 from nodeprint.campaign import node_sheet
 from nodeprint.judge.campaign import judge
-from nodeprint.judge.figures import Floats, over_runs
+from nodeprint.judge.figures import Floats, over_runs, places
 from nodeprint.judge.verdict import ClassFigure
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.report.pages.common import class_table
 from tests.support import made_records, published
+from tests.support.fleets import judged
 
 #: Published matrices whose CPUs the labels of a part fit.
 LABELLED = {"Dual AMD EPYC 7742 64-Core Processor": ("EPYC 7742", 2), "AMD EPYC 7773X": ("EPYC 7773X", 1)}
@@ -66,6 +68,67 @@ def test_an_imported_machine_without_labels_has_the_figures_of_its_groups(data: 
     assert {name: round(ns) for name, ns in figure.groups.items()} == {
         "same core?": 10, "same CCX?": 23, "same socket?, socket 0": 108, "same socket?, socket 1": 200, "beyond": 197,
     }  # fmt: skip
+
+
+# --- of a fleet, computed anew ---
+
+
+def student(values: np.ndarray) -> tuple[float, float, float]:
+    """The median over runs and half of Student's 95 % interval of their mean, and their standard deviation."""
+    sd = float(np.std(values, ddof=1))
+    return float(np.median(values)), float(stats.t.isf(0.025, len(values) - 1)) * sd / np.sqrt(len(values)), sd
+
+
+@pytest.mark.parametrize("machine", ["naples-2x32", "EPYC 9454"])
+def test_classes_have_the_median_over_runs_of_each_runs_median(machine: str) -> None:
+    of_fleet = judged(nodes=3, jobs=2, machine=machine, passes=3)
+    (quantity,) = (q for q in of_fleet.population.fleet.quantities if q.measurement == "coherence-cas")
+    layout, near = quantity.pair_layout, len(quantity.pairs)
+    for number, node in enumerate(of_fleet.verdict.nodes.values()):
+        newest = [row for row in range(len(quantity.node)) if (quantity.node[row], quantity.job[row]) == (number, 2)]
+        figures = [figure for figure in node.classes if figure.home == quantity.homes[0]]
+        assert {layout.class_names.index(figure.name) for figure in figures} == set(layout.classes.tolist())
+        for figure in figures:
+            of_class = np.flatnonzero(layout.classes == layout.class_names.index(figure.name))
+            runs = np.median(np.median(quantity.values[newest][:, :, :near], axis=1)[:, of_class], axis=1)
+            median, half, sd = student(runs.astype(np.float64))
+            assert (figure.median_ns, figure.run_sd_ns) == pytest.approx((median, sd), rel=1e-3)
+            assert (figure.ci_low_ns, figure.ci_high_ns) == pytest.approx((median - half, median + half), rel=1e-3)
+            assert (figure.pairs, figure.runs, figure.left_out) == (len(of_class), 6, 0) and not figure.groups
+            assert figure.harvested == (machine != "naples-2x32" and figure.name == "same CCX")
+
+
+def test_rows_have_the_worst_place_and_the_groups_median() -> None:
+    of_fleet = judged("node002: core-clock 37 -15%", nodes=4, runs=3, cells=True)
+    (quantity,) = (q for q in of_fleet.population.fleet.quantities if q.measurement == "clock-together")
+    by_node = [np.median(quantity.values[quantity.node == n], axis=1).astype(np.float64) for n in range(4)]
+    medians = [np.median(np.median(of_node, axis=1)) for of_node in by_node]
+    for number, node in enumerate(of_fleet.verdict.nodes.values()):
+        (figure,) = (figure for figure in node.cells if figure.measurement == "clock-together")
+        median, half, sd = student(np.median(by_node[number], axis=1))
+        assert (figure.median, figure.group) == pytest.approx((median, np.median(medians)), rel=1e-6)
+        assert (figure.ci_low, figure.ci_high, figure.run_sd) == pytest.approx(
+            (median - half, median + half, sd), rel=1e-3
+        )
+        of_places = np.median(by_node[number], axis=0)
+        assert figure.worst_value == pytest.approx(of_places.min(), rel=1e-6)
+        assert (figure.cells, figure.runs, figure.unit) == (of_places.size, 3, "Hz")
+        assert (figure.worst["core"] == 37) == (number == 2)
+
+
+def test_two_runs_have_no_interval_of_a_row() -> None:
+    (figure, *_) = judged(nodes=3, cells=True).verdict.nodes["node000"].cells
+    assert figure.runs == 2 and np.isnan([figure.ci_low, figure.ci_high]).all() and np.isfinite(figure.median)
+
+
+def test_places_of_a_figure_are_those_that_it_is_the_median_of() -> None:
+    of_fleet = judged(nodes=3, jobs=2)
+    population, node = of_fleet.population, of_fleet.verdict.nodes["node001"]
+    for figure in node.classes:
+        found = places(population.reduced, 1, figure.measurement, figure.name, figure.home)
+        assert found is not None and len(found[1]) == figure.pairs
+    assert places(population.reduced, 1, "coherence-cas", "no such class", 0) is None
+    assert places(population.reduced, 1, "no-such-measurement", "same socket", 0) is None
 
 
 # --- over runs ---
