@@ -25,7 +25,7 @@ static const char help[] =
     "OVERHEAD\n"
     "  alone: one core is busy at a time, 0.2 s each. ladder: up to all cores of a socket, 0.4 s a step. together: "
     "all\n"
-    "  cores at the highest power that they reach, for --seconds.\n"
+    "  cores calculate at once, for --seconds.\n"
     "\n"
     "WARNING\n"
     "  It heats the node: what is measured behind it is measured on a hot one.\n";
@@ -49,8 +49,8 @@ static const struct setting settings[] = {
     {0},
 };
 
-enum kind_of_work { SCALAR, VECTOR, KINDS_OF_WORK };
-static const char *const work_words[] = {"scalar", "vector", NULL};
+enum kind_of_work { SCALAR, VECTOR, VECTOR_MEMORY, KINDS_OF_WORK };
+static const char *const work_words[] = {"scalar", "vector", "vector_memory", NULL};
 
 /* ---- a stretch of work ---- */
 
@@ -156,10 +156,15 @@ static void add_to(double *values, size_t *count, double value) {
     if (*count < MOST_BURSTS) values[(*count)++] = value;
 }
 
-static void vector_burst(struct bursts *bursts, struct stretch *stretch, int cpu, uint64_t probe, size_t number) {
+/* With `memory` it is read and written, too. */
+static void vector_burst(struct bursts *bursts, struct stretch *stretch, int cpu, uint64_t probe, size_t number,
+                         struct flops_memory *memory) {
     double ends[MOST_CHAINS * MOST_LANES];
     uint64_t start = clock_raw_ns();
-    vector.turns(burst_turns, ends);
+    if (memory != NULL)
+        vector.memory_turns(burst_turns, ends, memory);
+    else
+        vector.turns(burst_turns, ends);
     add_to(bursts->flops, &bursts->flops_count, (double)burst_turns * vector.a_turn / since(start));
     bursts->all_flops += (double)burst_turns * vector.a_turn;
 #ifdef FLIP_A_BIT_ON_CPU /* a build for the tests */
@@ -188,7 +193,9 @@ static void work_role(size_t role, void *argument) {
     struct work *work = argument;
     struct bursts *bursts = malloc(sizeof *bursts);
     struct stretch stretch = {0};
-    if (bursts == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
+    struct flops_memory *memory = aligned_alloc(alignof(struct flops_memory), sizeof *memory);
+    if (bursts == NULL || memory == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
+    flops_memory_set(memory);
     uint64_t probe = (uint64_t)(core_hz(3, PROBE_S * 1e9) * PROBE_S / ADDITIONS_A_TURN) + 1;
     gate_pass(&work->gate);
     uint64_t start = clock_raw_ns(), settled = start;
@@ -202,15 +209,17 @@ static void work_role(size_t role, void *argument) {
             number = bursts->flops_count = bursts->hz_count = 0;
             bursts->all_flops = 0;
         }
-        if (work->kind == VECTOR)
-            vector_burst(bursts, &stretch, work->cpus[role], probe, number);
-        else
+        if (work->kind == SCALAR)
             scalar_burst(bursts, probe);
+        else
+            vector_burst(bursts, &stretch, work->cpus[role], probe, number,
+                         work->kind == VECTOR_MEMORY ? memory : NULL);
     }
     stretch.mean_flops_per_s = bursts->all_flops / since(settled);
     stretch.flops_per_s = median_or_0(bursts->flops, bursts->flops_count);
     stretch.core_hz = median_or_0(bursts->hz, bursts->hz_count);
     work->stretches[role] = stretch;
+    free(memory);
     free(bursts);
 }
 
@@ -304,8 +313,11 @@ static size_t members_of(const struct run *run, const struct unit *unit, size_t 
     return count;
 }
 
-/* One CCX of each socket, and each socket that has more cores than that: the powers of two, and all. */
+/* One CCX of each socket, and each socket that has more cores than that: the powers of two, and all; with all of them also
+ * with loads and stores. */
 static void plan_ladder(struct run *run) {
+    bool memory = flops_widest().memory_turns != NULL;
+    if (!memory) run_not_measured(run, "vector_memory", "loads and stores beside vectors are written for x86-64 alone");
     const struct cpu_place *place = run->selection.place;
     size_t *workers = grow(NULL, run->chosen.count, sizeof *workers);
     for (size_t i = 0; i < run->chosen.count; i++) {
@@ -316,7 +328,7 @@ static void plan_ladder(struct run *run) {
             size_t all = members_of(run, &(struct unit){{run->chosen.cpu[i], scope}}, workers);
             for (size_t n = 1; n <= all && all > former; n++)
                 for (int64_t kind = 0; kind < KINDS_OF_WORK; kind++)
-                    if (n == all || (n & (n - 1)) == 0)
+                    if (kind == VECTOR_MEMORY ? memory && n == all : n == all || (n & (n - 1)) == 0)
                         run_add_unit(run, (struct unit){{run->chosen.cpu[i], scope, (int64_t)n, kind}});
             former = all;
         }
@@ -352,7 +364,7 @@ static unsigned measure_step(struct run *run, uint32_t pass, const struct unit *
     qsort(stretches, count, sizeof *stretches, by_hz);
     result->values[STEP_CORE_HZ] = (stretches[(count - 1) / 2].core_hz + stretches[count / 2].core_hz) / 2;
     result->values[STEP_LOWEST_CORE_HZ] = stretches[0].core_hz;
-    if (unit->key[3] == VECTOR) {
+    if (unit->key[3] != SCALAR) {
         result->values[STEP_FLOPS_PER_S] = flops;
         result->values[STEP_WRONG_BURSTS] = (double)wrong;
     }

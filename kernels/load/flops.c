@@ -41,6 +41,22 @@ static void sse2_turns(uint64_t turns, double *ends) {
     }
     TWELVE(END)
 }
+#define STEP_LOADED(i) a##i = _mm_add_pd(_mm_mul_pd(a##i, factor), _mm_load_pd(&numbers->terms[2 * ((i) % TERMS)]));
+#define STEP_BACK_STORED(i)                                                                                            \
+    a##i = _mm_add_pd(_mm_mul_pd(a##i, back), _mm_load_pd(&numbers->back_terms[2 * ((i) % TERMS)]));                   \
+    _mm_store_pd(&numbers->results[2 * (i)], a##i);
+static void sse2_memory_turns(uint64_t turns, double *ends, struct flops_memory *numbers) {
+    const __m128d factor = _mm_set1_pd(FACTOR), back = _mm_set1_pd(BACK);
+    TWELVE(BEGIN)
+    for (; turns > 0; turns--) {
+        TWELVE(STEP_LOADED)
+        TWELVE(STEP_BACK_STORED)
+        __asm__ volatile("" ::: "memory"); /* what is in memory is read and written in each turn */
+    }
+    TWELVE(END)
+}
+#undef STEP_LOADED
+#undef STEP_BACK_STORED
 #undef BEGIN
 #undef STEP
 #undef STEP_BACK
@@ -60,6 +76,23 @@ __attribute__((target("avx2,fma"))) static void avx2_turns(uint64_t turns, doubl
     }
     TWELVE(END)
 }
+#define STEP_LOADED(i) a##i = _mm256_fmadd_pd(a##i, factor, _mm256_load_pd(&numbers->terms[4 * ((i) % TERMS)]));
+#define STEP_BACK_STORED(i)                                                                                            \
+    a##i = _mm256_fmadd_pd(a##i, back, _mm256_load_pd(&numbers->back_terms[4 * ((i) % TERMS)]));                       \
+    _mm256_store_pd(&numbers->results[4 * (i)], a##i);
+__attribute__((target("avx2,fma"))) static void avx2_memory_turns(uint64_t turns, double *ends,
+                                                                  struct flops_memory *numbers) {
+    const __m256d factor = _mm256_set1_pd(FACTOR), back = _mm256_set1_pd(BACK);
+    TWELVE(BEGIN)
+    for (; turns > 0; turns--) {
+        TWELVE(STEP_LOADED)
+        TWELVE(STEP_BACK_STORED)
+        __asm__ volatile("" ::: "memory"); /* what is in memory is read and written in each turn */
+    }
+    TWELVE(END)
+}
+#undef STEP_LOADED
+#undef STEP_BACK_STORED
 #undef BEGIN
 #undef STEP
 #undef STEP_BACK
@@ -79,6 +112,23 @@ __attribute__((target("avx512f"))) static void avx512_turns(uint64_t turns, doub
     }
     TWENTY_FOUR(END)
 }
+#define STEP_LOADED(i) a##i = _mm512_fmadd_pd(a##i, factor, _mm512_load_pd(&numbers->terms[8 * ((i) % TERMS)]));
+#define STEP_BACK_STORED(i)                                                                                            \
+    a##i = _mm512_fmadd_pd(a##i, back, _mm512_load_pd(&numbers->back_terms[8 * ((i) % TERMS)]));                       \
+    _mm512_store_pd(&numbers->results[8 * (i)], a##i);
+__attribute__((target("avx512f"))) static void avx512_memory_turns(uint64_t turns, double *ends,
+                                                                   struct flops_memory *numbers) {
+    const __m512d factor = _mm512_set1_pd(FACTOR), back = _mm512_set1_pd(BACK);
+    TWENTY_FOUR(BEGIN)
+    for (; turns > 0; turns--) {
+        TWENTY_FOUR(STEP_LOADED)
+        TWENTY_FOUR(STEP_BACK_STORED)
+        __asm__ volatile("" ::: "memory"); /* what is in memory is read and written in each turn */
+    }
+    TWENTY_FOUR(END)
+}
+#undef STEP_LOADED
+#undef STEP_BACK_STORED
 #undef BEGIN
 #undef STEP
 #undef STEP_BACK
@@ -87,10 +137,10 @@ __attribute__((target("avx512f"))) static void avx512_turns(uint64_t turns, doub
 struct flops_kind flops_widest(void) {
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f"))
-        return (struct flops_kind){"avx512", 24, 8, true, 2 * 2 * 24 * 8, avx512_turns};
+        return (struct flops_kind){"avx512", 24, 8, true, 2 * 2 * 24 * 8, avx512_turns, avx512_memory_turns};
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct flops_kind){"avx2", 12, 4, true, 2 * 2 * 12 * 4, avx2_turns};
-    return (struct flops_kind){"sse2", 12, 2, false, 2 * 2 * 12 * 2, sse2_turns};
+        return (struct flops_kind){"avx2", 12, 4, true, 2 * 2 * 12 * 4, avx2_turns, avx2_memory_turns};
+    return (struct flops_kind){"sse2", 12, 2, false, 2 * 2 * 12 * 2, sse2_turns, sse2_memory_turns};
 }
 
 #elif defined(__aarch64__)
@@ -167,8 +217,8 @@ static uint64_t sve_numbers(void) {
 
 struct flops_kind flops_widest(void) {
     if ((getauxval(AT_HWCAP) & HWCAP_SVE) != 0 && sve_numbers() > 2)
-        return (struct flops_kind){"sve", 24, sve_numbers(), true, 2 * 2 * 24 * (double)sve_numbers(), sve_turns};
-    return (struct flops_kind){"neon", 24, 2, true, 2 * 2 * 24 * 2, neon_turns};
+        return (struct flops_kind){"sve", 24, sve_numbers(), true, 2 * 2 * 24 * (double)sve_numbers(), sve_turns, NULL};
+    return (struct flops_kind){"neon", 24, 2, true, 2 * 2 * 24 * 2, neon_turns, NULL};
 }
 
 #else
@@ -187,10 +237,17 @@ static void scalar_turns(uint64_t turns, double *ends) {
 }
 
 struct flops_kind flops_widest(void) {
-    return (struct flops_kind){"scalar", 4, 1, false, 2 * 2 * 4, scalar_turns};
+    return (struct flops_kind){"scalar", 4, 1, false, 2 * 2 * 4, scalar_turns, NULL};
 }
 
 #endif
+
+void flops_memory_set(struct flops_memory *memory) {
+    for (size_t i = 0; i < (size_t)TERMS * MEMORY_LANES; i++) {
+        memory->terms[i] = TERM;
+        memory->back_terms[i] = BACK_TERM;
+    }
+}
 
 static double step(double number, double factor, double term, bool fused) {
     volatile double product;

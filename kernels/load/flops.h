@@ -2,11 +2,22 @@
 #ifndef NODEPRINT_FLOPS_H
 #define NODEPRINT_FLOPS_H
 
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { MOST_CHAINS = 24, MOST_LANES = 32 };
+
+enum { MEMORY_LANES = 8, TERMS = 12 };
+
+/* What a loop of x86-64 reads and writes beside its chains, a vector of each chain, where two chains share a term. It stays in
+ * the L1, and is less than 4 KiB: a load waits for a store 4 KiB before it as for one to the same address. */
+struct flops_memory {
+    alignas(64) double terms[TERMS * MEMORY_LANES];
+    double back_terms[TERMS * MEMORY_LANES], results[MOST_CHAINS * MEMORY_LANES];
+};
+_Static_assert(sizeof(struct flops_memory) < 4096, "no two of its lines are 4 KiB apart");
 
 /* A loop by one kind of vectors, of double precision. A turn takes each chain two steps further, and all lanes of a chain
  * calculate the same. */
@@ -16,7 +27,12 @@ struct flops_kind {
     bool fused;    /* a step is one operation that rounds once; else a multiplication and an addition */
     double a_turn; /* operations in a turn: two for each step of each number */
     void (*turns)(uint64_t turns, double *ends); /* `ends` gets the end of each chain, [chain][lane] */
+    /* The same numbers, and the same ends, with a load for each step and a store for each second one; NULL: not written
+     * for this machine. */
+    void (*memory_turns)(uint64_t turns, double *ends, struct flops_memory *memory);
 };
+
+void flops_memory_set(struct flops_memory *memory);
 
 /* That with the widest vectors which this CPU and its system have. */
 struct flops_kind flops_widest(void);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import platform
 import resource
 import signal
 import subprocess
@@ -585,7 +586,9 @@ def test_the_ladder_has_every_step(plain: Path, tmp_path: Path) -> None:
         steps = cells["cores"][(cells["work"] == work) & (cells["scope"] == cells["scope"][0])]
         assert 1 in steps
     assert (cells["lowest_core_hz"] <= cells["core_hz"]).all()
-    assert (np.isfinite(cells["flops_per_s"]) == (cells["work"] == "vector")).all()
+    assert (np.isfinite(cells["flops_per_s"]) == (cells["work"] != "scalar")).all()
+    memory = cells["cores"][(cells["work"] == "vector_memory") & (cells["scope"] == cells["scope"][0])]
+    assert memory.tolist() == ([cells["cores"].max()] if platform.machine() == "x86_64" else []), "of all cores alone"
 
 
 @needs_two_cpus
