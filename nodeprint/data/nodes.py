@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from nodeprint import files, reading
-from nodeprint.campaign import lost_jobs, node_sheet, preparation, run_files
+from nodeprint.campaign import followed, lost_jobs, node_sheet, preparation, run_files
 from nodeprint.campaign.node_sheet import Node, short
 from nodeprint.data import jobs, store
 from nodeprint.data.jobs import Job
@@ -20,6 +21,8 @@ from nodeprint.errors import printable
 State = Literal["measured", "refused", "not measured"]
 #: Of a log the last lines are shown; its end has them.
 _LOG_LINES, _LOG_BYTES = 8, 1 << 16
+#: Clocks that differ by less are no matter: outcomes are seen late on shared folders.
+_OFF_MINUTES = 5
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,9 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
         if m.get("outcome") not in ("done", run_files.UNAVAILABLE)
     ]
     submission = _submission(preparation.job_folder(folder, node))
-    problems = (*(text for job in measured for text in job.problems), *failed, *([submission] if submission else []))
+    clock = clock_is_off(preparation.job_folder(folder, node), current.status) if current else ""
+    said = (submission, clock)
+    problems = (*(text for job in measured for text in job.problems), *failed, *(text for text in said if text))
     if any(job.measured for job in measured) and not _is_cut(node, measured):
         tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
         unused = tuple(_unused(current) if current else ())
@@ -81,6 +86,26 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     return NodeState(
         node.node, node.host, "not measured", reason, _log_tail(preparation.job_folder(folder, node)), problems
     )
+
+
+def clock_is_off(job_dir: Path, status: Mapping[str, Any]) -> str:
+    """How far a node's clock is from the login node's, in a sentence, where that is certain: a job begins after it was
+    submitted, and ends before its outcome is seen. Empty where neither is hurt by five minutes."""
+    noted = followed.read(job_dir)
+    behind = _minutes(status.get("started"), noted.submitted)
+    ahead = _minutes(noted.ended, status.get("ended"))
+    for minutes, word in ((ahead, "ahead of"), (behind, "behind")):
+        if minutes >= _OFF_MINUTES:
+            return f"its clock is at least {minutes:.0f} minutes {word} that of the login node; its times are wrong"
+    return ""
+
+
+def _minutes(earlier: object, later: object) -> float:
+    """Minutes from one moment to another (ISO 8601); 0 where one is not known."""
+    try:
+        return (datetime.fromisoformat(str(later)) - datetime.fromisoformat(str(earlier))).total_seconds() / 60
+    except (ValueError, TypeError):
+        return 0.0
 
 
 def _unused(job: Job) -> Iterator[str]:

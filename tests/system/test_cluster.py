@@ -73,7 +73,7 @@ def test_a_crashing_kernel_a_drained_node_and_a_bundle_of_another_host(
     page = text_of(campaign)
     assert "cn02" in page
     assert "killed by signal 11" in page
-    assert "node-run: run 1 of 2" in page  # the end of its log
+    assert "node-run: run 1 of 2" in (campaign / "report/cluster.html").read_text()  # the end of its log
     assert {node.node: node.switch for node in node_sheet.read_sheet(campaign / "nodes.tsv")} == {
         "cn01": "leaf0", "cn02": "leaf0", "cn03": "leaf1",
     }  # fmt: skip

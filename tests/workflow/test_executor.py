@@ -511,16 +511,24 @@ def test_a_node_that_is_drained_while_its_job_waits_costs_itself_alone(begin: Ca
     assert of(call, 1).outcome == ""
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "PartitionTimeLimit",
+        "Job's account not permitted to use this partition (denied denies own including own)",
+        "Job's QOS not permitted to use this partition (main allows high not normal)",
+    ],
+)
 def test_a_job_that_asks_for_more_than_it_may_have_does_not_wait_for_a_day(
-    begin: Callable[..., Any], fake: Path
+    begin: Callable[..., Any], fake: Path, reason: str
 ) -> None:
     call = begin(1, unavailable_s=60)
     call.poll(0.0)
     call.fill()
-    becomes(fake, "cn01", "PENDING", "PartitionTimeLimit")
+    becomes(fake, "cn01", "PENDING", reason)
     call.poll(10.0)
     call.poll(71.0)
-    assert of(call, 0).why == "Slurm job 1 waited 1 minutes (PartitionTimeLimit); it was cancelled"
+    assert of(call, 0).why == f"Slurm job 1 waited 1 minutes ({reason}); it was cancelled"
 
 
 def test_many_nodes_of_the_same_reason_are_counted(

@@ -56,7 +56,8 @@ _TOO_MUCH = re.compile(r"\b(QOS|Assoc)(Max|Min|Grp)\w*")
 #: may have, or for what it may not use.
 _STUCK = re.compile(
     r"UnavailableNodes:|DOWN, DRAINED|Partition(Time|Node)Limit|BadConstraints|Invalid(Account|QOS)|"
-    r"(Account|QOS)NotAllowed|(QOS|Assoc)Max\w*PerJob|QOSMin\w*|(QOS|Assoc)\w*MaxWall\w*"
+    r"not permitted to use this partition|(Account|QOS)NotAllowed|(QOS|Assoc)Max\w*PerJob|QOSMin\w*|"
+    r"(QOS|Assoc)\w*MaxWall\w*"
 )
 #: So many nodes with the same reason are named at once, the others in one line at the end.
 NAMED = 3

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nodeprint.campaign import lost_jobs, node_sheet
+from nodeprint.campaign import followed, lost_jobs, node_sheet
 from nodeprint.data import nodes
 
 
@@ -52,3 +53,29 @@ def test_a_job_that_completed_no_measurement_is_not_measured(partial: tuple[Path
     (job / "status.json").write_text(json.dumps(status | {"outcome": "failed"}))
     node = state(folder)
     assert node.state == "not measured" and "no kernel coherence" in node.reason
+
+
+@pytest.mark.parametrize(("hours", "word"), [(1, "60 minutes ahead of"), (-1, "55 minutes behind"), (0, "")])
+def test_a_clock_that_is_off_by_an_hour_is_said(campaign: Callable[..., Path], hours: int, word: str) -> None:
+    """Submitted at 12:00 and seen at 12:10 by the login node's clock; measured from 12:05 on, for five minutes."""
+    folder = campaign("a")
+    job = folder / "nodes/a/job1"
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    followed.note(job, submitted=noon)
+    followed.note(job, ended=noon + timedelta(minutes=10))
+    status = json.loads((job / "status.json").read_text())
+    for key, minutes in (("started", 5), ("ended", 10)):
+        status[key] = f"{noon + timedelta(hours=hours, minutes=minutes):%Y-%m-%dT%H:%M:%SZ}"
+    (job / "status.json").write_text(json.dumps(status))
+    node = state(folder)
+    assert node.state == "measured"
+    clocks = [text for text in node.problems if "clock" in text]
+    assert len(clocks) == bool(word) and all(word in text for text in clocks)
+
+
+def test_an_outcome_that_is_seen_by_a_later_call_says_nothing_of_the_clock(campaign: Callable[..., Path]) -> None:
+    folder = campaign("a")
+    job = folder / "nodes/a/job1"
+    followed.note(job, submitted=datetime(2025, 12, 31, 22, tzinfo=UTC))
+    followed.note(job, ended=datetime(2026, 1, 2, tzinfo=UTC))
+    assert state(folder).problems == ()
