@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from nodeprint.machine.topology import cpuid, hwloc_xml, sysfs
+from nodeprint.machine.topology import cpuid, hwloc_xml, likwid, sysfs
 from nodeprint.machine.topology.label import label
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part, preset
@@ -26,8 +27,13 @@ __all__ = [
 
 
 def read(tree: Tree) -> Topology:
-    """The topology of the live system, a captured root or a survey. Raises NodeprintError where it lists no CPU."""
-    return label(sysfs.read(tree))
+    """The topology of the live system, a captured root or a survey, with a warning where likwid-topology differs.
+
+    Raises NodeprintError where it lists no CPU.
+    """
+    topology = label(sysfs.read(tree))
+    said = tuple(likwid.warnings(topology, tree.read_text(likwid.PATH) or ""))
+    return replace(topology, warnings=(*topology.warnings, *said)) if said else topology
 
 
 def read_xml(path: Path) -> Topology:
