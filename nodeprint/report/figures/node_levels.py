@@ -12,6 +12,7 @@ import numpy.typing as npt
 from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
+from nodeprint.report import names
 from nodeprint.stats.robust import median_of_passes
 from nodeprint.structure.found import Structure
 
@@ -62,7 +63,8 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def unit(self) -> Unit:
         """The unit that its values are shown in."""
-        return Unit("%", 0.01) if self.quantity.model.scale == "share" else shown_unit(self.quantity.unit, self.values)
+        unit = names.of_measurement(self.quantity.unit, self.quantity.measurement)
+        return Unit("%", 0.01) if self.quantity.model.scale == "share" else shown_unit(unit, self.values)
 
     @property
     def title(self) -> str:
@@ -103,7 +105,8 @@ def shown_unit(unit: str, values: Floats) -> Unit:
         with np.errstate(all="ignore"):
             long = np.nanmedian(values[:1]) >= 1e4 if values.size else False
         return Unit("\N{MICRO SIGN}s", 1e3) if long else Unit("ns", 1.0)
-    if unit == "1/s":
+    if unit in ("1/s", names.FLOPS):
         largest = float(np.max(np.nan_to_num(values), initial=0.0))
-        return Unit("G/s", 1e9) if largest >= 1e9 else Unit("M/s", 1e6) if largest >= 1e6 else Unit(unit, 1.0)
+        size, name = names.shown_unit(largest, unit)
+        return Unit(name, size)
     return {"B/s": Unit("GB/s", 1e9), "Hz": Unit("GHz", 1e9)}.get(unit, Unit(unit, 1.0))

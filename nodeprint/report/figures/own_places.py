@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from nodeprint.data.layout import SOCKET, Ints, codes
 from nodeprint.data.packed import PackedNode, os_places
@@ -28,10 +29,13 @@ from nodeprint.report.figures.part_levels import (
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.strips import peer_ranges
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened
 
 #: More pairs than these are shown as the means of each CPU's.
 MOST_PAIRS = 128
 _MM_A_POINT = 25.4 / 72
+#: Letters of the node's name in the legend.
+_LETTERS = 24
 
 
 class OwnPlaces(msgspec.Struct, frozen=True):
@@ -266,15 +270,19 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     seen = seen[np.isfinite(seen)]
     pad = 0.06 * float(np.ptp(seen))
     ax.set_ylim(float(seen.min()) - pad, float(seen.max()) + pad)
-    ax.set_title(
-        f"\N{BLACK UP-POINTING TRIANGLE} {data.node}: {data.effect:+.1f} %    | {data.peers} peers    "
-        f"- - bound {data.bound.text}", fontsize=style.letters_pt,
+    ax.set_title(f"{data.effect:+.1f} %", fontsize=style.letters_pt, color=style.colour("alarm"))
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    dashed = Line2D([], [], color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+    ax.legend(
+        [lines["_node"], lines["_peers"], dashed],
+        [shortened(data.node, _LETTERS), f"{data.peers} peers", f"bound {data.bound.text}"],
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, borderpad=0.2, columnspacing=1.2,
     )  # fmt: skip
 
 
 def _node_marks(ax: Axes, x: Ints, values: Floats, style: Style) -> None:
     size = float(np.clip(160 / max(len(x), 1), 1.8, 4.0))
-    ax.plot(x, values, linestyle="", marker="^", color=style.colours["node"], markersize=size)
+    ax.plot(x, values, linestyle="", marker="^", color=style.colours["node"], markersize=size, label="_node")
 
 
 def _finish(ax: Axes, data: OwnPlaces, style: Style) -> None:

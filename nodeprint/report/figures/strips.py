@@ -164,9 +164,15 @@ def strips(ax: Axes, data: StripRows, style: Style) -> None:
     ax.set_xticks(range(0, len(lowest.labels), step), lowest.labels[::step])
     if lowest.levels:
         draw_brackets(ax, lowest.levels, style, below=style.letters_pt * 1.2 + 12.0)
-    behind = f"    | {lowest.peers} peers" if lowest.peers else ""
-    name = shortened(lowest.node, _NODE_LETTERS)
-    ax.set_xlabel(f"{_AXIS}    \N{BLACK CIRCLE} {name}{behind}", labelpad=len(lowest.levels) * BRACKET_PT + 2)
+    ax.set_xlabel(_AXIS, labelpad=len(lowest.levels) * BRACKET_PT + 2)
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    named = {"_node": shortened(lowest.node, _NODE_LETTERS), "_peers": f"{lowest.peers} peers"}
+    shown = [label for label in named if label in lines]
+    below = (len(lowest.levels) * BRACKET_PT + 3.2 * style.letters_pt) / size_pt(ax)[1]
+    ax.legend(
+        [lines[label] for label in shown], [named[label] for label in shown], loc="center right",
+        bbox_to_anchor=(1.0, -below), ncols=2, borderpad=0,
+    )  # fmt: skip
 
 
 def _draw_row(ax: Axes, data: StripData, style: Style) -> None:
@@ -182,7 +188,9 @@ def _draw_row(ax: Axes, data: StripData, style: Style) -> None:
         peer_ranges(ax, x, data.peer_low, data.peer_high, style)
     size = float(np.clip(200 / max(len(x), 1), 1.6, 3.5))
     quiet = np.setdiff1d(x, data.marked)
-    ax.plot(quiet, data.values[quiet], linestyle="", marker="o", color=style.colours["node"], markersize=size)
+    ax.plot(
+        quiet, data.values[quiet], linestyle="", marker="o", color=style.colours["node"], markersize=size, label="_node"
+    )
     if data.marked:
         marked = list(data.marked)
         ax.plot(marked, data.values[marked], linestyle="", marker="^", color=style.colour("alarm"), markersize=4)

@@ -47,6 +47,8 @@ MOST_FINDINGS, _MOST_OF_NODE = 6, 2
 _MOST_LINES, _LINE = 24, 44
 #: Notes on page 1, and on the pages behind.
 _FIRST_NOTES, _MOST_NOTES = 3, 12
+#: Letters of several nodes' names in a row.
+_LONGEST_NAMES = 24
 #: Rows of a table of nodes; of more, those that need no action are only counted.
 _MOST_ROWS = 120
 #: Partitions whose messages have figures on paper.
@@ -121,39 +123,53 @@ def _anchor(node: str, number: int) -> str:
 
 
 def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequence[tuple[str, int]]) -> Block:
-    """A row for each node, or for several that are alike: what differs in plain words, by how much, the bound, what to
-    do and the page; as many as have room, and how many more there are."""
-    nodes = campaign.verdict.nodes
-    others = {name: node for name, node in nodes.items() if node.outcome is not Outcome.SAME}
-    if campaign.verdict.fleet.outcome is FleetOutcome.NO_PEER:
+    """A row for each node with findings, the worst first, and then for each node, or several that are alike, of which
+    something else is to be said: what differs in plain words, by how much, the bound, what to do and the page; as many
+    as have room, and how many more there are."""
+    verdict = campaign.verdict
+    if verdict.fleet.outcome is FleetOutcome.NO_PEER:
         return Bullets(())
-    lines = sorted(text.node_lines(others), key=lambda line: (severity(nodes[line.nodes[0]]), line.nodes))
+    found = shown_nodes(verdict.nodes)
+    rest = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.SAME and not node.counted}
+    entries = [_found_row(campaign, name, linked, shown) for name in found[:_MOST_LINES]]
+    for line in text.node_lines(rest):
+        words = (_called(line.nodes, linked), Mark.of(line.outcome), text.sentence(line.text), "", "", "", "")
+        entries.append((line.nodes, words))
     rows: list[tuple[Cell, ...]] = []
     room, done = _MOST_LINES, 0
-    for line in lines:
-        node = nodes[line.nodes[0]]
-        first = node.counted[0] if node.counted else None
-        what = text.part_in_words(first) if first is not None else text.sentence(line.text)
-        todo = text.remedy(first) if first is not None else ""
-        room -= max(1, -(-len(what) // _LINE), -(-len(todo) // _LINE))
+    for names_of, row in entries:
+        room -= max(1, *(-(-len(cell) // _LINE) for cell in row if isinstance(cell, str)))
         if room < 0:
             break
-        done += len(line.nodes)
-        more = f" (and {len(node.counted) - 1} more)" if len(node.counted) > 1 else ""
-        effect = names.signed(first.effect) if first is not None and first.measurement else ""
-        bound = names.bound(first.bound) if effect and first is not None else ""
-        at = Reference("", anchor=_anchor(line.nodes[0], 1)) if (line.nodes[0], 1) in shown else ""
-        called = linked.get(line.nodes[0], printable(line.names, 40)) if len(line.nodes) == 1 else _short(line.nodes)
-        rows.append((called, Mark.of(line.outcome), f"{what}{more}", effect, bound, todo, at))
-    if more_nodes := len(others) - done:
-        rows.append((f"and {more_nodes} more", "", "in cluster.html and verdict.json", "", "", "", ""))
+        done += len(names_of)
+        rows.append(row)
+    if left := len(found) + len(rest) - done:
+        rows.append((f"and {left} more", "", "in cluster.html and verdict.json", "", "", "", ""))
     header = ("node", "outcome", "what differs", "by", "bound", "what to do", "page")
     return without_empty(Table(header, tuple(rows), "lllrrlr"))
 
 
-def _short(nodes: Sequence[str]) -> str:
+def _found_row(
+    campaign: Campaign, name: str, linked: Mapping[str, Reference], shown: Sequence[tuple[str, int]]
+) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
+    """The row of a node with findings, by its first one."""
+    node = campaign.verdict.nodes[name]
+    first, more = node.counted[0], len(node.counted) - 1
+    has_size = bool(first.measurement)
+    return (name,), (
+        _called((name,), linked), Mark.of(node.outcome),
+        text.part_in_words(first) + (f" (and {more} more)" if more else ""),
+        names.signed(first.effect) if has_size else "", names.bound(first.bound) if has_size else "",
+        text.remedy(first), Reference("", anchor=_anchor(name, 1)) if (name, 1) in shown else "",
+    )  # fmt: skip
+
+
+def _called(nodes: Sequence[str], linked: Mapping[str, Reference]) -> Cell:
+    """A node with the link to its file, or several by their names where these are short."""
     folded = names.nodes(nodes)
-    return folded if len(folded) <= 24 else names.counted(len(nodes), "node")
+    if len(nodes) == 1:
+        return linked.get(nodes[0], printable(folded, 40))
+    return folded if len(folded) <= _LONGEST_NAMES else names.counted(len(nodes), "node")
 
 
 # --- findings, matrices ---

@@ -14,7 +14,7 @@ from nodeprint.data.packed_jobs import JobMeasured, PackedJob
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
-from nodeprint.report.pages.blocks import Block, Bullets, FactList, FactRows, Page, Section, Table, Text, sections
+from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
 from nodeprint.report.pages.common import facts
 from nodeprint.report.pages.judged_campaign import Campaign
 
@@ -96,7 +96,7 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
     tests = text.texts()["tests"]
     shown = tuple(str(tests[kernel]) for kernel in kernels if kernel in tests and kernel in _DECIDE)
     return (
-        Bullets(shown), _judged(verdict) if verdict.fleet.tests else Text(""),
+        *(Text(words, quiet=True) for words in shown), _judged(verdict) if verdict.fleet.tests else Text(""),
         Text(text.say("all_else", version=__version__), quiet=True),
     )  # fmt: skip
 
