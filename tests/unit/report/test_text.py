@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from nodeprint.data.quantity import models
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
 from nodeprint.judge.verdict import Group, Interval, JobEffect, Limit, Part, Reason, Shared
 from nodeprint.report import names, text
@@ -208,3 +209,21 @@ def test_a_limit_of_disturbed_runs_is_no_number_of_a_hundred_digits() -> None:
     """A busy machine said that differences below 1202659...736.0 % cannot be resolved."""
     limit = Limit("bandwidth", "bandwidth-machine", "whole", "bandwidth", 1.2e100, 0.05, "", 0)
     assert "differences below 1000.0 % cannot be resolved (bound 5 %)" in text.limit(limit)
+
+
+def test_every_measurement_has_words_for_a_reader() -> None:
+    assert set(models()) <= set(text.texts()["measured"]), "no name of a measurement is printed"
+
+
+def test_a_memory_channel_is_named_with_both_values() -> None:
+    where = {"cpu_node": 1, "memory_node": 1}
+    streams = tuple({**where, "stream": stream} for stream in ("copy", "load", "store_mem", "triad"))
+    found = verdicts.finding(
+        -0.119, id="bandwidth-slow", measurement="bandwidth-nodes", part=Part("bandwidth", "bandwidth", where),
+        bound=0.0476, value=99e9, peers=112.4e9, unit="B/s", cells=streams, consistent_with=("memory-channel",),
+    )  # fmt: skip
+    sentence = text.finding_sentence(found)
+    assert sentence.startswith("A memory channel of NUMA node 1 seems to be missing or slow: memory bandwidth 11.9 %")
+    assert "(99 of 112 GB/s, mean of 4 streams" in sentence and "bandwidth-nodes" not in sentence
+    other = text.finding_sentence(replace(found, consistent_with=("memory-speed",)))
+    assert other.startswith("Memory bandwidth of NUMA node 1 from its own CPUs is 11.9 % lower")
