@@ -235,7 +235,8 @@ def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts
     of_all = np.full(parts, max(float(np.maximum(present - 1, 0).sum()), 1.0))
     finite = np.abs(difference[np.isfinite(difference)])
     centre = (1.4826 * float(np.median(finite))) ** 2 * _OF_MEDIAN / max(len(finite), 1) if len(finite) else 0.0
-    error, degrees = intervals.combined([(variance, of_all), (np.full(parts, centre), np.full(parts, 50.0))])
+    of_centre = np.full(parts, max(len(finite) - 1.0, 1.0))
+    error, degrees = intervals.combined([(variance, of_all), (np.full(parts, centre), of_centre)])
     return _JobOfParts(difference, error, degrees, intervals.half_width(error, degrees, tail), runs)
 
 

@@ -53,6 +53,24 @@ def test_a_slow_node_is_named_and_none_of_its_links() -> None:
     assert finding.times_bound == pytest.approx(finding.effect / (RULES.fabric.node_percent / 100), rel=1e-6)
 
 
+def test_a_noisy_fabric_asks_for_runs_that_bring_its_limit_to_where_it_is_one() -> None:
+    limits = {of.family: of for of in judged(fabric(noise=0.15)).limits}
+    noisy = [of for of in limits.values() if of.remedy]
+    assert noisy and all(of.effect > 2.5 * of.bound and of.remedy == "runs" and 2 < of.needed <= 20 for of in noisy)
+
+
+def test_a_finding_says_how_slow_in_ns_beside_what_is_usual() -> None:
+    slow = fabric()
+    slow.values[:, 2, :] *= 1.3
+    (finding,) = judged(slow).findings
+    assert finding.value == pytest.approx(finding.peers * (1 + finding.effect))
+    assert finding.effect_unit == pytest.approx(finding.value - finding.peers)
+    assert finding.interval.low < finding.effect < finding.interval.high and finding.half_95 < finding.effect / 2
+    (job,) = finding.by_job
+    assert job.job == "job1" and len(job.runs) == 2
+    assert all(effect == pytest.approx(0.3, abs=0.05) for effect in job.runs.values())
+
+
 def test_a_slow_link_is_named_with_its_direction() -> None:
     slow = fabric()
     slow.values[:, 2, 5] *= 1.5
