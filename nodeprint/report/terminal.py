@@ -12,7 +12,7 @@ from rich.text import Text
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Outcome
-from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.judge.verdict import Verdict
 from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import files, names, text
@@ -38,7 +38,7 @@ def summary(campaign: Path) -> tuple[str, bool]:
     Raises NodeprintError where there is no verdict.
     """
     verdict = files.read(campaign)
-    remarks = _remarks(campaign, verdict.nodes)
+    remarks = _remarks(campaign, verdict)
     same = sum(node.outcome is Outcome.SAME for node in verdict.nodes.values())
     if same and len(verdict.nodes) > _ALL_NODES:
         remarks.append(f"{names.counted(same, 'node')} that need no action")
@@ -87,9 +87,10 @@ def _left_out(campaign: Path) -> list[str]:
         return []
 
 
-def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
+def _remarks(campaign: Path, verdict: Verdict) -> list[str]:
     """What no outcome says: settings that differ, nodes to be measured again, records that were refused, and how it was
     pinned where likwid is missing."""
+    nodes = verdict.nodes
     differing: dict[str, list[str]] = {}
     for name, node in sorted(nodes.items()):
         for warning in node.warnings:
@@ -104,7 +105,8 @@ def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
     for name in nodes:
         if load := beside(campaign, name):
             remarks.append(f"* {load}; `make run NODES={printable(name)}` measures it again")
-    if again := [name for name, node in nodes.items() if node.outcome is Outcome.INVALID]:
+    again = [name for name, node in nodes.items() if node.outcome is Outcome.INVALID]
+    if again and not verdict.imported:
         remarks.append(f"`make run NODES={names.nodes(again)}` measures {names.nodes(again)} again")
     if aside := sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*")):
         files_were = "file was" if aside == 1 else "files were"

@@ -90,8 +90,9 @@ def named_subject(key: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """`text` with a capital; the name of a measurement stays as it is."""
-    return text if text.split(" ", 1)[0].strip("(),:") in models() else text[:1].upper() + text[1:]
+    """`text` with a capital; the name of a measurement stays as it is, and so does one with a digit, as a metric."""
+    first = text.split(" ", 1)[0].strip("(),:")
+    return text if first in models() or re.search(r"[0-9_]", first) else text[:1].upper() + text[1:]
 
 
 def _begin(text: str, measurement: str) -> str:
@@ -922,7 +923,8 @@ def margin_with_remedy(margin: Margin) -> str:
     if not math.isfinite(margin.within):
         return say("margin_one_run", subject=in_words) + "."
     text = say(
-        "margin", subject=in_words, place=subject(margin),
+        "margin", subject=in_words,
+        place=names.scoped(margin.part) if is_metric(margin.measurement) else subject(margin),
         within=_both(margin.within, margin.within_unit, margin.unit),
         bound=_both(margin.bound, margin.bound_unit, margin.unit),
     )  # fmt: skip

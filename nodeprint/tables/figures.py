@@ -15,6 +15,10 @@ from nodeprint.tables.row import Row
 
 #: Figures of one metric at one place are not so many times as large on one node as on another, but in another unit.
 _MIXED = 300.0
+#: Larger and smaller figures are no measurements, and single precision has not the next.
+_LEAST, _LARGEST = 1e-30, 1e30
+#: Seconds since 1970 are of this century (2100).
+_LAST_SECOND = 4.1e9
 #: Different places of one metric that are judged together; each is compared with the same place of all nodes.
 MOST_PLACES = 4096
 
@@ -96,6 +100,10 @@ def _check_names(figures: Figures) -> None:
 
 def _check_positive(figures: Figures) -> None:
     frame = figures.frame
+    extreme = frame.index[(frame["value"] > 0) & ~frame["value"].between(_LEAST, _LARGEST)]
+    if len(extreme):
+        what = f"{frame['value'].loc[extreme[0]]:g} is no figure of a machine"
+        raise _error(figures, extreme[0], what, "correct it, or give the metric another unit")
     wrong = frame.index[~(frame["value"] > 0)]
     if len(wrong):
         row = wrong[0]
@@ -135,7 +143,7 @@ def _times(texts: pd.Series[str], source: str, lines: pd.Series[int]) -> pd.Seri
         return texts
     numbers = pd.to_numeric(unique, errors="coerce")
     seconds = numbers.where(numbers < 1e11, numbers / 1e3)
-    epoch = seconds.notna() & (seconds > 1e8)
+    epoch = seconds.between(1e8, _LAST_SECOND)
     moments = pd.to_datetime(unique.mask(epoch), format="ISO8601", errors="coerce", utc=True)
     moments = moments.mask(epoch, pd.to_datetime(seconds.where(epoch), unit="s", errors="coerce", utc=True))
     if moments.isna().any():

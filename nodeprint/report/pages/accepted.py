@@ -95,7 +95,9 @@ def measured(campaign: Campaign) -> FactRows:
         "repeated": "; ".join(filter(None, counts)),
         "campaign": f"{printable(verdict.campaign, 60)}{f' ({campaign.origin})' if campaign.origin else ''}",
         "bounds": printable(verdict.versions.get("acceptance", "the defaults").partition(",")[0], 60),
-        "measured by": f"nodeprint {verdict.versions.get('nodeprint', __version__)}",
+        "judged by"
+        if verdict.imported
+        else "measured by": f"nodeprint {verdict.versions.get('nodeprint', __version__)}",
         "contract": campaign.site.contract,
         "contact": campaign.site.contact,
     }

@@ -187,7 +187,7 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
                 f"{printable(name, 80)}: {text.part_in_words(finding)}", text.finding_sentence(finding),
                 state_mark(finding), finding_numbers(finding),
                 tuple(replace(figure, name=f"{name}-{figure.name}") for figure in figures),
-                (f"Next: {text.remedy(finding)} {_next(campaign, name)}",), (), None,
+                (f"Next: {text.remedy(finding)} {_next(campaign, name)}".rstrip(),), (), None,
                 (linked[name],) if name in linked else (), _anchor(name, number),
             )
         )  # fmt: skip
@@ -200,9 +200,12 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
 
 
 def _next(campaign: Campaign, node: str) -> str:
-    """The next command for a node: a further job where that would decide, else one after the remedy."""
+    """The next command for a node: a further job where that would decide, else one after the remedy. What another
+    program measured is measured again by that."""
     name = node if names.nodes([node]) == node else "NAME"
     again = MEANING[campaign.verdict.nodes[node].outcome].again
+    if campaign.verdict.imported:
+        return text.say("next_command", "imported") if again else ""
     return text.say("next_command", "again" if again else "after", command=f"make run NODES={name}")
 
 

@@ -100,6 +100,8 @@ def test_lines_before_the_names_and_empty_figures_are_said(tmp_path: Path) -> No
         ("node,triad,triad\nn1,3,3\n", "line 1, column 3: triad is there twice"),
         ("node,metric,value\n", "has names of columns and no figure"),
         ("node,metric,value\nn1,t,3\nn1,t,3\n", "line 3: this figure of t on n1 is there twice"),
+        ("node,metric,value,time\nn1,t,3,1e30\n", "line 2: '1e30' is no time"),
+        ("node,metric,value\nn1,t,1e-99\n", "line 2: 1e-99 is no figure of a machine"),
         ("node,metric,value,time\nn1,t,3,13/12/2026\n", "line 2: '13/12/2026' is no time"),
         ("node,metric,value,sd\nn1,t,3,0.25\nn2,t,3,0.5\n", "line 2: 0.25 in the column sd is no part of a node"),
         ("node,metric,value,gpu\nn1,t,3,0\nn2,t,3,\n", "line 3: t on n2 has no gpu, as others of it have"),
