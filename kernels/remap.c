@@ -399,6 +399,7 @@ enum {
     RATE_BYTES_PER_S,
     WRITTEN_BYTES_PER_S,
     READ_BYTES_PER_S,
+    ACCESSED_BYTES_PER_S, /* of each access, which takes a line along, one byte: as xcpumemperf counts */
     WRITER_S,
     READER_S,
     WRITER_STAGGERED_S,
@@ -408,7 +409,8 @@ enum {
 #define FIELDS_OF_RATES                                                                                                \
     [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                            \
     [WRITTEN_BYTES_PER_S] = {"written_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                      \
-    [READ_BYTES_PER_S] = {"read_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6}
+    [READ_BYTES_PER_S] = {"read_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                            \
+    [ACCESSED_BYTES_PER_S] = {"accessed_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6}
 
 static const struct field pairs_fields[] = {FIELDS_OF_RATES};
 static const struct field ring_fields[] = {
@@ -435,6 +437,7 @@ static unsigned measure_pairs(struct run *run, uint32_t pass, const struct unit 
     result->values[RATE_BYTES_PER_S] = through;
     result->values[WRITTEN_BYTES_PER_S] = written;
     result->values[READ_BYTES_PER_S] = seen;
+    result->values[ACCESSED_BYTES_PER_S] = through / LINE_BYTES;
     free(rates);
     return run_stopping() ? UNIT_STOPPED : flags;
 }
@@ -455,6 +458,7 @@ static unsigned measure_ring(struct run *run, uint32_t pass, const struct unit *
     result->values[RATE_BYTES_PER_S] = fmin(written->bytes_per_s, seen->bytes_per_s);
     result->values[WRITTEN_BYTES_PER_S] = written->bytes_per_s;
     result->values[READ_BYTES_PER_S] = seen->bytes_per_s;
+    result->values[ACCESSED_BYTES_PER_S] = result->values[RATE_BYTES_PER_S] / LINE_BYTES;
     result->values[WRITER_S] = written->end_s;
     result->values[READER_S] = seen->end_s;
     result->values[WRITER_STAGGERED_S] = written->staggered_s;
