@@ -65,7 +65,10 @@ def judge(
     ] = None,
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
     notify: Annotated[
-        str, typer.Option(help="A command, as `mail-verdict --to hpc`, that gets the verdict as JSON on its input.")
+        str,
+        typer.Option(
+            help="A command, as `mail-verdict --to hpc`, that gets the verdict as JSON on its input, with your rights."
+        ),
     ] = "",
     node: Annotated[
         str | None,

@@ -31,7 +31,7 @@ class Site:
         key(
             "a file that is sourced on the node before it is measured: modules, Spack, EasyBuild. Before "
             "`linktest-fabric` it is sourced on the login node, if it is there, and the ranks have its "
-            "environment"
+            "environment. It runs with the rights of who measures: whoever may write it runs what they like there"
         ),
     ] = ""
     logo: Annotated[

@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.machine, pytest.mark.long, pytest.mark.usefixtures("pa
 CONF = (
     "AccountingStorageEnforce=associations,limits,qos", "PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE",
     "PartitionName=low Nodes=ALL PriorityTier=1", "PartitionName=high Nodes=ALL PriorityTier=10",
-    "PartitionName=shared Nodes=ALL OverSubscribe=FORCE:2 PreemptMode=OFF",
     "PartitionName=denied Nodes=ALL DenyAccounts=own", "MinJobAge=300",
 )  # fmt: skip
 ACCOUNTS = """
@@ -76,12 +75,21 @@ def test_a_job_that_is_preempted_is_continued_by_the_next_call(house: Path, slur
     campaign.once("cn01", "cn02", "cn03")
 
 
-def test_a_job_beside_ours_on_a_partition_that_shares_is_said(house: Path, slurm: Path) -> None:
-    campaign = Campaign(house, slurm, "shared", passes=60, partition="shared", nodes="cn02")
-    number = login(slurm, "sbatch --parsable -p shared -w cn02 -o /dev/null --wrap 'sleep 300'").strip()
-    wait_for(lambda: login(slurm, f"squeue -h -j {number} -o %T").strip() == "RUNNING", "the other job runs")
-    output = campaign.done()
-    login(slurm, f"scancel {number}")
+@pytest.fixture
+def sharing(tmp_path: Path) -> Iterator[Path]:
+    """A cluster of its own: where jobs may be preempted Slurm does not put a second one onto the node."""
+    yield up(tmp_path / "state", 2, "PartitionName=shared Nodes=ALL OverSubscribe=FORCE:2")
+    cluster("down", state=tmp_path / "state")
+
+
+def test_a_job_beside_ours_on_a_partition_that_shares_is_said(house: Path, sharing: Path) -> None:
+    campaign = Campaign(house, sharing, "shared", passes=60, partition="shared", nodes="cn02")
+    process = campaign.call()
+    campaign.measuring("cn02")
+    number = login(sharing, "sbatch --parsable -p shared -w cn02 -o /dev/null --wrap 'sleep 300'").strip()
+    wait_for(lambda: login(sharing, f"squeue -h -j {number} -o %T").strip() == "RUNNING", "the other job runs")
+    output = " ".join(campaign.done(process).split())
+    login(sharing, f"scancel {number}")
     assert "cn02: partition shared shares its nodes (OverSubscribe=FORCE:2)" in output
     load = other_load.kept(campaign.folder / "nodes/cn02")
     assert load is not None and load.jobs == (number,)
