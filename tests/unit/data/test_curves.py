@@ -55,6 +55,30 @@ def test_a_cache_that_fills_up_in_steps_is_one_cache() -> None:
     assert l2.agrees
 
 
+def test_steps_further_apart_than_one_cache_are_two() -> None:
+    """1.5 times is the farthest that plateaus of one cache are apart."""
+    for step_ns, expected in ((7.5, MIB), (7.6, 256 * KIB)):
+        steps = {32 * KIB: 1.5, 256 * KIB: 5.0, MIB: step_ns, 32 * MIB: 40.0}
+        _, l2, _ = curves.levels(SIZES, staircase(steps, 110.0), TOLD | {"L2": 2 * MIB})
+        assert l2.effective_bytes == expected
+
+
+def test_a_plateau_is_three_sizes_within_15_percent() -> None:
+    for latencies, count in (([20.0, 21.0, 22.9], 1), ([20.0, 21.0, 23.1], 0), ([20.0, 20.0], 0)):
+        assert len(curves.plateaus([KIB, 2 * KIB, 4 * KIB][: len(latencies)], latencies)) == count
+
+
+def test_four_fifths_of_the_slowest_is_memory() -> None:
+    for cache_ns, reached in ((79.0, True), (80.0, False)):
+        (l1,) = curves.levels(SIZES, staircase({32 * MIB: cache_ns}, 100.0), {"L1": 32 * MIB})
+        assert (l1.effective_bytes is not None) == reached
+
+
+def test_a_knee_is_where_latency_is_half_as_much_again() -> None:
+    assert curves.knee([1.0, 2.0], [100.0, 150.0], 100.0).reached
+    assert not curves.knee([1.0, 2.0], [100.0, 149.9], 100.0).reached
+
+
 def test_no_l3_at_all_is_said_and_memory_is_not_taken_for_it() -> None:
     *_, l3 = curves.levels(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0}, 110.0, 0.01), TOLD)
     assert l3.effective_bytes is None and not l3.agrees
