@@ -474,7 +474,9 @@ static void print_total(const struct run *run, const double *medians) {
         longest_s = fmax(longest_s, fmax(of_pair[WRITER_S], of_pair[READER_S]));
     }
     double gib = (double)space_bytes * (double)pair_count / (1 << 30);
-    printf("benched %.2f GiB in %.4f s a pass (%.2f GiB/s)\n", gib, longest_s, gib / longest_s);
+    printf("benched %.2f GiB in %.4f s a pass (%.2f GiB/s by lines; %.2f MiB/s by accesses, of a byte each as xcpumemperf\n"
+           "counts, which goes through every byte of a line)\n",
+           gib, longest_s, gib / longest_s, 1024 * gib / longest_s / LINE_BYTES);
     printf("Staggered seconds count from each worker's own start: rows that fall from pair to pair with them alone are "
            "the\ncreation of threads, which xcpumemperf times along as its join never waits.\n");
 }

@@ -26,10 +26,16 @@ struct readable field_readable(const struct field *field) {
     return readable;
 }
 
-void field_title(const struct field *field, struct text *out) {
+struct readable field_readable_of(const struct field *field, double largest) {
+    if (field->dimension == SECONDS && largest < 1e-3) return (struct readable){"\u00b5s", 1e6};
+    if (field->dimension == SECONDS && largest < 1) return (struct readable){"ms", 1e3};
+    if (field->dimension == NANOSECONDS && largest >= 1e4) return (struct readable){"\u00b5s", 1e-3};
+    return (struct readable){dimensions[field->dimension].readable.unit, dimensions[field->dimension].readable.scale};
+}
+
+void field_title(const struct field *field, const char *unit, struct text *out) {
     static const char *const suffixes[] = {"_bytes_per_s", "_flops_per_s", "_per_s", "_ns", "_s", "_hz", NULL};
     size_t length = strlen(field->name);
-    const char *unit = dimensions[field->dimension].readable.unit;
     for (size_t i = 0; unit != NULL && suffixes[i] != NULL; i++) {
         size_t end = strlen(suffixes[i]);
         if (length > end && strcmp(field->name + length - end, suffixes[i]) == 0) {

@@ -53,7 +53,10 @@ struct readable {
 };
 struct readable field_readable(const struct field *field);
 
-/* Append what the column of a field is called: "own, ns" of own_ns. */
-void field_title(const struct field *field, struct text *out);
+/* The same of a column whose largest value is `largest`: seconds below one are in ms or us. */
+struct readable field_readable_of(const struct field *field, double largest);
+
+/* Append what the column of a field in `unit` is called: "own, ns" of own_ns. */
+void field_title(const struct field *field, const char *unit, struct text *out);
 
 #endif

@@ -84,10 +84,15 @@ static void print_table(const struct run *run, const double *table, struct shown
     enum { LABEL = 24, NARROWEST = 10 };
     char label[LABEL_BYTES];
     struct text *titles = grow(NULL, shown.count, sizeof *titles);
+    double *scales = grow(NULL, shown.count, sizeof *scales);
     printf("%-*s", LABEL, "");
     for (size_t f = 0; f < shown.count; f++) {
+        double largest = 0;
+        for (size_t u = 0; u < run->unit_count; u++) largest = fmax(largest, table[u * shown.count + f]);
+        struct readable readable = field_readable_of(&shown.fields[f], largest);
+        scales[f] = readable.scale;
         titles[f] = (struct text){0};
-        field_title(&shown.fields[f], &titles[f]);
+        field_title(&shown.fields[f], readable.unit, &titles[f]);
         while (titles[f].length < NARROWEST) text_add(&titles[f], " ");
         printf(" %s", titles[f].data);
     }
@@ -103,12 +108,13 @@ static void print_table(const struct run *run, const double *table, struct shown
                 sum += isfinite(value) ? value : 0;
                 count += isfinite(value);
             }
-            print_cell(count > 0 ? sum / count * field_readable(&shown.fields[f]).scale : NAN, titles[f].length);
+            print_cell(count > 0 ? sum / count * scales[f] : NAN, titles[f].length);
         }
         printf("\n");
     }
     for (size_t f = 0; f < shown.count; f++) text_free(&titles[f]);
     free(titles);
+    free(scales);
 }
 
 /* Lowest, mean and highest of some values. */

@@ -37,6 +37,7 @@ CURVES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("coherence", "state"): ("latency_ns", "single_ns"),
     ("chase", "curve"): ("latency_ns",),
     ("coherence", "loaded"): ("latency_ns",),
+    **{("linktest", mode): ("latency_ns",) for mode in ("semidirectional", "bidirectional", "unidirectional")},
     ("loaded", "latency"): ("latency_ns", "rate_bytes_per_s"),
     ("remap", "pairs"): ("rate_bytes_per_s",),
     ("remap", "ring"): ("writer_s", "reader_s", "writer_staggered_s", "reader_staggered_s"),

@@ -31,7 +31,11 @@ _CELLS = {
     "mlc-c2c-reader-homed": "reader's memory",
 }
 #: Of pairs that are no hops.
-_MESSAGES = {"linktest-node": "messages by MPI"}
+_MESSAGES = {
+    "linktest-node": "messages by MPI",
+    "linktest-node-bidirectional": "messages both ways",
+    "linktest-node-unidirectional": "messages one way",
+}
 _COLUMNS = 80
 #: Up to so many nodes have a matrix here, where they have so many CPUs: of a single pair there is nothing to see.
 _NODES, _FEWEST_CPUS = 3, 3

@@ -13,7 +13,7 @@ from nodeprint.data import curves
 from nodeprint.data.jobs import Measured
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Machine
-from nodeprint.report import names, text
+from nodeprint.report import message_rates, names, text
 
 Floats = npt.NDArray[np.float64]
 
@@ -129,6 +129,21 @@ def _ring(data: Measured) -> Iterator[str]:
     )
 
 
+def _sizes(data: Measured) -> Iterator[str]:
+    """Time and rate of messages by their size, the median over pairs."""
+    if "size_bytes" not in data.places:
+        return
+    latency, sizes = over_runs(data.columns["latency_ns"]), data.places["size_bytes"]
+    messages = 2 if data.header["operation"] == "bidirectional" else 1
+    said = []
+    for size in np.unique(sizes).tolist():
+        ns = float(np.nanmedian(latency[sizes == size]))
+        said.append(
+            f"{message_rates.size(size)} {names.duration(ns)} ({names.quantity(1e9 * messages * size / ns, 'B/s')})"
+        )
+    yield f"median over pairs {', '.join(said)}"
+
+
 def _contended(data: Measured) -> Iterator[str]:
     """Which pairs get a contended line most and least often."""
     rates = over_runs(data.columns["rate_per_s"])
@@ -211,6 +226,7 @@ _READERS: Mapping[tuple[str, str], Callable[[Measured], Iterator[str]]] = {
     ("chase", "curve"): _curve,
     ("coherence", "state"): _states,
     ("coherence", "loaded"): _hops,
+    **{("linktest", mode): _sizes for mode in ("semidirectional", "bidirectional", "unidirectional")},
     ("loaded", "latency"): _loaded,
     ("coherence", "contend-pairs"): _contended,
     ("remap", "pairs"): _pairs,

@@ -20,7 +20,7 @@ COMMANDS = {
 #: What the first line of each study's CSV says.
 HEADS = {
     "core-to-core-latency": "a,b,home,latency_ns",
-    "xcpumemperf": "writer,reader,rate_bytes_per_s,written_bytes_per_s,read_bytes_per_s,writer_s,reader_s,",
+    "xcpumemperf": "writer,reader,rate_bytes_per_s,written_bytes_per_s,read_bytes_per_s,accessed_bytes_per_s,",
     "Chronicle": "kind,a,b,home,rate_per_s,lowest_rate_per_s,success_share,fairness",
     "LinkTest": "a,b,size_bytes,latency_ns,bytes_per_s",
     "NUMA-microbenchmark": "a,b,together,a_own_ns,a_other_ns,b_own_ns,b_other_ns,ratio,ratio_low,ratio_high",

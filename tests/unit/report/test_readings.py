@@ -177,3 +177,11 @@ def test_methods_that_disagree_are_named_with_both_figures() -> None:
         "coherence-state", cells("coherence", "state", coords, {"latency_ns": chase, "single_ns": single})
     )
     assert "state M" in sentence and "70.3 ns by a chase and 194.8 ns by single loads (1 of 2 places" in sentence
+
+
+def test_messages_by_size_have_time_and_rate() -> None:
+    values = {"latency_ns": [[[[250.0, 80_000.0], [270.0, 84_000.0]]]]}
+    data = cells("linktest", "semidirectional", {"a": [0], "b": [1, 2], "size_bytes": [8, 1 << 20]}, values)
+    assert said("linktest-node-sizes", data) == (
+        "Time of a message by MPI by its size: median over pairs 8 B 260 ns (0.03077 GB/s), 1 MiB 82 µs (12.79 GB/s)",
+    )
