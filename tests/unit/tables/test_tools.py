@@ -283,6 +283,29 @@ OTHER_FORMS: dict[str, tuple[str, dict[tuple[str, ...], float]]] = {
 }
 
 
+#: Version 1 prints the same of threads and mutexes, but for figures.
+SYSBENCH_1 = """{command}
+sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
+
+Running the test with following options:
+Threads started!
+
+General statistics:
+    total time:                          {seconds}s
+    total number of events:              {events}
+"""
+
+
+def test_sysbench_of_threads_and_mutexes(tmp_path: Path) -> None:
+    """A script's log: which test it is says the line before it; without it there is no figure of that name."""
+    threads = SYSBENCH_1.format(command="====== sysbench threads run", seconds="10.0000", events=16120)
+    mutex = SYSBENCH_1.format(command="====== sysbench mutex run", seconds="0.1415", events=1)
+    figures = of_text(tmp_path, threads + mutex)
+    assert values(figures) == {("sysbench-threads",): 1612.0, ("sysbench-mutex-time",): 0.1415}
+    with pytest.raises(NodeprintError, match="line 2: a test that sysbench does not name"):
+        of_text(tmp_path, SYSBENCH_1.format(command="", seconds="10.0", events=16120))
+
+
 @pytest.mark.parametrize("form", OTHER_FORMS)
 def test_other_forms(tmp_path: Path, form: str) -> None:
     text, expected = OTHER_FORMS[form]
