@@ -21,7 +21,7 @@ from nodeprint.data.packed import FOLDER, PackedFleet
 from nodeprint.data.packed_jobs import PackedJob
 from nodeprint.data.processes import Pool
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
-from nodeprint.judge.outcome import MEANING
+from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.report import checks, explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
@@ -36,8 +36,8 @@ from nodeprint.report.pseudonyms import Pseudonyms
 
 __all__ = ["write", "write_nodes"]
 
-#: Pages of cluster.pdf and of a node's PDF: what a person reads.
-MOST_PAGES, MOST_OF_NODE = 6, 4
+#: Pages of cluster.pdf, of a node's PDF, and of that of a node which is the same: what a person reads.
+MOST_PAGES, MOST_OF_NODE, MOST_OF_SAME = 6, 4, 1
 #: Nodes whose pages cluster.html holds.
 _MOST_IN_HTML = 2
 #: What other campaigns say of some nodes.
@@ -253,7 +253,8 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         if page is not None and node in self.own:
             title = f"nodeprint, campaign {source.verdict.campaign}, {node}"
             document = Document(title, source.verdict.campaign, source.origin, (page,), source.site)
-            paths.append(files.write(self.out / file_name(node), printer.pdf(document.printed, MOST_OF_NODE)))
+            most = MOST_OF_SAME if source.verdict.nodes[node].outcome is Outcome.SAME else MOST_OF_NODE
+            paths.append(files.write(self.out / file_name(node), printer.pdf(document.printed, most)))
             if self.figures:
                 paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
         if page is not None and (check := self._check(node, kept.jobs)):

@@ -86,7 +86,8 @@ class MatrixData(msgspec.Struct, frozen=True):
             for level in self.levels
             for end, places in (("a", a), ("b", b))
         }
-        ends = {f"{self.axis} a": names[a], f"{self.axis} b": names[b]}
+        what = self.axis.partition(",")[0]
+        ends = {f"{what} a": names[a], f"{what} b": names[b]}
         return pd.DataFrame({**ends, **parts, self.scale.title: self.values[a, b].astype(np.float64)})
 
 
@@ -105,7 +106,7 @@ def of_node(
     the unit that is shown), else on its own. CPUs without labels are in the groups that are found in the matrix."""
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
-    parts, axis = _parts(levels, slots), "CPU"
+    parts, axis = _parts(levels, slots), _axis(_cpus(levels, node, slots))
     structure = structure_at(levels, node)
     if structure is not None and structure.levels:
         order, parts = in_groups(structure, tuple(map(int, _cpus(levels, node, slots))))
@@ -157,7 +158,7 @@ def difference(
     text = f"bound\n±{percent:.3g} %" if percent is not None else ""
     scale = ColourScale(title, -reach, reach, "differences", percent, text)
     return MatrixData(
-        square, cpus, scale, levels=_parts(levels, slots),
+        square, cpus, scale, _axis(cpus), _parts(levels, slots),
         marked=tuple(place for place, cpu in enumerate(cpus) if cpu in wanted),
     )  # fmt: skip
 
@@ -200,6 +201,12 @@ def home_of(quantity: Quantity, home: int | None) -> int:
 def _cpus(levels: NodeLevels, node: str, slots: Ints) -> tuple[str, ...]:
     numbers = levels.nodes[levels.rows[node]].cpus or range(len(levels.quantity.layout.slots))
     return tuple(str(numbers[slot]) for slot in slots.tolist())
+
+
+def _axis(cpus: Sequence[str]) -> str:
+    """What the rows are: CPUs, and that they stand in another order than that of their numbers."""
+    numbers = list(map(int, cpus))
+    return "CPU" if numbers == sorted(numbers) else "CPU, in the order of the parts"
 
 
 def _parts(levels: NodeLevels, slots: Ints) -> tuple[PartLevel, ...]:

@@ -207,4 +207,8 @@ def tested(jobs: Sequence[PackedJob], measurements: Sequence[str]) -> tuple[Bloc
     """What each measurement does in plain words, for somebody who gets a node's page alone."""
     tests = text.texts()["tests"]
     kernels = {name: str(header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}
-    return tuple(Text(f"{name}: {tests[kernel]}") for name, kernel in kernels.items() if kernel in tests)
+    return tuple(
+        Text(f"{text.sentence(text.measured(name))}: {tests[kernel]}")
+        for name, kernel in kernels.items()
+        if kernel in tests
+    )

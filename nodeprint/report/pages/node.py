@@ -13,6 +13,7 @@ from typing import Any
 
 from nodeprint.data.packed_jobs import NodeJobs, PackedJob
 from nodeprint.errors import printable
+from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import (
@@ -192,8 +193,9 @@ def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
     difference = tuple(pictures.difference(campaign, node, name))
     width = pictures.HALF if difference else pictures.LARGE
     shown = tuple(itertools.islice(pictures.matrices(campaign, node, name, width), 1))
-    blocks = tuple(pictures.blocks_of(campaign, node, name))
-    plan = tuple(pictures.floor_plan(campaign, node, name)) if not blocks else ()
+    has_room = verdict.outcome is not Outcome.SAME  # of which there is one page
+    blocks = tuple(pictures.blocks_of(campaign, node, name)) if has_room else ()
+    plan = tuple(pictures.floor_plan(campaign, node, name)) if has_room and not blocks else ()
     classes = tuple(figure for figure in verdict.classes if figure.measurement == name)
     return [
         *_structure(campaign, node, name),

@@ -160,6 +160,8 @@ def test_documents_are_as_long_as_a_person_reads(folder: Path, tmp_path: Path) -
     printed = {path.name: pages_of(path) for path in written if path.suffix == ".pdf"}
     assert 3 <= printed.pop("cluster.pdf") <= documents.MOST_PAGES
     assert len(printed) == 20 and max(printed.values()) <= documents.MOST_OF_NODE
+    (same,) = documents.write_nodes(folder, ["node002"], tmp_path)
+    assert pages_of(same) == documents.MOST_OF_SAME
 
 
 def test_what_is_not_printed_is_in_the_html_and_in_tables(written: list[Path]) -> None:
