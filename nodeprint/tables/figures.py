@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,8 @@ from nodeprint.tables.row import Row
 _MIXED = 300.0
 #: Larger and smaller figures are no measurements, and single precision has not the next.
 _LEAST, _LARGEST = 1e-30, 1e30
+#: What is no name of a part, as a standard deviation in a column of its own.
+_FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 #: Seconds since 1970 are of this century (2100).
 _LAST_SECOND = 4.1e9
 #: Different places of one metric that are judged together; each is compared with the same place of all nodes.
@@ -198,17 +201,21 @@ def _check_places(figures: Figures, frame: pd.DataFrame) -> None:
             row = frame.index[(frame["metric"] == uncertain[0]) & ~filled][0]
             what = f"{_called(frame, row)} has no {printable(part, 40)}, as others of it have"
             raise _error(figures, row, what, "call what is of the whole node and what is of a part by two names")
-        if len(frame) > 8 and frame[part].nunique() > max(MOST_PLACES, 0):
-            what = f"the column {printable(part, 40)} has {frame[part].nunique()} values"
-            raise _error(
-                figures, frame.index[0], what, "take it out unless it names a part of a node, as a GPU or link"
-            )
-        fractions = frame.index[frame[part].str.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?").to_numpy(dtype=bool)]
-        if len(fractions):
-            what = f"{printable(str(frame[part].at[fractions[0]]), 30)} in the column {printable(part, 40)} is no part"
-            raise _error(
-                figures, fractions[0], f"{what} of a node", "take the column out, or call its figures a metric"
-            )
+        values = pd.unique(frame[part])
+        if len(values) > MOST_PLACES:
+            what = f"the column {printable(part, 40)} has {len(values)} values"
+            advice = "take it out unless it names a part of a node, as a GPU or link"
+            raise _error(figures, frame.index[0], what, advice)
+        fraction = next(filter(_FRACTION.fullmatch, values), None)
+        if fraction is not None:
+            row = frame.index[frame[part] == fraction][0]
+            what = f"{printable(fraction, 30)} in the column {printable(part, 40)} is no part of a node"
+            raise _error(figures, row, what, "take the column out, or call its figures a metric")
+        of_node = frame.groupby("node", observed=True)[part].nunique()
+        if len(of_node) > 1 and of_node.max() == 1 and len(values) > 1:
+            row = frame.index[frame[part] != frame[part].iloc[0]][0]
+            what = f"the column {printable(part, 40)} has one value a node, and not the same on all"
+            raise _error(figures, row, what, "call it `group` if it says which nodes are alike, or take it out")
 
 
 def _check_magnitudes(figures: Figures, frame: pd.DataFrame) -> None:

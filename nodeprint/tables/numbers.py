@@ -45,6 +45,11 @@ class NotANumber(ValueError):  # noqa: N818 (it says what a cell is)
         super().__init__(problem)
 
 
+def has_any(cells: Sequence[str]) -> bool:
+    """Whether any cell of a column begins as a number does: of a column of words none does."""
+    return any(cell[:1].isdecimal() or (cell[:1] in "+-." and cell[1:2].isdecimal()) for cell in map(str.strip, cells))
+
+
 def read(cells: Sequence[str]) -> Numbers:
     """Read a column. Raises NotANumber naming the first cell that is no number or may be two."""
     column = pd.Series(cells, dtype=object)

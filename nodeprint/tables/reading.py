@@ -195,6 +195,12 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     if not cells or not len(cells[0]):
         raise NodeprintError("has names of columns and no figure", where=source, advice="give a line for each figure")
     stripped = [column.astype(str).str.strip() for column in cells]
+    words = [name for name, (place, _) in known.metrics.items() if not numbers.has_any(stripped[place].tolist())]
+    if words and len(words) < len(known.metrics):
+        kept = {name: at for name, at in known.metrics.items() if name not in words}
+        known = replace(known, metrics=kept)
+        listed = ", ".join(printable(name, 40) for name in words)
+        notes += (f"columns without a number were left out: {listed}",)
     frame = _wide(names, stripped, known, source) if known.is_wide else _long(stripped, known, source)
     missing = frame["value"].isna()
     nodes = set(frame["node"])
