@@ -200,10 +200,13 @@ def _sleepily(request: Any, scribe: Scribe | None) -> None:
 # --- the order of things ---
 
 
-def steps(settings: Settings, seed: int, done: set[records.Key], name: Callable[[int], int]) -> list[Step]:
-    """All rounds of all passes and sizes without what is `done`; `name` gives a rank's number in records."""
+def steps(
+    settings: Settings, seed: int, done: set[records.Key], name: Callable[[int], int], passes: range | None = None
+) -> list[Step]:
+    """All rounds of all sizes and of all (or these) passes without what is `done`; `name` gives a rank's number in
+    records."""
     found = []
-    for number in range(settings.passes):
+    for number in range(settings.passes) if passes is None else passes:
         for size in settings.sizes:
             key = size if len(settings.sizes) > 1 else 0
             mine = {(a, b) for p, s, a, b in done if (p, s) == (number, key)}
@@ -232,6 +235,13 @@ def run(settings: Settings) -> None:
     if scribe:
         scribe.begin(sum(len(step.pairs) for step in work))
     _measure_all(rank, work, scribe)
+    passes = settings.passes
+    while rank.comm.bcast(scribe is not None and scribe.seconds < settings.min_seconds, 0):
+        more = steps(settings, seed, done, name, range(passes, passes + 1))
+        if scribe:
+            scribe.go_on(sum(len(step.pairs) for step in more))
+        _measure_all(rank, more, scribe)
+        work, passes = [*work, *more], passes + 1
     looks = rank.comm.bcast(scribe.slowest(work) if scribe else None, 0)
     _measure_all(rank, looks, scribe)
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -324,6 +334,15 @@ class Scribe:
         self._steal = _steal_s([cpu for host, cpu in self._rank.places if host == self._rank.host])
         self._writer.add([self._header()])
         self._say()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been measuring."""
+        return time.monotonic() - self._began
+
+    def go_on(self, more: int) -> None:
+        """So many pairs more are to be measured."""
+        self._total, self._left = self._total + more, self._left + more
 
     def _header(self) -> dict[str, Any]:
         settings, rank = self._settings, self._rank

@@ -88,6 +88,7 @@ class Settings:
     as_rank: bool
     plan: bool
     csv: bool = False
+    min_seconds: int = 0
 
     @property
     def between_nodes(self) -> bool:
@@ -117,6 +118,7 @@ class Settings:
         words += ["--bisection"] * self.bisection + ["--mix"] * self.mix
         for name in ("messages", "warm_up", "samples", "passes", "load", "retest"):
             words += ["--" + name.replace("_", "-"), str(getattr(self, name))]
+        words += ["--min-seconds", str(self.min_seconds)] if self.min_seconds else []
         if self.between_nodes:
             words += ["--nodes", ",".join(self.nodes), "--per-node", str(self.per_node)]
         elif self.by_rank:
@@ -168,7 +170,7 @@ class Settings:
         """What --plan prints (docs/formats.md)."""
         pairs = sum(map(len, self.rounds(0))) * len(self.sizes)
         each = self.seconds_per_pass()
-        seconds = each * self.passes + _BEGIN_S
+        seconds = max(each * self.passes, self.min_seconds) + _BEGIN_S
         facts = {
             "kernel": "linktest",
             "operation": self.mode,
@@ -196,6 +198,7 @@ _LIMITS = {
     "warm_up": (0, 10**6),
     "samples": (1, 10**6),
     "passes": (1, 10**4),
+    "min_seconds": (0, 10**6),
     "retest": (0, 10**6),
     "patience": (1, math.inf),
     "seed": (0, 2**63 - 1),
@@ -235,6 +238,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     number("--warm-up", 2, "messages before the first sample (default 2)")
     number("--samples", None, "of a pair (default 16, on a node of more than 128 ranks fewer)")
     number("--passes", 1, "sweeps over all pairs (default 1)")
+    number("--min-seconds", 0, "more sweeps until so long was measured")
     parser.add_argument("--load", default="0", help="bytes of an all-to-all between rounds (default 0: none)")
     number("--retest", None, "slowest pairs measured again, alone (default 3)")
     parser.add_argument("--launcher", default="", help="what starts the ranks; a blank may be written %%20")
@@ -281,7 +285,7 @@ def parse(words: list[str]) -> Settings:
         given.mode, given.schedule == "parallel", given.bisection, given.mix, sizes, given.messages, given.warm_up,
         given.samples or _samples(ranks, bool(nodes)), given.passes, _bytes(given.load, "--load"), retest, cpus, nodes,
         given.per_node, ranks, launcher, given.patience, Path(given.out or "-"), given.job, given.run, given.seed,
-        given.as_rank, given.plan, given.csv,
+        given.as_rank, given.plan, given.csv, given.min_seconds,
     )  # fmt: skip
 
 

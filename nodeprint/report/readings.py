@@ -122,7 +122,9 @@ def _ring(data: Measured) -> Iterator[str]:
     wr, rd, wr_own, rd_own = (names.duration(1e9 * float(np.nanmean(seconds[key]))) for key in keys)
     longest_s = float(np.nanmax([seconds["writer_s"], seconds["reader_s"]]))
     gib = len(seconds["writer_s"]) * int(data.header.get("slice_bytes", 0)) / (1 << 30)
-    total = f"; {gib:.3g} GiB in {names.duration(1e9 * longest_s)} ({gib / longest_s:.3g} GiB/s)" if gib else ""
+    total = (
+        f"; {gib:.3g} GiB in {names.duration(1e9 * longest_s)} ({gib / longest_s:.3g} GiB/s by lines)" if gib else ""
+    )
     yield (
         f"{names.counted(len(seconds['writer_s']), 'pair')}: on average a writer takes {wr} and a reader {rd} from the "
         f"common start, {wr_own} and {rd_own} from their own{total}"

@@ -282,6 +282,18 @@ def test_figure_of_a_call_by_hand(tmp_path: Path) -> None:
 
 
 @needs_two_cpus
+def test_passes_go_on_for_as_long_as_is_asked(kernel: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.jsonl"
+    done = call(kernel, out, "--ranks", "2", "--sizes", "64K", "--samples", "2", "--min-seconds", "1")
+    assert done.returncode == 0, done.stderr
+    file = records.read(out)
+    assert file.complete and file.trailer is not None
+    assert file.trailer["elapsed_s"] >= 1
+    assert sorted(set(file.pairs["pass"].tolist())) == list(range(len(file.pairs["pass"])))
+    assert len(file.pairs["pass"]) == file.trailer["pairs"] > 1
+
+
+@needs_two_cpus
 def test_csv_is_printed_and_an_all_to_all_is_timed(kernel: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.jsonl"
     done = call(kernel, out, "--ranks", "2", "--sizes", "64K", "--load", "64K", "--csv")

@@ -139,7 +139,7 @@ def test_ring_has_the_total_of_xcpumemperf() -> None:
     pairs = {"writer": [0], "reader": [1, 2]}
     (words,) = said("remap-ring", cells("remap", "ring", pairs, seconds, slice_bytes=4 << 20))
     assert "2 pairs: on average a writer takes 3 ms and a reader 3 ms from the common start, 5 ms and 6 ms" in words
-    assert words.endswith("0.00781 GiB in 4 ms (1.95 GiB/s)")
+    assert words.endswith("0.00781 GiB in 4 ms (1.95 GiB/s by lines)")
 
 
 def test_contended_pairs_name_the_most_and_the_least() -> None:
