@@ -2,6 +2,10 @@
 # A complete run is one archive. It gets its name when it is whole, and the record files go after that: at any moment
 # all is there at least once.
 
+# within_limit COMMAND...: no file that it writes is larger than what readers take (256 MiB in blocks of 512 bytes), so
+# that a file somebody has put here does not fill the node's disk
+within_limit() (ulimit -f 524288 && exec "$@")
+
 # has_records: whether a former attempt has left records, whole or begun
 has_records() (
     set +f
@@ -68,7 +72,7 @@ pack() {
 write_archive() {
     set --
     for file in $files; do
-        gzip -cd "$file" >"$tmp/pack/${file%.gz}" || return
+        within_limit gzip -cd "$file" >"$tmp/pack/${file%.gz}" || return
         set -- "$@" "${file%.gz}"
     done
     tar -C "$tmp/pack" -cf "$tmp/pack/tar" "$@" || return
@@ -100,8 +104,8 @@ open_archives() {
             continue
         fi
         mkdir -p "$tmp/pack"
-        ${compress%% *} -dc "$archive" >"$tmp/pack/tar" 2>/dev/null || whole=no
-        tar -C "$tmp/pack" -xf "$tmp/pack/tar" 2>/dev/null || whole=no
+        within_limit "${compress%% *}" -dc "$archive" >"$tmp/pack/tar" 2>/dev/null || whole=no
+        within_limit tar -C "$tmp/pack" -xf "$tmp/pack/tar" 2>/dev/null || whole=no
         for name in $(measurements_of "$run"); do
             [ -f "$tmp/pack/run$run/$name.jsonl" ] || all=no
         done

@@ -407,7 +407,7 @@ def test_an_archive_that_is_gone_is_measured_again(campaign: Campaign) -> None:
     assert campaign.is_whole(3, "a", 1) and campaign.is_whole(3, "a", 2)
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbled", "no archive"])
+@pytest.mark.parametrize("damage", ["cut", "garbled", "no archive", "bomb"])
 def test_what_a_damaged_archive_lacks_is_measured_again(campaign: Campaign, damage: str) -> None:
     campaign.plan("a\tfake\t--steps 300", "b\tfake\t--steps 300")
     assert campaign.run()[0] == 0
@@ -418,6 +418,7 @@ def test_what_a_damaged_archive_lacks_is_measured_again(campaign: Campaign, dama
         "cut": gzip.compress(tar[: tar.index(b"run1/b.jsonl") + 2000]),
         "garbled": gzip.compress(tar.replace(b"run1/b.jsonl", b"run1/\0\0\0\0\0\0\0")),
         "no archive": b"\0" * 3000,
+        "bomb": gzip.compress(b"\0" * (300 << 20), 1),
     }[damage]
     archive.unlink()
     (campaign.job / "run1.tar.gz").write_bytes(broken)
@@ -427,7 +428,7 @@ def test_what_a_damaged_archive_lacks_is_measured_again(campaign: Campaign, dama
     assert campaign.status()["outcome"] == "complete"
     now = record_texts(campaign.job)
     # the headers have the process numbers of their kernels
-    assert (now["run1/a"] == before["run1/a"]) == (damage != "no archive") and now["run1/b"] != before["run1/b"]
+    assert (now["run1/a"] == before["run1/a"]) == (damage in ("cut", "garbled")) and now["run1/b"] != before["run1/b"]
 
 
 def test_a_good_file_is_not_blamed_for_bad_arguments(campaign: Campaign) -> None:
