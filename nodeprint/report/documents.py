@@ -275,7 +275,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         for most in range(cluster.MOST_FINDINGS, -1, -1):
             document = self.first(printed, most)
             content = printer.pdf(document.printed, MOST_PAGES if not most else 0)
-            if printer.pages <= MOST_PAGES:
+            if pdf.pages_of(content) <= MOST_PAGES:
                 break
         return document, content
 

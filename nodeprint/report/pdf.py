@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import unicodedata
@@ -32,6 +33,7 @@ from nodeprint.settings import sources
 _STANDARD: Literal["ua-1"] = "ua-1"
 #: Categories of Unicode of accents and of signs that join letters.
 _UNDRAWN = ("Mn", "Me", "Cf")
+_PAGE = re.compile(rb"/Type\s*/Page\b")
 #: Longer texts are cut.
 _LONGEST = 1200
 
@@ -58,17 +60,11 @@ class Printer(AbstractContextManager["Printer"]):
         """The PDF of a document; the same bytes for the same document. Of `most` pages the sections have room that come
         first; what has none is left out (0: all pages)."""
         content = self.data(plain(document, self._file))
-        while most and self.pages > most and len(document.pages[0].sections) > 1:
+        while most and pages_of(content) > most and len(document.pages[0].sections) > 1:
             first, *others = document.pages
             document = replace(document, pages=(replace(first, sections=first.sections[:-1]), *others))
             content = self.data(plain(document, self._file))
         return content
-
-    @property
-    def pages(self) -> int:
-        """How many pages the last document had."""
-        found = json.loads(self._compiler.query("<pages>", field="value"))
-        return int(found[0]) if found else 1
 
     def data(self, content: Mapping[str, Any]) -> bytes:
         """The PDF of the template for `content`, which it reads as data.json."""
@@ -86,6 +82,11 @@ class Printer(AbstractContextManager["Printer"]):
         name = f"{number}.{kind}"
         Path(self._folder.name, name).write_bytes(content)
         return name
+
+
+def pages_of(content: bytes) -> int:
+    """How many pages a PDF of Typst has, which does not compress the objects of pages."""
+    return len(_PAGE.findall(content))
 
 
 def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:

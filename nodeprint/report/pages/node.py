@@ -80,7 +80,9 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complet
     shown, rest = blocks[:MOST_FINDINGS], blocks[MOST_FINDINGS:]
     alone = len(campaign.verdict.nodes) == 1
     notes = text.fleet_notes(campaign.verdict)[:_MOST_NOTES] if alone else []
-    cells = _cells(campaign, node, verdict, kept) if alone else (main_cells(verdict),)
+    is_same = verdict.outcome is Outcome.SAME
+    elsewhere = Text(text.say("values_elsewhere"), quiet=True)
+    cells = _cells(campaign, node, verdict, kept) if alone else (elsewhere if is_same else main_cells(verdict),)
     return Page(
         node, anchor(node), printable(node, 120), Mark.of(verdict.outcome), _lead(campaign, node, verdict),
         sections(

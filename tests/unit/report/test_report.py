@@ -158,10 +158,11 @@ def test_documents_are_as_long_as_a_person_reads(folder: Path, tmp_path: Path) -
 
     written = documents.write(changed(folder, tmp_path, all_deviate))
     printed = {path.name: pages_of(path) for path in written if path.suffix == ".pdf"}
+    assert pdf.pages_of(written[0].read_bytes()) == printed["cluster.pdf"], "what the length is held by"
     assert 3 <= printed.pop("cluster.pdf") <= documents.MOST_PAGES
     assert len(printed) == 20 and max(printed.values()) <= documents.MOST_OF_NODE
     (same,) = documents.write_nodes(folder, ["node002"], tmp_path)
-    assert pages_of(same) == documents.MOST_OF_SAME
+    assert pages_of(same) == pdf.pages_of(same.read_bytes()) == documents.MOST_OF_SAME
 
 
 def test_what_is_not_printed_is_in_the_html_and_in_tables(written: list[Path]) -> None:
