@@ -63,6 +63,12 @@ def test_steps_further_apart_than_one_cache_are_two() -> None:
         assert l2.effective_bytes == expected
 
 
+def test_a_plateau_from_three_quarters_of_the_cache_below_on_is_of_the_next() -> None:
+    steps = {32 * KIB: 1.5, MIB: 5.0, 32 * MIB: 20.0}
+    l1, l2, _ = curves.levels(SIZES, staircase(steps, 110.0), TOLD | {"L1": 64 * KIB})
+    assert (l1.effective_bytes, l2.latency_ns, l2.effective_bytes) == (32 * KIB, 5.0, MIB)
+
+
 def test_a_plateau_is_three_sizes_within_15_percent() -> None:
     for latencies, count in (([20.0, 21.0, 22.9], 1), ([20.0, 21.0, 23.1], 0), ([20.0, 20.0], 0)):
         assert len(curves.plateaus([KIB, 2 * KIB, 4 * KIB][: len(latencies)], latencies)) == count

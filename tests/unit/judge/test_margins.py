@@ -72,6 +72,19 @@ def test_nine_of_ten_nodes_show_what_is_as_large_as_the_detection_limit(runs: in
     assert limit.bound == pytest.approx(0.03, rel=0.1) and (limit.remedy == "") == (times <= margins.FAR)
 
 
+@pytest.mark.parametrize("run", [0, 2, 5])
+def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
+    series, part = _drawn(3, 6, 0.05)
+    values = series.matrix.values.copy()
+    values[0, run, part] += 4 * series.first.bound[part]
+    matrix = msgspec.structs.replace(series.matrix, values=values)
+    series = Series((first_jobs(matrix, RULES, Levels(0.05, 0.01, NODES)),))
+    worst = margins.worst(series, PooledNodes(series)[0])
+    assert worst is not None and worst.part == part
+    (margin,) = margins.margins([worst], judged().population.fleet.nodes[0], RULES)
+    assert (margin.remedy, margin.run) == ("quiet", f"job1/run{run + 1}")
+
+
 def test_the_margin_of_a_subject_is_that_of_the_part_that_takes_most_of_its_bound() -> None:
     series, part = _drawn(1, 6, 0.05, off=0.8)
     other, _ = _drawn(2, 6, 0.05)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nodeprint.stats.disagreement import Disagreement, agreeing, differing, differs, disagreement, nearer_once
+from nodeprint.stats.disagreement import NEARER, Disagreement, agreeing, differing, differs, disagreement, nearer_once
 
 GENERATOR = np.random.default_rng(5)
 
@@ -121,6 +121,13 @@ def test_a_pair_that_once_was_much_nearer_is_named_and_one_that_was_longer_is_no
     assert nearer_once(np.where(values < 1, np.nan, values)[:2]) is None
     values[2, 7] *= 9 / 2.2
     assert nearer_once(values) is None
+
+
+def test_nearer_is_from_its_factor_on() -> None:
+    values = np.full((3, 4), 100.0)
+    for ns, is_found in ((100.0 / NEARER, True), (100.1 / NEARER, False)):
+        values[1, 2] = ns
+        assert (nearer_once(values) is not None) == is_found
 
 
 @pytest.mark.parametrize("repetitions", [3, 6, 18])
