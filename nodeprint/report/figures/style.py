@@ -78,7 +78,10 @@ def load(top: Path | None = None) -> Style:
         style = msgspec.convert(checked_yaml.read(path), Style)
     except msgspec.ValidationError as error:
         raise NodeprintError(str(error), where=path, advice="take the file of this version of nodeprint") from error
-    rc = _settings(folder / "nodeprint.mplstyle") | (_settings(top) if top is not None else {})
+    above = _settings(top) if top is not None else {}
+    rc = _settings(folder / "nodeprint.mplstyle") | above
+    if cmap := above.get("image.cmap"):  # as of those who are used to green for low and red for high
+        style = msgspec.structs.replace(style, maps={**style.maps, "values": str(cmap)})
     if not rc["font.size"] >= style.smallest_letters_pt:
         what = f"{rc['font.size']:g} pt is less than {style.smallest_letters_pt:g} pt"
         raise NodeprintError(what, where=top, key="font.size", advice="name larger letters")
@@ -98,7 +101,9 @@ def _settings(path: Path) -> dict[str, Any]:
 
 @cache
 def _map(name: str, missing: str) -> Colormap:
-    """One of Crameri's maps: importing cmcrameri would import pyplot, which figures do without."""
+    """A map of matplotlib, else of Crameri: importing cmcrameri would import pyplot, which figures do without."""
+    if name in matplotlib.colormaps:
+        return matplotlib.colormaps[name].with_extremes(bad=missing)
     spec = find_spec("cmcrameri")
     if spec is None or spec.origin is None:
         raise NodeprintError("the package cmcrameri is not installed", advice="install it: `pip install cmcrameri`")

@@ -44,6 +44,7 @@ from nodeprint.report.figures.render import Draw, FigureData, Origin
 from nodeprint.report.pages import pictures
 from nodeprint.simulate import Plan, fleet
 from tests.support.findings import finding_of_cells, finding_of_pairs
+from tests.support.real_parts import ROOT
 
 STYLE = styles.load()
 ORIGIN = Origin("main", "node002", "0.1.0", simulated=True)
@@ -350,3 +351,9 @@ def test_style_on_top_changes_letters_and_refuses_small_ones(tmp_path: Path) -> 
         styles.load(smaller)
     with pytest.raises(NodeprintError, match="is not there"):
         styles.load(tmp_path / "absent.mplstyle")
+
+
+def test_values_may_go_from_green_to_red() -> None:
+    low, high = (styles.load(ROOT / "reports/green-to-red.mplstyle").map("values")(end) for end in (0.0, 1.0))
+    assert low[1] > low[0] and high[0] > high[1]
+    assert styles.load().map("values").name == "batlow"
