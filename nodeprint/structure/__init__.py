@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 RESAMPLES = 5
-LEAST_STABILITY = 0.75  # a level below it is left out: other cores show other groups
+LEAST_STABILITY = 0.5  # a level below it is left out: other cores show other groups
 KEPT = 0.8  # of the cores of each of the finest groups in a resample, two at least
 
 

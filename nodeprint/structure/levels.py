@@ -51,7 +51,8 @@ SOCKET_CONTRAST = 0.13  # how much the link adds, of the latency across it
 SOCKETS_CONTRAST = 0.2  # the same of more than two sockets: quadrants of one reach 0.16
 SOCKET_AUC = 0.97  # chance that a residual across is above one inside
 RESIDUAL_NOISE = 6.0  # standard errors by which residuals inside parts are below those across
-BLOCK_NOISE = 3.0  # standard errors by which residuals between the same two parts may differ
+BLOCK_NOISE = 3.0  # standard errors by which residuals between the same two parts may differ, or
+BLOCK_STEP = 8.0  # this share of how much they are above those inside: 10 to 300 on EPYCs, 5 along the way of a 7R13
 PROFILE_RATIO = 1.8  # between consecutive merges of row profiles
 PROFILE_NOISE = 0.01  # standard error of a median between CCXs, of the latency, above which rows are not compared
 # hop inside a last-level cache of few cores; above it, one of two groups may be a whole package
@@ -560,10 +561,13 @@ def quadrants(blocks: Matrix, sockets: Labels, noise: float) -> Labels | None:
 def _are_parts(blocks: Matrix, parts: Labels, noise: float) -> bool:
     """Whether CCXs of one part are nearer to each other than to those of others, also without the offset of each
     CCX: rows that are alike by their offsets alone make no part. Nor do CCXs that only lie along a way, where what is
-    left between the same two parts differs by more than noise.
+    left between the same two parts differs by more than noise, and not by much less than from that inside.
     """
     residual, _ = additive_residual(blocks)
-    if _spread_between(residual, blocks, parts) > BLOCK_NOISE * noise:
+    spread = _spread_between(residual, blocks, parts)
+    own, others = _inside_and_across(residual, blocks, parts)
+    step = float(np.median(others) - np.median(own)) if len(own) and len(others) else 0.0
+    if spread > BLOCK_NOISE * noise and step < BLOCK_STEP * spread:
         return False
     for values, least in ((blocks, 0.0), (residual, RESIDUAL_NOISE * noise)):
         inside, across = _inside_and_across(values, blocks, parts)

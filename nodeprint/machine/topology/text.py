@@ -48,6 +48,12 @@ def as_text(topology: Topology) -> RichTree:
     for node in topology.numa_nodes:
         if not node.cpus:
             tree.add(f"NUMA node {node.node} without CPUs{_memory(node.memory_bytes)}")
+    kinds: dict[str, list[int]] = {}
+    for cpu in topology.cpus:
+        if cpu.kind is not None:
+            kinds.setdefault(cpu.kind, []).append(cpu.cpu)
+    for kind, cpus in kinds.items():
+        tree.add(f"cores of kind {escape(kind)}  [cyan]{_short(cpus)}[/cyan]")
     sources = ", ".join(f"{level}: {source}" for level, source in topology.provenance.items() if source != "unknown")
     unknown = [level for level, source in topology.provenance.items() if source == "unknown"]
     tree.add(f"[dim]labels from {escape(sources)}; unknown: {', '.join(unknown) or 'none'}[/dim]")

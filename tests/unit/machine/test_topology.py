@@ -269,6 +269,10 @@ def test_intel_hybrid_cores() -> None:
     labels = read(fake)
     assert {c.kind for c in labels.cpus[:8]} == {"performance"}
     assert {c.kind for c in labels.cpus[8:]} == {"efficiency"}
+    shown = [str(branch.label) for branch in as_text(labels).children]
+    assert [line for line in shown if "kind" in line] == [
+        "cores of kind performance  [cyan]0-7[/cyan]", "cores of kind efficiency  [cyan]8-15[/cyan]",
+    ]  # fmt: skip
     assert parts(labels, "cluster") == fake.partition("l2")
 
 
