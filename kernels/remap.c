@@ -309,7 +309,8 @@ static void require_huge_pages(void) {
 
 static void prepare(struct run *run) {
     int home = machine_home_of(&run->machine, run->chosen.cpu[0]);
-    size_t page = huge_pages ? HUGE_PAGE_BYTES : (size_t)sysconf(_SC_PAGESIZE), mapped = (space_bytes + page - 1) / page * page;
+    size_t page = huge_pages ? HUGE_PAGE_BYTES : (size_t)sysconf(_SC_PAGESIZE),
+           mapped = (space_bytes + page - 1) / page * page;
     address_bytes = alias_word != NULL && strcmp(alias_word, "same") == 0 ? FARTHEST : mapped + page;
     buffer_require_room(&run->machine, home, space_bytes);
     memory_file = shared_memory();
@@ -474,7 +475,8 @@ static void print_total(const struct run *run, const double *medians) {
         longest_s = fmax(longest_s, fmax(of_pair[WRITER_S], of_pair[READER_S]));
     }
     double gib = (double)space_bytes * (double)pair_count / (1 << 30);
-    printf("benched %.2f GiB in %.4f s a pass (%.2f GiB/s by lines; %.2f MiB/s by accesses, of a byte each as xcpumemperf\n"
+    printf("benched %.2f GiB in %.4f s a pass (%.2f GiB/s by lines; %.2f MiB/s by accesses, of a byte each as "
+           "xcpumemperf\n"
            "counts, which goes through every byte of a line)\n",
            gib, longest_s, gib / longest_s, 1024 * gib / longest_s / LINE_BYTES);
     printf("Staggered seconds count from each worker's own start: rows that fall from pair to pair with them alone are "

@@ -36,7 +36,8 @@ struct party {
     int cpu;
     size_t worker;
     struct buffer array;
-    void *at[2]; /* where each of two cores is on its way; half the array apart, so that neither warms it for the other */
+    void *
+        at[2]; /* where each of two cores is on its way; half the array apart, so that neither warms it for the other */
     struct random random;
 };
 
