@@ -80,9 +80,10 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complet
     shown, rest = blocks[:MOST_FINDINGS], blocks[MOST_FINDINGS:]
     alone = len(campaign.verdict.nodes) == 1
     notes = text.fleet_notes(campaign.verdict)[:_MOST_NOTES] if alone else []
-    is_same = verdict.outcome is Outcome.SAME
+    of_possible = Bullets(tuple(text.possible(verdict)))
     elsewhere = Text(text.say("values_elsewhere"), quiet=True)
-    cells = _cells(campaign, node, verdict, kept) if alone else (elsewhere if is_same else main_cells(verdict),)
+    brief = (elsewhere,) if verdict.outcome is Outcome.SAME else (main_cells(verdict), of_possible)
+    cells: tuple[Block, ...] = _cells(campaign, node, verdict, kept) if alone else brief
     return Page(
         node, anchor(node), printable(node, 120), Mark.of(verdict.outcome), _lead(campaign, node, verdict),
         sections(
