@@ -46,6 +46,8 @@ _TABLES = (
     _Section("homed in reader socket", "c2c-reader-homed", "transfer", "ns", "latency_ns", ("writer", "reader")),
 )
 _LEFT_OUT = ("Measuring Peak Injection", "Measuring Loaded Latencies")
+#: How the sections of one result begin, each at most once.
+SECTIONS = (*(section.begins for section in _TABLES), *_LEFT_OUT)
 _HEAD = re.compile(r"\s*(?:(?:Writer |Memory )?(Numa node|Numa Node|node|Socket))\s+(\d+(?:\s+\d+)*)\s*")
 _LOCAL = re.compile(r"\s*Local Socket L2->L2 (HITM|HIT)\s+latency\s+(\S+)\s*")
 _ROW = re.compile(r"\s*(\d+)\s+(\S.*)")
@@ -53,8 +55,14 @@ _ROW = re.compile(r"\s*(\d+)\s+(\S.*)")
 
 def matches(lines: list[str]) -> bool:
     """Whether a section of the tool is there."""
-    marks = (*(section.begins for section in _TABLES), *_LEFT_OUT, "Intel(R) Memory Latency Checker")
+    marks = (*SECTIONS, "Intel(R) Memory Latency Checker")
     return any(mark in line for line in lines for mark in marks) or any(_LOCAL.match(line) for line in lines)
+
+
+def has_tables(lines: list[str]) -> bool:
+    """Whether a section that `read` reads is there."""
+    begins = [section.begins for section in _TABLES]
+    return any(_LOCAL.match(line) or any(mark in line for mark in begins) for line in lines)
 
 
 def read(path: Path, lines: list[str]) -> Imported:

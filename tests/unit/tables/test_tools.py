@@ -208,6 +208,16 @@ Stream-triad like:      200111.5
 """
 
 
+@pytest.mark.parametrize("result", [MLC, MLC.partition("\n")[2]])
+def test_results_of_mlc_in_one_file_are_runs(tmp_path: Path, result: str) -> None:
+    runs = [re.sub(r"(\.\d)\b", rf"\g<1>{run}", result) for run in range(3)]
+    figures = of_text(tmp_path, "".join(runs))
+    of_pair = figures.frame[(figures.frame["from"] == "node 0") & (figures.frame["memory"] == "memory of node 1")]
+    assert of_pair["run"].tolist() == ["1", "2", "3"]
+    with pytest.raises(NodeprintError, match="cells for 2 nodes"):
+        of_text(tmp_path, runs[1] + result.replace("139.7", ""))
+
+
 def test_mlc(tmp_path: Path) -> None:
     figures = of_text(tmp_path, MLC)
     assert values(figures)["intel-mlc-idle-latency", "node 0", "memory of node 1"] == 139.7
@@ -348,6 +358,13 @@ def test_stream_again_and_again_is_runs(tmp_path: Path) -> None:
     figures = of_text(tmp_path, stream(3000) + stream(3050) + stream(2990))
     triad = figures.frame[figures.frame["metric"] == "stream-triad"]
     assert list(zip(triad["run"], triad["value"], strict=True)) == [("1", 3000.0), ("2", 3050.0), ("3", 2990.0)]
+
+
+@pytest.mark.parametrize("end", ["Copy:            1471.8     0.05", "STREAM version"])
+def test_a_result_of_stream_that_is_cut_is_refused(tmp_path: Path, end: str) -> None:
+    last = stream(2990)
+    with pytest.raises(NodeprintError, match=r"1 lines of .* for 2 results; let STREAM end"):
+        of_text(tmp_path, stream(3000) + last[: last.index(end) + len(end)])
 
 
 def test_copies_of_stream_have_a_median(tmp_path: Path) -> None:
