@@ -60,4 +60,4 @@ def _over_time(history: NodeHistory, selected: selection.Selected) -> OverTime:
     if gone := sum(other.node == history.node for other in selected.other_machines):
         since += f" {names.counted(gone, 'campaign')} of another machine under its name left out."
     sentences = [text.of_node(change) for change in history.changes]
-    return OverTime(data(history), tuple(sentences) or (text.unchanged(history),), since)
+    return OverTime(data(history), tuple(sentences) or (text.unchanged(history),), since, bool(sentences))

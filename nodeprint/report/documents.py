@@ -40,6 +40,8 @@ __all__ = ["write", "write_nodes"]
 MOST_PAGES, MOST_OF_NODE, MOST_OF_SAME = 6, 4, 1
 #: Nodes whose pages cluster.html holds.
 _MOST_IN_HTML = 2
+#: In fleets up to this size nodes without a finding are looked at over time, too.
+_MOST_OVER_TIME = 64
 #: What other campaigns say of some nodes.
 OfNodes = Callable[[Sequence[str]], Mapping[str, OverTime]]
 #: Nodes that one process takes at a time, and so many that other processes are not begun for them.
@@ -204,7 +206,9 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         nodes = self.source.verdict.nodes
         if self.alone:
             return ()
-        return tuple(nodes) if len(nodes) == 1 else tuple(cluster.shown_nodes(nodes)[:_MOST_IN_HTML])
+        changed = [name for name in nodes if name in self.over_time and self.over_time[name].has_changed]
+        shown = dict.fromkeys((*cluster.shown_nodes(nodes), *changed))
+        return tuple(nodes) if len(nodes) == 1 else tuple(shown)[:_MOST_IN_HTML]
 
     @cached_property
     def paged(self) -> frozenset[str]:
@@ -225,7 +229,9 @@ class Task(msgspec.Struct, frozen=True, dict=True):
                 advice = "make the campaign writable or work in a copy of it, as this says which node is which"
                 raise CannotWriteError(error.problem, advice=advice) from error
         if over_time is not None:
-            self.over_time.update(over_time([node for node in self.source.verdict.nodes if node in self.paged]))
+            nodes = self.source.verdict.nodes
+            few = len(nodes) <= _MOST_OVER_TIME and not self.alone
+            self.over_time.update(over_time([node for node in nodes if few or node in self.own]))
         wanted = [n for n in self.source.verdict.nodes if n in self.paged or n in self.explored]
         cpus = len(os.sched_getaffinity(0))
         size = min(_CHUNK, math.ceil(len(wanted) / cpus)) if len(wanted) > _FEW else _CHUNK

@@ -18,7 +18,7 @@ from nodeprint.report.names import shortened
 
 #: In mm: a matrix's name, the room of its axes, a line below it, what is between matrices, and the scale's height.
 _NAME, _AXIS, _LINE, _BETWEEN, _SCALE = 5.0, 9.0, 2.9, 3.0, 70.0
-_MOST_COLUMNS = 3
+_MOST_COLUMNS, _LEAST_SIDE = 3, 12.0
 _MM_A_POINT = 25.4 / 72
 
 
@@ -49,15 +49,18 @@ class SideBySideData(msgspec.Struct, frozen=True):
         return left, above, _AXIS + _LINE * lines
 
     def side(self, width: float) -> float:
-        """The side of a matrix in `width` mm without the scale."""
-        return (width - self.columns * self.margins[0] - (self.columns - 1) * _BETWEEN) / self.columns
+        """The side of a matrix in `width` mm without the scale, never less than _LEAST_SIDE."""
+        side = (width - self.columns * self.margins[0] - (self.columns - 1) * _BETWEEN) / self.columns
+        return max(side, _LEAST_SIDE)
 
     def frame(self, width: float) -> Frame:
         """Squares side by side."""
         right = scale_room(width - 2.0, lines=2)
-        _, above, below = self.margins
-        height = (self.side(width - 1.0 - right) + above + below) * self.rows
-        return Frame(width, height + 2.0, 1.0, right, 1.0, 1.0)
+        left, above, below = self.margins
+        side = self.side(width - 1.0 - right)
+        height = (side + above + below) * self.rows
+        matrices = self.columns * (left + side) + (self.columns - 1) * _BETWEEN
+        return Frame(1.0 + matrices + right, height + 2.0, 1.0, right, 1.0, 1.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each pair of each matrix."""

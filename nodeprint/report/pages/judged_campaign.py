@@ -55,6 +55,7 @@ class OverTime(msgspec.Struct, frozen=True):
     course: CourseData
     sentences: tuple[str, ...]
     campaigns: str
+    has_changed: bool = False
 
 
 @dataclass(frozen=True)

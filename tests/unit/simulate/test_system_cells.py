@@ -78,6 +78,11 @@ def test_their_pages_have_a_strip_for_each_word() -> None:
     campaign = Campaign(judge(replace(made, quantities=made.others)).verdict, made)
     shown = list(pictures.cells(campaign, "node003"))
     strips = " ".join(picture.alt for picture in shown if picture.name.startswith("by-cpu"))
-    for words in ("fault-rate, pages base", "fault-rate, pages thp", "depth deep", "scope ccx, kind tree"):
+    for words in (
+        "rate of page faults, pages base",
+        "rate of page faults, pages thp",
+        "depth deep",
+        "scope ccx, kind tree",
+    ):
         assert words in strips
     assert not [picture.name for picture in shown if picture.name.startswith("fault-huge")]
