@@ -43,7 +43,8 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
     node that the lines were on (int16, -1 unknown). `header` holds what all runs share, `runs` what each has of its
     own: run, folder (where its record is), seed, start_time, boot_id, segments, complete, sensors, trailer, and of
     pairs clock_ghz, the median clock of each of the CPUs that were measured just before its pairs (None unknown); of
-    the kernel load load_seconds, its records of each second.
+    the kernel load load_seconds, its records of each second; of LinkTest slowest_again, the pairs that it
+    measured again.
     """
 
     name: str
@@ -263,6 +264,22 @@ def _load_seconds(file: Records) -> dict[str, Any]:
     return {"load_seconds": seconds} if seconds else {}
 
 
+def _slowest_again(file: Records) -> dict[str, Any]:
+    """Of LinkTest its slowest pairs, slowest first: `a`, `b`, their lowest time over passes `first_ns`, by which it
+    chose them, and `again_ns`, alone; nothing of other kernels, which repeat pairs for other reasons."""
+    pairs = file.pairs
+    slowest = []
+    for record in file.companions:
+        if record["record"] != "again" or record.get("reason") != "slowest":
+            continue
+        first = pairs["latency_ns"][(pairs["a"] == record["a"]) & (pairs["b"] == record["b"])]
+        first = first[np.isfinite(first)]
+        if first.size:
+            ends = {"a": int(record["a"]), "b": int(record["b"])}
+            slowest.append({**ends, "first_ns": float(first.min()), "again_ns": float(record["latency_ns"])})
+    return {"slowest_again": slowest} if slowest else {}
+
+
 def _pairs(name: str, files: Sequence[Records], wanted: Collection[str] | None = None) -> Measured:
     header = files[0].header
     named = np.concatenate([file.pairs[key] for file in files for key in "ab"])
@@ -281,7 +298,7 @@ def _pairs(name: str, files: Sequence[Records], wanted: Collection[str] | None =
     arrays: dict[str, np.dtype[Any]] = dict.fromkeys(kept, np.dtype(np.float32))
     arrays |= {"flags": np.dtype(np.uint8), "pair_home": np.dtype(np.int16)}
     passes, places, columns = _gridded([file.pairs["pass"] for file in files], coordinates, values, arrays)
-    runs = tuple({**_run(file), "clock_ghz": _clocks(file, cpus)} for file in files)
+    runs = tuple({**_run(file), **_slowest_again(file), "clock_ghz": _clocks(file, cpus)} for file in files)
     return Measured(
         name, _shared(header), runs, passes, dict(zip(("home", "a", "b"), places.T.copy(), strict=True)), {}, columns
     )

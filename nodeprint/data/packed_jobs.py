@@ -25,7 +25,7 @@ from nodeprint.machine.topology.model import Machine
 from nodeprint.stats.robust import median_of_passes
 
 #: Of these files: one more where what is in them changes.
-SCHEMA = 3
+SCHEMA = 4
 FOLDER = "jobs"
 #: Another name of a node is no file's: it may be too long with its ending, or, of a verdict alone, anything.
 _STEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
@@ -48,12 +48,14 @@ CURVES: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 class RunMeasured(msgspec.Struct, frozen=True):
     """A run of a measurement: its number, when it began, the median over places in the measurement's unit (None where
-    nothing was measured), and of the kernel load its records of each second."""
+    nothing was measured), of the kernel load its records of each second, and of LinkTest the pairs that it measured
+    again (`Measured`)."""
 
     number: int
     started: str
     median: float | None
     load_seconds: tuple[Mapping[str, Any], ...] = ()
+    slowest_again: tuple[Mapping[str, Any], ...] = ()
 
 
 class _Curve(msgspec.Struct, frozen=True):
@@ -125,9 +127,12 @@ def _measured(measured: Measured) -> JobMeasured:
         values = median_of_passes(measured.columns[model.value])
         unit = "share" if model.scale == "share" else measured.units[model.value]
     runs = tuple(
-        RunMeasured(int(run["run"]), str(run["start_time"]), _median(of_run), tuple(run.get("load_seconds", ())))
+        RunMeasured(
+            int(run["run"]), str(run["start_time"]), _median(of_run), tuple(run.get("load_seconds", ())),
+            tuple(run.get("slowest_again", ())),
+        )
         for run, of_run in zip(measured.runs, values, strict=True)
-    )
+    )  # fmt: skip
     header = {key: value for key, value in measured.header.items() if key != "cpus"}
     flagged = float((measured.columns["flags"] != 0).mean())
     passes = len(measured.passes)

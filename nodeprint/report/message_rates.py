@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -35,8 +35,11 @@ def rates(times_ns: Mapping[str, float], message_bytes: float | None, operation:
     return rows
 
 
-def facts(values_ns: Floats, header: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Minimum, mean and maximum of the pairs' values, and how they were measured; nothing without a value."""
+def facts(
+    values_ns: Floats, header: Mapping[str, Any], slowest: Sequence[Mapping[str, Any]] = ()
+) -> tuple[tuple[str, str], ...]:
+    """Minimum, mean and maximum of the pairs' values, the `slowest` as measured first and again, alone (slowest_again
+    of `nodeprint.data.jobs.Measured`), and how they were measured; nothing without a value."""
     finite = values_ns[np.isfinite(values_ns)]
     if not finite.size:
         return ()
@@ -46,6 +49,7 @@ def facts(values_ns: Floats, header: Mapping[str, Any]) -> tuple[tuple[str, str]
     given, transport = dict(pairwise(words)), header.get("transport") or {}
     rows = {
         **rates(times, message, operation, int(header.get("parallel", 1))),
+        "slowest, measured again alone": "; ".join(map(_again, slowest)),
         "pairs": f"{finite.size:,}",
         "message": size(message),
         "mode": operation,
@@ -57,3 +61,8 @@ def facts(values_ns: Floats, header: Mapping[str, Any]) -> tuple[tuple[str, str]
         "copies": str(transport.get("single_copy", "")),
     }
     return tuple((key, value) for key, value in rows.items() if value)
+
+
+def _again(pair: Mapping[str, Any]) -> str:
+    first, again = (names.duration(pair[key]) for key in ("first_ns", "again_ns"))
+    return f"CPUs {pair['a']} and {pair['b']} {first}, again {again}"

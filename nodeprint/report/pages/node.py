@@ -226,7 +226,9 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
         blocks.append(Figures(shown if number else shown[1:]))
         levels = campaign.levels(name, node)
         if levels.quantity.quantity == "message":
-            blocks.append(FactList(message_rates.facts(levels.of(node), method.header(jobs, name)), 2))
+            runs = next((job.measured[name].runs for job in reversed(jobs) if name in job.measured), ())
+            slowest = [pair for run in runs for pair in run.slowest_again]
+            blocks.append(FactList(message_rates.facts(levels.of(node), method.header(jobs, name), slowest), 2))
         if number:
             blocks += _structure(campaign, node, name)
             blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodeprint.data import records
+from nodeprint.data import jobs, packed_jobs, records
 from nodeprint.data.layout import pair_classes
 from nodeprint.data.quantity import Quantity
 from nodeprint.judge import acceptance
@@ -72,7 +73,31 @@ def test_facts_are_minimum_mean_maximum_and_how() -> None:
     assert facts["minimum"] == facts["maximum"] == "100 \N{MICRO SIGN}s, 10.5 GB/s"
     assert (facts["pairs"], facts["schedule"], facts["message"]) == ("1", "serial", "1 MiB")
     assert facts["transport"] == "ob1/vader"
+    assert "slowest, measured again alone" not in facts
     assert message_rates.facts(np.array([np.nan]), header) == ()
+
+
+def test_slowest_pairs_have_their_first_and_their_second_time(tmp_path: Path) -> None:
+    """As the kernel chose them: by the lowest time of a pair over passes."""
+    file = tmp_path / "linktest.jsonl"
+    measured_ns = {(0, 1): 80e3, (0, 2): 104e3, (1, 1): 81e3, (1, 2): 120e3}
+    first = [
+        {"record": "pair", "a": 0, "b": b, "pass": number, "home": -1, "latency_ns": ns, "flags": []}
+        for (number, b), ns in measured_ns.items()
+    ]
+    again = {**first[1], "record": "again", "pass": 2, "latency_ns": 80e3, "reason": "slowest"}
+    differ = {**again, "reason": "passes_differ"}
+    header = {"record": "header", "schema": 1, "kernel": "linktest", "operation": "semidirectional", "cpus": [0, 1, 2],
+              "quantity": "message", "unit": "ns", "home": None, "passes": 2, "host": "n", "job": 1, "run": 1,
+              "arguments": []}  # fmt: skip
+    file.write_text("".join(json.dumps(record) + "\n" for record in (header, *first, differ, again)))
+    measured = jobs.of_file(file)
+    assert measured is not None
+    kept = packed_jobs.packed_job(jobs.Job(1, {}, {"linktest-node": measured})).measured["linktest-node"]
+    (slowest,) = kept.runs[0].slowest_again
+    assert slowest == {"a": 0, "b": 2, "first_ns": 104e3, "again_ns": 80e3}
+    facts = dict(message_rates.facts(np.array([80e3, 104e3]), header, [slowest]))
+    assert facts["slowest, measured again alone"] == "CPUs 0 and 2 104 \N{MICRO SIGN}s, again 80 \N{MICRO SIGN}s"
 
 
 @pytest.mark.parametrize(
