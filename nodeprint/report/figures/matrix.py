@@ -118,6 +118,26 @@ def of_node(
     return MatrixData(square, _cpus(levels, node, slots), scale, axis, parts)
 
 
+def of_cells(levels: NodeLevels, node: str, dim: str, word: str) -> MatrixData | None:
+    """The values of a measurement of cells with CPUs `a` and `b` at a `word` of its dimension `dim`, as contended
+    atomics have by their kind; over its other dimensions the median. None of fewer than three CPUs."""
+    quantity = levels.quantity
+    here = quantity.places[dim] == quantity.names[dim].index(word)
+    a, b = (quantity.places[end][here] for end in "ab")
+    slots, at = np.unique(np.concatenate([a, b]), return_inverse=True)
+    if len(slots) < 3:
+        return None
+    values = pd.Series(levels.of(node)[here] / levels.unit.size)
+    each = values.groupby([at[: len(a)], at[len(a) :]]).median()
+    rows, columns = (each.index.get_level_values(level).to_numpy() for level in (0, 1))
+    square = np.full((len(slots), len(slots)), np.nan)
+    square[rows, columns] = square[columns, rows] = each.to_numpy()
+    numbers = levels.nodes[levels.rows[node]].numbers["cpu"]
+    cpus = tuple(str(numbers[slot]) for slot in slots.tolist())
+    scale = ColourScale(f"{word}: {levels.title}", *value_limits(square))
+    return MatrixData(square, cpus, scale, _axis(cpus), _parts(levels, slots))
+
+
 def structure_at(levels: NodeLevels, node: str) -> Structure | None:
     """The groups that are found in a node's matrix at the first home; None where its CPUs have labels or are few."""
     return structure_of(levels, node, *_at_first_home(levels, node))

@@ -298,6 +298,10 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
             streams = quantity.names.get("stream", ("",))
             for stream in [name for name in ("load", "store_mem", "triad") if name in streams][:2] or streams[:1]:
                 yield (f"-{stream}" if stream else "", grid.grid, grid.numa(levels, node, stream))
+    elif quantity.operation == "contend-pairs":
+        for kind in quantity.names["kind"]:
+            if (pairs := matrix.of_cells(levels, node, "kind", kind)) is not None:
+                yield f"-{kind}", matrix.matrix, pairs
     elif quantity.measurement not in _STRIPS:
         long = next((dim for dim in _LONG if sizes.get(dim, 0) > 2 and dim not in quantity.names), None)
         if long is not None:

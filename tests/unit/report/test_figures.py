@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
@@ -16,6 +17,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from msgspec import structs
 
 from nodeprint.data.packed import PackedFleet
 from nodeprint.errors import NodeprintError
@@ -357,3 +359,29 @@ def test_values_may_go_from_green_to_red() -> None:
     low, high = (styles.load(ROOT / "reports/green-to-red.mplstyle").map("values")(end) for end in (0.0, 1.0))
     assert low[1] > low[0] and high[0] > high[1]
     assert styles.load().map("values").name == "batlow"
+
+
+def of_pairs_of_cells(
+    operation: str, quantity: str, unit: str, names: Mapping[str, tuple[str, ...]], places: Any, values: Any
+) -> Any:
+    """Values (place) of a measurement of cells with CPUs a and b on a simulated Rome of two sockets."""
+    levels = levels_of("chase-latency")
+    told = replace(levels.quantity, operation=operation, quantity=quantity, unit=unit, names=names, places=places)
+    return structs.replace(levels, quantity=told, values=np.tile(values, (len(levels.nodes), 1)))
+
+
+def test_contended_atomics_are_a_matrix_of_each_kind() -> None:
+    ends = [(0, 1), (0, 64), (1, 64)]
+    places = {"kind": np.repeat([0, 1], 3), "a": np.array([a for a, _ in ends] * 2),
+              "b": np.array([b for _, b in ends] * 2), "home": np.zeros(6, np.int64)}  # fmt: skip
+    names = {"kind": ("cas", "faa")}
+    levels = of_pairs_of_cells("contend-pairs", "rate", "1/s", names, places, [60e6, 10e6, 11e6, 200e6, 20e6, 21e6])
+    drawn = {suffix: data for suffix, _, data in pictures._of_cells(Any, "node002", levels)}
+    assert list(drawn) == ["-cas", "-faa"]
+    np.testing.assert_allclose(
+        drawn["-faa"].values, [[np.nan, 200, 20], [200, np.nan, 21], [20, 21, np.nan]], rtol=1e-6
+    )
+    assert (drawn["-faa"].scale.title, drawn["-cas"].values[0, 2]) == ("faa: rate, M/s", 10)
+    numbers = levels.nodes[levels.rows["node002"]].numbers["cpu"]
+    assert drawn["-cas"].labels == tuple(str(numbers[slot]) for slot in (0, 1, 64))
+    assert any("socket" in level.name for level in drawn["-cas"].levels)
