@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.tables import units
+from nodeprint.tables import copies, units
 from nodeprint.tables.row import Row
 
 #: Figures of one metric at one place are not so many times as large on one node as on another, but in another unit.
@@ -71,7 +71,29 @@ def checked(figures: Figures) -> Figures:
     frame = _numbered(figures, frame)
     _check_places(figures, frame)
     _check_magnitudes(figures, frame)
-    return Figures(figures.source, frame, figures.parts, figures.fields, figures.unmeasured, figures.notes)
+    again = copies.repeated(frame, figures.parts)
+    if again:
+        what = f"the figures of {printable(str(frame['node'].at[again[0]]), 60)} are there twice, run by run"
+        raise _error(figures, again[0], what, "take the copies out: they would make the figures look more certain")
+    return _without_copies(replace(figures, frame=frame))
+
+
+def _without_copies(figures: Figures) -> Figures:
+    """The same without nodes whose figures are those of another: nobody knows whose they are."""
+    same = copies.nodes(figures.frame, figures.parts)
+    if not same:
+        return figures
+    notes = [
+        f"{' and '.join(printable(name, 60) for name in names)} have the same figures in every digit: one is a copy "
+        "of another, and none of them is judged"
+        for names in same
+    ]
+    copied = {name for names in same for name in names}
+    rest = figures.frame[~figures.frame["node"].isin(copied)].reset_index(drop=True)
+    if not len(rest):
+        raise NodeprintError(notes[0], where=figures.source, advice="give each node its own figures")
+    unmeasured = tuple(sorted({*figures.unmeasured, *copied}))
+    return replace(figures, frame=rest, unmeasured=unmeasured, notes=(*figures.notes, *notes))
 
 
 def _error(figures: Figures, row: Any, what: str, advice: str) -> NodeprintError:

@@ -40,7 +40,7 @@ def packed(figures: Figures, campaign: str, better: Mapping[str, units.Better]) 
     nodes = tuple(
         PackedNode(
             name, name, state="not measured" if name in set(figures.unmeasured) else "measured",
-            reason="the table has no figure of it" if name in set(figures.unmeasured) else "",
+            reason="the table has no figure of it that can be judged" if name in set(figures.unmeasured) else "",
             fingerprint=dict(figures.fields.get(name, {})), imported=True,
         )
         for name in names

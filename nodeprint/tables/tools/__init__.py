@@ -113,7 +113,9 @@ def read(path: Path, name: str = "", pattern: str = "") -> Figures:
     notes += faulty.values()
     measured = {row.node for row in rows}
     out = figures.of_rows(rows, source)
-    return replace(out, notes=(*out.notes, *notes), unmeasured=tuple(sorted(set(faulty) - measured)))
+    return replace(
+        out, notes=(*out.notes, *notes), unmeasured=tuple(sorted({*out.unmeasured, *(set(faulty) - measured)}))
+    )
 
 
 def _of(lines: list[str]) -> list[_Tool]:
