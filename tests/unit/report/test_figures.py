@@ -371,7 +371,7 @@ def of_pairs_of_cells(
 
 
 def test_contended_atomics_are_a_matrix_of_each_kind() -> None:
-    ends = [(0, 1), (0, 64), (1, 64)]
+    ends = [(0, 1), (0, 128), (1, 128)]  # slots: two of a core, and one of the other socket
     places = {"kind": np.repeat([0, 1], 3), "a": np.array([a for a, _ in ends] * 2),
               "b": np.array([b for _, b in ends] * 2), "home": np.zeros(6, np.int64)}  # fmt: skip
     names = {"kind": ("cas", "faa")}
@@ -383,5 +383,5 @@ def test_contended_atomics_are_a_matrix_of_each_kind() -> None:
     )
     assert (drawn["-faa"].scale.title, drawn["-cas"].values[0, 2]) == ("faa: rate, M/s", 10)
     numbers = levels.nodes[levels.rows["node002"]].numbers["cpu"]
-    assert drawn["-cas"].labels == tuple(str(numbers[slot]) for slot in (0, 1, 64))
+    assert drawn["-cas"].labels == tuple(str(numbers[slot]) for slot in (0, 1, 128))
     assert any("socket" in level.name for level in drawn["-cas"].levels)
