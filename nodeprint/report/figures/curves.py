@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from nodeprint.data.layout import Layout
 from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.own_places import dim_name
@@ -87,6 +88,26 @@ def over(
     several_sizes = dim == "size_bytes"
     x_title = f"{'working set' if several_sizes else dim_name(dim)}{f', {_UNITS[dim]}' if dim in _UNITS else ''}"
     return CurveData(tuple(lines), x_title, levels.title, several_sizes, several_sizes, tuple(marks))
+
+
+def by_class(levels: NodeLevels, node: str, *, bandwidth: bool = False) -> CurveData:
+    """Messages over their size, a line for each class of pairs of the CPUs `a` and `b` (same CCX, ..., other socket):
+    the median and range over pairs, as time or as `bandwidth`, of both messages where both ways are measured at
+    once."""
+    quantity = levels.quantity
+    sizes = quantity.places["size_bytes"].astype(np.float64)
+    slots, pairs = quantity.layout.slots, np.stack([quantity.places[end] for end in "ab"], axis=1)
+    layout = Layout(slots, pairs, levels=quantity.layout.levels)
+    values, title = levels.of(node) / levels.unit.size, levels.title
+    if bandwidth:
+        messages = 2 if quantity.operation == "bidirectional" else 1
+        values, title = messages * sizes / levels.of(node), "bandwidth, GB/s"  # bytes a nanosecond
+    lines = [
+        _line(layout.class_names[number], sizes[here], values[here][None])
+        for number in np.unique(layout.classes).tolist()
+        for here in [layout.classes == number]
+    ]
+    return CurveData(tuple(lines), "message, bytes", title, log_x=True, log_y=True)
 
 
 def _line(name: str, x: Floats, values: Floats, *, of_peers: bool = False) -> CurveLine:

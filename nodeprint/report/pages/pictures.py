@@ -302,6 +302,9 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
         for kind in quantity.names["kind"]:
             if (pairs := matrix.of_cells(levels, node, "kind", kind)) is not None:
                 yield f"-{kind}", matrix.matrix, pairs
+    elif quantity.quantity == "message" and sizes.get("size_bytes", 0) > 1:
+        yield "-time", curves.curves, curves.by_class(levels, node)
+        yield "-bandwidth", curves.curves, curves.by_class(levels, node, bandwidth=True)
     elif quantity.measurement not in _STRIPS:
         long = next((dim for dim in _LONG if sizes.get(dim, 0) > 2 and dim not in quantity.names), None)
         if long is not None:

@@ -385,3 +385,16 @@ def test_contended_atomics_are_a_matrix_of_each_kind() -> None:
     numbers = levels.nodes[levels.rows["node002"]].numbers["cpu"]
     assert drawn["-cas"].labels == tuple(str(numbers[slot]) for slot in (0, 1, 128))
     assert any("socket" in level.name for level in drawn["-cas"].levels)
+
+
+def test_messages_over_size_have_a_line_for_each_class() -> None:
+    ends = np.repeat([2, 100, 128], 2)  # slots: of the same CCX, of another quadrant, of the other socket
+    places = {"a": np.zeros(6, np.int64), "b": ends, "size_bytes": np.array([8, 1 << 20] * 3)}
+    for mode, messages in (("semidirectional", 1), ("bidirectional", 2)):
+        levels = of_pairs_of_cells(mode, "message", "ns", {}, places, [250.0, 80e3, 300.0, 90e3, 600.0, 140e3])
+        drawn = {suffix: data for suffix, _, data in pictures._of_cells(Any, "node002", levels)}
+        time, bandwidth = drawn["-time"].lines, drawn["-bandwidth"].lines
+        assert [line.name for line in time] == ["same CCX", "same socket", "other socket"]
+        np.testing.assert_allclose(time[2].y * levels.unit.size, [600, 140e3])
+        np.testing.assert_allclose(bandwidth[0].y, [messages * 8 / 250, messages * (1 << 20) / 80e3])
+        assert drawn["-bandwidth"].y_title == "bandwidth, GB/s"
