@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from linktest import records
-from linktest.settings import DONE, NOT_AS_ASKED, UNAVAILABLE, RefusalError, Settings, say
+from linktest.settings import DONE, NO_GPU_PACKAGE, NOT_AS_ASKED, UNAVAILABLE, RefusalError, Settings, gpu_package, say
 
 _PROGRAM = Path(__file__).parent.parent / "linktest.py"
 _REFUSED = "linktest-refused: "
@@ -125,7 +125,7 @@ def _own_words(settings: Settings) -> list[str]:
 
 
 def missing(settings: Settings) -> str:
-    """What of MPI is not installed here; empty where all is."""
+    """What of MPI, or for buffers of a GPU, is not installed here; empty where all is."""
     launcher = settings.command()[0]
     if shutil.which(launcher) is None:
         return (
@@ -134,6 +134,8 @@ def missing(settings: Settings) -> str:
         )
     if importlib.util.find_spec("mpi4py") is None:
         return f"no mpi4py in {sys.executable}; install it there (pip install mpi4py)"
+    if settings.in_gpu and not settings.between_nodes and not gpu_package():
+        return NO_GPU_PACKAGE
     return ""
 
 

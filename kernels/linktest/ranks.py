@@ -64,7 +64,8 @@ class Rank:
         _pin(self.cpu)
         self.places = self.comm.allgather((self.host, self.cpu))
         self.timed = timed.choose(MPI, self.comm, settings.sizes)
-        self.buffers = timed.Buffers(max(settings.sizes))
+        size = max(settings.sizes)
+        self.buffers = timed.CudaBuffers(size, self.rank) if settings.in_gpu else timed.Buffers(size)
 
     def _place(self, hosts: list[str]) -> int:
         """This rank's CPU. Raises RefusalError where ranks are not on the nodes that were asked for."""
@@ -358,7 +359,8 @@ class Scribe:
             "start_time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "compiler": rank.timed.compiler,
             "clock": {"source": "clock_gettime", "hz": 1e9, "step_ns": 1.0}, "passes": settings.passes, **what,
             "batches": settings.samples, "directed": settings.directed, "pinned_by": "native",
-            "placement": {"buffers": pages}, "timed_by": rank.timed.name, "transport": rank.transport(),
+            "placement": {} if settings.in_gpu else {"buffers": pages},
+            "timed_by": rank.timed.name, "transport": rank.transport(),
             "parallel": settings.ranks // 2 if settings.parallel else 1,
             **({"ranks": [list(place) for place in rank.places]} if settings.by_rank else {}),
         }  # fmt: skip

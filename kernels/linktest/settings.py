@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
 import os
 import re
@@ -52,6 +53,14 @@ example: linktest --cpus cores --sizes 1M --out linktest.jsonl
 """
 
 
+NO_GPU_PACKAGE = "--buffers cuda needs CuPy or torch, and neither is installed here; install one, or leave it out"
+
+
+def gpu_package() -> str:
+    """What gives buffers of a GPU: CuPy where it is installed, else torch; empty without either."""
+    return next((package for package in ("cupy", "torch") if importlib.util.find_spec(package)), "")
+
+
 class RefusalError(Exception):
     """One sentence on what is wrong and what to do, and the exit code."""
 
@@ -89,6 +98,7 @@ class Settings:
     plan: bool
     csv: bool = False
     min_seconds: int = 0
+    in_gpu: bool = False
 
     @property
     def between_nodes(self) -> bool:
@@ -119,6 +129,7 @@ class Settings:
         for name in ("messages", "warm_up", "samples", "passes", "load", "retest"):
             words += ["--" + name.replace("_", "-"), str(getattr(self, name))]
         words += ["--min-seconds", str(self.min_seconds)] if self.min_seconds else []
+        words += ["--buffers", "cuda"] if self.in_gpu else []
         if self.between_nodes:
             words += ["--nodes", ",".join(self.nodes), "--per-node", str(self.per_node)]
         elif self.by_rank:
@@ -234,6 +245,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--bisection", action="store_true", help="only pairs between the two halves of the ranks")
     parser.add_argument("--mix", action="store_true", help="random order of the ranks, by --seed")
     parser.add_argument("--sizes", default="1M", help="bytes of a message, or several: 8,64K,1M (default 1M)")
+    parser.add_argument("--buffers", choices=("host", "cuda"), default="host", help="in memory, or a GPU's (untried)")
     number("--messages", 0, "messages of a sample (default: as many as take 50 us)")
     number("--warm-up", 2, "messages before the first sample (default 2)")
     number("--samples", None, "of a pair (default 16, on a node of more than 128 ranks fewer)")
@@ -285,7 +297,7 @@ def parse(words: list[str]) -> Settings:
         given.mode, given.schedule == "parallel", given.bisection, given.mix, sizes, given.messages, given.warm_up,
         given.samples or _samples(ranks, bool(nodes)), given.passes, _bytes(given.load, "--load"), retest, cpus, nodes,
         given.per_node, ranks, launcher, given.patience, Path(given.out or "-"), given.job, given.run, given.seed,
-        given.as_rank, given.plan, given.csv, given.min_seconds,
+        given.as_rank, given.plan, given.csv, given.min_seconds, given.buffers == "cuda",
     )  # fmt: skip
 
 

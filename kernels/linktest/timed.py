@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import mmap
 import time
 from pathlib import Path
 from typing import Any
 
-from linktest.settings import BATCH_S, LEAST_BYTES_OF_PYTHON, MODES, RefusalError
+from linktest.settings import BATCH_S, LEAST_BYTES_OF_PYTHON, MODES, NO_GPU_PACKAGE, RefusalError, gpu_package
 
 LIBRARY = Path(__file__).parent.parent / "build/linktest.so"
 #: Open MPI 4 and 5 name it so.
@@ -47,6 +48,57 @@ class Buffers:
         first, second = (ctypes.addressof(ctypes.c_char.from_buffer(one)) for one in (self.send, self.receive))
         return first, second
 
+    def parts(self, size: int) -> tuple[Any, Any]:
+        """The first `size` bytes of both, as mpi4py takes them."""
+        return memoryview(self.send)[:size], memoryview(self.receive)[:size]
+
+
+class CudaBuffers:
+    """Two buffers in a GPU's memory, by CuPy or else torch; the ranks take the GPUs that they see in turn.
+
+    Raises RefusalError where there is no such package, no GPU, or an MPI that knows of no GPUs.
+    """
+
+    def __init__(self, size: int, rank: int) -> None:
+        package = gpu_package()
+        if not package:
+            raise RefusalError(NO_GPU_PACKAGE)
+        if not _has_cuda_mpi():
+            raise RefusalError("--buffers cuda: this MPI is built without CUDA; load one that has it (ompi_info)")
+        try:
+            gpu = importlib.import_module(package)
+            count = gpu.cuda.runtime.getDeviceCount() if package == "cupy" else gpu.cuda.device_count()
+            if not count:
+                raise RefusalError(f"--buffers cuda: {package} sees no GPU here; leave --buffers out")
+            if package == "cupy":
+                gpu.cuda.Device(rank % count).use()
+                self._arrays = [gpu.ones(size, dtype=gpu.uint8) for _ in range(2)]
+                gpu.cuda.Device().synchronize()
+            else:
+                gpu.cuda.set_device(rank % count)
+                self._arrays = [gpu.ones(size, dtype=gpu.uint8, device="cuda") for _ in range(2)]
+                gpu.cuda.synchronize()
+        except (ImportError, RuntimeError) as error:
+            raise RefusalError(f"--buffers cuda: {package} cannot use a GPU here ({error})") from error
+        self._is_cupy = package == "cupy"
+
+    def addresses(self) -> tuple[int, int]:
+        """Where they begin in the GPU's memory."""
+        first, second = (one.data.ptr if self._is_cupy else one.data_ptr() for one in self._arrays)
+        return first, second
+
+    def parts(self, size: int) -> tuple[Any, Any]:
+        """The first `size` bytes of both, as mpi4py takes them."""
+        return self._arrays[0][:size], self._arrays[1][:size]
+
+
+def _has_cuda_mpi() -> bool:
+    """Whether Open MPI says that it takes addresses of a GPU; another MPI is not asked."""
+    try:
+        return bool(ctypes.CDLL(None).MPIX_Query_cuda_support())
+    except AttributeError:
+        return False
+
 
 class InC:
     """Timed in C, on the communicator whose handle mpi4py gives."""
@@ -58,7 +110,7 @@ class InC:
         library.link_compiler.restype = ctypes.c_char_p
         self.compiler = library.link_compiler().decode()
 
-    def measure(self, pair: Pair, buffers: Buffers) -> list[float]:
+    def measure(self, pair: Pair, buffers: Buffers | CudaBuffers) -> list[float]:
         """The samples in ns a message on the first rank; on the other its part is done."""
         pair.send, pair.receive = buffers.addresses()
         pair.batch_ns = BATCH_S * 1e9
@@ -88,14 +140,14 @@ class InPython:
         """Not known without the library."""
         return "unknown"
 
-    def measure(self, pair: Pair, buffers: Buffers) -> list[float]:
+    def measure(self, pair: Pair, buffers: Buffers | CudaBuffers) -> list[float]:
         """As InC's."""
         if pair.together:
             self._comm.Barrier()
         if pair.partner < 0:
             return []
         pair.messages = pair.messages or 1
-        send, receive = (memoryview(one)[: pair.bytes] for one in (buffers.send, buffers.receive))
+        send, receive = buffers.parts(pair.bytes)
         ways = 2 if MODES[pair.mode] == "semidirectional" else 1
         self._batch(pair, pair.warm_up, send, receive)
         times = []
@@ -105,7 +157,7 @@ class InPython:
             times.append((time.perf_counter_ns() - start) / ways / pair.messages)
         return times
 
-    def _batch(self, pair: Pair, count: int, send: memoryview, receive: memoryview) -> None:
+    def _batch(self, pair: Pair, count: int, send: Any, receive: Any) -> None:
         comm, other, mode = self._comm, pair.partner, MODES[pair.mode]
         for _ in range(count):
             if mode == "bidirectional":

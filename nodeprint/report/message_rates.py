@@ -54,6 +54,7 @@ def facts(
         "message": size(message),
         "mode": operation,
         "schedule": given.get("--schedule", ""),
+        "buffers": given.get("--buffers", ""),
         "order": "by seed" if "--mix" in words else "",
         "samples": str(header.get("batches", "")),
         "MPI": str(transport.get("library", "")),

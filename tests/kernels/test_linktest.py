@@ -481,6 +481,18 @@ def test_without_mpi_it_is_unavailable(kernel: Path, tmp_path: Path) -> None:
 
 
 @needs_two_cpus
+def test_buffers_of_a_gpu_say_what_is_missing(kernel: Path, tmp_path: Path) -> None:
+    """Whichever is the first that is not there: a package, CUDA in MPI, or a GPU."""
+    out = tmp_path / "r.jsonl"
+    done = call(kernel, out, "--buffers", "cuda")
+    assert done.returncode in (3, 4) and "Traceback" not in done.stderr
+    missing = "needs CuPy or torch|this MPI is built without CUDA|sees no GPU|cannot use a GPU"
+    assert re.search(f"--buffers cuda:? ?.*({missing})", done.stderr)
+    assert call(kernel, out).returncode == 0, "a file that holds nothing is no obstacle"
+    assert "--buffers" not in content(out)[0]["arguments"]
+
+
+@needs_two_cpus
 def test_on_a_node_with_an_old_python_it_is_unavailable(kernel: Path, tmp_path: Path) -> None:
     shutil.copytree(kernel.parent.parent, tmp_path / "kernels")  # without nodeprint's environment beside it
     old = tmp_path / "bin/python3"
