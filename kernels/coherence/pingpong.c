@@ -283,19 +283,19 @@ static struct summary summary_of(const struct duel *duel, size_t lines, struct p
 
 /* The duel again while more than a quarter of its batches was slow, the calmest try counts. Pairs that were measured at once are taken as they are: what disturbs them is their subject. */
 static struct summary settle_pair(struct run *run, struct duel *duel, const size_t *members, struct places *places,
-                                  size_t *used, size_t *retries, double *spare) {
+                                  size_t *retries, double *spare) {
     size_t bytes = run->lines * BATCHES * sizeof(double);
-    struct summary best = summary_of(duel, *used, places);
+    struct summary best = summary_of(duel, run->lines, places);
     for (*retries = 0; *retries < RETRIES && best.slow_share > DISTURBED_SHARE; ++*retries) {
         memcpy(spare, duel->values, bytes);
-        fight_all(run, duel, members, 1, 0, *used);
-        struct summary again = summary_of(duel, *used, places);
+        fight_all(run, duel, members, 1, 0, run->lines);
+        struct summary again = summary_of(duel, run->lines, places);
         if (again.slow_share >= best.slow_share)
             memcpy(duel->values, spare, bytes);
         else
             best = again;
     }
-    if (*retries > 0) best = summary_of(duel, *used, places);
+    if (*retries > 0) best = summary_of(duel, run->lines, places);
     return best;
 }
 
@@ -368,14 +368,13 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
     for (size_t i = 0; i < count; i++) {
         struct result *result = &results[i];
         struct home *home = run_home(run, (int)units[i]->key[2]);
-        size_t used = run->lines, retries = 0;
+        size_t retries = 0;
         find_places(home, &duels[i], run->lines, &places);
-        struct summary summary = count == 1
-                                     ? settle_pair(run, &duels[i], &members[2 * i], &places, &used, &retries, spare)
-                                     : summary_of(&duels[i], used, &places);
+        struct summary summary = count == 1 ? settle_pair(run, &duels[i], &members[2 * i], &places, &retries, spare)
+                                            : summary_of(&duels[i], run->lines, &places);
         double *measured = result->values;
         summary_set_values(&summary, measured);
-        measured[USED_LINES] = (double)used;
+        measured[USED_LINES] = (double)run->lines;
         measured[USED_ROUND_TRIPS] = duels[i].round_trips;
         measured[TIMES_AGAIN] = (double)retries;
         measured[SLOW_SHARE] = summary.slow_share;
@@ -387,7 +386,7 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
             measured[AT_ONCE] = (double)count;
             measured[SLOT] = (double)i;
         }
-        if (run->detail) add_detail(&result->more, &places, used);
+        if (run->detail) add_detail(&result->more, &places, run->lines);
         result->flags = summary.slow_share > DISTURBED_SHARE ? FLAG_DISTURBED : 0;
         if (!run->account) continue;
         for (size_t line = 0; line < run->lines; line++) centre[line] = places.medians[places.cluster[line]];

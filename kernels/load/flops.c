@@ -41,10 +41,11 @@ static void sse2_turns(uint64_t turns, double *ends) {
     }
     TWELVE(END)
 }
-#define STEP_LOADED(i) a##i = _mm_add_pd(_mm_mul_pd(a##i, factor), _mm_load_pd(&numbers->terms[2 * ((i) % TERMS)]));
+#define STEP_LOADED(i)                                                                                                 \
+    a##i = _mm_add_pd(_mm_mul_pd(a##i, factor), _mm_load_pd(&numbers->terms[(size_t)2 * ((i) % TERMS)]));
 #define STEP_BACK_STORED(i)                                                                                            \
-    a##i = _mm_add_pd(_mm_mul_pd(a##i, back), _mm_load_pd(&numbers->back_terms[2 * ((i) % TERMS)]));                   \
-    _mm_store_pd(&numbers->results[2 * (i)], a##i);
+    a##i = _mm_add_pd(_mm_mul_pd(a##i, back), _mm_load_pd(&numbers->back_terms[(size_t)2 * ((i) % TERMS)]));           \
+    _mm_store_pd(&numbers->results[(size_t)2 * (i)], a##i);
 static void sse2_memory_turns(uint64_t turns, double *ends, struct flops_memory *numbers) {
     const __m128d factor = _mm_set1_pd(FACTOR), back = _mm_set1_pd(BACK);
     TWELVE(BEGIN)
@@ -76,10 +77,10 @@ __attribute__((target("avx2,fma"))) static void avx2_turns(uint64_t turns, doubl
     }
     TWELVE(END)
 }
-#define STEP_LOADED(i) a##i = _mm256_fmadd_pd(a##i, factor, _mm256_load_pd(&numbers->terms[4 * ((i) % TERMS)]));
+#define STEP_LOADED(i) a##i = _mm256_fmadd_pd(a##i, factor, _mm256_load_pd(&numbers->terms[(size_t)4 * ((i) % TERMS)]));
 #define STEP_BACK_STORED(i)                                                                                            \
-    a##i = _mm256_fmadd_pd(a##i, back, _mm256_load_pd(&numbers->back_terms[4 * ((i) % TERMS)]));                       \
-    _mm256_store_pd(&numbers->results[4 * (i)], a##i);
+    a##i = _mm256_fmadd_pd(a##i, back, _mm256_load_pd(&numbers->back_terms[(size_t)4 * ((i) % TERMS)]));               \
+    _mm256_store_pd(&numbers->results[(size_t)4 * (i)], a##i);
 __attribute__((target("avx2,fma"))) static void avx2_memory_turns(uint64_t turns, double *ends,
                                                                   struct flops_memory *numbers) {
     const __m256d factor = _mm256_set1_pd(FACTOR), back = _mm256_set1_pd(BACK);
@@ -112,10 +113,10 @@ __attribute__((target("avx512f"))) static void avx512_turns(uint64_t turns, doub
     }
     TWENTY_FOUR(END)
 }
-#define STEP_LOADED(i) a##i = _mm512_fmadd_pd(a##i, factor, _mm512_load_pd(&numbers->terms[8 * ((i) % TERMS)]));
+#define STEP_LOADED(i) a##i = _mm512_fmadd_pd(a##i, factor, _mm512_load_pd(&numbers->terms[(size_t)8 * ((i) % TERMS)]));
 #define STEP_BACK_STORED(i)                                                                                            \
-    a##i = _mm512_fmadd_pd(a##i, back, _mm512_load_pd(&numbers->back_terms[8 * ((i) % TERMS)]));                       \
-    _mm512_store_pd(&numbers->results[8 * (i)], a##i);
+    a##i = _mm512_fmadd_pd(a##i, back, _mm512_load_pd(&numbers->back_terms[(size_t)8 * ((i) % TERMS)]));               \
+    _mm512_store_pd(&numbers->results[(size_t)8 * (i)], a##i);
 __attribute__((target("avx512f"))) static void avx512_memory_turns(uint64_t turns, double *ends,
                                                                    struct flops_memory *numbers) {
     const __m512d factor = _mm512_set1_pd(FACTOR), back = _mm512_set1_pd(BACK);
