@@ -80,6 +80,10 @@ def read_sheet(path: Path) -> list[Node]:
     try:
         text = path.read_text()
     except OSError as error:
+        if (path.parent / "packed" / "index.json").exists():
+            what = "is a table of figures, which has no jobs to follow and no topology"
+            advice = f"`nodeprint judge {path.parent}` says what its nodes are"
+            raise NodeprintError(what, where=path.parent, advice=advice) from error
         raise NodeprintError(
             f"cannot be read ({error.strerror})", where=path, advice="run `nodeprint discover`"
         ) from error

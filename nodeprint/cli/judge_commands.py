@@ -205,11 +205,11 @@ def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool
     from nodeprint.report import files as written
     from nodeprint.report import text
 
-    node, simulated = judging.one_node(campaign, name)
+    node, verdict = judging.one_node(campaign, name)
     if json:
-        typer.echo(written.node_as_json(name, node).rstrip("\n"))
+        typer.echo(written.node_as_json(name, node, imported=verdict.imported).rstrip("\n"))
     else:
-        say_origin(simulated)
+        say_origin(verdict.simulated)
         typer.echo("\n".join(text.one_node(name, node)))
     if outcome.counts(kinds, [outcome.MEANING[node.outcome]]):
         raise typer.Exit(3)

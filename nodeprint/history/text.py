@@ -68,6 +68,9 @@ def of_node(change: Change) -> str:
 
 def _when(change: Change) -> str:
     """Since when, and with what in the configuration."""
+    if not change.since:  # tables may have no times
+        fields = _fields(change.fields)
+        return "between two jobs or campaigns (no time is known)" + (f", with {fields}" if fields else "")
     since = f"since {change.since[:10]}"
     if change.unchanged[:10] != change.since[:10]:
         since += f" (unchanged {change.unchanged[:10]})"

@@ -14,7 +14,7 @@ import xarray as xr
 from nodeprint import files
 from nodeprint.data import packing, store
 from nodeprint.data.packed import PackedFleet, os_places
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.quantity import Quantity, is_metric
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import DEVIATIONS
 from nodeprint.judge.verdict import ClassFigure, Verdict
@@ -66,7 +66,11 @@ def _run_of_pairs(fleet: PackedFleet, quantity: Quantity, row: int) -> pd.DataFr
 def cells(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
     """Every value that is not of a pair, a run at a time. Each dimension of any measurement is a column of text, empty
     where a measurement does not have it; CPUs and NUMA nodes are OS numbers."""
-    dims = list(dict.fromkeys(dim for quantity in fleet.others for dim in quantity.dims))
+    # a figure of a table that is of no part has the place `node` all the same
+    dims = list(dict.fromkeys(
+        dim for quantity in fleet.others for dim in quantity.dims
+        if dim != "node" or not is_metric(quantity.measurement)
+    ))  # fmt: skip
     for quantity in fleet.others:
         for row in range(len(quantity.node)):
             values = np.asarray(quantity.values[row])
@@ -74,7 +78,8 @@ def cells(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
             every = os_places(quantity, fleet.nodes[int(quantity.node[row])])
             none = np.full(quantity.size, "")
             columns = {dim: np.array([str(coordinates[dim]) for coordinates in every]) for dim in quantity.dims}
-            places = {dim: columns.get(dim, none)[place] for dim in dims}
+            # a NUMA node is not the node that the row is of
+            places = {"numa_node" if dim == "node" else dim: columns.get(dim, none)[place] for dim in dims}
             yield _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, place])
 
 

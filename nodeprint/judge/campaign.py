@@ -17,7 +17,7 @@ from nodeprint.judge import judge as method
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.judge import Judged
 from nodeprint.judge.table import DIMS, VARIABLES
-from nodeprint.judge.verdict import NodeVerdict, Note
+from nodeprint.judge.verdict import NodeVerdict, Note, Verdict
 from nodeprint.settings.config import planned
 
 #: The table of deviations in a campaign's folder (netCDF).
@@ -43,9 +43,9 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     return judged
 
 
-def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, bool]:
-    """A node of a campaign among its peers, and whether it is simulated; by the campaign's acceptance, and nothing but
-    its store is written.
+def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:
+    """A node of a campaign among its peers, and the verdict that it is of; by the campaign's acceptance, and nothing
+    but its store is written.
 
     Raises NodeprintError when there is no such campaign or node.
     """
@@ -56,7 +56,7 @@ def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, bool]:
         advice = nearest(name, names) or f"it has {len(names)} others"
         raise NodeprintError(f"there is no node {printable(repr(name), 60)}", where=campaign, advice=advice)
     verdict = _judged(campaign, fleet, accepted.load(kept), kept, None).verdict
-    return verdict.nodes[name], verdict.simulated
+    return verdict.nodes[name], verdict
 
 
 def _judged(campaign: Path, fleet: PackedFleet, rules: Acceptance, kept: Path | None, baseline: Path | None) -> Judged:

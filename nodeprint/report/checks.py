@@ -93,11 +93,15 @@ def again(jobs: Sequence[PackedJob], findings: Sequence[Finding]) -> list[Again]
 
 def named(verdict: Verdict) -> Verdict:
     """A verdict whose findings that count name the command that checks them."""
-    return replace(verdict, nodes={name: named_node(name, node) for name, node in verdict.nodes.items()})
+    nodes = verdict.nodes.items()
+    return replace(verdict, nodes={name: named_node(name, node, imported=verdict.imported) for name, node in nodes})
 
 
-def named_node(name: str, node: NodeVerdict) -> NodeVerdict:
-    """A node's verdict whose findings that count name the command that checks them."""
+def named_node(name: str, node: NodeVerdict, *, imported: bool) -> NodeVerdict:
+    """A node's verdict whose findings that count name the command that checks them; of `imported` figures there is
+    none, as another program measured them."""
+    if imported:
+        return node
     numbers = {id(finding): number for number, finding in enumerate(node.counted, 1)}
     findings = tuple(
         replace(finding, check=command(name, numbers[id(finding)]))

@@ -54,9 +54,9 @@ def as_json(verdict: Verdict) -> str:
     return _as_json(checks.named(verdict))
 
 
-def node_as_json(name: str, node: NodeVerdict) -> str:
+def node_as_json(name: str, node: NodeVerdict, *, imported: bool) -> str:
     """The node `name` as verdict.json has it."""
-    return _as_json(checks.named_node(name, node))
+    return _as_json(checks.named_node(name, node, imported=imported))
 
 
 def _as_json(part: Verdict | NodeVerdict) -> str:
@@ -146,7 +146,8 @@ def junit(verdict: Verdict) -> str:
         )
     ]
     for name, node in sorted(verdict.nodes.items()):
-        details = [checks.sentence(finding) for finding in checks.named_node(name, node).findings]
+        findings = checks.named_node(name, node, imported=verdict.imported).findings
+        details = [checks.sentence(finding) for finding in findings]
         cases.append(
             case(f"node {name}", MEANING[node.outcome].junit, node.outcome, text.node_sentence([node]), details)
         )

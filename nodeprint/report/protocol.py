@@ -268,7 +268,8 @@ def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
         if entry is None:
             rows.append([campaign.verdict.campaign, "not part of this campaign"])
         elif entry.counted:
-            rows += [[campaign.verdict.campaign, checks.sentence(f)] for f in checks.named_node(name, entry).counted]
+            checked = checks.named_node(name, entry, imported=campaign.verdict.imported)
+            rows += [[campaign.verdict.campaign, checks.sentence(finding)] for finding in checked.counted]
             remedies += [text.remedy(finding) for finding in entry.counted]
         elif entry.outcome is not Outcome.SAME:
             rows.append([campaign.verdict.campaign, text.sentence(text.node_sentence([entry]))])

@@ -32,7 +32,7 @@ class Figures:
     empty where the table has none), line (from 1) and one a part, `""` where a figure is of the whole node.
 
     `fields` has by node what is known of its configuration, `unmeasured` the nodes without any figure. `notes` say
-    what was left out.
+    what was left out; `digest` is the SHA-256 of the file, or of the lines that sha256sum writes of a folder's files.
     """
 
     source: str
@@ -41,6 +41,7 @@ class Figures:
     fields: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unmeasured: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    digest: str = ""
 
 
 def of_rows(rows: Sequence[Row], source: str) -> Figures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +46,9 @@ def packed(figures: Figures, campaign: str, better: Mapping[str, units.Better]) 
         )
         for name in names
     )  # fmt: skip
-    return PackedFleet(campaign, False, nodes, quantities, notes=figures.notes)
+    # what a protocol rests on is named by it, as the table itself is not in the campaign's folder
+    versions = {"table": f"{Path(figures.source).name}, SHA-256 {figures.digest}"} if figures.digest else {}
+    return PackedFleet(campaign, False, nodes, quantities, versions, notes=figures.notes)
 
 
 #: Terms of pairs of CPUs, and what outcomes rest on beside the terms of models.

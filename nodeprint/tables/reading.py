@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,8 +38,22 @@ def read(path: Path, name: str = "", node_name: str = "") -> Figures:
     """
     source = name or str(path)
     if path.is_dir():
-        return tools.read(path, source, node_name)
+        return replace(tools.read(path, source, node_name), digest=_digest(path))
     raw = contents(path)
+    return replace(_of_file(path, raw, source, node_name), digest=hashlib.sha256(raw).hexdigest())
+
+
+def _digest(folder: Path) -> str:
+    """The SHA-256 of the lines that sha256sum writes of a folder's files, in the order of their names."""
+    lines = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            of_file = hashlib.file_digest(file, "sha256").hexdigest()
+        lines.update(f"{of_file}  {path.relative_to(folder)}\n".encode())
+    return lines.hexdigest()
+
+
+def _of_file(path: Path, raw: bytes, source: str, node_name: str) -> Figures:
     if raw.startswith(_PARQUET):
         return _of_cells(*_parquet(raw, source), source, first_line=0, notes=())
     lines = lines_of(path)

@@ -205,7 +205,7 @@ def _next(campaign: Campaign, node: str) -> str:
     name = node if names.nodes([node]) == node else "NAME"
     again = MEANING[campaign.verdict.nodes[node].outcome].again
     if campaign.verdict.imported:
-        return text.say("next_command", "imported") if again else ""
+        return text.say("next_command", "imported" if again else "imported_after")
     return text.say("next_command", "again" if again else "after", command=f"make run NODES={name}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import msgspec
@@ -11,11 +12,15 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
-from nodeprint.judge import of_table
+from nodeprint.campaign import node_status
+from nodeprint.data import packed
+from nodeprint.errors import NodeprintError
+from nodeprint.interface import export
+from nodeprint.judge import campaign, of_table
 from nodeprint.judge.of_table import TableRules
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
-from nodeprint.report import text
+from nodeprint.report import files, text
 from nodeprint.tables import figures, reading
 from nodeprint.tables.row import Row
 
@@ -136,6 +141,22 @@ def test_nodes_of_two_groups_are_not_compared(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "table.csv", index=False)
     verdict = of_table.judge(reading.read(tmp_path / "table.csv"), "t", TableRules()).verdict
     assert len(names(verdict, Outcome.SAME)) == 16
+
+
+def test_a_folder_of_a_table_names_its_file_and_no_command_that_measures(tmp_path: Path) -> None:
+    values = fleet(nodes=8)
+    values[7] *= 0.8
+    table, folder = tmp_path / "figures.csv", tmp_path / "judged"
+    frame = pd.DataFrame([msgspec.structs.asdict(row) for row in rows_of(values)])
+    frame[["node", "run", "metric", "unit", "value"]].to_csv(table, index=False)
+    of_table.as_campaign(reading.read(table), folder, TableRules())
+    verdict = campaign.judge(folder).verdict
+    assert verdict.versions["table"] == f"figures.csv, SHA-256 {hashlib.sha256(table.read_bytes()).hexdigest()}"
+    assert verdict.nodes["n007"].counted and "check.sh" not in files.as_json(verdict)
+    (rows,) = [*export.cells(packed.read(folder))][:1]
+    assert set(rows["node"]) == {"n000"}
+    with pytest.raises(NodeprintError, match=r"is a table of figures, .*`nodeprint judge .*judged` says"):
+        node_status.read(folder)
 
 
 # --- published fleets (docs/validation.md) ---
