@@ -51,6 +51,8 @@ from tests.support.real_parts import ROOT
 STYLE = styles.load()
 ORIGIN = Origin("main", "node002", "0.1.0", simulated=True)
 BOUND = 0.04
+#: Figures of pairs of cells ask no campaign for peers.
+NO_CAMPAIGN: Any = None
 
 
 @cache
@@ -376,7 +378,7 @@ def test_contended_atomics_are_a_matrix_of_each_kind() -> None:
               "b": np.array([b for _, b in ends] * 2), "home": np.zeros(6, np.int64)}  # fmt: skip
     names = {"kind": ("cas", "faa")}
     levels = of_pairs_of_cells("contend-pairs", "rate", "1/s", names, places, [60e6, 10e6, 11e6, 200e6, 20e6, 21e6])
-    drawn = {suffix: data for suffix, _, data in pictures._of_cells(Any, "node002", levels)}
+    drawn = {suffix: data for suffix, _, data in pictures._of_cells(NO_CAMPAIGN, "node002", levels)}
     assert list(drawn) == ["-cas", "-faa"]
     np.testing.assert_allclose(
         drawn["-faa"].values, [[np.nan, 200, 20], [200, np.nan, 21], [20, 21, np.nan]], rtol=1e-6
@@ -392,7 +394,7 @@ def test_messages_over_size_have_a_line_for_each_class() -> None:
     places = {"a": np.zeros(6, np.int64), "b": ends, "size_bytes": np.array([8, 1 << 20] * 3)}
     for mode, messages in (("semidirectional", 1), ("bidirectional", 2)):
         levels = of_pairs_of_cells(mode, "message", "ns", {}, places, [250.0, 80e3, 300.0, 90e3, 600.0, 140e3])
-        drawn = {suffix: data for suffix, _, data in pictures._of_cells(Any, "node002", levels)}
+        drawn = {suffix: data for suffix, _, data in pictures._of_cells(NO_CAMPAIGN, "node002", levels)}
         time, bandwidth = drawn["-time"].lines, drawn["-bandwidth"].lines
         assert [line.name for line in time] == ["same CCX", "same socket", "other socket"]
         np.testing.assert_allclose(time[2].y * levels.unit.size, [600, 140e3])
