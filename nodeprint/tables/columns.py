@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.machine import fingerprint
+from nodeprint.tables import units
 
 #: By what a column is the names that it may have; the first is the one that documents use.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -28,6 +29,13 @@ _PARTS = frozenset((
 _FIELDS = frozenset(known.name for known in fingerprint.FIELDS if known.name not in _PARTS)
 #: A metric of a wide table with its unit: `triad (MB/s)`, `triad [MB/s]`.
 _WITH_UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,20})[)\]]\s*")
+
+
+#: Words in the name of a column that says how a node was set up or used, and nothing of how fast it is.
+_SETTINGS = frozenset((
+    "driver", "firmware", "fw", "vbios", "bios", "microcode", "version", "governor", "threads", "ranks", "temp",
+    "temperature",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,11 @@ def of_names(names: Sequence[str], where: str, line: int, *, figures: bool = Tru
         advice = "name metric and value columns, or give a column a metric"
         raise NodeprintError("no column of figures", where=where, line=line, advice=advice)
     return Columns(named, parts, fields, metrics)
+
+
+def is_setting(name: str, unit: str) -> bool:
+    """Whether a column is a setting by its name, and has no unit of a rate or time."""
+    return bool(_SETTINGS.intersection(plain(name).split("_"))) and units.better(name, unit) is None
 
 
 def plain(name: str) -> str:

@@ -18,7 +18,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.importers.parsing import lines_of
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import contents
-from nodeprint.tables import columns, figures, numbers, tools
+from nodeprint.tables import columns, figures, numbers, tools, units
 from nodeprint.tables.columns import Columns
 from nodeprint.tables.figures import Figures
 
@@ -26,6 +26,10 @@ from nodeprint.tables.figures import Figures
 _PREAMBLE = 60
 _SEPARATORS = ("\t", ";", ",", "|")
 _PARQUET = b"PAR1"
+#: A column without a unit that has at most so many values, one a node, is a setting (a choice).
+_FEW = 4
+#: So many nodes with another setting are named; all are counted.
+_NAMED = 3
 _NEITHER = "begins no output of a known tool, and no table"
 _GIVE = f"give outputs of {', '.join(tools.TOOLS)}, or a table with a line of names, separated by commas or tabs"
 
@@ -216,6 +220,8 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
         known = replace(known, metrics=kept)
         listed = ", ".join(printable(name, 40) for name in words)
         notes += (f"columns without a number were left out: {listed}",)
+    known, of_settings = _without_settings(stripped, known)
+    notes += of_settings
     frame = _wide(names, stripped, known, source) if known.is_wide else _long(stripped, known, source)
     missing = frame["value"].isna()
     nodes = set(frame["node"])
@@ -226,6 +232,56 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     frame = frame[~missing].reset_index(drop=True)
     parts = tuple(known.parts)
     return figures.checked(Figures(source, frame, parts, _fields(stripped, known, source), unmeasured, notes))
+
+
+def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[Columns, tuple[str, ...]]:
+    """The columns without those that are settings: by their name, or as they have one of a few values on each node, the
+    same in all of its runs, and no unit. They are fields of the configuration where each node has one value."""
+    node = cells[known.named["node"]]
+    several = node.value_counts().min() > 1
+    candidates = dict(known.metrics)
+    candidates |= {name: (place, "") for name, place in known.parts.items() if not known.is_wide}
+    of_nodes = {name: cells[place].groupby(node).nunique() for name, (place, _) in candidates.items()}
+    steady = {name for name, of_node in of_nodes.items() if of_node.max() == 1}
+    # of a long table, numbers of threads that vary on a node say what a figure is of
+    settings = {
+        name for name, (_, unit) in candidates.items()
+        if columns.is_setting(name, unit) and (known.is_wide or name in steady)
+    }  # fmt: skip
+    few = {
+        name for name, (place, unit) in candidates.items()
+        if known.is_wide and several and name in steady and units.better(name, unit) is None
+        and cells[place].nunique() <= min(_FEW, len(of_nodes[name]) - 1)
+    }  # fmt: skip
+    # what is left has to have a figure
+    settings |= few if not settings | few >= known.metrics.keys() else set()
+    if not settings or (known.is_wide and settings >= known.metrics.keys()):
+        return known, ()
+    fields = {columns.plain(name): candidates[name][0] for name in candidates if name in settings & steady}
+    without = replace(
+        known,
+        metrics={name: at for name, at in known.metrics.items() if name not in settings},
+        parts={name: place for name, place in known.parts.items() if name not in settings},
+        fields={**known.fields, **fields},
+    )
+    listed = [printable(name, 40) for name in candidates if name in settings]
+    named = f"settings of the nodes, not judged as figures: {', '.join(listed)}"
+    return without, (named, *_differing(cells, node, fields))
+
+
+def _differing(cells: Sequence[pd.Series[str]], node: pd.Series[str], fields: Mapping[str, int]) -> list[str]:
+    """In which settings nodes differ from most."""
+    notes = []
+    for name, place in fields.items():
+        of_node = cells[place].groupby(node).first()
+        usual = of_node.mode().iloc[0]
+        others = of_node[of_node != usual]
+        shown = [f"{printable(str(value), 30)} on {printable(str(at), 60)}" for at, value in others.items()]
+        if shown and 2 * len(others) < len(of_node):
+            more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
+            most = f"{printable(name, 40)} is {printable(str(usual), 30)} on most nodes"
+            notes.append(f"{most}, {', '.join(shown[:_NAMED])}{more}")
+    return notes
 
 
 def _long(cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.DataFrame:

@@ -152,3 +152,24 @@ def test_no_table_ends_in_a_traceback(
         fleet.packed(table(tmp_path_factory.getbasetemp(), text), "t", {})
     except NodeprintError as error:
         assert str(error)
+
+
+def test_settings_are_no_figures(tmp_path: Path) -> None:
+    lines = [
+        f"g{node},{run},{2900 + node + run},{580 if node == 4 else 535}.2,1000,{45 + run}"
+        for node in range(8)
+        for run in (1, 2)
+    ]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["node,run,bw (GB/s),driver,order,Temp (C)", *lines]))
+    figures = reading.read(table)
+    assert set(figures.frame["metric"]) == {"bw"}
+    assert figures.fields["g4"] == {"driver": "580.2", "order": "1000"}
+    assert figures.notes == (
+        "settings of the nodes, not judged as figures: driver, order, Temp",
+        "driver is 535.2 on most nodes, 580.2 on g4",
+    )
+    table.write_text("node,run,threads,score\nn1,1,64,3\nn1,2,64,3\nn2,1,64,3\nn2,2,64,3\n")
+    assert set(reading.read(table).frame["metric"]) == {"score"}
+    table.write_text("node,metric,threads,value\nn1,hpl,1,3\nn1,hpl,2,5\nn2,hpl,1,3\nn2,hpl,2,5\n")
+    assert reading.read(table).parts == ("threads",)
