@@ -27,6 +27,8 @@ _TIMES: Sequence[tuple[float, str]] = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO 
 _PREFIXES: Sequence[tuple[float, str]] = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 #: Units of a rate of operations, which take a prefix.
 _RATES = {"1/s": "/s", FLOPS: FLOPS}
+#: Up to here numbers are written in digits alone.
+_MOST_PLAIN = 1e9
 _UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e9, "GHz"), "B/s": (1e9, "GB/s"), "share": (0.01, "%")}
 
 # --- lists ---
@@ -76,7 +78,10 @@ def quantity(value: float, unit: str) -> str:
         return "unknown"
     size, name = shown_unit(value, unit)
     digits = 3 if unit == "ns" else 4
-    return f"{value / size:.{digits}g} {name}".rstrip()
+    shown = f"{value / size:.{digits}g}"
+    if "e+" in shown and abs(value / size) < _MOST_PLAIN:  # 300000 MB/s, and not 3e+05 MB/s
+        shown = f"{float(shown):.0f}"
+    return f"{shown} {name}".rstrip()
 
 
 def shown_unit(value: float, unit: str) -> tuple[float, str]:

@@ -27,6 +27,8 @@ _PARTS = frozenset((
     "rail", "rank", "channel", "dimm", "disk", "direction", "bytes", "size", "message_bytes", "message_size",
 ))  # fmt: skip
 _FIELDS = frozenset(known.name for known in fingerprint.FIELDS if known.name not in _PARTS)
+#: A column of a wide table that has a run of the only metric.
+_RUN = re.compile(r"(?:run|rep|repetition|iteration|iter|trial|sample)_?0*([1-9]\d*)")
 #: A metric of a wide table with its unit: `triad (MB/s)`, `triad [MB/s]`.
 _WITH_UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,20})[)\]]\s*")
 
@@ -99,7 +101,7 @@ def of_names(names: Sequence[str], where: str, line: int, *, figures: bool = Tru
     for name, place in rest.items():
         if name not in parts:
             with_unit = _WITH_UNIT.fullmatch(name)
-            metrics[with_unit[1] if with_unit else name] = (place, with_unit[2] if with_unit else "")
+            metrics[with_unit[1] if with_unit else name] = (place, with_unit[2] if with_unit else _unit_behind(name))
     if "value" in named:
         parts |= {name: place for name, place in rest.items() if name not in parts}
         metrics = {"value": (named["value"], "")}
@@ -107,6 +109,18 @@ def of_names(names: Sequence[str], where: str, line: int, *, figures: bool = Tru
         advice = "name metric and value columns, or give a column a metric"
         raise NodeprintError("no column of figures", where=where, line=line, advice=advice)
     return Columns(named, parts, fields, metrics)
+
+
+def run_of(name: str) -> str:
+    """The number of the run that a column is called after, as `run2`; empty where it is called otherwise."""
+    found = _RUN.fullmatch(plain(name))
+    return found[1] if found else ""
+
+
+def _unit_behind(name: str) -> str:
+    """The unit at the end of a metric's name, as of `latency_ns`; empty where there is none. A minimum is no minute."""
+    _, mark, unit = name.strip().rpartition("_")
+    return unit if mark and unit.lower() != "min" and units.known(unit) is not None else ""
 
 
 def is_setting(name: str, unit: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from nodeprint.tables.figures import Figures
 #: Lines before the names of a table that are looked through for them.
 _PREAMBLE = 60
 _SEPARATORS = ("\t", ";", ",", "|")
+#: The rule below the names of a table in Markdown.
+_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
 _PARQUET = b"PAR1"
 #: A column without a unit that has at most so many values, one a node, is a setting (a choice).
 _FEW = 4
@@ -97,6 +100,7 @@ _Cells = Sequence["pd.Series[str]"]
 
 def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, int, tuple[str, ...]]:
     """Names and cells of a table with separators, the line of the names (from 1), and what was left out."""
+    lines = _of_markdown(lines)
     head = _head(lines)
     separator = next((mark for mark in _SEPARATORS if mark in lines[head]), ",")
     names = [name.strip() for name in next(csv.reader([lines[head]], delimiter=separator))]
@@ -124,6 +128,16 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
     skipped = [number for number in range(head) if lines[number].strip() and not lines[number].startswith("#")]
     notes = (f"{len(skipped)} lines before the names of the columns were left out",) if skipped else ()
     return names, [frame[place] for place in frame], head + 1, notes
+
+
+def _of_markdown(lines: Sequence[str]) -> Sequence[str]:
+    """The lines of a table in Markdown without the bars at their ends and its rule; other lines as they are."""
+    rule = next((number for number, line in enumerate(lines[:_PREAMBLE]) if _RULE.fullmatch(line.strip())), None)
+    if rule is None:
+        return lines
+    stripped = [line.strip() for line in lines]
+    plain = [line.removeprefix("|").removesuffix("|") if line.startswith("|") else line for line in stripped]
+    return ["" if number == rule else line for number, line in enumerate(plain)]
 
 
 def _head(lines: Sequence[str]) -> int:
@@ -294,11 +308,14 @@ def _long(cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.Da
 def _wide(names: Sequence[str], cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.DataFrame:
     parts = []
     common = pd.DataFrame(_common(cells, known))
+    runs = {metric: columns.run_of(metric) for metric in known.metrics}
+    are_runs = "run" not in known.named and len(runs) > 1 and all(runs.values())
     for metric, (place, unit) in known.metrics.items():
         read = _numbers(cells[place], place, source)
         given = cells[known.named["unit"]] if "unit" in known.named and not unit else None
         own = _joined(given, read.units, cells[place], source, place)
-        parts.append(common.assign(metric=metric, unit=unit or own, value=read.values))
+        own_run = {"metric": "value", "run": runs[metric]} if are_runs else {"metric": metric}
+        parts.append(common.assign(**own_run, unit=unit or own, value=read.values))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -173,3 +173,32 @@ def test_settings_are_no_figures(tmp_path: Path) -> None:
     assert set(reading.read(table).frame["metric"]) == {"score"}
     table.write_text("node,metric,threads,value\nn1,hpl,1,3\nn1,hpl,2,5\nn2,hpl,1,3\nn2,hpl,2,5\n")
     assert reading.read(table).parts == ("threads",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "node,run1,run2\nn1,3,4\nn2,5,6\n",
+        "| node | run | value |\n|:---|---|--:|\n| n1 | 1 | 3 |\n| n2 | 1 | 5 |\n| n1 | 2 | 4 |\n| n2 | 2 | 6 |\n",
+    ],
+)
+def test_runs_as_columns_and_a_table_in_markdown(tmp_path: Path, text: str) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(text)
+    frame = reading.read(table).frame
+    rows = frame[["node", "run", "metric", "value"]].itertuples(index=False, name=None)
+    assert list(rows) == [
+        ("n1", "1", "value", 3),
+        ("n2", "1", "value", 5),
+        ("n1", "2", "value", 4),
+        ("n2", "2", "value", 6),
+    ]
+
+
+def test_a_unit_at_the_end_of_a_name(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("node,latency_ns,runtime_s,rate_GBps,power_min\nn1,3,4,5,6\n")
+    frame = reading.read(table).frame
+    assert dict(zip(frame["metric"], frame["unit"], strict=True)) == {
+        "latency_ns": "ns", "runtime_s": "s", "rate_GBps": "GBps", "power_min": ""
+    }  # fmt: skip
