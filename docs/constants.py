@@ -12,8 +12,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "nodeprint"
 #: Modules whose numbers decide an outcome.
 MODULES = (
-    "stats/disagreement", "stats/intervals", "stats/measuring_order", "stats/mixture", "stats/peers", "stats/runs",
-    "stats/strata",
+    "stats/disagreement", "stats/gaps", "stats/intervals", "stats/measuring_order", "stats/mixture", "stats/peers",
+    "stats/runs", "stats/strata",
     "data/whole_runs", "judge/baseline", "judge/causes", "judge/confirmation", "judge/deviations", "judge/figures",
     "judge/groups", "judge/judge", "judge/margins", "judge/measuring_time", "judge/messages", "judge/reduction",
 )  # fmt: skip
@@ -33,6 +33,8 @@ SOURCES: Mapping[str, str] = {
     f"of 900 {_ODD}",
     "stats/disagreement._SHARE": _CHOICE,
     "stats/disagreement._AT_ONCE": _SIZE,
+    "stats/gaps._GAP, _MOST, FEWEST": f"{_CHOICE}; the ratio is Dixon's of 1953",
+    "stats/gaps._APART, _LEAST, FEWEST_OF_GROUPS": "Ashman, Bird and Zepf 1994; cuts of simulated values of one kind",
     "stats/measuring_order.FEWEST, _EACH_SIDE": f"{_CHOICE}: of fewer no order is clear at 1 %",
     "data/whole_runs._FEW": f"{_CHOICE}: figures have three digits and more",
     "judge/baseline.MIN_RUNS, MIN_BOOTS": f"{_CHOICE}: one boot shows nothing of the next",
