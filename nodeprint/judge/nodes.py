@@ -212,7 +212,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         population = self.population
         node = population.fleet.nodes[i]
         if node.state != "measured":
-            yield Reason(Why.NOT_MEASURED, detail=node.reason)
+            yield Reason(Why.FAILED_CHECK if node.state == "wrong" else Why.NOT_MEASURED, detail=node.reason)
             return
         for finding in findings:
             if finding.counts:

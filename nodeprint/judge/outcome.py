@@ -51,6 +51,7 @@ class Why(StrEnum):
 
     NOT_MEASURED = "not measured"
     WRONG = "wrong results"
+    FAILED_CHECK = "a benchmark's own check failed"
     LIMIT = "outside a limit"
     CONFIRMED = "found in two jobs"
     INTERMITTENT = "found in every run of a job and not in a later one"
@@ -186,6 +187,7 @@ FLEET_OF_STATE: dict[State, FleetOutcome] = {
 OUTCOME_OF: dict[Why, Outcome] = {
     Why.NOT_MEASURED: Outcome.NOT_MEASURED,
     Why.WRONG: Outcome.WRONG_RESULT,
+    Why.FAILED_CHECK: Outcome.WRONG_RESULT,
     Why.LIMIT: Outcome.OUTSIDE_LIMIT,
     Why.CONFIRMED: Outcome.DEVIATES,
     Why.INTERMITTENT: Outcome.INTERMITTENT,

@@ -33,6 +33,7 @@ class Figures:
 
     `fields` has by node what is known of its configuration, `unmeasured` the nodes without any figure. `notes` say
     what was left out; `digest` is the SHA-256 of the file, or of the lines that sha256sum writes of a folder's files.
+    `wrong` are nodes on which a benchmark found its own result wrong.
     """
 
     source: str
@@ -42,6 +43,7 @@ class Figures:
     unmeasured: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     digest: str = ""
+    wrong: frozenset[str] = frozenset()
 
 
 def of_rows(rows: Sequence[Row], source: str) -> Figures:

@@ -38,10 +38,12 @@ def packed(figures: Figures, campaign: str, better: Mapping[str, units.Better]) 
     quantities = tuple(
         _quantity(str(metric), rows, figures, better) for metric, rows in numbered.groupby("metric", sort=True)
     )
+    unmeasured = ("not measured", "the table has no figure of it that can be judged")
+    wrong = ("wrong", "a benchmark that ran on it found its own result wrong")
+    standing = dict.fromkeys(figures.unmeasured, unmeasured) | dict.fromkeys(figures.wrong, wrong)
     nodes = tuple(
         PackedNode(
-            name, name, state="not measured" if name in set(figures.unmeasured) else "measured",
-            reason="the table has no figure of it that can be judged" if name in set(figures.unmeasured) else "",
+            name, name, *standing.get(name, ("measured", "")),
             fingerprint=dict(figures.fields.get(name, {})), imported=True,
         )
         for name in names

@@ -35,6 +35,7 @@ from nodeprint.tables.tools import (
     superbench,
     sysbench,
 )
+from nodeprint.tables.tools.parsing import WrongResultError
 
 __all__ = ["TOOLS", "is_outputs", "matches", "read"]
 
@@ -86,6 +87,7 @@ def read(path: Path, name: str = "", pattern: str = "") -> Figures:
     notes: list[str] = []
     faulty: dict[str, str] = {}
     strangers: list[str] = []
+    wrong: set[str] = set()
     for file in files:
         try:
             texts = [(node or called[file], of_node) for node, of_node in node_names.split(lines_of(file))]
@@ -104,6 +106,8 @@ def read(path: Path, name: str = "", pattern: str = "") -> Figures:
                 if len(texts) * len(files) == 1:
                     raise
                 faulty[node] = str(error)
+                wrong |= {node} if isinstance(error, WrongResultError) else set()
+    rows = [row for row in rows if row.node not in wrong]  # what else it printed is not to be trusted
     if not rows:
         raise _nothing(source, faulty, strangers)
     if strangers:
@@ -114,7 +118,10 @@ def read(path: Path, name: str = "", pattern: str = "") -> Figures:
     measured = {row.node for row in rows}
     out = figures.of_rows(rows, source)
     return replace(
-        out, notes=(*out.notes, *notes), unmeasured=tuple(sorted({*out.unmeasured, *(set(faulty) - measured)}))
+        out,
+        notes=(*out.notes, *notes),
+        unmeasured=tuple(sorted({*out.unmeasured, *(set(faulty) - measured)})),
+        wrong=frozenset(wrong),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError
 from nodeprint.tables.row import Row
-from nodeprint.tables.tools.parsing import NUMBER, figure, with_parts_that_differ
+from nodeprint.tables.tools.parsing import NUMBER, WrongResultError, figure, with_parts_that_differ
 
 NAME = "hpl"
 _HEAD = re.compile(r"T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops.*")
@@ -26,7 +26,7 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
     failed = next((n for n, line in enumerate(lines, start=1) if "||_oo" in line and "FAILED" in line), None)
     if failed is not None:
         advice = "the node calculates wrongly or the build is broken: run it again"
-        raise NodeprintError("HPL's residual check failed", where=path, line=failed, advice=advice)
+        raise WrongResultError("HPL's residual check failed", where=path, line=failed, advice=advice)
     out: list[Row] = []
     for number, line in enumerate(lines, start=1):
         if row := _ROW.fullmatch(line.strip()):

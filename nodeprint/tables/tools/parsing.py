@@ -14,6 +14,11 @@ import msgspec
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.tables.row import Row
 
+
+class WrongResultError(NodeprintError):
+    """A benchmark checked its own result and found it wrong: no figure, and a fault of the node or the build."""
+
+
 #: A number as tools print it.
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 #: Letters of a metric's name: all others become a hyphen.

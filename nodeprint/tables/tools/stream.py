@@ -15,7 +15,7 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.tables.row import Row
-from nodeprint.tables.tools.parsing import NUMBER, figure
+from nodeprint.tables.tools.parsing import NUMBER, WrongResultError, figure
 
 NAME = "stream"
 _HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate \(?([MG]i?B/s)\)?\s.*")
@@ -39,7 +39,7 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
     failed = next((n for n, line in enumerate(plain, start=1) if "Failed Validation" in line), None)
     if failed is not None:
         advice = "the node calculates wrongly or the build is broken: run it again"
-        raise NodeprintError("STREAM's result does not validate", where=path, line=failed, advice=advice)
+        raise WrongResultError("STREAM's result does not validate", where=path, line=failed, advice=advice)
     rates: dict[str, list[tuple[float, int]]] = {kernel: [] for kernel in _KERNELS}
     unit, begun = "MB/s", 0
     for line_number, line in enumerate(plain, start=1):

@@ -496,3 +496,14 @@ def test_broken_outputs_end_with_a_sentence(
         assert len(str(error)) < 700
         return
     assert (figures.frame["value"] > 0).all()
+
+
+@pytest.mark.parametrize("name", ["hpl.txt", "stream.txt"])
+def test_a_node_whose_benchmark_finds_its_result_wrong_is_found(tmp_path: Path, name: str) -> None:
+    text = (OUTPUTS / name).read_text()
+    for node in range(4):
+        (tmp_path / f"cn{node}.log").write_text(re.sub(r"\b(\d+\.\d)(?=\s|\d*e)", rf"\g<1>{node}", text))
+    wrong = text.replace("PASSED", "FAILED").replace("Solution Validates", "Failed Validation on array a[]")
+    (tmp_path / "cn3.log").write_text(wrong)
+    done = CliRunner().invoke(app, ["judge", str(tmp_path), "--fail-on", "found"])
+    assert done.exit_code == 3 and "cn3: WRONG RESULT. A benchmark" in done.output, done.output
