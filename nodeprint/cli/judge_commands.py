@@ -96,7 +96,7 @@ def judge(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Compare the nodes of a campaign, or of a table, and print the verdict.
+    """Compare the nodes of a campaign or of a table.
 
     Uses the records that are there; writes verdict.json, the table of deviations (netCDF), JUnit, Prometheus text and
     drain.sh. Of a table they are written with --to, which is a campaign to all other commands.

@@ -163,7 +163,7 @@ def test_no_output_option_harms_what_is_there(
     ("command", "names"),
     [
         ("judge", ["verdict.json", "verdict.xml", "verdict.prom", "drain.sh"]),
-        ("report", ["report/cluster.pdf", "report/a.pdf"]),
+        ("report", ["report/cluster.pdf", "report/cluster.html"]),
         ("gather", ["fleet.json", "store/a/survey.json"]),
         ("discover", ["plan.tsv", "nodes/a/job1/status.former.json", "logs/judge.log", "report/a.pdf"]),
     ],

@@ -81,6 +81,8 @@ def read(path: Path, name: str = "", pattern: str = "") -> Figures:
     """
     source = name or str(path)
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    if not files:
+        raise NodeprintError("has no files", where=source, advice="name the folder that has the outputs")
     folder = path if path.is_dir() else path.parent
     called = {path: _STREAM} if source == _STREAM else node_names.of_files(files, folder, pattern, source)
     rows: list[Row] = []

@@ -13,9 +13,10 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from nodeprint.judge.outcome import FLEET_MEANING, MEANING, OUTCOME_OF, Drain, FleetOutcome, Kind, Outcome, State, Why
+from nodeprint.judge.outcome import FLEET_MEANING, MEANING, OUTCOME_OF, Accepted, Drain, FleetOutcome, Kind, Outcome, State, Why
 from nodeprint.judge.verdict import Verdict
 from nodeprint.report import files, protocol, text
+from nodeprint.report.protocol import Decision
 from tests.support import verdicts
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -81,8 +82,13 @@ def test_every_output_of_a_fleet_says_one_thing(outcome: FleetOutcome) -> None:
     expected = {"UNIFORM": [], "NO PEER": ["skipped"]} | {error: ["error"] for error in ERRORS}
     assert _cases(verdict)["fleet"] == expected.get(outcome, ["failure"])
     assert text.first_line(verdict).startswith(f"{outcome}: ")
-    assert protocol.overall(meaning.accepted for meaning in verdict.meanings) == (
-        "deviation" if is_found else "accepted" if outcome == "UNIFORM" else "open"
+    suggested = protocol.decision([Accepted.ACCEPTED] * 2, [verdict])
+    assert suggested == (
+        Decision.ACCEPTED
+        if outcome == "UNIFORM"
+        else Decision.REJECTED
+        if outcome in {"SPLIT", "NOT UNIFORM"}
+        else Decision.RESERVATIONS
     )
 
 
@@ -96,7 +102,7 @@ def test_a_slow_link_is_found_in_every_output(state: str, outcome: str) -> None:
     assert _kinds(verdict) == {Kind.FOUND, Kind.NOT_SAME}
     assert f"{outcome}: messages of partition compute" in text.first_line(verdict)
     assert _cases(verdict)["fabric linktest-fabric, partition compute"] == ["failure"]
-    assert protocol.overall(meaning.accepted for meaning in verdict.meanings) == "deviation"
+    assert protocol.decision([Accepted.ACCEPTED] * 2, [verdict]) is Decision.RESERVATIONS
 
 
 @pytest.mark.parametrize("meanings", [MEANING, FLEET_MEANING])

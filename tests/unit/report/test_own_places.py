@@ -48,6 +48,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 NUMBERS: Mapping[str, tuple[int, ...]] = {
     "size_bytes": (1 << 12, 1 << 20, 1 << 26), "threads": (2, 4), "delay": (0, 100), "pairs": (1, 2, 4),
     "cores": (1, 2, 4), "a": (0, 1, 40), "b": (8, 33), "writer": (0, 1, 40), "reader": (8, 33),
+    "from": (0, 1), "memory": (0, 1),
 }  # fmt: skip
 #: Labels that follow from a CPU or a memory node.
 DERIVED = {"socket", "quadrant", "ccd", "ccx", "cluster", "cpu_node", "distance"}

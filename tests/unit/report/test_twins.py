@@ -17,6 +17,8 @@ from nodeprint.simulate import Plan, modes_named, write
 #: A number, or a range of two, with its unit, and those units whose numbers are compared: percentages are of
 #: differences that are near 0.
 _NUMBER = re.compile(r"([-+±]?\d[\d.,]*)(?: to [-+]?\d[\d.,]*)? ?(%|ns|us|µs|MB/s|GB/s|GHz|M/s|G/s|times|kB|MiB|KiB)")
+#: CPUs of which one of several alike parts is named.
+_CPUS = re.compile(r"\(CPUs [^)]*\)")
 _COMPARED = ("ns", "µs", "GB/s", "GHz", "times")
 #: By how much numbers of twins may differ.
 _NOISE = 0.06
@@ -51,7 +53,7 @@ def sentences(page: Page) -> Iterator[str]:
 
 def without_numbers(page: Page) -> dict[str, list[tuple[float, str]]]:
     """By sentence without its numbers that have a unit these."""
-    plain = (words.replace(page.subject, "NODE") for words in sentences(page))
+    plain = (_CPUS.sub("(CPUs)", words.replace(page.subject, "NODE")) for words in sentences(page))
     return {
         _NUMBER.sub(r"# \2", words): [
             (float(number.strip("+±,.").replace(",", "")), unit) for number, unit in _NUMBER.findall(words)
