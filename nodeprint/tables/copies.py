@@ -65,5 +65,5 @@ def _log_chance(frame: pd.DataFrame, among: list[str], place: list[str] | None =
         return (sizes * (sizes - 1) / 2).groupby(level=by, sort=False, observed=True).sum()
 
     equal, every = pairs([*among, "value"]), pairs(among)
-    chance = ((equal + 1) / (every + 1)).rename("chance")
+    chance = ((equal + 1) / (every + 1)).to_frame("chance")
     return np.log(np.asarray(frame[by].join(chance, on=by)["chance"], dtype=np.float64))

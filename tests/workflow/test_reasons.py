@@ -76,8 +76,9 @@ def test_every_output_has_the_reason_of_every_node(folder: Path, capsys: pytest.
         lacking = [node for node, reason in REASONS.items() if reason not in flat]
         assert not lacking, f"{output}: {lacking}"
     for node, reason in REASONS.items():
-        rows = [line for line in terminal.splitlines() if line.startswith("    ") and line.split()[:1] == [node]]
-        assert any(reason in row for row in rows), "a row of the table each"
+        # a row of the table, with the lines that it is wrapped into
+        (row,) = re.findall(rf"^    {node} {{2,}}(.*(?:\n    (?!\w+ {{2,}}).*)*)", terminal, re.MULTILINE)
+        assert reason in " ".join(row.split()), "a row of the table each"
     assert status.splitlines()[0] == "main: 8 nodes: 6 failed, 2 measured"
     verdict = json.loads(outputs["verdict.json"])
     assert {node for node, found in verdict["nodes"].items() if found["outcome"] == "NOT MEASURED"} == set(REASONS)

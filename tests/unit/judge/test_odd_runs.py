@@ -35,7 +35,9 @@ def test_one_bad_run_is_named_and_the_others_keep_their_outcome(nodes: int, pair
     verdict = judge(_run_times(healthy, factor, 2)).verdict
     bad = verdict.nodes["node001"]
     assert (bad.outcome, bad.reasons[0].why) == (Outcome.INVALID, Why.ODD_RUN)
-    (off,) = re.findall(r"Run 2 of job1 is ([0-9.]+) % off its other runs of core-to-core latency", text.node_sentence([bad]))
+    (off,) = re.findall(
+        r"Run 2 of job1 is ([0-9.]+) % off its other runs of core-to-core latency", text.node_sentence([bad])
+    )
     assert float(off) == pytest.approx(100 * np.expm1(abs(np.log(factor))), abs=3)
     assert "node001" in verdict.recheck
     others = {name: of for name, of in with_outcomes(judge(healthy)).items() if name != "node001"}

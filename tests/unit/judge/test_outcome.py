@@ -13,7 +13,18 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from nodeprint.judge.outcome import FLEET_MEANING, MEANING, OUTCOME_OF, Accepted, Drain, FleetOutcome, Kind, Outcome, State, Why
+from nodeprint.judge.outcome import (
+    FLEET_MEANING,
+    MEANING,
+    OUTCOME_OF,
+    Accepted,
+    Drain,
+    FleetOutcome,
+    Kind,
+    Outcome,
+    State,
+    Why,
+)
 from nodeprint.judge.verdict import Verdict
 from nodeprint.report import files, protocol, text
 from nodeprint.report.protocol import Decision

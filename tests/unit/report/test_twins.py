@@ -19,6 +19,8 @@ from nodeprint.simulate import Plan, modes_named, write
 _NUMBER = re.compile(r"([-+±]?\d[\d.,]*)(?: to [-+]?\d[\d.,]*)? ?(%|ns|us|µs|MB/s|GB/s|GHz|M/s|G/s|times|kB|MiB|KiB)")
 #: CPUs of which one of several alike parts is named.
 _CPUS = re.compile(r"\(CPUs [^)]*\)")
+#: Whose quadrants differ towards another socket is each chip's own, and what is left open there is noise itself.
+OF_EACH = "towards other sockets"
 _COMPARED = ("ns", "µs", "GB/s", "GHz", "times")
 #: By how much numbers of twins may differ.
 _NOISE = 0.06
@@ -53,7 +55,9 @@ def sentences(page: Page) -> Iterator[str]:
 
 def without_numbers(page: Page) -> dict[str, list[tuple[float, str]]]:
     """By sentence without its numbers that have a unit these."""
-    plain = (_CPUS.sub("(CPUs)", words.replace(page.subject, "NODE")) for words in sentences(page))
+    plain = (
+        _CPUS.sub("(CPUs)", words.replace(page.subject, "NODE")) for words in sentences(page) if OF_EACH not in words
+    )
     return {
         _NUMBER.sub(r"# \2", words): [
             (float(number.strip("+±,.").replace(",", "")), unit) for number, unit in _NUMBER.findall(words)
