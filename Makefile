@@ -70,18 +70,18 @@ test: able-to-test kernels ## unit tests, kernels under sanitizers, the workflow
 
 # What failed beside others is tried once more, alone, and both outcomes are printed: other users of a shared machine can
 # stop it for longer than a test waits. A test that is wrong fails again, and the first that does ends it.
-ALONE = pytest -q -x -m 'not long' --last-failed --last-failed-no-failures none
+ALONE = pytest -q -x -m 'not long and not recipe' --last-failed --last-failed-no-failures none
 
 test-pure: able-to-test kernels ## the tests that neither measure nor start services
-	pytest -q --cache-clear -m 'not machine and not emulated and not long' -n auto --dist worksteal $(TESTS) || $(ALONE)
+	pytest -q --cache-clear -m 'not machine and not emulated and not long and not recipe' -n auto --dist worksteal $(TESTS) || $(ALONE)
 
 test-machine: able-to-test kernels ## those that measure, start services or kill what they started
-	pytest -q --cache-clear -m 'machine and not long' -n 4 --dist loadfile || $(ALONE)
+	pytest -q --cache-clear -m 'machine and not long and not recipe' -n 4 --dist loadfile || $(ALONE)
 
 # what the judge and its statistics say, and what holds the house together
 QUICK = tests/unit/stats tests/unit/judge tests/unit/report/test_text.py $(wildcard tests/house/test_house.py tests/unit/test_*.py)
 test-quick: able-to-test ## a minute for a first change: the judge, its statistics and the rules of the house
-	pytest -q -m 'not machine and not emulated and not long and not slow' -n auto --dist worksteal $(QUICK)
+	pytest -q -m 'not machine and not emulated and not long and not slow and not recipe' -n auto --dist worksteal $(QUICK)
 
 test-emulated: able-to-test kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated
@@ -89,7 +89,7 @@ test-emulated: able-to-test kernels ## node-run in emulated machines of two sock
 
 test-all: test test-emulated ## both, and the tests that take minutes each
 	@setup/system long
-	pytest -q -m long
+	pytest -q -m 'long and not recipe'
 
 test-recipes: able-to-test kernels ## each recipe of packaging/ loaded by its own tool, in an environment of its own (packages of 15 minutes the first time)
 	@setup/phase 'Tools of the recipes' setup/recipes
