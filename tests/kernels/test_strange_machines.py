@@ -288,10 +288,10 @@ def test_above_eight_nodes_each_distance_is_sampled(tmp_path: Path) -> None:
         cpus = "0-31" if environment is eight else "0-255"
         return int(planned(environment, kernel, "--op", op, "--cpus", cpus, *more)["cells"])
 
-    assert cells(eight, "touch", "ratio") == 2 * 28
-    assert cells(many, "touch", "ratio") == 2 * (8 + 8)
-    assert cells(many, "touch", "ratio", "--cells", "all") == 2 * 496
-    assert cells(many, "touch", "ratio", "--cells", "32") == 2 * 256
+    assert cells(eight, "touch", "ratio") == 4 * 28
+    assert cells(many, "touch", "ratio") == 4 * (8 + 8)
+    assert cells(many, "touch", "ratio", "--cells", "all") == 4 * 496
+    assert cells(many, "touch", "ratio", "--cells", "32") == 4 * 256
     assert cells(eight, "bandwidth", "nodes") == 64
     assert cells(many, "bandwidth", "nodes") == 32 + 8 + 8
     assert cells(many, "bandwidth", "nodes", "--cells", "10") == 32
