@@ -187,6 +187,10 @@ def test_memory_of_every_node_from_every_cpu(emulated: Emulated) -> None:
     assert all(p["bound"] and p["verified_by"] == "move_pages" for p in file.header["placement"].values())
 
 
+#: The cases of touch: own arrays, each alone and both at once, and both on the array of the first or second.
+CASES = ("alone", "both", "first", "second")
+
+
 def test_arrays_lie_where_their_core_touched_them(emulated: Emulated) -> None:
     file = measured(emulated, "own-and-other")
     assert file.header["nodes"] == {str(cpu): node_of(cpu) for cpu in ONE_OF_EACH}
@@ -196,7 +200,7 @@ def test_arrays_lie_where_their_core_touched_them(emulated: Emulated) -> None:
     }
     assert not any(placed["bound"] for placed in placement.values())
     found = sorted(zip(*(file.cells[dim].tolist() for dim in file.dims), strict=True))
-    assert found == sorted((a, b, how) for a, b in itertools.combinations(ONE_OF_EACH, 2) for how in ("alone", "both"))
+    assert found == sorted((a, b, how) for a, b in itertools.combinations(ONE_OF_EACH, 2) for how in CASES)
 
 
 def test_injectors_are_where_they_are_said_to_be(emulated: Emulated) -> None:
@@ -399,7 +403,7 @@ def test_arrays_that_are_not_bound_are_put_back_too(emulated: Emulated) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert lines[-1]["complete"] is True and lines[-1]["moved_pages"] > 0
     found = [line for line in lines if line["record"] == "cell"]
-    assert len({(r["together"], r["pass"]) for r in found}) == len(found) == 2 * 2
+    assert len({(r["together"], r["pass"]) for r in found}) == len(found) == 2 * len(CASES)
     assert any("moved" in r["flags"] for r in found)
 
 
