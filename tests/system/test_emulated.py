@@ -51,7 +51,7 @@ def command(cpu: str, plan: str, folder: Path, out: Path) -> list[str]:
     each L3.
     """
     threads = plan == "threads"
-    nodes, per_node, mib = (2, 4, 1024) if threads else (NODES, PER_NODE, 512)
+    nodes, per_node, mib = (2, 4, 1024) if threads else (NODES, PER_NODE, 640)
     words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", cpu, "-m", str(nodes * mib)]
     inside = "cores=1,threads=2" if threads else f"cores={PER_NODE},threads=1"
     words += ["-smp", f"{nodes * per_node},sockets={SOCKETS},dies=2,{inside}"]
@@ -245,9 +245,7 @@ def threads_by_cell(emulated: Emulated, measurement: str, *keys: str) -> dict[tu
     """How many threads streamed in each cell, whose rate and memory are checked."""
     file = measured(emulated, measurement)
     assert file.complete
-    rates = file.cells["rate_bytes_per_s"]
-    assert (rates[np.isfinite(rates)] > 0).all()
-    assert np.isfinite(rates).mean() > 0.7, "beside other load a cell of an emulated machine may have no figure"
+    assert ((file.cells["rate_bytes_per_s"] > 0) & np.isfinite(file.cells["rate_bytes_per_s"])).all()
     for name, where in file.header["placement"].items():
         assert int(name) == where["home"] and where["verified_by"] == "move_pages"
     columns = [file.cells[key].tolist() for key in keys]
