@@ -30,13 +30,13 @@ jobs_by_groups() {
 # jobs_by_processes: each step of a job has a slurmstepd, which says its number
 jobs_by_processes() (
     set +f
-    cat "${NODEPRINT_PROC:-/proc}"/[0-9]*/cmdline 2>/dev/null | LC_ALL=C tr '\0' '\n' | sed -n 's/^slurmstepd: \[\([0-9][0-9]*\)[].].*/\1/p'
+    cat "${NODEPRINT_PROCFS:-/proc}"/[0-9]*/cmdline 2>/dev/null | LC_ALL=C tr '\0' '\n' | sed -n 's/^slurmstepd: \[\([0-9][0-9]*\)[].].*/\1/p'
 )
 
 # cpu_times: seconds since boot, ticks of all CPUs that were not idle, and ticks of this process and of those that it has
 # waited for
 cpu_times() {
-    printf '%s %s %s' "$(uptime_s)" "$(awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8; exit }' "${NODEPRINT_PROC:-/proc}/stat")" \
+    printf '%s %s %s' "$(uptime_s)" "$(awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8; exit }' "${NODEPRINT_PROCFS:-/proc}/stat")" \
         "$(sed 's/.*) //' "/proc/$$/stat" | awk '{ print $12 + $13 + $14 + $15 }')"
 }
 

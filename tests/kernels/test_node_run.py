@@ -644,16 +644,20 @@ def test_another_host_is_not_measured_under_this_name(campaign: Campaign) -> Non
     assert campaign.status()["outcome"] == "complete"
 
 
-@pytest.fixture
-def stepd() -> Iterator[None]:
-    """A process that calls itself as Slurm's does of a job's step."""
-    process = subprocess.Popen(["slurmstepd: [77.batch]", "600"], executable=shutil.which("sleep"))
-    yield
-    process.kill()
-    process.wait()
+def proc_of(folder: Path, *steps: str) -> str:
+    """The machine's /proc of which no process is there but such ones of `steps` as Slurm has for a job's step; clusters
+    of other tests have theirs in the real one."""
+    folder.mkdir()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal():
+            (folder / entry.name).symlink_to(entry)
+    for pid, step in enumerate(steps, 1):
+        (folder / str(pid)).mkdir()
+        (folder / str(pid) / "cmdline").write_text(f"slurmstepd: [{step}]\0")
+    return str(folder)
 
 
-def test_a_job_beside_ours_is_seen_and_said_with_what_it_took(campaign: Campaign, tmp_path: Path, stepd: None) -> None:
+def test_a_job_beside_ours_is_seen_and_said_with_what_it_took(campaign: Campaign, tmp_path: Path) -> None:
     groups = tmp_path / "sys/fs/cgroup/system.slice"
     for place, pid in (
         ("slurmstepd.scope/job_78/step_0/user", "4711"), ("slurmstepd.scope/job_79", ""),
@@ -661,22 +665,24 @@ def test_a_job_beside_ours_is_seen_and_said_with_what_it_took(campaign: Campaign
     ):  # fmt: skip
         (groups / place).mkdir(parents=True)
         (groups / place / "cgroup.procs").write_text(pid)
-    code, said = campaign.run(NODEPRINT_SYSFS=f"{tmp_path}/sys", SLURM_JOB_ID="5", SLURMD_NODENAME="n1")
+    proc = proc_of(tmp_path / "proc", "77.batch", "5.batch")
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:  # what the jobs take
+        code, said = campaign.run(
+            NODEPRINT_SYSFS=f"{tmp_path}/sys", NODEPRINT_PROCFS=proc, SLURM_JOB_ID="5", SLURMD_NODENAME="n1"
+        )
+        busy.kill()
     assert code == 0 and campaign.status()["outcome"] == "complete", said
     for number in ("77", "78"):
         assert f"Slurm job {number} runs on this node, too" in said
     load = other_load.kept(campaign.job.parent)
-    assert (
-        load is not None and load.is_busy and {"77", "78"} <= set(load.jobs)
-    )  # clusters of other tests have jobs, too
-    assert not {"79", "80"} & set(load.jobs), "79 has ended, 80 is another node's"
+    assert load is not None and load.is_busy and load.jobs == ("77", "78"), "79 has ended, 80 is another node's"
     assert re.fullmatch(
-        r"Slurm jobs [\d, ]+ ran on the node, and what was not ours took \d+\.\d CPUs' time", load.text("took")
+        r"Slurm jobs 77, 78 ran on the node, and what was not ours took \d+\.\d CPUs' time", load.text("took")
     )
 
 
 def test_where_no_job_is_beside_ours_nothing_is_said(campaign: Campaign, tmp_path: Path) -> None:
-    code, said = campaign.run(NODEPRINT_SYSFS=f"{tmp_path}/none")
+    code, said = campaign.run(NODEPRINT_SYSFS=f"{tmp_path}/none", NODEPRINT_PROCFS=proc_of(tmp_path / "proc"))
     assert code == 0 and "runs on this node" not in said
     assert not (campaign.job / "other_load.json").exists()
 
