@@ -92,22 +92,35 @@ void memory_leave_out(struct machine *machine) {
                       "binding memory is not permitted (mbind), and no CPU of the node can touch it");
 }
 
-/* Pages that are not on `home`, by move_pages; without a target it only asks, with `home` as target it moves them
- * there. -1 where that is not allowed. */
+enum { LOOKS = 50 };
+
+/* Who moves pages needs a moment: Linux says of them until then that they are nowhere. */
+static void wait_for_moving(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+/* Pages that are not on `home`, by move_pages; without a target it only asks, and asks again while pages are being moved,
+ * with `home` as target it moves them there. -1 where that is not allowed. */
 static long elsewhere_by_move_pages(const unsigned char *bytes, size_t size, size_t page, int home, bool put_back) {
     size_t pages = size / page;
     void **address = grow(NULL, pages, sizeof *address);
     int *status = grow(NULL, pages, sizeof *status), *target = grow(NULL, pages, sizeof *target);
-    long elsewhere = 0;
+    long elsewhere = 0, moving = 0;
     for (size_t i = 0; i < pages; i++) {
         address[i] = (void *)(uintptr_t)(bytes + i * page); /* NOLINT(performance-no-int-to-ptr): takes off const */
         target[i] = home;
     }
     enum { MOVE = 2 }; /* MPOL_MF_MOVE: pages of this process alone */
-    if (syscall(SYS_move_pages, 0, pages, address, put_back ? target : NULL, status, put_back ? MOVE : 0) < 0)
-        elsewhere = -1;
-    for (size_t i = 0; elsewhere >= 0 && i < pages; i++)
-        if (status[i] != home) elsewhere++;
+    for (int look = 0; look == 0 || (moving > 0 && !put_back && look < LOOKS); look++) {
+        if (look > 0) wait_for_moving();
+        elsewhere = moving = 0;
+        if (syscall(SYS_move_pages, 0, pages, address, put_back ? target : NULL, status, put_back ? MOVE : 0) < 0)
+            elsewhere = -1;
+        for (size_t i = 0; elsewhere >= 0 && i < pages; i++) {
+            if (status[i] != home) elsewhere++;
+            if (status[i] < 0) moving++;
+        }
+    }
     free(address);
     free(status);
     free(target);
@@ -230,15 +243,14 @@ struct pool pool_create(const struct machine *machine, struct workers *workers, 
 }
 
 size_t memory_return_moved(const unsigned char *bytes, size_t size, int home, const char *verified_by) {
-    enum { TRIES = 50 };
     size_t most = 0;
     if (strcmp(verified_by, "move_pages") != 0) return 0;
-    for (int i = 0; i < TRIES; i++) { /* who moves them may not be done yet, and a page in use is busy for a moment */
+    for (int i = 0; i < LOOKS; i++) { /* a page in use is busy for a moment */
         long moved = elsewhere_by_move_pages(bytes, size, page_bytes(), home, false);
         if (moved <= 0) return most;
         if ((size_t)moved > most) most = (size_t)moved;
         elsewhere_by_move_pages(bytes, size, page_bytes(), home, true);
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        wait_for_moving();
     }
     fail(EXIT_NOT_AS_ASKED, "%zu pages moved away from NUMA node %d and cannot be put back", most, home);
 }

@@ -17,9 +17,11 @@ from tests.support.schemas import valid_records
 pytestmark = pytest.mark.machine
 
 #: `failing`: who asks for huge pages gets base pages. `elsewhere`: huge pages are on node 1; `all_elsewhere`: all are.
+#: `moving`: when it is asked for the first time where pages are, one of them is nowhere, as Linux is moving it.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +42,12 @@ long syscall(long number, ...) {
     for (int i = 0; i < 6; i++) a[i] = va_arg(list, long);
     va_end(list);
     *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    if (number == SYS_move_pages && mode("moving")) {
+        static int asked;
+        long done = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+        if (asked++ == 0) ((int *)a[4])[0] = -ENOENT;
+        return done;
+    }
     if (number != SYS_move_pages || !(mode("all_elsewhere") || (mode("elsewhere") && huge)))
         return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     for (long i = 0; i < a[1]; i++) ((int *)a[4])[i] = 1;
@@ -63,7 +71,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def call(
     kernel: str, out: Path, shim: Path, mode: str
 ) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
-    operation = {"fault": "rate", "touch": "ratio"}[kernel]
+    operation = {"coherence": "cas", "fault": "rate", "touch": "ratio"}[kernel]
     command: list[str | Path] = [
         built() / kernel,
         "--op",
@@ -107,3 +115,9 @@ def test_an_array_that_is_elsewhere_on_base_pages_is_refused_with_what_is_true(t
     assert done.returncode == 3
     assert f"CPU {ALLOWED[0]} touched first are on another NUMA node than its own" in done.stderr.splitlines()[-1]
     assert "mbind" not in done.stderr
+
+
+@pytest.mark.parametrize("kernel", ["coherence", "touch"])
+def test_a_page_that_linux_is_moving_is_looked_for_again(kernel: str, tmp_path: Path, shim: Path) -> None:
+    done, _ = call(kernel, tmp_path / "r.jsonl", shim, "moving")
+    assert done.returncode == 0, done.stderr
