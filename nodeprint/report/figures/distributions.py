@@ -1,4 +1,4 @@
-"""How values are distributed: the pairs of each class beside those of the peers, all values, run against run."""
+"""How values are distributed: the pairs of each class beside those of the peers, and all values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from matplotlib.colors import Normalize
 from msgspec.structs import replace
 
 from nodeprint.data.layout import SOCKET
-from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.pixels import ColourScale, value_limits
+from nodeprint.report.figures.pixels import ColourScale
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.stats.mixture import MIXED, few_near
-from nodeprint.stats.robust import median_of_passes
 
 _BINS = 80
 #: Axes of differences reach so far at least and at most, percent.
@@ -191,60 +189,3 @@ def histogram(ax: Axes, data: HistogramData, style: Style) -> None:
     ax.set_xlim(scale.low, scale.high)
     ax.set_xlabel(scale.title)
     ax.set_ylabel(data.what)
-
-
-# --- run against run ---
-
-
-class RunPairData(msgspec.Struct, frozen=True):
-    """The same places in two runs: `first` and `second` in the unit of `title`, with what the runs are called."""
-
-    first: Floats
-    second: Floats
-    names: tuple[str, str]
-    title: str
-
-    @property
-    def change(self) -> Floats:
-        """By how much the second differs from the first, in percent."""
-        return np.asarray(100 * (self.second / self.first - 1))
-
-    def frame(self, width: float) -> Frame:
-        """A square."""
-        return Frame(width, width - 3.0, 14.0, 3.0, 9.0, 5.0)
-
-    def table(self) -> pd.DataFrame:
-        """A row for each place."""
-        unit = self.title.rpartition(", ")[2]
-        first, second = self.names
-        return pd.DataFrame({f"{first}, {unit}": self.first, f"{second}, {unit}": self.second})
-
-
-def first_and_last_run(levels: NodeLevels, node: str) -> RunPairData:
-    """The first and the last run of a node's newest job. Raises NodeprintError where there is one run."""
-    quantity = levels.quantity
-    rows = list(quantity.newest_rows.values())[levels.rows[node]]
-    if len(rows) < 2:
-        raise NodeprintError(f"{quantity.measurement} has one run on {node}", advice="measure with `runs: 2` or more")
-    ends = [rows[0], rows[-1]]
-    first, second = median_of_passes(np.stack([np.asarray(quantity.values[row]) for row in ends])) / levels.unit.size
-    finite = np.isfinite(first) & np.isfinite(second)
-    names = tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in ends)
-    return RunPairData(first[finite], second[finite], (names[0], names[1]), f"{quantity.measurement}, {levels.title}")
-
-
-def run_pairs(ax: Axes, data: RunPairData, style: Style) -> None:
-    """Draw how many places fall where in both runs, with the line on which both are equal."""
-    low, high = value_limits(data.first, data.second)
-    pad = 0.03 * (high - low)
-    span = (low - pad, high + pad)
-    counts = np.histogram2d(data.second, data.first, bins=90, range=(span, span))[0]
-    shade = np.ma.masked_equal(np.log1p(counts), 0)
-    cmap = style.map("values").reversed().with_extremes(bad=style.colours["paper"])
-    ax.imshow(shade, cmap=cmap, origin="lower", extent=(*span, *span), interpolation="none", vmin=0)
-    ax.plot(span, span, color=style.colours["quiet"], linewidth=0.5, linestyle=(0, (4, 2)))
-    ax.spines[:].set_visible(True)
-    unit = data.title.rpartition(", ")[2]
-    ax.set_xlabel(f"{data.names[0]}, {unit}")
-    ax.set_ylabel(f"{data.names[1]}, {unit}")
-    ax.set_title(f"median change {np.median(data.change):+.2f} %", fontsize=style.letters_pt)

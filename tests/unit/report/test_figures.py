@@ -87,7 +87,6 @@ def figures(machine: str) -> dict[str, Drawing]:
     drawn: dict[str, Drawing] = {
         "classes": (distributions.classes, distributions.by_class(pairs, "node002")),
         "histogram": (distributions.histogram, distributions.of_square(square.values, square.scale)),
-        "runs": (distributions.run_pairs, distributions.first_and_last_run(pairs, "node002")),
         "strip": (strips.strips, strips.StripRows((strips.by_cpu(clock, "node002", marked=[17]),))),
         "strips": (strips.strips, strips.StripRows((strips.by_cpu(clock, "node002"),) * 3)),
         "numa": (grid.grid, grid.numa(memory, "node002")),
