@@ -29,8 +29,6 @@ _SEPARATORS = ("\t", ";", ",", "|")
 #: The rule below the names of a table in Markdown.
 _RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
 _PARQUET = b"PAR1"
-#: A column without a unit that has at most so many values, one a node, is a setting (a choice).
-_FEW = 4
 #: So many nodes with another setting are named; all are counted.
 _NAMED = 3
 _NEITHER = "begins no output of a known tool, and no table"
@@ -249,10 +247,10 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
 
 
 def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """The columns without those that are settings: by their name, or as they have one of a few values on each node, the
-    same in all of its runs, and no unit. They are fields of the configuration where each node has one value."""
+    """The columns without those that are settings: by their name, or as all nodes have one value in all runs and no
+    unit. Values never make a setting of what differs between nodes, which may be a rounded figure of a slow one. They
+    are fields of the configuration where each node has one value."""
     node = cells[known.named["node"]]
-    several = node.value_counts().min() > 1
     candidates = dict(known.metrics)
     candidates |= {name: (place, "") for name, place in known.parts.items() if not known.is_wide}
     of_nodes = {name: cells[place].groupby(node).nunique() for name, (place, _) in candidates.items()}
@@ -262,13 +260,12 @@ def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[
         name for name, (_, unit) in candidates.items()
         if columns.is_setting(name, unit) and (known.is_wide or name in steady)
     }  # fmt: skip
-    few = {
+    constant = {
         name for name, (place, unit) in candidates.items()
-        if known.is_wide and several and name in steady and units.better(name, unit) is None
-        and cells[place].nunique() <= min(_FEW, len(of_nodes[name]) - 1)
+        if known.is_wide and len(node) > 1 and units.better(name, unit) is None and cells[place].nunique() == 1
     }  # fmt: skip
     # what is left has to have a figure
-    settings |= few if not settings | few >= known.metrics.keys() else set()
+    settings |= constant if not settings | constant >= known.metrics.keys() else set()
     if not settings or (known.is_wide and settings >= known.metrics.keys()):
         return known, ()
     fields = {columns.plain(name): candidates[name][0] for name in candidates if name in settings & steady}

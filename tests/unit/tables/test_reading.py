@@ -171,6 +171,9 @@ def test_settings_are_no_figures(tmp_path: Path) -> None:
     )
     table.write_text("node,run,threads,score\nn1,1,64,3\nn1,2,64,3\nn2,1,64,3\nn2,2,64,3\n")
     assert set(reading.read(table).frame["metric"]) == {"score"}
+    # figures that are rounded, alike in all runs of a node: 70 of 100 is slow
+    table.write_text("node,run,hpl,bw\nn1,1,100,3\nn1,2,100,4\nn2,1,100,3\nn2,2,100,4\nn3,1,70,3\nn3,2,70,4\n")
+    assert set(reading.read(table).frame["metric"]) == {"hpl", "bw"}
     table.write_text("node,metric,threads,value\nn1,hpl,1,3\nn1,hpl,2,5\nn2,hpl,1,3\nn2,hpl,2,5\n")
     assert reading.read(table).parts == ("threads",)
 
