@@ -17,7 +17,7 @@ from nodeprint.report import message_rates, names, text
 
 Floats = npt.NDArray[np.float64]
 
-#: Where the injectors of loaded latency are, and what else is special to a place (kernels/loaded.c).
+#: Where the injectors of loaded latency are, and what else is special to a place (kernels/loaded/).
 _PLACES = {
     "own_l3": "in the own L3",
     "own_node": "in the own NUMA node",
@@ -32,7 +32,7 @@ _PLACES = {
 }
 
 
-#: Two cores and the arrays that they touched first, case by case (kernels/touch.c); of so many pairs of nodes.
+#: Two cores and the arrays that they touched first, case by case (kernels/touch/); of so many pairs of nodes.
 _OF_TOUCH = ("a_own_ns", "a_other_ns", "b_own_ns", "b_other_ns")
 _CASES = {
     "alone": "each alone {a_own_ns} and {b_own_ns} in its own array, {a_other_ns} and {b_other_ns} in the other's",

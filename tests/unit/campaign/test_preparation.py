@@ -132,7 +132,7 @@ def test_every_operation_of_coherence_can_be_asked_for(tmp_path: Path) -> None:
         rows = config.read_plan(config.plan(load(tmp_path, f"measure: [{', '.join(beyond)}]\npreset: {preset}")))
         assert [row.name for row in rows] == beyond
     operations = {known.arguments.split()[1] for known in config.measurements().values() if known.kernel == "coherence"}
-    text = (ROOT / "kernels/coherence.c").read_text()
+    text = (ROOT / "kernels/coherence/coherence.c").read_text()
     assert operations == set(
         re.findall(r"operation_(?!count)([a-z0-9-]+)", text.replace("contend_pairs", "contend-pairs"))
     )
