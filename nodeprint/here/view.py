@@ -14,6 +14,7 @@ from nodeprint.here.matrix_text import painted, square
 from nodeprint.here.plan import STEPS
 from nodeprint.here.result import Result
 from nodeprint.report import names, text
+from nodeprint.settings.texts import say
 
 _SHOWN = {step.measurement: step.shown for step in STEPS}
 _LABELS = {"socket": "socket", "numa": "NUMA node", "quadrant": "quadrant", "ccd": "CCD", "ccx": "CCX", "core": "core"}
@@ -36,7 +37,7 @@ def as_text(result: Result) -> Text:
         out.append("\ncore to core, ").append_text(painted(square(card.matrix))).append("\n")
     out.append("\n" + "\n".join(medians(card.figures)) + "\n")
     if lost := max((figure.disturbed or 0.0 for figure in card.figures), default=0.0):
-        out.append(f"* {text.say('marked', share=names.percent(lost))}\n")
+        out.append(f"* {say('marked', share=names.percent(lost))}\n")
     for sentence in (*reference.sentences(result.standing), *result.beside_fleet):
         out.append(f"\n{sentence}")
     notes = [f"Not measured: {shown(name)} ({why})." for name, why in result.unmeasured.items()]

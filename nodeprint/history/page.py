@@ -31,6 +31,7 @@ from nodeprint.report.pages.blocks import (
 )
 from nodeprint.report.pages.common import anchor
 from nodeprint.report.pages.pictures import PAGE
+from nodeprint.settings.texts import say
 
 #: Campaigns of which each has a row; of more the first and the newest have.
 _MOST_CAMPAIGNS = 60
@@ -57,7 +58,7 @@ def document(histories: Sequence[NodeHistory], selected: Selected) -> Document:
     drawn = pictured(histories)
     judged, in_style = selected.judged, style.load()
     names_of = list(dict.fromkeys((judged[0].name, judged[-1].name)))
-    origin = report_text.say("origin", "simulated") if judged[0].simulated else ""
+    origin = say("origin", "simulated") if judged[0].simulated else ""
     of_nodes = sections(*(_node(history, in_style) for history in drawn))
     pages = (_fleet(histories, drawn, selected), Page(_NODES, _NODES, "Node by node", None, (), of_nodes))
     return Document("nodeprint, history of campaigns", " to ".join(names_of), origin, pages)

@@ -7,19 +7,20 @@ from collections.abc import Mapping
 from nodeprint.cards.fleet_reference import Beside, FleetReference, beside
 from nodeprint.errors import printable
 from nodeprint.report import names, text
+from nodeprint.settings.texts import say
 
 
 def sentences(reference: FleetReference, processor: str, values: Mapping[tuple[str, str, int], float]) -> list[str]:
     """Of a node with this `processor` (empty where unknown) and these `values` by measurement, name and home."""
     compared = beside(reference, processor, values)
-    called = printable(reference.processor, 60) or text.say("beside_fleet", "unknown")
+    called = printable(reference.processor, 60) or say("beside_fleet", "unknown")
     if not compared:
-        return [text.say("beside_fleet", "none", processor=called, own=printable(processor, 60) or "unknown")]
+        return [say("beside_fleet", "none", processor=called, own=printable(processor, 60) or "unknown")]
     alike = sum(of.alike for of in compared)
     nodes = max(of.figure.nodes for of in compared)
-    first = text.say(
+    first = say(
         "beside_fleet", "all", alike=alike, figures=names.counted(len(compared), "figure"), processor=called,
-        nodes=nodes, simulated=text.say("beside_fleet", "simulated") if reference.simulated else "",
+        nodes=nodes, simulated=say("beside_fleet", "simulated") if reference.simulated else "",
     )  # fmt: skip
     others = sorted((of for of in compared if not of.alike), key=lambda of: -abs(of.effect) / of.figure.bound)
     return [first, *map(_sentence, others)]
@@ -28,7 +29,7 @@ def sentences(reference: FleetReference, processor: str, values: Mapping[tuple[s
 def _sentence(of: Beside) -> str:
     figure = of.figure
     name = figure.measurement if figure.name == "all" else f"{figure.measurement}, {figure.name}"
-    return text.say(
+    return say(
         "beside_fleet", "other", name=printable(name, 80), value=names.quantity(of.value, figure.unit),
         effect=names.percent(abs(of.effect)), change=text.change(of.effect, figure.measurement),
         median=names.quantity(figure.median, figure.unit), bound=names.bound(figure.bound),

@@ -22,6 +22,7 @@ from nodeprint.judge import acceptance
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.settings import sources
+from nodeprint.settings.texts import say
 
 #: Arguments of a kernel that belong to one run.
 _OF_RUN = ("--out", "--seed", "--job", "--run")
@@ -47,18 +48,18 @@ class Again(msgspec.Struct, frozen=True):
         """Why one node alone cannot check it; empty where it can."""
         finding = self.finding
         if finding.part.term.startswith("fabric-"):
-            return text.say("no_check", "fabric")
+            return say("no_check", "fabric")
         if not finding.measurement:
-            return text.say("no_check", "event")
+            return say("no_check", "event")
         if self.header.get("imported"):
-            return text.say("no_check", "imported")
+            return say("no_check", "imported")
         if not self.header.get("kernel"):
-            return text.say("no_check", "records")
+            return say("no_check", "records")
         expected = finding.expected
         if expected is None or not math.isfinite(finding.fails_at):
-            return text.say("no_check", "places")
+            return say("no_check", "places")
         words = (str(value) for place in expected.at for value in place)
-        return "" if all(map(_COORDINATE.fullmatch, words)) else text.say("no_check", "places")
+        return "" if all(map(_COORDINATE.fullmatch, words)) else say("no_check", "places")
 
 
 def accepted(finding: Finding) -> str:
@@ -115,7 +116,7 @@ def named_node(name: str, node: NodeVerdict, *, imported: bool) -> NodeVerdict:
 def sentence(finding: Finding) -> str:
     """A finding in a sentence, and the command that checks it where it has one."""
     words = text.finding_sentence(finding)
-    return f"{words} {text.say('check', command=finding.check)}" if finding.check else words
+    return f"{words} {say('check', command=finding.check)}" if finding.check else words
 
 
 def disturbed_percent(campaign: Path) -> float:

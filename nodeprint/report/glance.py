@@ -17,6 +17,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.report import files, names, terminal, text
+from nodeprint.settings.texts import say
 
 #: Measurements of cells that are shown beside those of pairs, and what they are called; all are in the report.
 _CELLS = {
@@ -125,7 +126,7 @@ def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]
         line = f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}  {interval}"
         lines.append(line.rstrip()[:_COLUMNS])
         before = label
-    return [*lines, f"  * {text.say('marked', share=names.percent(lost))}"] if lost else lines
+    return [*lines, f"  * {say('marked', share=names.percent(lost))}"] if lost else lines
 
 
 def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]:

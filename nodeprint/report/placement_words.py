@@ -14,7 +14,7 @@ from nodeprint.machine.topology.facts import list_text
 from nodeprint.report import names
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import NodeLevels
-from nodeprint.report.text import say
+from nodeprint.settings.texts import say
 from nodeprint.structure.found import Structure
 
 Floats = npt.NDArray[np.floating]

@@ -30,6 +30,7 @@ from nodeprint.report.pages.accepted import machines
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.order import natural
 from nodeprint.report.pdf import Printer, plain
+from nodeprint.settings.texts import say
 from nodeprint.stats.peers import MAJORITY
 
 #: What of a campaign the protocol rests on, and the manifest lists.
@@ -157,8 +158,8 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
         "machines": [list(row) for row in machines(last)],
         "result": by_rule,
         "decisions": list(Decision),
-        "sentence": text.say("protocol", nodes=names.counted(len(rows), "node"), **counts),
-        "rule": text.say("protocol_rule"),
+        "sentence": say("protocol", nodes=names.counted(len(rows), "node"), **counts),
+        "rule": say("protocol_rule"),
         "campaigns": [_head(campaign) for campaign in campaigns],
         "rules": [_rules(campaign) for campaign in campaigns],
         "reservations": reserved[:_MOST_ROWS],

@@ -10,6 +10,7 @@ import numpy as np
 from nodeprint.data.layout import QUADRANT, WORDS
 from nodeprint.report import names, text
 from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.settings.texts import say
 from nodeprint.stats.robust import median_of_passes
 from nodeprint.structure import quadrants
 from nodeprint.structure.quadrants import Blocks, Difference, SocketDie
@@ -40,12 +41,12 @@ def sentences(blocks: Blocks, part: str = "quadrant") -> list[str]:
         )
         if levels:
             said = " ".join((*_inside(die, part), *_paths(die, blocks)))
-            out.append(f"{text.say('quadrants', 'levels', socket=die.socket, levels=levels)} {said}".strip())
+            out.append(f"{say('quadrants', 'levels', socket=die.socket, levels=levels)} {said}".strip())
         if die.outside is not None and die.across is not None:
-            ends = (text.say("quadrants", "briefly", key, part=part) for key in ("others", "sockets"))
+            ends = (say("quadrants", "briefly", key, part=part) for key in ("others", "sockets"))
             out.append(" ".join((_outside(die, die.outside, part), *_compared(die.across, *ends))))
     if out and len(blocks.values) < 2:
-        out.append(text.say("quadrants", "one_run"))
+        out.append(say("quadrants", "one_run"))
     return out
 
 
@@ -58,19 +59,20 @@ def _levels(die: SocketDie) -> dict[str, float]:
 def _levels_of(die: SocketDie, name: str, part: str) -> str:
     pairs = ", ".join(f"{a} and {b}" for a, b in die.partners)
     key = "own" if name == "own" else "partner" if name == "partner" else "others" if die.partners else "all_others"
-    return text.say("quadrants", "sets", key, part=part, pairs=pairs)
+    return say("quadrants", "sets", key, part=part, pairs=pairs)
 
 
 def _inside(die: SocketDie, part: str) -> Iterator[str]:
     for difference in die.inside:
         first, second = (
-            text.say("quadrants", "briefly", name if die.partners or name == "own" else "all_others", part=part)
+            say("quadrants", "briefly", name if die.partners or name == "own" else "all_others", part=part)
             for name in (difference.first, difference.second)
         )
         yield from _compared(difference, first, second)
     if die.faster_than_own and not die.partners:
         of = "every" if die.faster_than_own == die.quadrants else names.listed(map(str, die.faster_than_own))
-        yield text.say("quadrants", "faster_every" if of == "every" else "faster_some", part=part, of=of)
+        key = "faster_every" if of == "every" else "faster_some"
+        yield say("quadrants", key, part=part, of=of, change=text.change(-1.0, ""))
 
 
 def _compared(difference: Difference, first: str, second: str) -> Iterator[str]:
@@ -78,10 +80,10 @@ def _compared(difference: Difference, first: str, second: str) -> Iterator[str]:
         return
     if not difference.is_apart:
         most = names.duration(difference.most_ns)
-        yield text.sentence(text.say("quadrants", "alike", first=first, second=second, most=most))
+        yield text.sentence(say("quadrants", "alike", first=first, second=second, most=most))
         return
-    words = text.say(
-        "quadrants", "slower" if difference.ns > 0 else "faster", first=first, second=second,
+    words = say(
+        "quadrants", "more" if difference.ns > 0 else "less", first=first, second=second,
         by=names.duration(abs(difference.ns)), interval=_interval(difference),
     )  # fmt: skip
     yield text.sentence(words)
@@ -89,11 +91,11 @@ def _compared(difference: Difference, first: str, second: str) -> Iterator[str]:
 
 def _paths(die: SocketDie, blocks: Blocks) -> Iterator[str]:
     """The fastest and slowest paths where no partners say it."""
-    for word, paths in (("fastest", die.fastest), ("slowest", die.slowest)):
+    for key, paths in (("least", die.fastest), ("most", die.slowest)):
         if paths and not die.partners:
             level = float(np.mean([blocks.medians[blocks.ends.index(path)] for path in paths]))
             ends = names.listed(f"{a} to {b}" for a, b in paths)
-            yield text.say("quadrants", "paths", word=word, ends=ends, level=names.duration(level))
+            yield say("quadrants", "paths", word=say("change", "time", key), ends=ends, level=names.duration(level))
 
 
 def _outside(die: SocketDie, difference: Difference, part: str) -> str:
@@ -102,16 +104,16 @@ def _outside(die: SocketDie, difference: Difference, part: str) -> str:
     near_level, far_level = (names.duration(level) for level in (difference.first_ns, difference.second_ns))
     if difference.is_apart:
         several = len(die.far) > 1
-        return text.say(
+        return say(
             "quadrants", "outside", socket=die.socket, near=near, far=far, near_level=near_level, far_level=far_level,
             by=names.duration(difference.ns), interval=_interval(difference), part=f"{part}s" if several else part,
-            are="are" if several else "is",
+            **text.changed(several=several),
         )  # fmt: skip
     level = _mean((difference.first_ns, len(die.near)), (difference.second_ns, len(die.far)))
-    said = text.say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))
+    said = say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))
     if math.isnan(difference.half_ns):
         return said
-    return f"{said} {text.say('quadrants', 'outside_alike', part=part, most=names.duration(difference.most_ns))}"
+    return f"{said} {say('quadrants', 'outside_alike', part=part, most=names.duration(difference.most_ns))}"
 
 
 def _mean(*levels: tuple[float, int]) -> float:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from nodeprint.report import names
-from nodeprint.report.text import say
+from nodeprint.report.text import changed
+from nodeprint.settings.texts import say
 from nodeprint.structure.found import FoundLevel, PairClass, Structure, sizes_text
 
 
@@ -26,7 +27,9 @@ def summary(structure: Structure) -> str:
     clauses.append(_clause(coarsest.between, "across" if len(levels) == 1 else "between", coarsest))
     home = any(finding.id == "home-artefact" for finding in structure.findings)
     figures = ", ".join(filter(None, clauses))
-    return say("structure", "home" if home else "groups", groups=_groups(structure, finest), figures=figures)
+    return say(
+        "structure", "home" if home else "groups", groups=_groups(structure, finest), figures=figures, **changed()
+    )
 
 
 def _groups(structure: Structure, level: FoundLevel) -> str:

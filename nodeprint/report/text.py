@@ -11,11 +11,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import msgspec
-import yaml
 
 from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.quantity import is_metric, models
@@ -44,7 +42,7 @@ from nodeprint.judge.verdict import (
 from nodeprint.machine import fingerprint
 from nodeprint.machine import possible as machine_possible
 from nodeprint.report import names
-from nodeprint.settings import sources
+from nodeprint.settings.texts import say, texts
 
 #: More nodes than these that are alike share a line.
 MOST_SINGLE = 3
@@ -60,20 +58,6 @@ _MOST_NAMED = 48
 _FAR = 2.5
 #: A detection limit is shown as this at most: of few disturbed runs Student's quantile makes it any number.
 _NOTHING = 10.0
-
-
-def say(*keys: str, **values: object) -> str:
-    """The sentence of reports/texts.yaml under `keys`, with its values. Raises KeyError where there is none."""
-    node: Any = texts()
-    for key in keys:
-        node = node[key]
-    return str(node).format(**values)
-
-
-@cache
-def texts() -> dict[str, Any]:
-    """All sentences, by their keys."""
-    return dict(yaml.safe_load((sources.folder() / "reports" / "texts.yaml").read_text(encoding="utf-8")))
 
 
 def named(table: str, key: str) -> str:
@@ -418,7 +402,7 @@ def single_runs(runs: SingleRuns) -> str:
             say(
                 "single_runs", "groups", low=names.counted(len(low.nodes), "node"),
                 high=names.counted(len(high.nodes), "node"), high_nodes=names.nodes(high.nodes),
-                apart=names.percent(high.effect - low.effect),
+                apart=names.percent(high.effect - low.effect), change=change(1.0, runs.measurement),
             )
         )  # fmt: skip
     words = say(
@@ -478,7 +462,7 @@ def over_time(verdict: Verdict) -> list[str]:
     words = say(
         "over_time", "step" if largest.since else "trend", place=_over(largest),
         nodes=names.counted(largest.nodes, "node"), effect=names.percent(abs(largest.effect)),
-        change=change(largest.effect, largest.measurement),
+        **changed(largest.effect, largest.measurement),
         interval=names.interval(largest.interval.low, largest.interval.high, largest.effect),
         bound=names.bound(largest.bound), first=names.moment(largest.first), last=names.moment(largest.last),
         since=names.moment(largest.since),
@@ -751,11 +735,14 @@ def _finding_sentence(finding: Finding) -> str:
     unit = names.of_measurement(finding.unit, finding.measurement)
     values = {
         **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
-        "effect": names.percent(abs(finding.effect)), "change": change(finding.effect, finding.measurement),
+        "effect": names.percent(abs(finding.effect)),
+        **changed(
+            finding.effect, finding.measurement, several=names.is_plural(finding.part),
+            past=finding.state is State.INTERMITTENT,
+        ),
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
         "bound": names.bound(finding.bound), "times": names.times(finding.effect, finding.bound),
         "value": names.quantity(finding.value, unit), "peers": names.quantity(finding.peers, unit),
-        "verb": "are" if names.is_plural(finding.part) else "is",
     }  # fmt: skip
     where = finding.part.where
     if finding.part.term.startswith("fabric-"):
@@ -766,8 +753,6 @@ def _finding_sentence(finding: Finding) -> str:
     if _is_channel(finding):
         return _channel_sentence(finding, values)
     place = _begin(subject(finding), finding.measurement)
-    if finding.state is State.INTERMITTENT:
-        values["verb"] = "were" if values["verb"] == "are" else "was"
     if finding.id == "limit":
         reason = printable(str(where["reason"]), 80)
         allowed = names.quantity(finding.bound_unit, finding.unit)
@@ -871,7 +856,8 @@ def refuted(finding: Finding) -> str:
     effect = first.effect if first is not None else finding.effect
     return say(
         "refuted", place=_begin(subject(finding), finding.measurement), effect=names.percent(abs(effect)),
-        change=change(effect, finding.measurement), first=first.job if first is not None else "a first job",
+        first=first.job if first is not None else "a first job",
+        **changed(effect, finding.measurement, several=names.is_plural(finding.part), past=True),
     )  # fmt: skip
 
 
@@ -893,12 +879,17 @@ def evidence(seen: Evidence) -> str:
 
 
 def change(effect: float, measurement: str) -> str:
-    """What a value does that differs so: latencies are slower or faster, everything else is higher or lower."""
+    """What a value is that differs so: latencies are slower or faster, everything else is higher or lower."""
+    return changed(effect, measurement)["change"]
+
+
+def changed(effect: float = 1.0, measurement: str = "", *, several: bool = False, past: bool = False) -> dict[str, str]:
+    """Verb and adjective of a change, `is` and `slower`; a latency's where no measurement is named."""
     model = models().get(measurement)
-    is_time = model is None or (model.better == "lower" and model.scale != "share")
-    if is_time and not is_metric(measurement):
-        return "slower" if effect > 0 else "faster"
-    return "higher" if effect > 0 else "lower"
+    is_time = (model is None or (model.better == "lower" and model.scale != "share")) and not is_metric(measurement)
+    words = texts()["change"]["time" if is_time else "other"]
+    one, all_of_them = words["past" if past else "present"]
+    return {"change": words["more" if effect > 0 else "less"], "verb": all_of_them if several else one}
 
 
 def _added(value: float, unit: str, behind: str = "") -> str:

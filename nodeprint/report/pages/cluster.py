@@ -40,6 +40,7 @@ from nodeprint.report.pages.blocks import (
 from nodeprint.report.pages.common import anchor, appendix, finding_numbers, margin_table, state_mark, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
+from nodeprint.settings.texts import say
 
 #: Findings that have a figure here, those of one node at most; all are in the table of page 1 or in the HTML.
 MOST_FINDINGS, _MOST_OF_NODE = 6, 2
@@ -205,8 +206,8 @@ def _next(campaign: Campaign, node: str) -> str:
     name = node if names.nodes([node]) == node else "NAME"
     again = MEANING[campaign.verdict.nodes[node].outcome].again
     if campaign.verdict.imported:
-        return text.say("next_command", "imported" if again else "imported_after")
-    return text.say("next_command", "again" if again else "after", command=f"make run NODES={name}")
+        return say("next_command", "imported" if again else "imported_after")
+    return say("next_command", "again" if again else "after", command=f"make run NODES={name}")
 
 
 def _maps(campaign: Campaign) -> list[Block]:

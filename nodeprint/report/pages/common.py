@@ -16,6 +16,7 @@ from nodeprint.report import checks, names, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Section, Table
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.settings.texts import say
 
 _STATES = {
     "confirmed": ("▲", "alarm"),
@@ -64,7 +65,7 @@ def state_mark(finding: Finding) -> Mark:
     if finding.suppressed:
         return Mark("○", "suppressed", "neutral")
     symbol, colour = _STATES[finding.state]
-    return Mark(symbol, text.say("states", finding.state), colour)
+    return Mark(symbol, say("states", finding.state), colour)
 
 
 def finding_block(
@@ -79,7 +80,7 @@ def finding_block(
         ("check", why_not if campaign.folder is not None else ""),
     ]
     file = checks.file_name(node)
-    command = Command(checks.command(node, number), text.say("check_purpose", node=printable(node, 80), file=file))
+    command = Command(checks.command(node, number), say("check_purpose", node=printable(node, 80), file=file))
     figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
     if len(finding.runs) > 1:
         figures += pictures.of_runs(campaign, node, finding, number)

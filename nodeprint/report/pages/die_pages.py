@@ -12,7 +12,7 @@ from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.campaign_dies import Found
 from nodeprint.iodie.die import Die
 from nodeprint.iodie.part_comparison import WORDS, Comparison
-from nodeprint.report import pdf, text
+from nodeprint.report import pdf
 from nodeprint.report.figures import die as die_figures
 from nodeprint.report.figures import render, style
 from nodeprint.report.pages.blocks import (
@@ -28,13 +28,14 @@ from nodeprint.report.pages.blocks import (
     sections,
 )
 from nodeprint.report.pages.common import anchor
+from nodeprint.settings.texts import say
 
 _WIDTH = 128.0
 
 
 def write(die: Found, campaign: str, to: Path) -> Path:
     """Write the pages of all nodes as a PDF. Raises CannotWriteError."""
-    origin = text.say("origin", "simulated") if die.simulated else ""
+    origin = say("origin", "simulated") if die.simulated else ""
     document = Document(f"I/O dies, campaign {campaign}", campaign, origin, tuple(pages(die)))
     with pdf.Printer() as printer:
         return files.write(to, printer.pdf(document))

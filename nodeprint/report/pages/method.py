@@ -17,6 +17,7 @@ from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
 from nodeprint.report.pages.common import facts
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.settings.texts import say, texts
 
 _QUANTITIES = {
     "hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer",
@@ -91,13 +92,13 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
         keys = ("format", "source") if alone else ("format",)
         sources = dict.fromkeys(": ".join(str(head.get(key, "")) for key in keys).strip(": ") for head in imported)
         unknown = names.listed(map(str, imported[0].get("unknown", ()))) or "nothing"
-        words = text.say("imported", source=names.listed(sources), unknown=unknown)
-        return Text(words), Text(text.say("all_else", version=__version__), quiet=True)
-    tests = text.texts()["tests"]
+        words = say("imported", source=names.listed(sources), unknown=unknown)
+        return Text(words), Text(say("all_else", version=__version__), quiet=True)
+    tests = texts()["tests"]
     shown = tuple(str(tests[kernel]) for kernel in kernels if kernel in tests and kernel in _DECIDE)
     return (
         *(Text(words, quiet=True) for words in shown), _judged(verdict) if verdict.fleet.tests else Text(""),
-        Text(text.say("all_else", version=__version__), quiet=True),
+        Text(say("all_else", version=__version__), quiet=True),
     )  # fmt: skip
 
 
@@ -123,11 +124,7 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
 
 def _judged(verdict: Verdict) -> Block:
     fleet = verdict.fleet
-    words = (
-        text.say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %")
-        if fleet.tests
-        else ""
-    )
+    words = say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %") if fleet.tests else ""
     return Text(
         " ".join(filter(None, (
             "A part of a node is the same as its peers' where the 90 % interval of its difference is inside its bound; "
@@ -205,7 +202,7 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
 
 def tested(jobs: Sequence[PackedJob], measurements: Sequence[str]) -> tuple[Block, ...]:
     """What each measurement does in plain words, for somebody who gets a node's page alone."""
-    tests = text.texts()["tests"]
+    tests = texts()["tests"]
     kernels = {name: str(header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}
     return tuple(
         Text(f"{text.sentence(text.measured(name))}: {tests[kernel]}")

@@ -57,6 +57,7 @@ from nodeprint.report.pages.common import (
     without_empty,
 )
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.settings.texts import say
 from nodeprint.structure.found import PairClass
 
 #: Findings that have figures on paper, that have a row there, and lines of a list.
@@ -81,7 +82,7 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complet
     alone = len(campaign.verdict.nodes) == 1
     notes = text.fleet_notes(campaign.verdict)[:_MOST_NOTES] if alone else []
     of_possible = Bullets(tuple(text.possible(verdict)))
-    elsewhere = Text(text.say("values_elsewhere"), quiet=True)
+    elsewhere = Text(say("values_elsewhere"), quiet=True)
     brief = (elsewhere,) if verdict.outcome is Outcome.SAME else (main_cells(verdict), of_possible)
     cells: tuple[Block, ...] = _cells(campaign, node, verdict, kept) if alone else brief
     return Page(

@@ -40,6 +40,7 @@ from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages.blocks import Picture
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
+from nodeprint.settings.texts import say
 
 #: The subject of figures of the fleet.
 CLUSTER = "cluster"
@@ -96,7 +97,7 @@ def of_finding(
             data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
     except NodeprintError:
         return ()
-    caption = text.say(
+    caption = say(
         "figures", "own_places", measured=text.sentence(text.measured(finding.measurement)), node=node, places=places
     )
     alt = (
@@ -329,7 +330,7 @@ def in_bounds(campaign: Campaign) -> Iterator[Picture]:
     if data is None:
         return
     count = len({node for row in data.rows for node in row.nodes})
-    caption = text.say("figures", "groups" if data.groups else "in_bounds", nodes=names.counted(count, "node"))
+    caption = say("figures", "groups" if data.groups else "in_bounds", nodes=names.counted(count, "node"))
     farthest = max(
         ((float(v), n, row.name) for row in data.rows for v, n in zip(np.abs(row.values), row.nodes, strict=True))
     )
@@ -354,7 +355,7 @@ def two_nodes(campaign: Campaign) -> Iterator[Picture]:
             [f"{name}, group {group}" if group else name for name, group in zip(pair, groups, strict=True)],
             [matrix.of_node(levels, name) for name in pair], text.sentence(levels.title),
         )  # fmt: skip
-        caption = text.say("figures", f"two_{key}", first=pair[0], second=pair[1])
+        caption = say("figures", f"two_{key}", first=pair[0], second=pair[1])
         yield picture(
             campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name="two-nodes", alt=caption, caption=caption
         )
@@ -397,7 +398,7 @@ def difference_maps(campaign: Campaign) -> Iterator[Picture]:
         )
         if is_split:
             data = replace(data, nodes=tuple(f"{nodes[name].group}: {name}" for name in shown))
-        caption = text.say(
+        caption = say(
             "figures",
             "maps",
             measured=text.measured(measurement),
@@ -450,9 +451,9 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
                 below,
                 among=[matrix.of_node(campaign.levels(measurement, name), name) for name in members[:_MOST_MACHINES]],
             )
-            caption = text.say("figures", "machines", measured=text.sentence(text.measured(measurement)))
+            caption = say("figures", "machines", measured=text.sentence(text.measured(measurement)))
             if any(level.name.endswith("?") for data_of_node in drawn for level in data_of_node.levels):
-                caption += text.say("figures", "unlabelled")
+                caption += say("figures", "unlabelled")
             alt = f"{caption} " + "; ".join(f"{n}: {', '.join(m)}" for n, m in zip(on_page, below, strict=True)) + "."
             name = f"machines-{measurement}" + (f"-{start // _ON_A_PAGE + 1}" if start else "")
             shown.append(
@@ -460,7 +461,7 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
             )
         if beyond := members[_MOST_MACHINES:]:
             left_out["is beyond the machines that have room here"] = beyond
-    return shown, " ".join(text.say("left_out", nodes=names.nodes(on), why=why) for why, on in left_out.items())
+    return shown, " ".join(say("left_out", nodes=names.nodes(on), why=why) for why, on in left_out.items())
 
 
 def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+import yaml
 from msgspec.structs import replace
 
 from nodeprint.data.quantity import models
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
 from nodeprint.judge.verdict import Group, Interval, JobEffect, Limit, Part, Reason, Shared
 from nodeprint.report import names, text
+from nodeprint.settings.texts import texts
 from tests.support import verdicts
 
 
@@ -43,6 +47,21 @@ def test_finding_has_effect_interval_its_own_bound_and_unit() -> None:
     )
     faster = verdicts.finding(-0.059, interval=Interval(-0.062, -0.055), worse=False)
     assert "is 5.9 % faster than on its peers (interval 5.5 to 6.2 %;" in text.finding_sentence(faster)
+
+
+def test_a_change_is_said_in_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever changes `slower`, or its verb, changes every sentence."""
+    said = texts()
+    time = {**said["change"]["time"], "more": "longer", "present": ["takes", "take"], "past": ["took", "took"]}
+    monkeypatch.setitem(said, "change", {**said["change"], "time": time})
+    finding, link = verdicts.finding(), verdicts.fabric().findings[0]
+    later = replace(finding, state=State.INTERMITTENT)
+    assert text.finding_sentence(finding).startswith("Core 37 (CPU 37) takes 5.9 % longer than on its peers")
+    assert text.finding_sentence(later).startswith("Core 37 (CPU 37) took 5.9 % longer than on its peers")
+    assert text.refuted(finding).startswith("Core 37 (CPU 37) took 5.9 % longer in ")
+    assert re.search(r" takes \S+ % longer", text.finding_sentence(link))
+    others = yaml.safe_dump({key: words for key, words in said.items() if key != "change"})
+    assert re.findall(r"\b(?:slow|fast)(?:er|est)\b", others) == []
 
 
 def test_a_change_is_one_from_the_baseline_and_not_from_peers() -> None:
@@ -212,7 +231,7 @@ def test_a_limit_of_disturbed_runs_is_no_number_of_a_hundred_digits() -> None:
 
 
 def test_every_measurement_has_words_for_a_reader() -> None:
-    assert set(models()) <= set(text.texts()["measured"]), "no name of a measurement is printed"
+    assert set(models()) <= set(texts()["measured"]), "no name of a measurement is printed"
 
 
 def test_a_memory_channel_is_named_with_both_values() -> None:
