@@ -144,7 +144,7 @@ def _status_of(campaign: Path, name: str, fail_on: str) -> None:
     from nodeprint.campaign import node_sheet as sheet
     from nodeprint.campaign import preparation as campaigns
     from nodeprint.judge import outcome
-    from nodeprint.report import files
+    from nodeprint.report import files, text
 
     kinds = outcome.kinds(fail_on) if fail_on else ()
     rows = {row.node: row for row in sheet.read_sheet(campaign / "nodes.tsv")}
@@ -155,9 +155,11 @@ def _status_of(campaign: Path, name: str, fail_on: str) -> None:
     is_judged = (campaign / "verdict.json").exists() and gathered.is_of(
         campaigns.job_folder(campaign, rows[name]), campaign
     )
-    judged = files.read(campaign).nodes.get(name) if is_judged else None
+    verdict = files.read(campaign) if is_judged else None
+    judged = verdict.nodes.get(name) if verdict else None
     result = judged.outcome if judged and standing.standing in node_status.JUDGED else outcome.Outcome.NOT_MEASURED
     reason = f" ({standing.reason})" if standing.reason else ""
-    typer.echo(f"{name}: {standing.standing}{reason}; {result}")
+    warnings = text.memory_warnings(verdict.fleet, name) if verdict else ()
+    typer.echo(". ".join([f"{name}: {standing.standing}{reason}; {result}", *warnings]))
     if outcome.counts(kinds, [outcome.MEANING[result]]):
         raise typer.Exit(3)

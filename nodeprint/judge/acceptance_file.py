@@ -296,8 +296,8 @@ class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     at_least_percent: Annotated[
         Percent | UnsetType,
         key(
-            "of a row of bandwidth or load: percent of what is possible (memory channels times their clock; operations "
-            "a cycle times the clock under load), in place of `at_least`"
+            "of a row of bandwidth or load: percent of what is possible (all memory channels times the speed that "
+            "their modules are made for; operations a cycle times the clock under load), in place of `at_least`"
         ),
     ] = UNSET
     reason: Annotated[str, key("what the report says of it, such as the contract's number")]

@@ -35,9 +35,9 @@ def _bandwidth(row: CellFigure, facts: Mapping[str, Any], memory: possible.Memor
     """Of a row in memory of its own: the machine's, a socket's or a NUMA node's share of the channels."""
     parts = row.name.split(", ")
     if row.measurement == "bandwidth-machine":
-        return memory.bytes_per_s / (max(1, int(facts.get("sockets", 1))) if parts[0] == "socket" else 1)
+        return memory.most_bytes_per_s / (max(1, int(facts.get("sockets", 1))) if parts[0] == "socket" else 1)
     if row.measurement == "bandwidth-nodes" and "own node" in parts:
-        return memory.bytes_per_s / max(1, int(facts.get("numa_nodes", 1)))
+        return memory.most_bytes_per_s / max(1, int(facts.get("numa_nodes", 1)))
     return 0.0
 
 
@@ -64,8 +64,7 @@ def memory(nodes: Mapping[str, NodeVerdict]) -> tuple[MemoryReached, ...]:
     out = []
     for found, rates in by_memory.items():
         rate = median(rates.values())
-        below = found.most_bytes_per_s > found.bytes_per_s and not found.by_processor
-        if below or rate < _LITTLE * found.bytes_per_s:
+        if found.could_be_more or rate < _LITTLE * found.bytes_per_s:
             out.append(MemoryReached(tuple(rates), found, rate / found.bytes_per_s, rate / found.most_bytes_per_s))
     return tuple(out)
 

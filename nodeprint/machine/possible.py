@@ -41,6 +41,11 @@ class Memory(msgspec.Struct, frozen=True):
         return channels * mts * 1e6 * _BYTES_A_TRANSFER
 
     @property
+    def could_be_more(self) -> bool:
+        """Whether a channel is known to have no module, or the modules to be made for more than they run at."""
+        return self.most_bytes_per_s > self.bytes_per_s and not self.by_processor
+
+    @property
     def name(self) -> str:
         """`16 x DDR4-2933`."""
         return f"{self.channels} x {self.kind or 'DDR'}-{self.mts}"

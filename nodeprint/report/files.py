@@ -136,15 +136,9 @@ def junit(verdict: Verdict) -> str:
         return out
 
     fleet = verdict.fleet
-    cases = [
-        case(
-            "fleet",
-            FLEET_MEANING[fleet.outcome].junit,
-            fleet.outcome,
-            text.first_line(verdict),
-            text.fleet_notes(verdict),
-        )
-    ]
+    element, warnings = FLEET_MEANING[fleet.outcome].junit, text.memory_warnings(fleet)
+    details = [*warnings, *text.fleet_notes(verdict)]  # of a fleet that passes nothing else is shown
+    cases = [case("fleet", element, fleet.outcome, text.first_line(verdict), details)]
     for name, node in sorted(verdict.nodes.items()):
         findings = checks.named_node(name, node, imported=verdict.imported).findings
         details = [checks.sentence(finding) for finding in findings]
@@ -157,6 +151,8 @@ def junit(verdict: Verdict) -> str:
         cases.append(case(name, element, fabric.outcome, text.fabric(fabric), text.fabric_findings(fabric)))
     suite = ju.TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))
     suite.add_testcases(cases)  # case by case it counts all of them again for each
+    for warning in warnings:
+        suite.add_property("warning", printable(warning, 500))
     xml = ju.JUnitXml()
     xml.add_testsuite(suite)
     raw = xml.tostring()  # type: ignore[no-untyped-call]
@@ -214,6 +210,9 @@ def prometheus(verdict: Verdict) -> str:
         for labels, node in nodes
         for finding in node.counted
     }
+    shares = sorted(
+        (f'node="{_label(name)}"{mark}', memory.of_most) for memory in verdict.fleet.memory for name in memory.nodes
+    )
     measured = [(labels, datetime.fromisoformat(node.measured).timestamp()) for labels, node in nodes if node.measured]
     counts = [(f'verdict="{outcome}"{mark}', float(verdict.fleet.counts.get(outcome, 0))) for outcome in Outcome]
     lines = [
@@ -234,6 +233,11 @@ def prometheus(verdict: Verdict) -> str:
             "class_latency_seconds", "Median hop latency of a class of pairs, of a mixture of each group.", classes
         ),
         *(line for (name, words, _), samples in sorted(cells.items()) for line in _gauge(name, words, samples)),
+        *_gauge(
+            "memory_reached_ratio",
+            "What nodes reach of what their memory could move, where that is less than it should be.",
+            shares,
+        ),
         *_gauge("margin_ratio", "How much of its bound a node uses by subject; up to 1 it is the same.", margins),
         *_gauge("finding_effect_ratio", "A finding's effect relative to the peers.", list(findings.items())),
     ]

@@ -126,10 +126,11 @@ def result(outcomes: Iterable[Outcome | None]) -> Accepted:
 def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decision:
     """What the list of nodes suggests: accepted where every node is and nothing was found in the fleets or in messages;
     rejected where a fleet is split or not uniform, or no majority of the nodes is accepted, as it then is open what
-    the others differ from; with reservations else."""
+    the others differ from; with reservations else, also where memory could be more than it is."""
     accepted = sum(of_node is Accepted.ACCEPTED for of_node in results)
     meanings = [meaning.accepted for verdict in verdicts for meaning in verdict.meanings]
-    if results and accepted == len(results) and set(meanings) == {Accepted.ACCEPTED}:
+    warned = any(verdict.fleet.memory for verdict in verdicts)
+    if results and accepted == len(results) and set(meanings) == {Accepted.ACCEPTED} and not warned:
         return Decision.ACCEPTED
     without_majority = any(verdict.fleet.outcome in _NO_MAJORITY for verdict in verdicts)
     if without_majority or accepted < MAJORITY * len(results) or not results:
@@ -149,6 +150,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
         *_folded([row for row in rows if row["result"] == Accepted.OPEN]),
     ]
     fabrics = [fabric for campaign in campaigns for fabric in campaign.verdict.fabric]
+    warnings = dict.fromkeys(words for campaign in campaigns for words in text.memory_warnings(campaign.verdict.fleet))
     fields: dict[str, Any] = {
         "origin": text.origin(campaigns[0].verdict),
         "parties": [
@@ -158,7 +160,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
         "machines": [list(row) for row in machines(last)],
         "result": by_rule,
         "decisions": list(Decision),
-        "sentence": say("protocol", nodes=names.counted(len(rows), "node"), **counts),
+        "sentence": " ".join([say("protocol", nodes=names.counted(len(rows), "node"), **counts), *warnings]),
         "rule": say("protocol_rule"),
         "campaigns": [_head(campaign) for campaign in campaigns],
         "rules": [_rules(campaign) for campaign in campaigns],

@@ -144,7 +144,8 @@ def first_line(verdict: Verdict) -> str:
     begin = f"{mark}: {fleet.outcome}" if mark else str(fleet.outcome)
     not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
     count = f"{'; '.join(filter(None, [headline_of(fleet), *not_uniform]))}."
-    return " ".join([f"{begin}: {' '.join([*disturbed_first(verdict), count])}", *rests_on(verdict)])
+    first = [*disturbed_first(verdict), *memory_warnings(fleet), count]
+    return " ".join([f"{begin}: {' '.join(first)}", *rests_on(verdict)])
 
 
 def _messages(fabric: FabricVerdict) -> str:
@@ -351,7 +352,7 @@ def fleet_notes(verdict: Verdict) -> list[str]:
         *groups,
         *map(gap, fleet.gaps),
         *map(single_runs, fleet.single_runs),
-        *(memory(reached, fleet.measured) for reached in fleet.memory),
+        *map(memory, fleet.memory),
         *map(shared, fleet.shared),
         *wide,
         *far,
@@ -414,21 +415,37 @@ def single_runs(runs: SingleRuns) -> str:
     return " ".join([words, *apart])
 
 
-def memory(reached: MemoryReached, measured: int) -> str:
-    """Nodes whose memory could be more than it is, or that reach little of what it is; of `measured` in all."""
-    of_them = reached.memory
+def memory_warnings(fleet: FleetVerdict, node: str = "") -> list[str]:
+    """A sentence for nodes whose memory could be more than it is, or that reach little of what it is, of one `node` if
+    it is named: said with the outcome, as it is true of nodes that are all the same."""
+    return [_memory_warning(reached, fleet.measured) for reached in fleet.memory if node in ("", *reached.nodes)]
+
+
+def _memory_warning(reached: MemoryReached, measured: int) -> str:
+    of_them, count = reached.memory, len(reached.nodes)
     reasons = []
     if of_them.rated_mts > of_them.mts:
-        reasons.append(say("memory", "slow", mts=f"{of_them.mts:,}", rated=f"{of_them.rated_mts:,}"))
+        whose = "its" if count == 1 else "their"
+        reasons.append(say("memory", "slow", whose=whose, mts=f"{of_them.mts:,}", rated=f"{of_them.rated_mts:,}"))
     if of_them.all_channels > of_them.channels:
         reasons.append(say("memory", "empty", channels=of_them.channels, all=of_them.all_channels))
-    count = len(reached.nodes)
-    everybody = count == measured and count > 1
+    if not reasons:
+        reasons.append(say("memory", "unknown" if of_them.by_processor else "little"))
+    # a word before the names, as a sentence begins with a capital letter and a name may not
+    nodes = f"node {names.nodes(reached.nodes)} reaches" if count == 1 else f"nodes {names.nodes(reached.nodes)} reach"
+    if count == measured > 1:
+        nodes = "all nodes reach"
     return sentence(say(
-        "memory", "below", nodes="all nodes" if everybody else names.nodes(reached.nodes), most=of_them.most_name,
-        of_most=names.whole_percent(reached.of_most), configured=of_them.name,
-        of_configured=names.whole_percent(reached.of_configured),
-        reasons=names.listed(reasons) or say("memory", "little"),
+        "memory", "warning", nodes=nodes, share=names.whole_percent(reached.of_most),
+        reasons=names.listed(reasons),
+    ))  # fmt: skip
+
+
+def memory(reached: MemoryReached) -> str:
+    """What the shares of `memory_warnings` are of."""
+    return sentence(say(
+        "memory", "of", most=reached.memory.most_name, configured=reached.memory.name,
+        share=names.whole_percent(reached.of_configured), rate=names.quantity(reached.memory.most_bytes_per_s, "B/s"),
     ))  # fmt: skip
 
 
@@ -439,9 +456,10 @@ def possible(node: NodeVerdict) -> list[str]:
     words = []
     if memory is not None and "bandwidth" in shown:
         source = "by_processor" if memory.by_processor else "by_modules"
+        less = say("possible", "less", memory=memory.name) if memory.could_be_more else ""
         words.append(say(
-            "possible", "bandwidth", memory=memory.name, rate=names.quantity(memory.bytes_per_s, "B/s"),
-            source=say("possible", source),
+            "possible", "bandwidth", memory=memory.most_name, rate=names.quantity(memory.most_bytes_per_s, "B/s"),
+            source=say("possible", source), less=less,
         ))  # fmt: skip
     return words + ([say("possible", "load", flops=cycle)] if "load" in shown else [])
 

@@ -66,7 +66,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     shown = _shown(campaign, most_findings)
     bounds = (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))
     return Page(
-        "cluster", "cluster", title, Mark.of(verdict.fleet.outcome), _lead(campaign),
+        "cluster", "cluster", title, Mark.of(verdict.fleet.outcome), lead(campaign),
         sections(
             Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
@@ -95,10 +95,11 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
 # --- page 1 ---
 
 
-def _lead(campaign: Campaign) -> tuple[str, ...]:
-    """The outcome in a plain sentence, and what the same means here."""
+def lead(campaign: Campaign) -> tuple[str, ...]:
+    """The outcome in a plain sentence, after a warning that all of it is beneath, and what the same means here."""
     verdict = campaign.verdict
-    return (text.plain_outcome(verdict), *filter(None, (text.same_means(verdict.fleet), *text.rests_on(verdict)[1:])))
+    means = filter(None, (text.same_means(verdict.fleet), *text.rests_on(verdict)[1:]))
+    return (*text.memory_warnings(verdict.fleet), text.plain_outcome(verdict), *means)
 
 
 def _disturbed(campaign: Campaign) -> Block:

@@ -80,7 +80,8 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complet
     ]
     shown, rest = blocks[:MOST_FINDINGS], blocks[MOST_FINDINGS:]
     alone = len(campaign.verdict.nodes) == 1
-    notes = text.fleet_notes(campaign.verdict)[:_MOST_NOTES] if alone else []
+    notes = text.memory_warnings(campaign.verdict.fleet, node)
+    notes += text.fleet_notes(campaign.verdict)[:_MOST_NOTES] if alone else []
     of_possible = Bullets(tuple(text.possible(verdict)))
     elsewhere = Text(say("values_elsewhere"), quiet=True)
     brief = (elsewhere,) if verdict.outcome is Outcome.SAME else (main_cells(verdict), of_possible)

@@ -9,25 +9,34 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import limits
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit
 from nodeprint.judge.judge import judge
-from nodeprint.judge.outcome import FleetOutcome
+from nodeprint.judge.outcome import Accepted, FleetOutcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.machine import fingerprint
 from nodeprint.machine.topology.presets import preset
 from nodeprint.machine.tree import open_tree
-from nodeprint.report import text
+from nodeprint.report import files, protocol, text
+from nodeprint.report.pages import cluster
+from nodeprint.report.pages.blocks import SiteTexts
+from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate.survey import survey as simulated_survey
 from tests.support.fleets import made
 
 ROW = "machine, load, huge"
 
 
-def fleet(change: str = "") -> Verdict:
-    """A simulated fleet of four nodes with two EPYC 7742, all of which have this change, judged by their surveys."""
+def packed_fleet(change: str = "") -> PackedFleet:
+    """A simulated fleet of four nodes with two EPYC 7742, all of which have this change."""
     defects = tuple(f"node{i:03d}: fingerprint {change}" for i in range(4)) if change else ()
-    arrays = made(*defects, nodes=4, cells=True, machine="rome-2x64")
+    return made(*defects, nodes=4, cells=True, machine="rome-2x64")
+
+
+def fleet(change: str = "") -> Verdict:
+    """The same, judged by their surveys."""
+    arrays = packed_fleet(change)
     topology = preset("rome-2x64")
     nodes = []
     for node in arrays.nodes:
@@ -48,18 +57,33 @@ def test_a_fleet_that_shares_a_low_clock_is_not_only_uniform(slow: Verdict) -> N
     assert slow.fleet.outcome is FleetOutcome.UNIFORM
     (reached,) = slow.fleet.memory
     assert len(reached.nodes) == 4 and reached.of_most / reached.of_configured == pytest.approx(2133 / 3200)
-    (sentence,) = [note for note in text.fleet_notes(slow) if "possible" in note]
-    assert sentence.startswith("All nodes reach ") and "their memory runs at 2,133 of 3,200 MT/s" in sentence
     row = next(row for row in slow.nodes["node001"].cells if row.name == ROW)
-    assert row.possible == pytest.approx(16 * 2133e6 * 8) and 0.6 < row.reached < 0.9
-    assert any("16 x DDR4-2133" in words for words in text.possible(slow.nodes["node001"]))
+    assert row.possible == pytest.approx(16 * 3200e6 * 8) and 0.4 < row.reached < 0.6
+    of_row = text.possible(slow.nodes["node001"])[0]
+    assert "16 x DDR4-3200" in of_row and "configured as 16 x DDR4-2133" in of_row
+    assert any("16 x DDR4-2133" in note and "16 x DDR4-3200" in note for note in text.fleet_notes(slow))
+
+
+def test_every_door_says_with_the_outcome_what_all_nodes_lack(slow: Verdict, tmp_path: Path) -> None:
+    (warning,) = text.memory_warnings(slow.fleet)
+    share = f"{100 * slow.fleet.memory[0].of_most:.0f} %"
+    assert warning == f"All nodes reach {share} of what is possible; their memory runs at 2,133 of 3,200 MT/s."
+    assert text.first_line(slow).startswith(f"SIMULATED: UNIFORM: {warning} ")
+    assert text.summary(slow).startswith(f"SIMULATED: UNIFORM: {warning} ")
+    assert f'<property name="warning" value="{warning}"' in files.junit(slow)
+    shown = [line for line in files.prometheus(slow).splitlines() if line.startswith("nodeprint_memory_reached_ratio{")]
+    assert len(shown) == 4 and 'node="node001"' in shown[1]
+    assert cluster.lead(Campaign(slow, packed_fleet()))[0] == warning
+    assert protocol.decision([Accepted.ACCEPTED] * 4, [slow]) == "accepted with reservations"
+    described = protocol.content([protocol.JudgedCampaign(tmp_path, slow, "", "", {})], "", SiteTexts())
+    assert described["sentence"].endswith(warning)
 
 
 def test_a_fleet_that_shares_a_missing_channel_is_not_only_uniform() -> None:
     verdict = fleet("memory_channels_empty=1")
     assert verdict.fleet.outcome is FleetOutcome.UNIFORM
-    (sentence,) = [note for note in text.fleet_notes(verdict) if "possible" in note]
-    assert "14 of 16 memory channels have modules" in sentence and "14 x DDR4-3200" in sentence
+    assert "14 of 16 memory channels have modules." in text.first_line(verdict)
+    assert any("14 x DDR4-3200" in note for note in text.fleet_notes(verdict))
 
 
 def test_memory_as_good_as_it_can_be_is_not_mentioned() -> None:
