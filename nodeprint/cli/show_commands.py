@@ -14,7 +14,7 @@ from nodeprint.cli.shared import Campaign, print_result
 from nodeprint.errors import CannotWriteError, NodeprintError
 
 #: Those of export.TABLES, which are not imported to print the help.
-Table = Literal["pairs", "cells", "classes", "deviations"]
+Table = Literal["pairs", "cells", "details", "classes", "deviations"]
 
 
 @contextmanager
@@ -120,7 +120,11 @@ def export(
     ] = None,
     hwloc: Annotated[bool, typer.Option("--hwloc", help="Write latencies and bandwidths in hwloc's XML.")] = False,
     table: Annotated[
-        Table, typer.Option(help="Which: every measured pair, every other value, medians by class, or deviations.")
+        Table,
+        typer.Option(
+            help="Which: every measured pair, every other value, what else was recorded of these (as seconds of writers"
+            " and readers), medians by class, or deviations."
+        ),
     ] = "pairs",
 ) -> None:
     """Write what was measured and judged for other programs.

@@ -12,7 +12,8 @@ import pandas as pd
 import xarray as xr
 
 from nodeprint import files
-from nodeprint.data import packing, store
+from nodeprint.data import packed_jobs, packing, store
+from nodeprint.data.jobs import Measured
 from nodeprint.data.packed import PackedFleet, os_places
 from nodeprint.data.quantity import Quantity, is_metric
 from nodeprint.errors import NodeprintError
@@ -20,7 +21,7 @@ from nodeprint.judge.campaign import DEVIATIONS
 from nodeprint.judge.verdict import ClassFigure, Verdict
 from nodeprint.report import files as verdict_files
 
-Table = Literal["pairs", "cells", "classes", "deviations"]
+Table = Literal["pairs", "cells", "details", "classes", "deviations"]
 TABLES: tuple[Table, ...] = get_args(Table)
 
 
@@ -81,6 +82,39 @@ def cells(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
             # a NUMA node is not the node that the row is of
             places = {"numa_node" if dim == "node" else dim: columns.get(dim, none)[place] for dim in dims}
             yield _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, place])
+
+
+def details(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
+    """What was recorded of cells beside the value that is compared, a job's measurement at a time: seconds of writers
+    and readers, success shares and fairness, each case of two arrays. A row for each cell, pass and run with all of its
+    columns, named after their units; CPUs and NUMA nodes are OS numbers."""
+    dims: dict[str, None] = {}
+    keys: dict[str, None] = {}
+    for _, _, measured in _curves(fleet):  # twice over the nodes, as every frame has the columns of all
+        dims.update(dict.fromkeys(measured.places))
+        keys.update(dict.fromkeys(measured.columns))
+    for node, job, measured in _curves(fleet):
+        columns = {key: np.asarray(column, dtype=np.float64) for key, column in measured.columns.items()}
+        run, number_of_pass, place = np.nonzero(np.any([np.isfinite(column) for column in columns.values()], axis=0))
+        of_run = {
+            "node": node, "measurement": measured.name, "operation": str(measured.header["operation"]), "job": job,
+            "run": np.array(measured.numbers)[run], "pass": np.array(measured.passes)[number_of_pass],
+        }  # fmt: skip
+        none = np.full(len(run), "")
+        places = {
+            dim: np.array(measured.keys(dim)).astype(str)[place] if dim in measured.places else none for dim in dims
+        }
+        values = {key: columns[key][run, number_of_pass, place] if key in columns else np.nan for key in keys}
+        yield pd.DataFrame({**of_run, **places, **values, "simulated": fleet.simulated}, index=range(len(run)))
+
+
+def _curves(fleet: PackedFleet) -> Iterator[tuple[str, int, Measured]]:
+    """Node, job and measurement of all cells with more than one column."""
+    if fleet.folder is None:
+        return
+    for node in fleet.nodes:
+        for job in packed_jobs.read(fleet.folder, node.name).jobs:
+            yield from ((node.name, job.number, curve) for curve in job.curves)
 
 
 def _frame(
@@ -144,6 +178,7 @@ def _not_empty(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 _FRAMES: dict[Table, Callable[[Path], Iterator[pd.DataFrame]]] = {
     "pairs": lambda campaign: _not_empty(pairs(packing.pack(campaign))),
     "cells": lambda campaign: _not_empty(cells(packing.pack(campaign))),
+    "details": lambda campaign: _not_empty(details(packing.pack(campaign))),
     "classes": _classes,
     "deviations": _deviations,
 }

@@ -83,6 +83,10 @@ class OpenCampaign:
         """A row for each measured value that is not of a pair."""
         return _joined(export.cells(self.fleet))
 
+    def details(self) -> pd.DataFrame:
+        """A row for each cell, run and pass of measurements that record more than the value that is compared."""
+        return _joined(export.details(self.fleet))
+
     def classes(self) -> pd.DataFrame:
         """The median of each class of pairs on each node, with its 95 % interval."""
         return export.classes(self.verdict)

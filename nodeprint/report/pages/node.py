@@ -28,7 +28,7 @@ from nodeprint.report import (
     text,
 )
 from nodeprint.report.figures import matrix
-from nodeprint.report.pages import accepted, method, over_time, pictures
+from nodeprint.report.pages import accepted, mapped_twice, method, over_time, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
@@ -280,9 +280,10 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) 
     """Every other measurement: what a reader looks for as a table, what curves say in words, and the figure of each
     that has one."""
     said = tuple(text.possible(verdict))
-    said += readings.readings(kept.jobs[-1].curves, kept.machine) if kept.jobs else ()
+    curves = kept.jobs[-1].curves if kept.jobs else []
+    said += readings.readings(curves, kept.machine)
     figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs))
-    return main_cells(verdict), Bullets(said), Figures(figures)
+    return main_cells(verdict), Bullets(said), *mapped_twice.of_curves(curves), Figures(figures)
 
 
 def _runs(jobs: Sequence[PackedJob], verdict: NodeVerdict) -> Table:

@@ -99,7 +99,7 @@ def test_export_writes_each_table(campaign: OpenCampaign, tmp_path: Path, table:
     assert done.exit_code == 0, done.output
     read = pd.read_csv(to) if ending == "csv" else pd.read_parquet(to)
     tables: dict[export.Table, Callable[[], pd.DataFrame]] = {
-        "pairs": campaign.pairs, "cells": campaign.cells, "classes": campaign.classes,
+        "pairs": campaign.pairs, "cells": campaign.cells, "details": campaign.details, "classes": campaign.classes,
         "deviations": lambda: export.deviation_rows(campaign.deviations()),
     }  # fmt: skip
     expected = tables[table]()

@@ -1,0 +1,39 @@
+"""What else was recorded of cells, as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from nodeprint.data import packed_jobs
+from nodeprint.data.jobs import Job, Measured
+from nodeprint.data.packed import PackedFleet, PackedNode
+from nodeprint.interface import export
+
+FLAGS = {"flags": np.zeros((1, 2, 2), dtype=np.uint8)}
+
+
+def measured(name: str, operation: str, places: dict[str, list[int]], **columns: list[list[float]]) -> Measured:
+    cells = {"values": dict.fromkeys(columns, "s")}
+    header = {"kernel": name.partition("-")[0], "operation": operation, "cells": cells, "cpus": [0, 2]}
+    runs = ({"run": 3, "start_time": "2026-01-01T00:00:00Z"},)
+    values = {key: np.array([column]) for key, column in columns.items()} | FLAGS
+    return Measured(name, header, runs, (0, 1), {dim: np.array(at) for dim, at in places.items()}, {}, values)
+
+
+def test_every_column_of_a_cell_is_in_one_row_by_os_number(tmp_path: Path) -> None:
+    seconds = {"writer_s": [[1.0, 2.0], [3.0, np.nan]], "reader_s": [[5.0, 6.0], [7.0, np.nan]]}
+    ring = measured("remap-ring", "ring", {"writer": [0, 2], "reader": [2, 0]}, **seconds)
+    touch = measured("touch-ratio", "ratio", {"a": [0, 0], "b": [2, 2]}, ratio=[[1.5, 1.5], [1.5, 1.5]])
+    kept = packed_jobs.packed_job(Job(2, {}, {"remap-ring": ring, "touch-ratio": touch}))
+    (tmp_path / packed_jobs.FOLDER).mkdir()
+    packed_jobs.write(tmp_path, "cn1", packed_jobs.NodeJobs((kept,)))
+    frames = list(export.details(PackedFleet("main", False, (PackedNode("cn1"),), (), folder=tmp_path)))
+    rows = frames[0]
+    assert [list(frame.columns) for frame in frames] == [list(rows.columns)] * 2
+    assert rows[["writer", "reader", "a"]].values.tolist() == [["0", "2", ""], ["2", "0", ""], ["0", "2", ""]]
+    assert rows[["job", "run", "pass", "writer_s", "reader_s"]].values.tolist() == [
+        [2, 3, 0, 1.0, 5.0], [2, 3, 0, 2.0, 6.0], [2, 3, 1, 3.0, 7.0],
+    ]  # fmt: skip
+    assert rows["ratio"].isna().all()
