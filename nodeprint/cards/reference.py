@@ -16,6 +16,7 @@ import msgspec
 from nodeprint.cards.card import Card
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import processors
+from nodeprint.settings.texts import say
 
 #: Figures of one processor vary so much with the clock alone.
 _ALIKE = 0.1
@@ -89,18 +90,18 @@ def standing(card: Card, reference: Table | None = None) -> Standing:
     reference = reference or table()
     matrix = card.matrix
     if matrix is None:
-        return Standing(not_compared=("no core-to-core latencies were measured",))
+        return Standing(not_compared=(say("reference", "none"),))
     if card.origin.simulated:
-        return Standing(not_compared=("a simulated node has no published ones of its kind",))
+        return Standing(not_compared=(say("reference", "simulated"),))
     if card.processor.virtual:
-        reason = "this is a virtual machine, and they are not"
+        reason = say("reference", "virtual")
         return Standing(not_compared=(reason,))
     same_way = [machine for machine in reference.machines if machine.operation == matrix.operation]
     if not same_way:
-        return Standing(not_compared=(f"no published machine was measured by {matrix.operation}",))
+        return Standing(not_compared=(say("reference", "operation", operation=matrix.operation),))
     kin, machines = _kin(card.processor.name, same_way)
     if not machines:
-        return Standing(not_compared=("no machine with this processor, or of its generation, is published",))
+        return Standing(not_compared=(say("reference", "no_machine"),))
     compared, apart = [], []
     for figure in card.figures:
         values = [value for machine in machines for value in _of_class(machine, figure.name)]
@@ -113,7 +114,7 @@ def standing(card: Card, reference: Table | None = None) -> Standing:
         alike = low * (1 - _ALIKE) <= figure.median <= high * (1 + _ALIKE)
         count = sum(bool(_of_class(machine, figure.name)) for machine in machines)
         compared.append(Comparison(figure.name, figure.median, low, high, count, kin, alike))
-    why = (f"{', '.join(apart)}: where the line has its home decides it, which the published tool did not control",)
+    why = (say("reference", "home", apart=", ".join(apart)),)
     return Standing(tuple(compared), why if apart else ())
 
 
@@ -153,7 +154,7 @@ def generation_of(name: str) -> str:
 def sentences(standing: Standing) -> tuple[str, ...]:
     """The standing in words: no figure is called wrong."""
     return tuple(_sentence(comparison) for comparison in standing.compared) + tuple(
-        f"Not compared with published machines: {reason}." for reason in standing.not_compared
+        say("reference", "not_compared", reason=reason) for reason in standing.not_compared
     )
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from nodeprint.cards.card import Matrix
 from nodeprint.settings import checked_yaml, sources
+from nodeprint.settings.texts import say
 
 Floats = npt.NDArray[np.float64]
 #: Up to so many rows are shown, in so many columns of text.
@@ -42,11 +43,11 @@ def square(matrix: Matrix) -> Square:
         if 2 <= len(labelled) <= _MOST_ROWS:
             rows = [np.flatnonzero(parts == part) for part in labelled]
             medians = np.array([[_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
-            return Square(f"{name} by {name}, medians in ns", tuple(map(str, labelled.tolist())), medians)
+            return Square(say("matrix_of", rows=name, columns=name), tuple(map(str, labelled.tolist())), medians)
     size = -(-len(cpus) // _MOST_ROWS)  # no labels: neighbours in the order of the system
     rows = [np.arange(start, min(start + size, len(cpus))) for start in range(0, len(cpus), size)]
     medians = np.array([[_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
-    return Square(f"{size} CPUs by {size} CPUs, medians in ns", tuple(str(cpus[row[0]]) for row in rows), medians)
+    return Square(say("matrix_of_cpus", size=size), tuple(str(cpus[row[0]]) for row in rows), medians)
 
 
 def _median(block: Floats) -> float:

@@ -40,7 +40,7 @@ def as_text(result: Result) -> Text:
         out.append(f"* {say('marked', share=names.percent(lost))}\n")
     for sentence in (*reference.sentences(result.standing), *result.beside_fleet):
         out.append(f"\n{sentence}")
-    notes = [f"Not measured: {shown(name)} ({why})." for name, why in result.unmeasured.items()]
+    notes = [say("here_unmeasured", name=shown(name), reason=why) for name, why in result.unmeasured.items()]
     beside = [disturbance for disturbance in result.disturbances if disturbance is not moved]
     notes += [text.sentence(text.disturbance(disturbance)) for disturbance in beside]
     notes += [f"{text.sentence(f'{warning.text}; {warning.advice}')}" for warning in result.warnings]

@@ -12,6 +12,7 @@ from nodeprint.history.changes import NodeHistory
 from nodeprint.report import names
 from nodeprint.report.figures.course import CourseData, CourseLine
 from nodeprint.report.pages.judged_campaign import OverTime
+from nodeprint.settings.texts import say
 
 
 def data(history: NodeHistory) -> CourseData:
@@ -53,11 +54,11 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
 def _over_time(history: NodeHistory, selected: selection.Selected) -> OverTime:
     earlier = [name for name in dict.fromkeys(history.campaigns) if name != selected.judged[-1].name]
     counted = f"{names.counted(len(earlier), 'earlier campaign')} ({text.few(earlier)})"
-    since = f"Measured in {counted} of the same node beside this, since {history.measured[0][:10]}."
+    since = say("history", "beside", campaigns=counted, since=history.measured[0][:10])
     if selected.beside:
         more = names.counted(selected.beside, "further one")
-        since += f" Of each node the first, the newest and some between are looked at; {more} lie beside."
+        since += say("history", "some", more=more)
     if gone := sum(other.node == history.node for other in selected.other_machines):
-        since += f" {names.counted(gone, 'campaign')} of another machine under its name left out."
+        since += say("history", "gone", gone=names.counted(gone, "campaign"))
     sentences = [text.of_node(change) for change in history.changes]
     return OverTime(data(history), tuple(sentences) or (text.unchanged(history),), since, bool(sentences))

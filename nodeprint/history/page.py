@@ -67,7 +67,7 @@ def document(histories: Sequence[NodeHistory], selected: Selected) -> Document:
 def _fleet(histories: Sequence[NodeHistory], drawn: Sequence[NodeHistory], selected: Selected) -> Page:
     changed = [text.sentence(change, nodes) for change, nodes in text.shared(histories)]
     undrawn = [history.node for history in histories if history.changes and history not in drawn]
-    more = f"{names.counted(len(undrawn), 'more node')} with a change, not drawn: {names.nodes(undrawn)}"
+    more = say("history", "undrawn", count=names.counted(len(undrawn), "more node"), nodes=names.nodes(undrawn))
     links = {history.node: Reference(history.node, anchor=f"{_NODES}-{anchor(history.node)}") for history in drawn}
     listed = [history for history in histories if history.node in links]
     lead = report_text.sentence(f"{text.summary(histories, len(selected.judged))}.")
@@ -123,7 +123,7 @@ def _picture(history: NodeHistory, in_style: Style) -> tuple[Picture, ...]:
     data = courses.data(history)
     if not data.lines:
         return ()
-    alt = f"{history.node}: {names.listed(line.name for line in data.lines)}, in bounds from the first level"
+    alt = say("history", "course", node=history.node, part=names.listed(line.name for line in data.lines))
     svg = render.svg(render.figure(course_figure.course, data, in_style, PAGE), in_style)
     return (Picture(f"course-{names.file_stem(history.node)}", svg, PAGE, alt),)
 

@@ -17,6 +17,7 @@ from nodeprint.judge.outcome import MEANING
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
 from nodeprint.report import text as report_text
+from nodeprint.settings.texts import say
 
 #: A course from a bound below its first level to a bound above it, in eighths of a line.
 _BARS = "▁▂▃▄▅▆▇█"
@@ -37,12 +38,9 @@ def sparkline(course: Sequence[float]) -> str:
 def unchanged(history: NodeHistory) -> str:
     """What is said of a node without any change: where a part is beyond its bound by now, that this shows none yet."""
     if not is_open(history):
-        return "No part moved by more than its bound. The figure shows the one that moved most."
+        return say("history", "calm")
     course = history.courses[0]
-    return (
-        f"No change is shown yet: {part_name(course)} is {course.distance[-1]:+.1f} bounds from its first level, which "
-        "may be an error of so few measurements. Measure again."
-    )
+    return say("history", "open", part=part_name(course), distance=f"{course.distance[-1]:+.1f}")
 
 
 def is_open(history: NodeHistory) -> bool:
@@ -70,7 +68,7 @@ def _when(change: Change) -> str:
     """Since when, and with what in the configuration."""
     if not change.since:  # tables may have no times
         fields = _fields(change.fields)
-        return "between two jobs or campaigns (no time is known)" + (f", with {fields}" if fields else "")
+        return say("history", "no_time") + (f", with {fields}" if fields else "")
     since = f"since {change.since[:10]}"
     if change.unchanged[:10] != change.since[:10]:
         since += f" (unchanged {change.unchanged[:10]})"
@@ -80,8 +78,8 @@ def _when(change: Change) -> str:
 def _doubt(change: Change) -> str:
     """What else would show it: the level after can be measured again, that before it cannot."""
     if change.counts[1] < 2:
-        return ", in one measurement: measure again"
-    return "" if change.confirmed else ", after a single measurement"
+        return say("history", "doubt", "once")
+    return "" if change.confirmed else say("history", "doubt", "single")
 
 
 def part_name(of: Change | Course) -> str:
@@ -128,19 +126,19 @@ def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
     """How many nodes have no change, and of which it is open."""
     undecided = [history.node for history in histories if is_open(history)]
     calm = sum(not history.changes for history in histories) - len(undecided)
-    what = f"no part moved by more than its bound on {calm} of {names.counted(len(histories), 'node')}"
-    beyond = f"; no change is shown yet on {names.nodes(undecided)}, where a part is beyond its bound: measure again"
+    what = say("history", "summary", calm=calm, nodes=names.counted(len(histories), "node"))
+    beyond = say("history", "summary_open", nodes=names.nodes(undecided))
     return f"{names.counted(campaigns, 'campaign')}; {what}{beyond if undecided else ''}"
 
 
 def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
     """Which campaigns are no part of it, or only once, and which nodes."""
     count = names.counted(len(selected.left_out), "simulated campaign")
-    simulated = f"left out beside what was measured: {count} ({few(selected.left_out)})"
-    copies = f"the same measurements lie in another campaign and count once: {few(selected.copies)}"
+    simulated = say("history", "left_out", "simulated", count=count, campaigns=few(selected.left_out))
+    copies = say("history", "left_out", "copies", campaigns=few(selected.copies))
     machines = "; ".join(_other_machines(selected.other_machines))
     nodes = [name for name in _measured(selected) if name not in {history.node for history in histories}]
-    unknown = f"without any measurement that can be compared: {names.nodes(nodes)}"
+    unknown = say("history", "left_out", "unknown", nodes=names.nodes(nodes))
     said = (
         (simulated, selected.left_out),
         (machines, selected.other_machines),
@@ -159,8 +157,10 @@ def _other_machines(others: Sequence[OtherMachine]) -> list[str]:
     for (field, before, now), of_kind in kinds.items():
         nodes = names.nodes(list(dict.fromkeys(other.node for other in of_kind)))
         campaigns = few(list(dict.fromkeys(other.campaign for other in of_kind)))
-        fields = f"{label(field)} {printable(before, 80)} before, {printable(now, 80)} now"
-        out.append(f"left out as another machine of the same name: {nodes} in {campaigns} ({fields})")
+        fields = say(
+            "history", "other_fields", field=label(field), before=printable(before, 80), now=printable(now, 80)
+        )
+        out.append(say("history", "other_machine", nodes=nodes, campaigns=campaigns, fields=fields))
     return out
 
 
@@ -189,7 +189,7 @@ def as_text(histories: Sequence[NodeHistory], selected: Selected) -> Group:
         last = f"{course.distance[-1]:+z.1f} bounds" if course.distance else ""
         courses.add_row(printable(history.node, 40), sparkline(course.distance), last, part_name(course))
     more = [history.node for history in changed if history not in shown]
-    beyond = [f"{names.counted(len(more), 'more node')} with a change (--page draws each): {names.nodes(more)}"]
+    beyond = [say("history", "more_nodes", more=names.counted(len(more), "more node"), nodes=names.nodes(more))]
     ending = [*(beyond if more else []), summary(histories, len(selected.judged)), *left_out(histories, selected)]
     return Group(*lines, *([courses] if shown else []), *ending)
 
@@ -199,4 +199,6 @@ def reasons(chosen: Sequence[NextNode]) -> str:
     by_why = {why: [node.node for node in chosen if node.why is why] for why in Why}
     lines = [f"{why}: {names.nodes(nodes)}" for why, nodes in by_why.items() if nodes]
     hours = sum(node.seconds for node in chosen) / 3600
-    return "\n".join([*lines, f"{names.counted(len(chosen), 'node')}, {hours:.1f} node hours"])
+    return "\n".join(
+        [*lines, say("history", "node_hours", nodes=names.counted(len(chosen), "node"), hours=f"{hours:.1f}")]
+    )

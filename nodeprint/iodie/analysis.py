@@ -14,6 +14,7 @@ from nodeprint.iodie.die import Die, Link
 from nodeprint.iodie.die import find as find_die
 from nodeprint.iodie.node_lines import NodeLines
 from nodeprint.machine.topology.model import Level, Topology
+from nodeprint.settings.texts import say
 
 #: What a part is (an "end", the "way" between two sites to a line, a "link", the "share" of lines at a site), the
 #: socket of the lines, and the numbers of its ends: of a way those of both sites, of a link the other socket.
@@ -50,7 +51,7 @@ def analyse(source: NodeLines) -> NodeDies:
     tensors, missing = data.tensors(source.passes, source.topology)
     dies = tuple(find_die(tensor, source.censuses, source.topology) for tensor in tensors)
     if not source.censuses:
-        missing.append("no census of lines, so that hops alone say where they live")
+        missing.append(say("dies", "missing", "census"))
     dies = _linked(dies)
     return NodeDies(
         source.node, source.measurement, source.topology, dies, _costs(dies),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level, Topology
+from nodeprint.settings.texts import say
 from nodeprint.stats.robust import robust_sd
 
 Floats = npt.NDArray[np.float64]
@@ -124,23 +125,17 @@ def tensors(passes: Sequence[Pass], topology: Topology) -> tuple[list[Tensor], l
     sockets = {node.node: _socket_of(topology, node.cpus) for node in topology.numa_nodes}
     level = _level(topology, sorted({cpu for pass_ in passes for cpu in (*pass_.a.tolist(), *pass_.b.tolist())}))
     if level is None:
-        return [], [
-            f"no socket has {FEWEST_ENDS} cores between which hops were measured, so that lines cannot be told apart "
-            "from cores"
-        ]
+        return [], [say("dies", "missing", "cores", fewest=FEWEST_ENDS)]
     out = []
     for socket in sorted(set(sockets.values())) or [0]:
         socket_passes = [pass_ for pass_ in passes if sockets.get(pass_.home, 0) == socket]
         if not socket_passes:
-            missing.append(f"no hop was measured on lines of socket {socket}")
+            missing.append(say("dies", "missing", "hops", socket=socket))
             continue
         homes = sorted({pass_.home for pass_ in socket_passes})
         together = len(homes) == 1 or _same_pairs(socket_passes)
         if not together:
-            missing.append(
-                f"socket {socket} has several NUMA nodes whose lines were measured by different pairs, so that each is "
-                "analysed alone; measure with --home each to compare them"
-            )
+            missing.append(say("dies", "missing", "pairs_differ", socket=socket))
         by_home = [[pass_ for pass_ in socket_passes if pass_.home == home] for home in homes]
         for joined in [socket_passes] if together else by_home:
             made = _tensor(joined, topology, level, socket, missing)
@@ -207,10 +202,10 @@ def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: in
     whole = full >= 0.8 * full.max()  # of a run that was stopped, the passes that came to their end
     keep = np.isfinite(ns[:, whole]).all(axis=1)
     if not keep.any():
-        missing.append(f"socket {socket}: no two parts have hops on all of its lines")
+        missing.append(say("dies", "missing", "parts", socket=socket))
         return None
     if not whole.all():
-        missing.append(f"socket {socket}: {int((~whole).sum())} of {len(whole)} lines lack pairs and are left out")
+        missing.append(say("dies", "missing", "lines", socket=socket, left_out=int((~whole).sum()), lines=len(whole)))
     between = np.stack([cells // _GROUPS // len(ends), cells // _GROUPS % len(ends)], axis=1)[keep]
     group, block = cells[keep] % _GROUPS, cells[keep] // _GROUPS
     # where every two ends have a single pair (as at level core) halves are drawn: by number they would follow the ends
@@ -223,8 +218,16 @@ def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: in
     if len(joined) < max(len(own), FEWEST_ENDS):
         homes = list_text(sorted({pass_.home for pass_ in passes}))
         missing.append(
-            f"socket {socket}: on lines of NUMA node {homes} hops were measured between {len(joined)} parts of level "
-            f"{level}, of {max(len(own), FEWEST_ENDS)} that are needed; measure with --home each"
+            say(
+                "dies",
+                "missing",
+                "measured_parts",
+                socket=socket,
+                numa_nodes=homes,
+                measured=len(joined),
+                level=level,
+                needed=max(len(own), FEWEST_ENDS),
+            )
         )
         return None
     labels_of = np.array(

@@ -16,6 +16,7 @@ from nodeprint.iodie.line_clusters import ClusterAgreement, Clusters
 from nodeprint.iodie.paths import Core, Far, Fit
 from nodeprint.iodie.sites import Sites
 from nodeprint.machine.topology.model import Topology
+from nodeprint.settings.texts import say
 from nodeprint.structure.matrix_arithmetic import rand_index
 
 #: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
@@ -123,9 +124,9 @@ def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
     distances = geometry.distances(fit, site_map) if site_map else None
     no_map = where if isinstance(where, str) else ""
     if distances is not None and not (np.nan_to_num(distances.line - distances.line_half, nan=1.0) > 0).all():
-        no_map, site_map, distances = "the sites that the lines suggest coincide", None, None
+        no_map, site_map, distances = say("dies", "no_geometry", "coincide"), None, None
         fit = paths.fit(tensor, clusters, None)
-    shape = _shape(distances, clusters) if site_map and distances else "there is no map"
+    shape = _shape(distances, clusters) if site_map and distances else say("dies", "no_geometry", "no_map")
     counted = clusters.label
     if of_census is not None and census_lines is not None:
         label = line_clusters.in_hops(clusters, tensor.lines, of_census, census_lines)
@@ -143,7 +144,7 @@ def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
 def _shape(distances: Distances, clusters: Clusters) -> Geometry | str:
     """The geometry of the sites; none where some are known to be missing."""
     if clusters.hidden:
-        return "places with too few lines are missing from the distances"
+        return say("dies", "no_geometry", "few_lines")
     return geometry.find(distances)
 
 

@@ -15,6 +15,7 @@ from nodeprint.iodie.data import Floats, Ints
 from nodeprint.iodie.paths import Fit
 from nodeprint.iodie.sites import Sites
 from nodeprint.machine import dies
+from nodeprint.settings.texts import say
 
 #: By so much in logarithms a geometry must predict distances better than any other: a hundred to one.
 PREFERRED = 4.6
@@ -161,11 +162,11 @@ def find(measured: Distances) -> Geometry | str:
     """
     count = measured.with_memory
     if len(measured.ends) + len(measured.further) * (measured.sites - 1) < _FEWEST_DISTANCES:
-        return f"{count} sites have too few distances to test a geometry"
+        return say("dies", "no_geometry", "few_distances", sites=count)
     if count > _MOST_SITES:
-        return f"{count} sites have more placements than are tried"
+        return say("dies", "no_geometry", "placements", sites=count)
     if not (np.isfinite(measured.line).all() and np.isfinite(measured.further).all()):
-        return "not all distances between sites are identified"
+        return say("dies", "no_geometry", "identified")
     series = [_Series(*measured.to_lines, measured.offsets)]
     if np.isfinite(measured.pair).all():
         no_offsets = np.zeros((len(measured.ends), 0), dtype=np.int64)
@@ -185,7 +186,7 @@ def find(measured: Distances) -> Geometry | str:
     advantage = total[kind, sites] - max(total[key] for key in runners_up)
     mean, scatter = float(measured.line.mean()), float(measured.line.std(ddof=1))
     if advantage < PREFERRED or (kind == "crossbar" and scatter > _EVEN * mean):
-        return "no geometry predicts the distances better than the others"
+        return say("dies", "no_geometry", "none_better")
     best, site = max(scores[kind, sites])
     likely = (placement for score, placement in scores[kind, sites] if best - score <= _PROFILE and placement != site)
     near = [site, *likely]
@@ -193,9 +194,7 @@ def find(measured: Distances) -> Geometry | str:
     unknown = np.full(len(hop_ns), np.nan)
     pair_ns, pair_half = _profile(series[1], kind, sites, near) if len(series) > 1 else (unknown, unknown)
     if not _agree(hop_ns, hop_half, pair_ns, pair_half):
-        return (
-            f"steps to lines ({_words(hop_ns, hop_half)}) and from CPU to CPU ({_words(pair_ns, pair_half)}) disagree"
-        )
+        return say("dies", "no_geometry", "disagree", hops=_words(hop_ns, hop_half), pairs=_words(pair_ns, pair_half))
     certain = float(np.exp(best - total[kind, sites]))
     return Geometry(kind, sites, np.array(site), hop_ns, hop_half, pair_ns, pair_half, advantage, certain)
 

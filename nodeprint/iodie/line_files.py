@@ -20,6 +20,7 @@ from nodeprint.iodie.data import Census, Pass
 from nodeprint.iodie.node_lines import NodeLines
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
+from nodeprint.settings.texts import say
 
 #: An address counts where so many of the pairs were measured on it.
 _MOST_PAIRS = 0.9
@@ -58,7 +59,7 @@ def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
     labels_of_cpus = labels or _of_node(paths[0])
     if labels_of_cpus is None:
         labels_of_cpus = _of_hops(passes, paths[0])
-        missing.append("no labels: groups of CPUs are those that the hops show; name the machine's --xml or --root")
+        missing.append(say("dies", "missing", "labels"))
     notes = tuple(dict.fromkeys(missing))
     measurement = ", ".join(dict.fromkeys(names))
     return NodeLines(paths[0].name, measurement, labels_of_cpus, tuple(passes), tuple(censuses), notes, simulated)
@@ -87,9 +88,13 @@ def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> Pas
             "no pair was measured on all addresses", where=path, advice="measure all pairs on the same addresses"
         )
     if len(common) < len(counts):
-        missing.append(f"{run}: {len(counts) - len(common)} of {len(counts)} addresses lack pairs and are left out")
+        missing.append(
+            say("dies", "missing", "addresses", run=run, left_out=len(counts) - len(common), addresses=len(counts))
+        )
     if len(whole) < len(by_pair):
-        missing.append(f"{run}: {len(by_pair) - len(whole)} of {len(by_pair)} pairs lack addresses and are left out")
+        missing.append(
+            say("dies", "missing", "address_pairs", run=run, left_out=len(by_pair) - len(whole), pairs=len(by_pair))
+        )
     ns = np.array([[np.median(by_pair[pair][address]) for address in common] for pair in whole])
     a, b = np.array(whole, dtype=np.int64).T
     return Pass(run, 0, 0, a, b, np.arange(len(common)), ns, np.full((len(whole), 2), np.nan))

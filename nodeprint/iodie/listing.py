@@ -12,6 +12,7 @@ from nodeprint.iodie.die import Die
 from nodeprint.iodie.geometry import Geometry
 from nodeprint.iodie.part_comparison import WORDS, Comparison
 from nodeprint.machine.topology.facts import list_text
+from nodeprint.settings.texts import say
 
 
 def as_text(node: NodeDies) -> str:
@@ -26,7 +27,15 @@ def as_text(node: NodeDies) -> str:
 
 
 def _die_text(die: Die) -> list[str]:
-    text = [f"{sentences.title(die)}: {len(die.clusters.label)} lines, {sentences.lines_sentence(die)}"]
+    text = [
+        say(
+            "dies",
+            "heading",
+            die=sentences.title(die),
+            count=len(die.clusters.label),
+            lines=sentences.lines_sentence(die),
+        )
+    ]
     text += [f"  {sentences.sentence(words)}" for words in sentences.hidden_sentences(die.clusters)]
     if die.sites is None:
         text.append(f"  NO MAP: {sentences.no_map_sentence(die)}")
@@ -44,8 +53,8 @@ def listing(nodes: Sequence[NodeDies]) -> list[str]:
 
 def fleet_rows(comparison: Comparison) -> list[str]:
     """The comparison for a terminal: a line for each part, and the nodes where it costs least and most."""
-    rows = [f"{len(comparison.nodes)} nodes with the same dies"]
-    rows += [f"{node}: not compared: {reason}" for node, reason in comparison.not_compared.items()]
+    rows = [say("dies", "compared_nodes", nodes=len(comparison.nodes))]
+    rows += [say("dies", "not_compared", node=node, reason=reason) for node, reason in comparison.not_compared.items()]
     width = max((len(part.name) for part in comparison.parts), default=0)
     rows.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  lowest and highest on")
     for part in comparison.parts:
@@ -123,4 +132,4 @@ def _drawn(die: Die, geometry: Geometry) -> list[str]:
                 f"| {link(a, b)}" if a is not None and b is not None else "" for a, b in zip(row, below, strict=True)
             ]
             out.append(f"{down[0]:^{width}}{'':13}{down[1]}".rstrip())
-    return [*out, "(ns that each step adds on the way to a line)"]
+    return [*out, say("dies", "plan_unit")]

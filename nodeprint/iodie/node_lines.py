@@ -17,6 +17,7 @@ from nodeprint.iodie.data import Census, Pass
 from nodeprint.iodie.detailed_records import Detail
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
+from nodeprint.settings.texts import say
 
 T = TypeVar("T")
 
@@ -91,10 +92,10 @@ def of_records(run: str, detail: Detail, missing: list[str]) -> tuple[list[Pass]
         missing.append(f"{run} was measured without --detail")
         return [], []
     if int(detail.headers[0].get("parallel") or 1) > 1:
-        missing.append(f"{run} was measured with --parallel, so that its hops contain interference")
+        missing.append(say("dies", "missing", "parallel", run=run))
         return [], []
     if not detail.complete:
-        missing.append(f"{run} was stopped before its end")
+        missing.append(say("dies", "missing", "stopped", run=run))
     passes = _tolerantly(_passes, run, detail, "passes", missing)
     return passes, _tolerantly(_censuses, run, detail, "census and clusters", missing)
 
@@ -106,7 +107,7 @@ def _tolerantly(
     try:
         return reader(run, detail)
     except (KeyError, TypeError, ValueError, OverflowError):
-        missing.append(f"{run}: its records of {kind} are not as expected and are left out")
+        missing.append(say("dies", "missing", "unexpected", run=run, kind=kind))
         return []
 
 

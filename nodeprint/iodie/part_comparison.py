@@ -14,6 +14,7 @@ from nodeprint.iodie.analysis import Key, NodeDies, site_ends
 from nodeprint.iodie.data import Floats
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level
+from nodeprint.settings.texts import say
 
 #: What the ends of a way are called.
 WORDS = {"ccd": "CCD", "ccx": "CCX", "cluster": "cluster", "core": "core"}
@@ -43,7 +44,7 @@ def compare(nodes: Sequence[NodeDies]) -> Comparison | None:
     same = alike(nodes)
     if len(same) < 2:
         return None
-    not_compared = {node.node: "it has other ends or sites than most nodes" for node in nodes if node not in same}
+    not_compared = {node.node: say("dies", "other_ends") for node in nodes if node not in same}
     names = tuple(node.node for node in same)
     parts = []
     for key, indices in shared(same):
@@ -74,7 +75,7 @@ def part_name(level: Level, key: Key) -> str:
     kind, socket, where = key
     word, ends = WORDS[level], [list_text(numbers) for numbers in where]
     if kind == "way":
-        return f"socket {socket}: way from {word} {ends[0]} to a line at {word} {ends[1]}"
+        return say("dies", "parts", "way", socket=socket, word=word, from_end=ends[0], to=ends[1])
     names = {"end": f"own part of {word}", "share": f"lines at {word}", "link": "link to socket"}
     return f"socket {socket}: {names[kind]} {ends[0]}"
 

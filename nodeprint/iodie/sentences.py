@@ -11,6 +11,7 @@ from nodeprint.iodie.hashing import Rule
 from nodeprint.iodie.line_clusters import Clusters
 from nodeprint.iodie.part_comparison import WORDS, ComparedPart
 from nodeprint.machine.topology.facts import list_text
+from nodeprint.settings.texts import say
 
 #: A place with a smaller share of the lines is not expected: a channel of twelve has 8 %.
 _SMALL_SHARE = 0.04
@@ -60,7 +61,7 @@ def site_name(die: Die, site: int) -> str:
 def title(die: Die) -> str:
     """The socket and NUMA nodes at which the lines of a die are at home."""
     whole = len(die.homes) == 1
-    return f"socket {die.frame.socket}, lines of NUMA node{'' if whole else 's'} {list_text(die.homes)}"
+    return say("dies", "title", socket=die.frame.socket, s="" if whole else "s", homes=list_text(die.homes))
 
 
 def lines_sentence(die: Die) -> str:
@@ -70,71 +71,67 @@ def lines_sentence(die: Die) -> str:
         text = "all alike"
     else:
         loose = int((hops.label < 0).sum())
-        text = f"in {hops.count} clusters of {', '.join(map(str, hops.sizes))}" + (
+        text = say("dies", "clusters", count=hops.count, sizes=", ".join(map(str, hops.sizes))) + (
             f", {loose} in none" if loose else ""
         )
     if die.census is None:
-        return text + "; the census has too few CPUs"
+        return text + say("dies", "census", "few")
     if die.agreement is not None and die.agreement.index is not None:
-        same = "the same" if die.agreement.index > 0.95 else "other"
-        return (
-            text
-            + f"; the census finds {same} clusters (adjusted Rand index {die.agreement.index:.2f} over "
-            + (f"{die.agreement.lines} lines)")
-        )
-    return text + f"; the census finds {'one cluster' if die.census.count == 1 else f'{die.census.count} clusters'}"
+        alike = "same" if die.agreement.index > 0.95 else "other"
+        index, lines = f"{die.agreement.index:.2f}", die.agreement.lines
+        return text + say("dies", "census", alike, index=index, lines=lines)
+    return text + say("dies", "census", "one" if die.census.count == 1 else "several", count=die.census.count)
 
 
 def hidden_sentences(clusters: Clusters) -> list[str]:
     """What too few lines may hide, and how many would show it."""
     lines, hidden, sentences = len(clusters.label), clusters.hidden, []
     if hidden:
-        places = "a place of their own" if len(hidden) == 1 else f"{len(hidden)} places of their own"
+        places = say("dies", "hidden_place") if len(hidden) == 1 else say("dies", "hidden_places", places=len(hidden))
         sentences.append(
-            f"{sum(hidden)} of the lines are at {places} with too few of them for a cluster and are left out; more "
-            f"runs, with {line_clusters.lines_for(min(hidden) / lines)} lines together, would show these places"
+            say("dies", "hidden", hidden=sum(hidden), places=places, lines=line_clusters.lines_for(min(hidden) / lines))
         )
     least = clusters.least_share
     if least > _SMALL_SHARE:
         sentences.append(
-            f"with {lines} lines a place that has less than {100 * least:.0f} % of them would not be seen; more "
-            f"runs, with {line_clusters.lines_for(_SMALL_SHARE)} lines together, would show one with "
-            f"{100 * _SMALL_SHARE:.0f} %"
+            say(
+                "dies",
+                "unseen",
+                lines=lines,
+                least=f"{100 * least:.0f}",
+                needed=line_clusters.lines_for(_SMALL_SHARE),
+                share=f"{100 * _SMALL_SHARE:.0f}",
+            )
         )
     return sentences
 
 
 def no_map_sentence(die: Die) -> str:
     """Why there is no map, and what would have been found."""
-    return (
-        f"{die.no_map}. With this data two sites would have been separated if a step between them took "
-        f"{die.clusters.detectable_ns:.2f} ns or more."
-    )
+    return say("dies", "no_map", reason=die.no_map, step=f"{die.clusters.detectable_ns:.2f}")
 
 
 def map_sentences(die: Die) -> list[str]:
     """What the map shows: sites, geometry, costs, and what fixes its orientation."""
     assert die.sites is not None
     word = WORDS[die.frame.level]
-    sentences = [f"{die.sites.count} sites, each with memory that is nearer to its {word}s than to others"]
+    sentences = [say("dies", "sites", count=die.sites.count, word=word)]
     sentences += [_beyond_sentence(die, site) for site in range(die.sites.count, die.sites.with_memory)]
     if die.geometry is not None:
         geometry = die.geometry
         steps = " across, ".join(map(interval, geometry.hop_ns, geometry.hop_half))
         pairs = " across, ".join(map(interval, geometry.pair_hop_ns, geometry.pair_hop_half))
         along = " along" if len(geometry.hop_ns) > 1 else ""
-        sentences.append(f"geometry: {shape(geometry)}, this placement with probability {geometry.certain:.2f}")
-        sentences.append(f"a step to a line costs {steps}{along}; a step from CPU to CPU {pairs}{along}")
+        sentences.append(say("dies", "geometry", shape=shape(geometry), probability=f"{geometry.certain:.2f}"))
+        sentences.append(say("dies", "steps", steps=steps, along=along, pairs=pairs))
     else:
-        sentences.append(f"geometry: none is named, {die.no_geometry}; the distances are as measured")
+        sentences.append(say("dies", "no_name", reason=die.no_geometry))
     if die.agrees == 1:
-        sentences.append("the sites are the labelled quadrants")
+        sentences.append(say("dies", "labelled"))
     elif die.agrees is not None:
-        sentences.append(
-            f"the sites are not the labelled quadrants (adjusted Rand index {die.agrees:.2f}); placed up to reflection"
-        )
+        sentences.append(say("dies", "not_labelled", index=f"{die.agrees:.2f}"))
     else:
-        sentences.append("no labels fix the orientation: the map holds up to reflection and rotation")
+        sentences.append(say("dies", "no_labels"))
     for rule in die.rules:
         sentences.append(rule_sentence(rule))
     return sentences
@@ -147,18 +144,30 @@ def _beyond_sentence(die: Die, site: int) -> str:
         *(rows[site - die.sites.count] for rows in (die.distances.further, die.distances.further_half)), strict=True
     )
     further = [f"{interval(ns, half)} from {site_name(die, p)}" for p, (ns, half) in enumerate(ways)]
-    return (
-        f"{site_name(die, site)}: {100 * die.share(site)[0]:.0f} % of lines are at a site of their own without a "
-        f"{WORDS[die.frame.level]}; against the mean of the ways there: {', '.join(further)}"
+    return say(
+        "dies",
+        "beyond",
+        site=site_name(die, site),
+        share=f"{100 * die.share(site)[0]:.0f}",
+        word=WORDS[die.frame.level],
+        further=", ".join(further),
     )
 
 
 def rule_sentence(rule: Rule) -> str:
     """What an address says of the cluster of a line."""
-    criterion = f"the parity of address bits {list_text(rule.bits)}" if rule.bits else "the address modulo 3"
+    criterion = say("dies", "parity", bits=list_text(rule.bits)) if rule.bits else "the address modulo 3"
     groups = " from ".join("{" + list_text(group) + "}" for group in rule.groups)
-    where = "pairs of lines in one page" if rule.in_page else "lines"
-    return f"{criterion} separates clusters {groups} in {100 * rule.right:.0f} % of {rule.lines} held-out {where}"
+    where = say("dies", "page_pairs") if rule.in_page else "lines"
+    return say(
+        "dies",
+        "rule",
+        criterion=criterion,
+        groups=groups,
+        right=f"{100 * rule.right:.0f}",
+        lines=rule.lines,
+        where=where,
+    )
 
 
 def part_sentences(die: Die) -> list[str]:
@@ -166,23 +175,30 @@ def part_sentences(die: Die) -> list[str]:
     ends, ns, half, _ = die.end_ns
     word = WORDS[die.frame.level]
     sentences = [
-        f"a {word}'s own part of a hop, its cores and port: {np.median(ns):.1f} ns, from {ns.min():.1f} ns ({word} "
-        f"{ends[ns.argmin()]}) to {ns.max():.1f} ns ({word} {ends[ns.argmax()]}), each ± {np.median(half):.1f} ns"
+        say(
+            "dies",
+            "own_part",
+            word=word,
+            median=f"{np.median(ns):.1f}",
+            lowest=f"{ns.min():.1f}",
+            lowest_end=ends[ns.argmin()],
+            highest=f"{ns.max():.1f}",
+            highest_end=ends[ns.argmax()],
+            half=f"{np.median(half):.1f}",
+        )
     ]
-    sentences += [
-        f"{word} {end} stands apart: its part is {by:.1f} ns longer than the median of its die"
-        for end, by in die.odd_ends
-    ]
-    sentences += [
-        f"the link to socket {link.socket} adds {interval(link.ns, link.half)}, with the ways to it on both dies"
-        for link in die.links
-    ]
+    sentences += [say("dies", "odd_end", word=word, end=end, by=f"{by:.1f}") for end, by in die.odd_ends]
+    sentences += [say("dies", "link", socket=link.socket, cost=interval(link.ns, link.half)) for link in die.links]
     if die.core is None:
-        sentences.append("core and port cannot be separated: that needs runs of the same cores at two clocks")
+        sentences.append(say("dies", "core_unknown"))
     else:
         sentences.append(
-            f"the core's share is {cost(die.core.cycles, die.core.half)} cycles of its clock (clocks differed by "
-            f"{100 * die.frame.clock_spread:.0f} %); the rest is the port"
+            say(
+                "dies",
+                "core_share",
+                cycles=cost(die.core.cycles, die.core.half),
+                spread=f"{100 * die.frame.clock_spread:.0f}",
+            )
         )
     return sentences
 

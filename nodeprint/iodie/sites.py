@@ -7,6 +7,7 @@ import numpy as np
 
 from nodeprint.iodie.data import Floats, Ints
 from nodeprint.iodie.line_clusters import Clusters, k_means
+from nodeprint.settings.texts import say
 
 #: Between two sites ends differ by so many times what ends of one site do, or what noise makes of them.
 GAP = 3.0
@@ -46,7 +47,7 @@ def find(clusters: Clusters) -> Sites | str:
     it would shorten the ways from there.
     """
     if clusters.count < 2:
-        return "all lines are alike"
+        return say("dies", "no_map_because", "alike")
     rows = clusters.centres.T - clusters.centres.mean(axis=0)[:, None]
     noise = clusters.noise_ns * np.sqrt(2 * (1 / np.maximum(clusters.sizes, 1)).sum())
     for count in range(min(clusters.count, len(rows)), 1, -1):
@@ -61,9 +62,9 @@ def find(clusters: Clusters) -> Sites | str:
             of_cluster[of_cluster < 0] = np.arange(count, clusters.count)
             share = clusters.noise_ns * np.sqrt(1 / np.outer(np.bincount(label), np.maximum(clusters.sizes[own], 1)))
             if _one_way(means[:, own], share):
-                return "ways there and back differ, so that the memory nearest to some group of CPUs is not at its site"
+                return say("dies", "no_map_because", "ways")
             return Sites(label, of_cluster)
-    return f"lines live in {clusters.count} places, but not every group of CPUs has one that is nearest to it"
+    return say("dies", "no_map_because", "places", places=clusters.count)
 
 
 def _own_clusters(further: Floats) -> Ints | None:

@@ -98,9 +98,7 @@ def find(
     findings += checks.findings(levels, agreed, alike, home_controlled, exchanged)
     findings += checks.unsure(left_out)
     if absent:
-        text = f"No pair of CPUs {list_text(absent)} was measured."
-        advice = "Measure them, or leave them out of the matrix."
-        findings += (StructureFinding("unmeasured-cpus", "info", text, advice),)
+        findings += (StructureFinding.of("unmeasured-cpus", "info", cpus=list_text(absent)),)
     findings = tuple(sorted(findings, key=lambda finding: ("warning", "info").index(finding.severity)))
     return Structure(levels, agreed, alike, findings)
 
@@ -109,9 +107,7 @@ def with_repetitions(structure: Structure, source: Source) -> Structure:
     """The structure of a source with a finding where its runs or passes differ, before all others."""
     if not source.differing:
         return structure
-    text = f"The matrix is a median of values that differ: {source.differing}."
-    advice = "Measure again on an idle machine; in a virtual machine pin its CPUs to CPUs of the host."
-    finding = StructureFinding("repetitions-differ", "warning", text, advice)
+    finding = StructureFinding.of("repetitions-differ", "warning", repetitions=source.differing)
     return replace(structure, findings=(finding, *structure.findings))
 
 

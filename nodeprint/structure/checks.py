@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Topology
+from nodeprint.settings.texts import say
 from nodeprint.structure.found import FoundLevel, LabelAgreement, LevelName, StructureFinding, Symmetry
 from nodeprint.structure.label_agreement import labels_of
 from nodeprint.structure.levels import Partition
@@ -76,32 +77,26 @@ def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Part
     if summary.directions > ONE_WAY:
         a, b = summary.widest
         out.append(
-            StructureFinding(
+            StructureFinding.of(
                 "asymmetric",
                 "warning",
-                "The two directions of a pair differ: in one of twenty pairs by a factor above "
-                f"{summary.directions:.2f}, most between CPUs {cpus[a]} and {cpus[b]} "
-                f"({latency_ns[a, b]:.1f} and {latency_ns[b, a]:.1f} ns).",
-                "Both are averaged here. Check that both are of one run and one operation on an idle machine.",
+                ratio=f"{summary.directions:.2f}",
+                a=cpus[a],
+                b=cpus[b],
+                forward=f"{latency_ns[a, b]:.1f}",
+                backward=f"{latency_ns[b, a]:.1f}",
             )
         )
     if summary.missing:
-        text = f"{summary.missing} of {summary.pairs} pairs have no latency."
-        out.append(
-            StructureFinding(
-                "missing-pairs", "info", text, "Nothing to do where they are few; groups rest on the others."
-            )
-        )
+        out.append(StructureFinding.of("missing-pairs", "info", missing=summary.missing, pairs=summary.pairs))
     if any(level.name != "smt" for level in levels) or np.isnan(summary.low_ns):
         return tuple(out)
-    between = f"nine of ten pairs of cores lie between {summary.low_ns:.1f} and {summary.high_ns:.1f} ns"
+    between = {"low": f"{summary.low_ns:.1f}", "high": f"{summary.high_ns:.1f}"}
     if summary.high_ns > FLAT * summary.low_ns:
-        text = f"No groups: there is no clear cut, and {between} (a factor of {summary.high_ns / summary.low_ns:.2f})."
-        advice = "Measure again on an idle machine with more passes; on a mesh or ring the distance alone does this."
-        out.append(StructureFinding("no-clear-cut", "info", text, advice))
+        factor = f"{summary.high_ns / summary.low_ns:.2f}"
+        out.append(StructureFinding.of("no-clear-cut", "info", factor=factor, **between))
     elif not levels:
-        text = f"No groups: every CPU is about as near to any other, {between}."
-        out.append(StructureFinding("flat", "info", text, "Nothing to do; labels cannot be checked by this matrix."))
+        out.append(StructureFinding.of("flat", "info", **between))
     return tuple(out)
 
 
@@ -117,13 +112,8 @@ def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology
     nearest = nearest[np.isfinite(nearest)]
     if not len(own) or not len(nearest) or np.median(own) < SIBLINGS_NEAR * np.median(nearest):
         return None
-    return StructureFinding(
-        "siblings-not-nearest",
-        "info",
-        f"Threads of one core are {np.median(own):.1f} ns apart and the nearest other core {np.median(nearest):.1f} ns:"
-        " siblings are not nearest to each other, as on Zen 5, and the matrix does not show cores.",
-        "Nothing to do: cores are those of the labels.",
-    )
+    own_ns, nearest_ns = f"{np.median(own):.1f}", f"{np.median(nearest):.1f}"
+    return StructureFinding.of("siblings-not-nearest", "info", own_ns=own_ns, nearest_ns=nearest_ns)
 
 
 def symmetry(matrix: Matrix, levels: Sequence[Partition], cpus: Sequence[int]) -> tuple[Symmetry, ...]:
@@ -193,13 +183,7 @@ def findings(
         out.append(_contradiction(against, exchanged))
     out += [_disagreement(item) for item in agreed if item.relation not in ("agrees", "contradicts")]
     out += [
-        StructureFinding(
-            "unstable-level",
-            "warning",
-            f"The {level.name} level comes out differently when some CPUs are left out (stability "
-            f"{level.stability:.2f}).",
-            "Do not rely on it; measure again with more lines and passes.",
-        )
+        StructureFinding.of("unstable-level", "warning", level=level.name, stability=f"{level.stability:.2f}")
         for level in levels
         if level.stability < 0.9
     ]
@@ -209,13 +193,7 @@ def findings(
 def unsure(left_out: Sequence[Partition]) -> tuple[StructureFinding, ...]:
     """A finding for each level that is none, as other CPUs show other groups."""
     return tuple(
-        StructureFinding(
-            "level-left-out",
-            "info",
-            f"Groups as of a {level.name} ({int(level.labels.max()) + 1}) come out differently when some CPUs are left "
-            "out, and are not named.",
-            "Measure again with more lines and passes, on an idle machine, to see whether they are there.",
-        )
+        StructureFinding.of("level-left-out", "info", level=level.name, groups=int(level.labels.max()) + 1)
         for level in left_out
     )
 
@@ -226,29 +204,22 @@ def lacking(cpus: Sequence[int], topology: Topology) -> tuple[StructureFinding, 
     without = [cpu for cpu in cpus if cpu not in labelled]
     if not without:
         return ()
-    text = (
-        f"The topology has no CPU {list_text(without)}: {len(without)} of the matrix's {len(cpus)} CPUs are compared"
-        " with no label."
-    )
-    return (
-        StructureFinding("cpus-without-labels", "warning", text, "Give the topology of the machine that was measured."),
-    )
+    count = len(without)
+    finding = StructureFinding.of("cpus-without-labels", "warning", cpus=list_text(without), count=count, all=len(cpus))
+    return (finding,)
 
 
 def _home_artefact(level: FoundLevel, item: Symmetry, home_controlled: bool | None) -> StructureFinding:
     slow, fast = sorted((value or 0.0 for value in item.medians_ns), reverse=True)
-    home = "was one node for all pairs" if home_controlled is False else "is not known to have been controlled"
-    return StructureFinding(
+    return StructureFinding.of(
         "home-artefact",
         "warning",
-        f"The socket of CPUs {list_text(item.cpus)} shows {slow:.0f} ns between its CCXs where the other shows "
-        f"{fast:.0f} ns "
-        f"({item.ratio:.2f} times), about as much as across sockets ({_across(level)} ns). On "
-        f"two-socket EPYC this is an artefact "
-        f"of the contended line's home, which {home}: the socket that does not own the line pays for the "
-        f"link in every pair.",
-        "Measure with the line bound to each NUMA node in turn (home `each`) and compare like homes; do not "
-        "read this as a slow socket.",
+        home=say("structure_homes", "one" if home_controlled is False else "unknown"),
+        cpus=list_text(item.cpus),
+        slow=f"{slow:.0f}",
+        fast=f"{fast:.0f}",
+        ratio=f"{item.ratio:.2f}",
+        across=_across(level),
     )
 
 
@@ -258,49 +229,36 @@ def _across(level: FoundLevel) -> str:
 
 def _unlike(item: Symmetry) -> StructureFinding:
     parts = ", ".join("unknown" if value is None else f"{value:.0f}" for value in item.medians_ns)
-    return StructureFinding(
-        f"unlike-{item.level}s",
+    return StructureFinding.of(
+        "unlike",
         "warning" if item.level in ("socket", "ccx") else "info",
-        f"The {item.level}s differ inside by a factor of {item.ratio:.2f}: medians {parts} ns in order; "
-        f"slow are CPUs {list_text(item.cpus)}.",
-        "Compare with another node of the same model: where it shows the same, it is the design or the "
-        "place of the measured line.",
+        id=f"unlike-{item.level}s",
+        level=item.level,
+        ratio=f"{item.ratio:.2f}",
+        medians=parts,
+        cpus=list_text(item.cpus),
     )
 
 
 def _contradiction(against: Sequence[LabelAgreement], exchanged: Sequence[tuple[int, int]]) -> StructureFinding:
     moved = sorted({cpu for item in against for cpu in item.cpus})
     names = " and ".join(item.label for item in against)
-    text = (
-        f"The labels of CPUs {list_text(moved)} contradict the matrix ({names}); no smaller set of CPUs explains"
-        " what it shows."
-    )
-    if exchanged:
-        pairs = ", ".join(f"{first} and {second}" for first, second in exchanged)
-        text += f" With the labels of {pairs} exchanged they agree."
-    return StructureFinding(
-        "labels-contradict",
-        "warning",
-        text,
-        "Check the topology that was given or read, and whether the CPUs of the matrix carry the "
-        "numbers it assumes; labels stay as they are.",
-    )
+    values = {"cpus": list_text(moved), "labels": names}
+    if not exchanged:
+        return StructureFinding.of("labels-contradict", "warning", **values)
+    pairs = ", ".join(f"{first} and {second}" for first, second in exchanged)
+    return StructureFinding.of("labels-exchanged", "warning", id="labels-contradict", pairs=pairs, **values)
 
 
 def _disagreement(item: LabelAgreement) -> StructureFinding:
     if item.relation == "not found":
-        return StructureFinding(
-            "label-not-found",
-            "info",
-            f"The matrix shows no level where the labels have {item.label}s.",
-            "Expected in a virtual machine that moves its CPUs; elsewhere check that the matrix belongs to "
-            "this topology.",
-        )
-    return StructureFinding(
-        f"labels-{item.relation}",
+        return StructureFinding.of("label-not-found", "info", label=item.label)
+    return StructureFinding.of(
+        "labels-differ",
         "info",
-        f"The matrix shows {item.level} groups {item.relation} than the label {item.label}, at CPUs "
-        f"{list_text(item.cpus)}.",
-        "Look at the pairs of these CPUs: disturbed or missing cells split groups, a part that the labels "
-        "do not know does too.",
+        id=f"labels-{item.relation}",
+        level=item.level,
+        relation=item.relation,
+        label=item.label,
+        cpus=list_text(item.cpus),
     )

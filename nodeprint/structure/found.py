@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level
+from nodeprint.settings.texts import say
 
 #: From fine to coarse. `group` is a level of the matrix whose name is unknown.
 LevelName = Literal["smt", "ccx", "quadrant", "half", "socket", "group"]
@@ -77,6 +78,13 @@ class StructureFinding:
     text: str
     advice: str
 
+    @classmethod
+    def of(cls, key: str, severity: Severity, *, id: str = "", **values: object) -> StructureFinding:
+        """The finding whose sentences are those of `key` (reports/texts.yaml); its id is the key where it has no
+        other."""
+        sentences = (say("structure_findings", key, part, **values) for part in ("text", "advice"))
+        return cls(id or key, severity, *sentences)
+
 
 @dataclass(frozen=True, slots=True)
 class Structure:
@@ -132,12 +140,10 @@ class Structure:
             groups = [group for group in level.groups if group not in finer]
             alone = len(level.groups) - len(groups)
             finer = frozenset(level.groups)
-            lines.append(
-                f"{level.name}: {len(groups)} groups of {sizes_text(groups)} CPUs, "
-                f"{f'{alone} cores in none, ' if alone else ''}"
-                f"{classes_text(level.within)} within and {classes_text(level.between)} between, "
-                f"stability {level.stability:.2f}"
-            )
+            values = {"within": classes_text(level.within), "between": classes_text(level.between)}
+            values |= {"sizes": sizes_text(groups), "stability": f"{level.stability:.2f}"}
+            key = "alone" if alone else "level"
+            lines.append(say("structure_levels", key, level=level.name, groups=len(groups), alone=alone, **values))
             lines += textwrap.wrap(
                 "; ".join(list_text(group) for group in groups), 100, initial_indent="  ", subsequent_indent="  "
             )

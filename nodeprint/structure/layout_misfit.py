@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from nodeprint.importers.imported import Imported
 from nodeprint.machine.topology.model import Level, Topology
+from nodeprint.settings.texts import say
 from nodeprint.structure import find
 from nodeprint.structure.found import Structure, sizes_text
 
@@ -23,8 +24,7 @@ def warnings(imported: Sequence[Imported], topology: Topology) -> Iterator[str]:
         if item.cores is not None:
             structure = find(item.cores.latency_ns, item.cores.cpus, topology)
             if text := next(_misfits(structure, topology), ""):
-                advice = "give the part, --sockets and --no-smt of this machine, or its lstopo file (--xml)"
-                yield f"{item.source}: {text}; {advice}"
+                yield say("layout_misfit", "warning", source=item.source, misfit=text)
 
 
 def _misfits(structure: Structure, topology: Topology) -> Iterator[str]:
@@ -33,7 +33,12 @@ def _misfits(structure: Structure, topology: Topology) -> Iterator[str]:
         level, label_groups = structure.level(item.level), tuple(topology.groups(item.label).values())
         wrong = item.relation == "contradicts" or (item.relation in ("finer", "coarser") and item.level in _SURE)
         if level is not None and wrong:
-            yield (
-                f"the matrix shows {len(level.groups)} groups of {sizes_text(level.groups)} CPUs, which are not the "
-                f"{len(label_groups)} {_WORDS[item.label]} of {sizes_text(label_groups)} CPUs in the topology"
+            yield say(
+                "layout_misfit",
+                "groups",
+                groups=len(level.groups),
+                cpus=sizes_text(level.groups),
+                labels=len(label_groups),
+                parts=_WORDS[item.label],
+                of_cpus=sizes_text(label_groups),
             )
