@@ -157,7 +157,11 @@ take_survey() {
     ! have lscpu || limited lscpu >"$own/lscpu.txt"
     ! have lstopo-no-graphics || limited lstopo-no-graphics --of xml >"$own/lstopo.xml"
     ! have likwid-topology || limited likwid-topology -O >"$own/likwid-topology.csv"
-    ! have dmidecode || limited dmidecode -t bios -t memory >"$own/dmidecode.txt"
+    if have dmidecode; then
+        limited dmidecode -t bios -t memory >"$own/dmidecode.txt"
+    elif [ -r "${NODEPRINT_SYSFS:-/sys}/firmware/dmi/tables/DMI" ]; then
+        smbios_modules <"${NODEPRINT_SYSFS:-/sys}/firmware/dmi/tables/DMI" >"$own/dmidecode.txt"
+    fi
     if find_kernel cpuid; then
         limited "$bin/cpuid" "$own/cpuid"
     elif have hwloc-gather-cpuid; then

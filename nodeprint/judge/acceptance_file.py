@@ -255,7 +255,7 @@ class FingerprintFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     )  # fmt: skip
     soft: Annotated[tuple[Field, ...], key("a difference is a warning, and evidence beside findings")] = (
         "microcode", "bios", "product", "kernel", "os", "dimms", "dimm_speed", "dimm_rated_speed", "memory_channels",
-        "frequency_driver", "frequency_max_mhz", "idle_driver",
+        "memory_channels_per_socket", "frequency_driver", "frequency_max_mhz", "idle_driver",
         "idle_states_off", "clocksource", "thp", "numa_balancing", "nmi_watchdog", "mitigations",
         "cpus_isolated",
     )  # fmt: skip

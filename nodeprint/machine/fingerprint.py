@@ -57,6 +57,7 @@ FIELDS: tuple[Field, ...] = (
     Field("dimm_speed", False, "configured speed of the memory modules"),
     Field("dimm_rated_speed", False, "speed that the memory modules are made for"),
     Field("memory_channels", False, "memory channels with a module, of all sockets"),
+    Field("memory_channels_per_socket", False, "memory channels with a module, of each socket"),
     Field("frequency_driver", False, "driver of the CPU's frequency"),
     Field("frequency_max_mhz", False, "highest clock allowed"),
     Field("idle_driver", False, "driver of the CPU's idle states"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from nodeprint.errors import printable
 from nodeprint.machine.tree import Tree
@@ -51,17 +51,40 @@ def rated_speed(device: Mapping[str, str]) -> str:
 
 def populated_channels(tree: Tree) -> int | None:
     """How many memory channels of a node have a module; None where nothing names them."""
-    devices = slots(tree.read_text("nodeprint/dmidecode.txt") or "")
-    return _by_names(devices) or _by_edac(tree)
+    name = _naming(all_slots(tree))
+    return len({name(device) for device in populated(all_slots(tree))}) if name else _by_edac(tree)
 
 
-def _by_names(devices: Sequence[Mapping[str, str]]) -> int | None:
-    """Only where every slot has a name with a channel, and every channel as many slots."""
+def channels_by_socket(tree: Tree, sockets: int) -> tuple[int, ...] | None:
+    """The same of each of `sockets`; None where the names of the slots do not tell as many of them apart."""
+    devices = all_slots(tree)
+    name = _naming(devices)
+    if name is None:
+        return None
+    channels = {_socket_of(name(device)): set[str]() for device in devices}
+    for device in populated(devices):
+        channels[_socket_of(name(device))].add(name(device))
+    counts = tuple(len(channels[socket]) for socket in sorted(channels))
+    return counts if len(counts) == sockets else None
+
+
+def all_slots(tree: Tree) -> list[dict[str, str]]:
+    """Every slot of a node by its survey, also empty ones."""
+    return slots(tree.read_text("nodeprint/dmidecode.txt") or "")
+
+
+def _naming(devices: Sequence[Mapping[str, str]]) -> Callable[[Mapping[str, str]], str] | None:
+    """What names the channel of a slot: only where it does of every slot, and every channel has as many slots."""
     for name in (_channel_of_slot, _channel_of_bank, _letter_of_slot):
         names = [name(device) for device in devices]
         if names and all(names) and len(set(Counter(names).values())) == 1:
-            return len({name(device) for device in populated(devices)})
+            return name
     return None
+
+
+def _socket_of(channel: str) -> str:
+    """A channel's name without its letter or number, which is what the channels of a socket have in common."""
+    return re.sub(r"(?:[0-9]+|[A-Z])$", "", channel)
 
 
 def _channel_of_slot(device: Mapping[str, str]) -> str:

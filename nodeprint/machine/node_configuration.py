@@ -47,7 +47,9 @@ _NODE_VALUES = re.compile(
 
 def fields(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]:
     """Every field of a node's configuration, None where the tree does not say; `node_tokens` as of fingerprint.read."""
-    parts = (_processor(tree), _numa(tree), _settings(tree, node_tokens), _firmware(tree), _devices(tree))
+    processor = _processor(tree)
+    firmware = _firmware(tree, int(processor["sockets"] or 0))
+    parts = (processor, _numa(tree), _settings(tree, node_tokens), firmware, _devices(tree))
     return {name: value for part in (*parts, _limits(tree)) for name, value in part.items()}
 
 
@@ -158,8 +160,9 @@ def _settings(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]
     }
 
 
-def _firmware(tree: Tree) -> dict[str, Value | None]:
-    dimms = memory_modules.populated(memory_modules.slots(tree.read_text("nodeprint/dmidecode.txt") or ""))
+def _firmware(tree: Tree, sockets: int) -> dict[str, Value | None]:
+    dimms = memory_modules.populated(memory_modules.all_slots(tree))
+    by_socket = memory_modules.channels_by_socket(tree, sockets)
     return {
         "bios": _text(tree, "sys/class/dmi/id/bios_version"),
         "product": _text(tree, "sys/class/dmi/id/product_name"),
@@ -167,6 +170,7 @@ def _firmware(tree: Tree) -> dict[str, Value | None]:
         "dimm_speed": ", ".join(sorted({*map(memory_modules.configured_speed, dimms)} - {""})) or None,
         "dimm_rated_speed": ", ".join(sorted({*map(memory_modules.rated_speed, dimms)} - {""})) or None,
         "memory_channels": memory_modules.populated_channels(tree),
+        "memory_channels_per_socket": None if by_socket is None else ", ".join(map(str, by_socket)),
         "dimm_slots": _slots(dimms),
         "serials": ", ".join(_serials(tree, dimms)) or None,
         "bmc": _different(tree, [f"{_PLATFORM}/{name}/firmware_revision" for name in tree.names(_PLATFORM)]),

@@ -245,7 +245,7 @@ def _memory(tree: Tree) -> Iterator[Warning]:
                 f"NUMA node {node} has {size / 2**30:.0f} GiB, another {most / 2**30:.0f} GiB",
                 "a memory module may be missing, failed or mapped out; see the BIOS log and dmidecode -t memory",
             )
-    modules = memory_modules.populated(memory_modules.slots(tree.read_text("nodeprint/dmidecode.txt") or ""))
+    modules = memory_modules.populated(memory_modules.all_slots(tree))
     speeds = {*map(memory_modules.configured_speed, modules)} - {""}
     if len(speeds) > 1:
         yield Warning(

@@ -25,6 +25,7 @@ import zstandard
 from nodeprint.machine import fingerprint, other_load, preflight
 from nodeprint.machine.tree import open_tree
 from nodeprint.settings import config as configuration
+from tests.support import smbios
 from tests.support.made_records import record_texts
 from tests.support.own_processes import MARK
 from tests.support.real_parts import ROOT, built, missing, need, small_file_system
@@ -481,6 +482,22 @@ def test_a_survey_alone_with_serial_numbers_as_the_site_wants_them(campaign: Cam
     assert f"\tSerial Number: {kept}\n" in (survey.read_text("nodeprint/dmidecode.txt") or "")
     assert ("aa:bb" in (survey.read_text("nodeprint/lstopo.xml") or "")) == (how == "yes")
     assert fingerprint.read(survey).get("serials", "") == (f"A1 {kept}" if kept else "")
+
+
+def test_where_dmidecode_is_missing_the_survey_has_the_tables_without_serial_numbers(campaign: Campaign) -> None:
+    (campaign.folder / "plan.tsv").unlink()
+    folder = campaign.folder.parent / "sys/firmware/dmi/tables"
+    folder.mkdir(parents=True)
+    (folder / "DMI").write_bytes(smbios.tables([smbios.Slot("P0 CHANNEL A", "BANK 0", serial="S17 x")]))
+    done = subprocess.run(
+        [*campaign.command(), "--survey-only"], capture_output=True, text=True, timeout=600,
+        env=campaign.environment | {"NODEPRINT_SYSFS": str(folder.parents[2])}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    survey = open_tree(campaign.job / "survey.tar.gz")
+    assert "\tLocator: P0 CHANNEL A\n" in (survey.read_text("nodeprint/dmidecode.txt") or "")
+    assert "S17" not in (survey.read_text("nodeprint/dmidecode.txt") or "")
+    assert fingerprint.read(survey)["dimms"] == "1 x 64 GB DDR5"
 
 
 def in_another_boot(campaign: Campaign) -> subprocess.CompletedProcess[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from nodeprint.machine import fingerprint, memory_modules
 from nodeprint.machine.tree import open_tree
+from tests.support.real_parts import ROOT
+from tests.support.smbios import Slot, tables
 
 #: A slot and its bank as dmidecode prints them of machines in public, by channel and slot of it; None: no channel.
 NAMES = {
@@ -32,7 +35,10 @@ def module(locator: str, bank: str, populated: bool) -> str:
 
 
 def surveyed(folder: Path, text: str) -> Path:
-    (folder / "sys/devices/system/cpu").mkdir(parents=True)
+    for cpu in range(2):
+        (folder / f"sys/devices/system/cpu/cpu{cpu}/topology").mkdir(parents=True)
+        (folder / f"sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id").write_text(f"{cpu}\n")
+    (folder / "sys/devices/system/cpu/online").write_text("0-1\n")
     (folder / "nodeprint").mkdir()
     (folder / "nodeprint/dmidecode.txt").write_text(text)
     return folder
@@ -40,7 +46,8 @@ def surveyed(folder: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("maker", NAMES)
 def test_channels_with_a_module_are_counted_by_their_names(tmp_path: Path, maker: str) -> None:
-    """Two sockets of eight channels with two slots each, of which one has a module, and channel F has none at all."""
+    """Two sockets of eight channels with two slots each, of which one has a module; channel F has none at all, and that
+    of H is missing in the second socket."""
     locator, bank, named = NAMES[maker]
     text = ""
     for socket in range(2):
@@ -50,12 +57,31 @@ def test_channels_with_a_module_are_counted_by_their_names(tmp_path: Path, maker
                     "socket": socket, "channel": channel, "letter": "ABCDEFGH"[channel], "slot": slot,
                     "number": 2 * channel + slot + 1, "socket_letter": "AB"[socket],
                 }  # fmt: skip
-                text += module(locator.format(**places), bank.format(**places), slot == 0 and channel != 5)
+                full = slot == 0 and channel != 5 and (socket, channel) != (1, 7)
+                text += module(locator.format(**places), bank.format(**places), full)
     fields = fingerprint.read(open_tree(surveyed(tmp_path, text)))
-    assert fields.get("memory_channels") == (14 if named else None)
+    assert fields.get("memory_channels") == (13 if named else None)
+    assert fields.get("memory_channels_per_socket") == ("7, 6" if named else None)
     assert (fields["dimms"], fields["dimm_speed"], fields["dimm_rated_speed"]) == (
-        "14 x 32 GB DDR4", "2133 MT/s", "3200 MT/s",
+        "13 x 32 GB DDR4", "2133 MT/s", "3200 MT/s",
     )  # fmt: skip
+
+
+def test_where_dmidecode_is_missing_the_tables_say_the_same(tmp_path: Path) -> None:
+    """Tables as dmidecode --dump-bin writes them, which it decodes to these lines, too."""
+    slots = [
+        Slot(f"P{socket} CHANNEL {letter}", "BANK 0", gib=size, rated=4800, configured=4400)
+        for socket in range(2)
+        for letter, size in zip("ABCDEFGH", [96, 96, 96, 96, 16, 16, 16, 0], strict=True)
+    ]
+    command = ["sh", "-c", f". {ROOT}/kernels/node/smbios.sh; smbios_modules"]
+    done = subprocess.run(command, input=tables(slots), capture_output=True, check=True)
+    fields = fingerprint.read(open_tree(surveyed(tmp_path, done.stdout.decode())))
+    assert (fields["dimms"], fields["memory_channels_per_socket"]) == ("6 x 16 GB DDR5, 8 x 96 GB DDR5", "7, 7")
+    assert (fields["dimm_speed"], fields["dimm_rated_speed"]) == ("4400 MT/s", "4800 MT/s")
+    assert str(fields["dimm_slots"]).startswith("16 GB DDR5 Maker Part-1: P0 CHANNEL E, ")
+    for cut in range(0, len(tables(slots)), 97):  # firmware that ends in the middle
+        subprocess.run(command, input=tables(slots)[:cut], capture_output=True, check=True, timeout=10)
 
 
 def test_the_kernel_names_channels_where_dmidecode_may_not_run(tmp_path: Path) -> None:
