@@ -4,28 +4,31 @@
     python -m tests.mutants --seed 7 --draw 20 --room judge
 
 A function or a constant of the rooms is drawn, then a place in it: a comparison, an operator, a number, a truth value
-or a negation is changed. The room's tests run on a copy of the project, without reference data, those of the module
-first; a mutant dies where one fails or where they take three times the processor time that they may. Results are kept
-in build/mutants/ by commit and seed, so that a call goes on where the last one was stopped; survivors are printed
-with their change, as a person has to say which of them change nothing that anybody could notice.
+or a negation is changed. The room's tests run on a copy of the project, without reference data and without those that
+measure or start services: first the module's own, then those that name it, then the rest. A mutant dies where a test
+fails that passes without it, or where they take three times the processor time that they may. Results are kept in
+build/mutants/ by commit and seed, so that a call goes on where the last one was stopped. Survivors are printed with
+their change; those that change nothing that anybody could notice stand in equivalent_mutants.yaml, with the reason.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import json
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
 import msgspec
+import yaml
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build/mutants"
@@ -41,6 +44,10 @@ ROOMS: Mapping[str, tuple[str, str]] = {
 #: Seconds of a processor that a room's tests may take, which is a minute of two quiet cores, and after how many times
 #: that a mutant is dead. What sleeps for ever is ended after an hour.
 LIMIT_S, PATIENCE, _ASLEEP_S = 120, 3, 3600
+#: The share that has to die, of those that are not equivalent.
+ASKED = 0.8
+#: pytest's exit status where no test is left to run.
+_NO_TEST = 5
 #: What becomes of an operator.
 _OPERATORS: Mapping[type[ast.AST], ast.AST] = {
     ast.Lt: ast.LtE(), ast.LtE: ast.Lt(), ast.Gt: ast.GtE(), ast.GtE: ast.Gt(), ast.Eq: ast.NotEq(),
@@ -51,30 +58,57 @@ _OPERATORS: Mapping[type[ast.AST], ast.AST] = {
 
 
 class Mutant(msgspec.Struct, frozen=True):
-    """A change of one place: in which room and file (from the project's folder), on which line, from what to what, and
-    the file with it."""
+    """A change of one place: in which room, file (from the project's folder) and function or constant, on which line,
+    from what to what, and the file with it."""
 
     room: str
     path: str
+    of: str
     line: int
     before: str
     after: str
     text: str
 
 
-def drawn(seed: int, rooms: Mapping[str, tuple[str, str]] = ROOMS) -> Iterator[Mutant]:
-    """Mutants without end: a function or constant at random, then a place in it."""
-    scopes = [(room, path, number) for room, (sources, _) in rooms.items() for path in _files(sources)
+class Tried(msgspec.Struct, frozen=True):
+    """A mutant and what became of it: the test that fails, "time" where the tests took too long, "" of a survivor."""
+
+    room: str
+    path: str
+    of: str
+    line: int
+    before: str
+    after: str
+    died_by: str
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether a person has said that nobody could notice the change."""
+        return (self.path, self.of, self.before, self.after) in _equivalents()
+
+    def __str__(self) -> str:
+        end = "died" if self.died_by else "equivalent" if self.equivalent else "survived"
+        return f"{end}: {self.path}:{self.line} {self.of}: {self.before} -> {self.after}"
+
+
+@cache
+def _equivalents() -> frozenset[tuple[str, str, str, str]]:
+    known = yaml.safe_load((ROOT / "tests/equivalent_mutants.yaml").read_text())
+    return frozenset((entry["path"], entry["of"], entry["before"], entry["after"]) for entry in known)
+
+
+def drawn(seed: int, root: Path = ROOT, rooms: Mapping[str, tuple[str, str]] = ROOMS) -> Iterator[Mutant]:
+    """Mutants of a project without end: a function or constant at random, then a place in it."""
+    scopes = [(room, path, number) for room, (sources, _) in rooms.items() for path in _files(root / sources)
                  for number in range(len(_scopes(ast.parse(path.read_text()))))]  # fmt: skip
     generator = random.Random(seed)
     while True:
         room, path, number = generator.choice(scopes)
-        yield _mutated(room, path, number, generator)
+        yield _mutated(room, path, str(path.relative_to(root)), number, generator)
 
 
-def _files(sources: str) -> list[Path]:
-    path = ROOT / sources
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+def _files(sources: Path) -> list[Path]:
+    return sorted(sources.rglob("*.py")) if sources.is_dir() else [sources]
 
 
 def _scopes(tree: ast.Module) -> list[ast.AST]:
@@ -98,10 +132,11 @@ def _places(scope: ast.AST) -> list[ast.expr]:
     ]  # fmt: skip
 
 
-def _mutated(room: str, path: Path, number: int, generator: random.Random) -> Mutant:
-    """A change of one place of a scope."""
+def _mutated(room: str, path: Path, name: str, number: int, generator: random.Random) -> Mutant:
+    """A change of one place of a scope of a file, which has this `name` in the project."""
     text = path.read_text()
-    place = generator.choice(_places(_scopes(ast.parse(text))[number]))
+    scope = _scopes(ast.parse(text))[number]
+    place = generator.choice(_places(scope))
     changed = _changed(place)
     assert changed is not None and place.end_lineno is not None and place.end_col_offset is not None
     starts = [0]
@@ -110,7 +145,17 @@ def _mutated(room: str, path: Path, number: int, generator: random.Random) -> Mu
     begin, end = starts[place.lineno - 1] + place.col_offset, starts[place.end_lineno - 1] + place.end_col_offset
     after = f"({ast.unparse(changed)})"
     mutated = text.encode()[:begin] + after.encode() + text.encode()[end:]
-    return Mutant(room, str(path.relative_to(ROOT)), place.lineno, ast.unparse(place), after, mutated.decode())
+    return Mutant(room, name, _name(scope), place.lineno, ast.unparse(place), after, mutated.decode())
+
+
+def _name(scope: ast.AST) -> str:
+    """The name of a function, or what an assignment sets."""
+    match scope:
+        case ast.FunctionDef(name) | ast.AsyncFunctionDef(name):
+            return name
+        case ast.Assign([target, *_]) | ast.AnnAssign(target):
+            return ast.unparse(target)
+    raise TypeError(scope)
 
 
 def _changed(node: ast.AST) -> ast.expr | None:
@@ -129,33 +174,78 @@ def _changed(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def dies(mutant: Mutant, copy: Path) -> bool:
-    """Whether the room's tests notice a mutant, tried in a copy of the project."""
-    tests = ROOMS[mutant.room][1]
+def died_by(mutant: Mutant, copy: Path) -> str:
+    """The test of its room that notices a mutant, tried in a copy of the project; "time" where it never ends, "" where
+    none notices it."""
+    for tests in _in_turn(copy, mutant):
+        failed = _failing_with(mutant, copy, tests)
+        # other users of the machine can make a test fail: it does so again, alone
+        if failed == "time" or (failed and _failing_with(mutant, copy, [failed])):
+            return failed if failed == "time" else _that_passes(copy, failed)
+    return ""
+
+
+def _failing_with(mutant: Mutant, copy: Path, tests: Iterable[str]) -> str:
     source = copy / mutant.path
     kept = source.read_text()
-    own = Path(tests) / f"test_{source.stem}.py"
-    first = [str(own)] if (copy / own).exists() else []
+    source.write_text(mutant.text)
+    try:
+        return _first_failure(copy, tests)
+    finally:
+        source.write_text(kept)
+
+
+def _in_turn(copy: Path, mutant: Mutant) -> Iterator[list[str]]:
+    """The files of a room's tests: the module's own, those that name it, the rest."""
+    path = Path(mutant.path)
+    module = path.parent.name if path.stem == "__init__" else path.stem
+    remaining = sorted((copy / ROOMS[mutant.room][1]).glob("test_*.py"))
+    for belongs in (
+        lambda file: file.name == f"test_{module}.py",
+        lambda file: re.search(rf"\b{module}\b", file.read_text()),
+        lambda _: True,
+    ):
+        files = [file for file in remaining if belongs(file)]
+        remaining = [file for file in remaining if file not in files]
+        if files:
+            yield [str(file.relative_to(copy)) for file in files]
+
+
+def _first_failure(copy: Path, tests: Iterable[str]) -> str:
+    """The first test that fails, or a file that cannot be collected; "time" where they do not end, "" where all
+    pass."""
     environment = {key: value for key, value in os.environ.items() if key != "NODEPRINT_DATA"} | {
         "PYTHONPATH": f"{copy}{os.pathsep}{copy / 'workflow'}", "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not long and not emulated",
-               *first, tests]  # fmt: skip
-    source.write_text(mutant.text)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-rfE", "--tb=no", "-p", "no:cacheprovider",
+               "-m", "not long and not emulated and not machine", *tests]  # fmt: skip
     try:
         ended = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, timeout=_ASLEEP_S, check=False,
+            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=_ASLEEP_S, check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE * LIMIT_S,) * 2),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return True
-    finally:
-        source.write_text(kept)
-    return ended.returncode != 0
+        return "time"
+    if ended.returncode in {0, _NO_TEST}:
+        return ""
+    named = re.search(r"^(?:FAILED|ERROR) (\S+?\.py(?:::.+?)?)(?: - .*)?$", ended.stdout, re.MULTILINE)
+    return named[1] if named else "time"
+
+
+@cache
+def _that_passes(copy: Path, test: str) -> str:
+    """The test, if it passes without any change.
+
+    Raises:
+        SystemExit: it does not, so that nothing can be said of mutants.
+    """
+    if _first_failure(copy, [test]):
+        raise SystemExit(f"{test} fails without any change, too")
+    return test
 
 
 def main() -> int:
-    """Try the draw and print what survived; 1 where the tests of a room fail without any change."""
+    """Try the draw, print what survived and the share of what died; 1 where it is less than asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--draw", type=int, default=100, help="how many are drawn")
@@ -170,25 +260,21 @@ def main() -> int:
     if not copy.exists():
         BUILD.mkdir(parents=True, exist_ok=True)
         subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(copy)], check=True)
-    tried = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    mutants = list(islice(drawn(arguments.seed, rooms), arguments.draw))  # before anybody edits a file meanwhile
-    for number, mutant in enumerate(mutants):
-        if number < len(tried):
-            continue
-        tried.append({"path": mutant.path, "line": mutant.line, "before": mutant.before, "after": mutant.after,
-                      "room": mutant.room, "died": dies(mutant, copy)})  # fmt: skip
-        with results.open("a") as file:
-            file.write(json.dumps(tried[-1]) + "\n")
-        print(f"{number + 1} of {arguments.draw}: {_line(tried[-1])}", flush=True)
+    lines = results.read_text().splitlines() if results.exists() else []
+    tried = [msgspec.json.decode(line, type=Tried) for line in lines][: arguments.draw]
+    for mutant in islice(drawn(arguments.seed, copy, rooms), len(tried), arguments.draw):
+        fields = msgspec.structs.asdict(mutant)
+        del fields["text"]
+        tried.append(Tried(**fields, died_by=died_by(mutant, copy)))
+        with results.open("ab") as file:
+            file.write(msgspec.json.encode(tried[-1]) + b"\n")
+        print(f"{len(tried)} of {arguments.draw}: {tried[-1]}", flush=True)
     shutil.rmtree(copy)
-    survivors = [result for result in tried[: arguments.draw] if not result["died"]]
-    print(f"{len(survivors)} of {arguments.draw} survived the tests of their rooms", *map(_line, survivors), sep="\n")
-    return 0
-
-
-def _line(result: Mapping[str, object]) -> str:
-    verb = "died" if result["died"] else "survived"
-    return f"{verb}: {result['path']}:{result['line']}: {result['before']} -> {result['after']}"
+    equivalent = sum(result.equivalent and not result.died_by for result in tried)
+    survivors = [result for result in tried if not result.died_by and not result.equivalent]
+    counted = len(tried) - equivalent
+    print(f"{counted - len(survivors)} of {counted} died; {equivalent} are equivalent", *survivors, sep="\n")
+    return 0 if len(survivors) <= (1 - ASKED) * counted else 1
 
 
 if __name__ == "__main__":
