@@ -25,7 +25,7 @@ from bench.table import ROOT, Row, keep, row
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.settings import config
-from tests.support import fake_slurm
+from tests.support import fake_slurm, made_status
 from tests.support.idle_campaigns import begin, copy, measure_words
 
 CLUSTER = ROOT / "tests/system/cluster/cluster"
@@ -131,7 +131,7 @@ def followed(count: int, wait_s: float, cpu_bound_s: float, per_second: float = 
         waiting = calls(folder, submitted_at, uptime_s())
         share = (cpu_s(process.pid) - before) / (time.monotonic() - at)
         for node in nodes:
-            (campaign / "nodes" / node.node / "job1/status.json").write_text('{"outcome": "complete"}')
+            made_status.put(campaign / "nodes" / node.node / "job1")
         at, used, memory = time.monotonic(), 0.0, 0.0
         while process.poll() is None:
             with suppress(OSError, StopIteration):

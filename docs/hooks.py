@@ -17,7 +17,8 @@ import msgspec
 import typer
 import typer.cli
 
-from nodeprint.campaign import node_sheet
+from nodeprint.campaign import job_status, node_sheet
+from nodeprint.campaign.job_status import JobStatus
 from nodeprint.cli import app
 from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import CELLS, Acceptance
@@ -119,6 +120,7 @@ TABLES = {
     "cells": table_of_cells,
     "columns": table_of_columns,
     "header": table_of_header,
+    "status": lambda: table_of_keys(JobStatus),
     "verdict": table_of_types,
 }
 
@@ -220,7 +222,7 @@ def schemas_page() -> str:
         for path in sorted(folder.iterdir(), key=lambda path: path.name)
         if path.name.endswith(".json")
     }
-    schemas["verdict"] = verdict.schema()
+    schemas |= {"status": job_status.schema(), "verdict": verdict.schema()}
     out = ["# Schemas\n\n[Files](../formats.md) explains the keys; here are their types, by file.\n"]
     for name, schema in schemas.items():
         out.append(f"\n## {name} {{#{name}}}\n\n{schema.get('title', '')}\n\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint import reading
+from nodeprint.campaign import job_status
 
 
 def unusable(folder: Path) -> dict[str, str]:
@@ -36,6 +37,6 @@ def _reason(node: Mapping[str, Any]) -> str:
 def is_of(job: Path, folder: Path) -> bool:
     """Whether a job had its outcome when the campaign in `folder` was gathered."""
     try:
-        return (job / "status.json").stat().st_mtime <= (folder / "fleet.json").stat().st_mtime
+        return (job / job_status.NAME).stat().st_mtime <= (folder / "fleet.json").stat().st_mtime
     except OSError:
         return False

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nodeprint import reading
-from nodeprint.campaign import gathered, lost_jobs, node_lists, node_sheet, slurm
+from nodeprint.campaign import gathered, job_status, node_lists, node_sheet, slurm
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.progress import (
     RUNS,
@@ -178,19 +177,17 @@ def _made(folder: Path, row: node_sheet.Node) -> Standing:
     return Standing(row.node, row.state if begun else "not begun", row.reason, row.job)
 
 
-def _standing(  # noqa: PLR0911 -- the first that holds
+def _standing(
     folder: Path, row: node_sheet.Node, seen: NodeProgress | None, queued: Sequence[str], state: State
 ) -> Standing:
     """How a node stands; `queued` is its row of jobs.tsv, or empty."""
     job = campaigns.job_folder(folder, row)
     none = Standing(row.node, "not begun", job=row.job, of=state.places, done=len(seen.done) if seen else 0)
-    if (job / "status.json").exists():
-        standing, message = _outcome(job / "status.json")
+    if (job / job_status.NAME).exists():
+        standing, message = _outcome(job)
         return replace(none, standing=standing, reason=message, done=len(complete(job, state.steps)))
     if not row.measure:
         return replace(none, standing="left out", reason=": ".join(filter(None, (row.state, row.reason))))
-    if submission := text_of(job / "submission.txt").strip():
-        return replace(none, standing="failed", reason=printable(submission, 400))
     number, slurm_state, why = queued[2:5] if queued and queued[1] == str(row.job) else ("", "", "")
     if slurm_state in _QUEUED:
         return replace(none, standing="queued", reason="" if why == "None" else why, slurm_job=number)
@@ -229,17 +226,17 @@ def _folded(names: Sequence[str]) -> str:
     return text if len(text) <= _LONGEST_LIST else f"{len(names)} nodes, {printable(text, _LONGEST_LIST)}"
 
 
-def _outcome(path: Path) -> tuple[str, str]:
-    """How a node stands by its status.json, and the first message of a measurement that is not done."""
+def _outcome(job: Path) -> tuple[str, str]:
+    """How a node stands by the outcome of its job, and why it lacks something."""
     try:
-        content = json.loads(reading.text(path))
-        missing = [m for m in content["measurements"] if m["outcome"] != "done"]
-        message = f"{missing[0]['name']}: {missing[0]['message']}" if missing else ""
-        partial = "interrupted" if lost_jobs.ended_early(content) else "partly measured"
-        standings = {"complete": "measured", "partial": partial}
-        return standings.get(str(content["outcome"]), "failed"), printable(message)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return "failed", "status.json cannot be read"
+        status = job_status.read(job)
+    except NodeprintError as error:
+        return "failed", str(error)
+    if status is None:
+        return "failed", f"{job_status.NAME} is gone"
+    partial = "interrupted" if status.ended_early else "partly measured"
+    standings = {"complete": "measured", "partial": partial, "failed": "failed"}
+    return standings[status.outcome], printable(status.reason)
 
 
 def _held(lock: Path) -> bool:

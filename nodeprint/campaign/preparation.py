@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint import files, reading
-from nodeprint.campaign import gathered, lost_jobs, node_lists, node_sheet, recheck, run_files
+from nodeprint.campaign import gathered, job_status, node_lists, node_sheet, recheck, run_files
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine.tree import open_tree
@@ -74,7 +74,7 @@ def prepare(
     nodes = [
         _refreshed(folder, node, plan, hashes, read_whole, unusable.get(node.node, ""), here=here) for node in nodes
     ]
-    _set_fabric_aside(fabric_outcomes(folder, nodes), config)
+    _set_fabric_aside(fabric_job(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
     if former != checked_yaml.plain(config):  # the report is made again where it is newer
         files.write(folder / "config.yaml", checked_yaml.text(config))
@@ -82,7 +82,7 @@ def prepare(
     node_sheet.write_sheet(sheet, nodes)
     if config.launch != "here" and not (folder / "id").exists():  # by it jobs and folders on nodes are known
         files.write(folder / "id", os.urandom(6).hex() + "\n")
-    pending = [node for node in nodes if node.measure and not (job_folder(folder, node) / "status.json").exists()]
+    pending = [node for node in nodes if node.measure and not (job_folder(folder, node) / job_status.NAME).exists()]
     if pending:
         recheck.forget(folder)
         if absent := configuration.left_out(config):
@@ -125,23 +125,23 @@ def rebooted(campaign: Path) -> list[str]:
     return [node.node for node in sheet if _was_rebooted(job_folder(campaign, node))]
 
 
-def fabric_outcomes(campaign: Path, nodes: Iterable[Node]) -> Path:
-    """What says how the newest job between the nodes came out: a new job of any node is one between them, too."""
-    return campaign / f"fabric/job{max((node.job for node in nodes), default=1)}/outcomes.tsv"
+def fabric_job(campaign: Path, nodes: Iterable[Node]) -> Path:
+    """Where the newest job between the nodes is: a new job of any node is one between them, too."""
+    return campaign / f"fabric/job{max((node.job for node in nodes), default=1)}"
 
 
-def _set_fabric_aside(outcomes: Path, config: Config) -> None:
-    """Remove what says that the job between the nodes is done where it failed, or lacks what is asked for now."""
-    if not outcomes.exists():
+def _set_fabric_aside(job: Path, config: Config) -> None:
+    """Set aside what says that the job between the nodes is done where it failed, or lacks what is asked for now."""
+    if not (job / job_status.NAME).exists():
         return
-    rows = [row.split("\t") for row in reading.required(outcomes).splitlines()]
-    asked = {(str(run + 1), name) for run in range(config.runs) for name, _ in configuration.fabric_plan(config)}
-    if asked - {(run, name) for _, run, name, *_ in rows} or any(row[3] in ("refused", "failed") for row in rows):
-        files.remove(outcomes)
+    status = job_status.known(job)
+    runs = {(run.run, run.name) for run in status.measurements} if status is not None and not status.untaken else set()
+    if {(run + 1, name) for run in range(config.runs) for name, _ in configuration.fabric_plan(config)} - runs:
+        job_status.set_aside(job)
 
 
 def _pending(folder: Path, node: Node) -> bool:
-    return _outcome(job_folder(folder, node) / "status.json") != "complete"
+    return not _is_complete(job_folder(folder, node))
 
 
 def _as_now(node: Node, fresh: Node | None) -> Node:
@@ -234,17 +234,16 @@ def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> di
     asked = configuration.read_plan(plan)
     added: dict[str, int] = {}
     for job in complete:
-        begun, status = _begun_with(job / "plan.tsv"), job / "status.json"
-        if begun is None:
+        begun, status = _begun_with(job / "plan.tsv"), job_status.known(job)
+        if begun is None or status is None:
             continue
-        done = _status(status).get("runs", 1)
-        had = {row.name: row.runs for row in configuration.read_plan(begun, done if isinstance(done, int) else 1)}
+        had = {row.name: row.runs for row in configuration.read_plan(begun, status.runs)}
         new = [row.name for row in asked if row.name not in had]
         more = [(row, had[row.name]) for row in asked if more_runs and had.get(row.name, row.runs) < row.runs]
         new += [f"runs {runs + 1} to {row.runs} of {row.name}" for row, runs in more]
         if new:
             files.write(job / "plan.tsv", plan)
-            files.rename(status, "status.former.json")
+            job_status.set_aside(job)
         for name in new:
             added[name] = added.get(name, 0) + 1
     return added
@@ -252,11 +251,12 @@ def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> di
 
 def _set_aside_what_lacks(complete: Iterable[Path], is_available: Callable[[str], bool]) -> None:
     """Set the outcomes of those of these jobs aside that lack a measurement which can be taken now."""
-    for status in (job / "status.json" for job in complete):
-        rows = _status(status).get("measurements", [])
-        lacking = {row["name"] for row in rows if row.get("outcome") == run_files.UNAVAILABLE and row.get("exit_code")}
+    for job in complete:
+        status = job_status.known(job)
+        runs = status.measurements if status is not None else ()
+        lacking = {run.name for run in runs if run.outcome == "unavailable" and run.exit_code}
         if any(map(is_available, lacking)):
-            files.rename(status, "status.former.json")
+            job_status.set_aside(job)
 
 
 def _note_changes(path: Path, former: Mapping[str, Any], config: Config, added: Mapping[str, int]) -> None:
@@ -295,20 +295,19 @@ def _refreshed(
 ) -> Node:
     """A node with the job that the next call continues or begins; `unusable` is why its records could not be used."""
     job = job_folder(campaign, node)
-    status = job / "status.json"
-    files.remove(job / "submission.txt")
     other_boot = _was_rebooted(job) or (here and _is_of_another_boot(job / "survey.tar.gz"))
-    if status.exists():
+    if (job / job_status.NAME).exists():
+        status = job_status.known(job)
         # what is damaged is set aside by node-run and measured again, as is what is gone
         incomplete = (node.node not in read_whole and run_files.is_damaged(job)) or run_files.lost(job)
-        did_all = _outcome(status) in ("complete", "partial") and not lost_jobs.ended_early(_status(status))
+        did_all = status is not None and status.outcome != "failed" and not status.ended_early
         if unusable and did_all and not incomplete and gathered.is_of(job, campaign):
             # what was written elsewhere would be continued
             print(f"nodeprint: {node.node} is measured in a new job: {printable(unusable, 300)}", file=sys.stderr)
             return replace(node, job=node.job + 1)
-        if _outcome(status) == "complete" and not incomplete:
+        if _is_complete(job) and not incomplete:
             return node
-        files.rename(status, "status.former.json")
+        job_status.set_aside(job)
     begun = _begun_with(job / "plan.tsv")
     if begun is not None and _without_runs(begun) != _without_runs(plan):
         if _differing(configuration.rows(begun), configuration.rows(plan)):
@@ -321,21 +320,14 @@ def _refreshed(
     return node
 
 
-def _outcome(status: Path) -> object:
-    return _status(status).get("outcome")
-
-
-def _status(path: Path) -> dict[str, Any]:
-    """What a status.json says; nothing where there is none that can be read."""
-    try:
-        content = json.loads(reading.text(path))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}
+def _is_complete(job: Path) -> bool:
+    status = job_status.known(job)
+    return status is not None and status.outcome == "complete"
 
 
 def _was_rebooted(job: Path) -> bool:
-    return _status(job / "status.json").get("rebooted") is True
+    status = job_status.known(job)
+    return status is not None and status.rebooted
 
 
 def _is_of_another_boot(survey: Path) -> bool:

@@ -53,7 +53,7 @@ class Current:
 @dataclass(frozen=True)
 class NodeProgress:
     """How far a node is: the places (in the plan's steps) whose records are complete, and those that were refused or
-    failed in this attempt. `ended`: nothing more comes of it, as its status.json is there, or it was lost.
+    failed in this attempt. `ended`: nothing more comes of it, as its status.json is there.
 
     `since_s`: the seconds since it began to measure, where that is known. `called`: Slurm lets it begin.
     """
@@ -216,8 +216,8 @@ class CampaignProgress:
 
 
 def _has_ended(job: Path) -> bool:
-    """Whether a job has an outcome, or its launch says why it has none."""
-    return (job / "status.json").exists() or (job / "submission.txt").exists()
+    """Whether a job has an outcome."""
+    return (job / "status.json").exists()
 
 
 def complete(job: Path, steps: Sequence[Step]) -> frozenset[int]:

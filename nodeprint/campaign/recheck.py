@@ -7,8 +7,6 @@ before the list is there, so that a call that was killed in between measures the
 
 from __future__ import annotations
 
-import calendar
-import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from nodeprint import files, reading
-from nodeprint.campaign import followed, node_sheet
+from nodeprint.campaign import followed, job_status, node_sheet
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.settings.config_file import Config
 
@@ -88,10 +86,9 @@ def wait_s(campaign: Path, names: Sequence[str], minutes: float) -> float:
 
 def _ended(job: Path) -> float:
     """When a job ended, in seconds since 1970; 0 where that is not known."""
-    status = job / "status.json"
+    status = job_status.known(job)
+    moment = followed.read(job).ended or (status and status.ended)
     try:
-        if noted := followed.read(job).ended:
-            return datetime.fromisoformat(noted).timestamp()
-        return calendar.timegm(time.strptime(json.loads(reading.text(status))["ended"], "%Y-%m-%dT%H:%M:%SZ"))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return datetime.fromisoformat(moment).timestamp() if moment else 0.0
+    except ValueError:
         return 0.0

@@ -20,8 +20,6 @@ from nodeprint import reading
 
 #: Endings of an archive of a run, and of a record file.
 ARCHIVE, LOOSE = (".tar.zst", ".tar.xz", ".tar.gz"), (".jsonl", ".jsonl.gz")
-#: The outcome of a measurement that a node cannot take and need not: there is nothing to measure, or no program for it.
-UNAVAILABLE = "unavailable"
 _RUN = re.compile(r"run([1-9]\d*)(\.tar\.(?:zst|xz|gz))?")
 _RECORDS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*\.jsonl")
 

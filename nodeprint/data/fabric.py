@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import reading
+from nodeprint.campaign import job_status
 from nodeprint.campaign.followed import Followed
 from nodeprint.campaign.followed import read as read_followed
 from nodeprint.campaign.node_sheet import Node, read_sheet
@@ -23,6 +23,8 @@ from nodeprint.settings import config
 FOLDER = "fabric"
 #: What a partition without a name is called in paths.
 NO_PARTITION = "any"
+#: What is said of an outcome that is not done: a partition of one node has nothing to measure.
+_WORDS = {"unavailable": "left out", "refused": "refused", "failed": "failed"}
 #: From here on a record's arguments say where was measured, and no more what.
 _WHERE = "--nodes"
 
@@ -167,13 +169,15 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], 
     """What the newest job did not measure and why, a sentence each; and nodes that have records, but no link."""
     said: dict[str, list[str]] = {}
     without, tried = set(), set()
-    for path in sorted((campaign / FOLDER).glob("job*/outcomes.tsv"), key=lambda one: _numbers(one.parent.name))[-1:]:
-        for row in reading.required(path).splitlines():
-            partition, run, name, outcome, _, _, message = (*row.split("\t"), *[""] * 7)[:7]
-            tried.add(name)
-            if outcome != "done":
-                without.add(partition)
-                said.setdefault(f"{name}, partition {partition}: {outcome}: {printable(message, 400)}", []).append(run)
+    outcomes = (campaign / FOLDER).glob(f"job*/{job_status.NAME}")
+    for newest in sorted((path.parent for path in outcomes), key=lambda job: _numbers(job.name))[-1:]:
+        status = job_status.read(newest)
+        for run in status.measurements if status is not None else ():
+            tried.add(run.name)
+            if run.outcome != "done":
+                without.add(run.partition)
+                sentence = f"{run.name}, partition {run.partition}: {_WORDS[run.outcome]}: {run.message}"
+                said.setdefault(sentence, []).append(str(run.run))
     notes = [f"{text} (run {', '.join(runs)})" for text, runs in said.items()]
     notes += [
         f"{name} was not measured in the newest job: it follows the nodes, when none of their jobs was lost; "
@@ -191,7 +195,7 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], 
     later = [
         node.node for node in sheet
         if measured and node.node not in known and (node.partition or NO_PARTITION) not in without
-        and any((campaign / "nodes" / node.node).glob("job*/status.json"))
+        and any((campaign / "nodes" / node.node).glob(f"job*/{job_status.NAME}"))
     ]  # fmt: skip
     if later:
         notes.append(

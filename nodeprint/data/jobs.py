@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import reading
-from nodeprint.campaign import run_files
+from nodeprint.campaign import job_status, run_files
+from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.data import records
 from nodeprint.data.layout import distinct
 from nodeprint.data.record_lines import PAIR_CLOCKS, PAIR_VALUES
@@ -104,26 +104,29 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One submission of a node: its outcome (status.json, empty while it runs) and its measurements by name.
+    """One submission of a node: its outcome (None while it has none) and its measurements by name.
 
     `not_applicable` says why a measurement has nothing to measure on this node, or no program that it needs;
     `problems` what was left out.
     """
 
     number: int
-    status: Mapping[str, Any]
+    status: JobStatus | None
     measured: Mapping[str, Measured]
     not_applicable: Mapping[str, str] = {}
     problems: tuple[str, ...] = ()
 
     @property
+    def rows(self) -> Sequence[RunOutcome]:
+        """What came of every run of every measurement, by the outcome."""
+        return self.status.measurements if self.status is not None else ()
+
+    @property
     def untaken(self) -> Mapping[str, str]:
         """The measurements of which no run was taken, by name, and why; where they were tried in the job."""
-        rows = [row for row in self.status.get("measurements", []) if row.get("outcome") != "done"]
-        reasons = {
-            printable(str(row.get("name")), 80): str(row.get("message") or row.get("outcome")) for row in reversed(rows)
-        }
-        tried = reasons | dict(self.not_applicable)
+        rows = [run for run in self.rows if run.outcome != "done"]
+        tried = {printable(run.name, 80): run.message or run.outcome for run in reversed(rows)}
+        tried |= self.not_applicable
         return {name: printable(why, 300) for name, why in tried.items() if name not in self.measured}
 
     @property
@@ -140,7 +143,7 @@ class Job(msgspec.Struct, frozen=True):
     def hosts(self) -> set[str]:
         """Every host name that its records and outcome carry."""
         named = {str(one.header["host"]) for one in self.measured.values()}
-        return named | ({str(self.status["host"])} if "host" in self.status else set())
+        return named | ({self.status.host} if self.status is not None else set())
 
 
 def number_of(job_dir: Path) -> int:
@@ -187,11 +190,11 @@ def read(job_dir: Path, values: Collection[str] | None = None) -> Job:
         names = ", ".join(name for _, name in lost)
         where = f"{job_dir.name}/run{run}"
         problems.append(f"{where}: records of {names} are missing, though outcomes.tsv lists them as done")
-    status = _status(job_dir / "status.json", problems)
+    status = _status(job_dir, problems)
     not_applicable |= {
-        printable(str(row.get("name")), 80): printable(str(row.get("message")), 300)
-        for row in status.get("measurements", [])
-        if row.get("outcome") == run_files.UNAVAILABLE and row.get("name") not in measured
+        printable(run.name, 80): run.message
+        for run in (status.measurements if status is not None else ())
+        if run.outcome == "unavailable" and run.name not in measured
     }
     return Job(number_of(job_dir), status, measured, not_applicable, tuple(problems))
 
@@ -226,17 +229,12 @@ def _comparable(file: Records) -> tuple[str, ...]:
     return tuple(json.dumps(file.header.get(key)) for key in keys)
 
 
-def _status(path: Path, problems: list[str]) -> dict[str, Any]:
+def _status(job_dir: Path, problems: list[str]) -> JobStatus | None:
     try:
-        status = json.loads(reading.text(path))
-        if not isinstance(status, dict):
-            raise ValueError("not an object")
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError):
-        problems.append(f"status.json of {path.parent.name}: not readable as JSON; its outcome is unknown")
-        return {}
-    return status
+        return job_status.read(job_dir)
+    except NodeprintError:
+        problems.append(f"{job_status.NAME} of {job_dir.name}: not readable; its outcome is unknown")
+        return None
 
 
 def _shared(header: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from nodeprint import files
+from nodeprint.campaign import job_status
 from nodeprint.data import jobs, packing, record_lines, store
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.processes import Pool
@@ -65,8 +66,9 @@ def write(node_dir: Path, to: Path | None = None) -> Path:
     if labels := store.survey(node_dir).topology:
         tree["/"]["topology"] = ((), labels)
     for job in measured:
-        told = {"status": job.status, "not_applicable": job.not_applicable}
-        attributes = {key: json.dumps(dict(value), sort_keys=True) for key, value in told.items()}
+        outcome = job_status.plain(job.status) if job.status is not None else {}
+        facts = {"status": outcome, "not_applicable": dict(job.not_applicable)}
+        attributes = {key: json.dumps(value, sort_keys=True) for key, value in facts.items()}
         tree[f"/job{job.number}"] = xr.Dataset(attrs=attributes)
         tree |= {f"/job{job.number}/{one.name}": dataset(one) for one in job.measured.values()}
     # HDF5 prints its own error messages on a full disk: written elsewhere, then copied
@@ -276,7 +278,7 @@ def read(path: Path) -> tuple[list[Job], str]:
         found = []
         for group, child in sorted(tree.children.items(), key=lambda item: int(item[0].removeprefix("job"))):
             measured = {name: _pairs(name, sub.to_dataset()) for name, sub in child.children.items() if "a" in sub.dims}
-            found.append(Job(int(group.removeprefix("job")), json.loads(child.attrs["status"]), measured))
+            found.append(Job(int(group.removeprefix("job")), None, measured))
         tree.close()
     except (OSError, ValueError, KeyError) as error:
         raise NodeprintError(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from nodeprint import files, reading
-from nodeprint.campaign import followed, lost_jobs, node_sheet, preparation, run_files
+from nodeprint.campaign import followed, node_sheet, preparation
+from nodeprint.campaign.job_status import JobStatus
 from nodeprint.campaign.node_sheet import Node, short
 from nodeprint.data import jobs, store
 from nodeprint.data.jobs import Job
@@ -66,20 +67,19 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
         reason = f"its records were written on host {printable(wrong[0], 80)}, not on {node.host}: measure it again"
         return NodeState(node.node, node.host, "refused", reason, _log_tail(preparation.job_folder(folder, node)))
     current = next((job for job in measured if job.number == node.job), None)
+    status = current.status if current else None
     failed = [
-        printable(f"{m.get('name')}, job{node.job}/run{m.get('run')}: {m.get('outcome')}, {m.get('message')}", 300)
-        for m in (current.status.get("measurements", []) if current else [])
-        if m.get("outcome") not in ("done", run_files.UNAVAILABLE)
+        printable(f"{run.name}, job{node.job}/run{run.run}: {run.outcome}, {run.message}", 300)
+        for run in (status.untaken if status is not None else ())
     ]
-    submission = _submission(preparation.job_folder(folder, node))
-    clock = clock_is_off(preparation.job_folder(folder, node), current.status) if current else ""
-    said = (submission, clock)
-    problems = (*(text for job in measured for text in job.problems), *failed, *(text for text in said if text))
+    lost = status.reason if status is not None and status.lost else ""
+    clock = clock_is_off(preparation.job_folder(folder, node), status) if status is not None else ""
+    problems = (*(text for job in measured for text in job.problems), *failed, *([clock] if clock else []))
     if any(job.measured for job in measured) and not _is_cut(node, measured):
         tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
         unused = tuple(_unused(current) if current else ())
         return NodeState(node.node, node.host, "measured", problems=problems, log_tail=tail, unused=unused)
-    reasons = (submission, *failed, *problems, "its job ended, or is at work, before all was measured")
+    reasons = (lost, *failed, *problems, "its job ended, or is at work, before all was measured")
     reason = next(text for text in reasons if text)
     if not node.measure:
         reason = _not_begun(node)
@@ -88,12 +88,12 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     )
 
 
-def clock_is_off(job_dir: Path, status: Mapping[str, Any]) -> str:
+def clock_is_off(job_dir: Path, status: JobStatus) -> str:
     """How far a node's clock is from the login node's, in a sentence, where that is certain: a job begins after it was
     submitted, and ends before its outcome is seen. Empty where neither is hurt by five minutes."""
     noted = followed.read(job_dir)
-    behind = _minutes(status.get("started"), noted.submitted)
-    ahead = _minutes(noted.ended, status.get("ended"))
+    behind = _minutes(status.started, noted.submitted)
+    ahead = _minutes(noted.ended, status.ended)
     for minutes, word in ((ahead, "ahead of"), (behind, "behind")):
         if minutes >= _OFF_MINUTES:
             return f"its clock is at least {minutes:.0f} minutes {word} that of the login node; its times are wrong"
@@ -112,10 +112,9 @@ def _unused(job: Job) -> Iterator[str]:
     """The runs of measurements that a job has as done and of which it has no record that counts: garbled, cut off, or a
     copy of another."""
     used = {(name, run["run"]) for name, of_name in job.measured.items() for run in of_name.runs}
-    for row in job.status.get("measurements", []):
-        name, run = row.get("name"), row.get("run")
-        if row.get("outcome") == "done" and name not in job.not_applicable and (name, run) not in used:
-            yield printable(f"{name}, job{job.number}/run{run}", 200)
+    for run in job.rows:
+        if run.outcome == "done" and run.name not in job.not_applicable and (run.name, run.run) not in used:
+            yield printable(f"{run.name}, job{job.number}/run{run.run}", 200)
 
 
 def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:
@@ -125,21 +124,13 @@ def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:
     if [job.number for job in with_records] != [node.job]:
         return False
     status = with_records[0].status
-    return not status or status.get("outcome") == "failed" or lost_jobs.ended_early(status)
+    return status is None or status.outcome == "failed" or status.ended_early
 
 
 def _not_begun(node: Node) -> str:
     if node.measure:
         return "its job never began to measure"
     return ": ".join(text for text in (node.state or "left out by the sheet", printable(node.reason)) if text)
-
-
-def _submission(job_dir: Path) -> str:
-    """The scheduler's reason for a job without an outcome; empty where there is none, or an outcome came after it."""
-    path = job_dir / "submission.txt"
-    if (job_dir / "status.json").exists() or not path.is_file():
-        return ""
-    return printable(reading.required(path).strip(), 400)
 
 
 def _log_tail(job_dir: Path) -> tuple[str, ...]:

@@ -219,7 +219,10 @@ def _from_jobs(
         return replace(node, fingerprint=survey.fingerprint), gathered, []
     node, of_node = _of_node(node, number, place, of_jobs, survey)
     headers = [measured.header for job in of_jobs for measured in job.measured.values()]
-    gathered.simulated = any(bool(of.get("simulated")) for of in (*headers, *(job.status for job in of_jobs)))
+    outcomes = [job.status for job in of_jobs if job.status is not None]
+    gathered.simulated = any(bool(header.get("simulated")) for header in headers) or any(
+        outcome.simulated for outcome in outcomes
+    )
     gathered.versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
     return node, gathered, of_node
 

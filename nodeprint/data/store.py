@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from nodeprint import files
-from nodeprint.campaign import run_files
+from nodeprint.campaign import job_status, run_files
 from nodeprint.data import jobs, senses
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import fingerprint, preflight, topology
@@ -132,7 +132,7 @@ def _number(path: Path) -> int:
 
 
 def _of_job(job_dir: Path) -> list[Path]:
-    return [*run_files.paths(job_dir), job_dir / "status.json"]
+    return [*run_files.paths(job_dir), job_dir / job_status.NAME]
 
 
 def _of_survey(node_dir: Path) -> list[Path]:
@@ -146,7 +146,7 @@ def sources(node_dir: Path) -> Sources:
 
 
 def _beside(job_dir: Path) -> list[Path]:
-    return [*_of_job(job_dir), job_dir / "submission.txt", job_dir / "followed.json"]
+    return [*_of_job(job_dir), job_dir / "followed.json"]
 
 
 def _sources(paths: Iterable[Path]) -> Sources:

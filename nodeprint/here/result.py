@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from nodeprint.campaign import run_files
+from nodeprint.campaign import job_status
+from nodeprint.campaign.job_status import JobStatus
 from nodeprint.cards.card import Card
 from nodeprint.cards.fleet_reference import FleetReference, of_card
 from nodeprint.cards.of_campaign import Measured
@@ -59,19 +59,19 @@ def read(folder: Path, fleet: FleetReference | None = None) -> Result:
 
 def _any_failed(folder: Path) -> bool:
     """Whether a measurement was refused or failed; one that is unavailable here is named alone."""
-    return any(
-        step["outcome"] not in ("done", run_files.UNAVAILABLE)
-        for path in folder.glob("nodes/*/job1/status.json")
-        for step in json.loads(path.read_text())["measurements"]
-    )
+    return any(status.untaken for status in _outcomes(folder))
+
+
+def _outcomes(folder: Path) -> list[JobStatus]:
+    """The outcomes of the campaign's jobs. Raises NodeprintError where one cannot be read."""
+    return [status for job in folder.glob("nodes/*/job1") if (status := job_status.read(job)) is not None]
 
 
 def _unmeasured(folder: Path) -> dict[str, str]:
     """Why measurements of the plan are missing, by name."""
     planned = [row.name for row in read_plan((folder / "plan.tsv").read_text())]
     out: dict[str, str] = {}
-    for path in folder.glob("nodes/*/job1/status.json"):
-        for step in json.loads(path.read_text())["measurements"]:
-            if step["outcome"] != "done" and step["name"] in planned:
-                out[step["name"]] = step["message"] or step["outcome"]
+    for run in (run for status in _outcomes(folder) for run in status.measurements):
+        if run.outcome != "done" and run.name in planned:
+            out[run.name] = run.message or run.outcome
     return out

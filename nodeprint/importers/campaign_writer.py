@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from nodeprint import files
-from nodeprint.campaign import node_sheet
+from nodeprint.campaign import job_status, node_sheet
+from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.quantity import IMPORTED_HOPS
 from nodeprint.errors import NodeprintError
@@ -71,7 +72,7 @@ def write_campaign(
         if machine is not None:
             files.write(job / "topology.json", json.dumps(topology.as_json(machine), indent=1) + "\n")
         cpus = len(item.cores.cpus) if item.cores else 0
-        files.write(job / "status.json", json.dumps(_status(name, cpus, list(written)), indent=1) + "\n")
+        job_status.write(job, _status(name, cpus, list(written)))
         sheet.append(Node(name, name, cpus=cpus, state="imported", reason=f"from {item.source.name}", measure=False))
     node_sheet.write_sheet(campaign / "nodes.tsv", sheet)
     return names
@@ -178,21 +179,12 @@ def _write(path: Path, records: Sequence[Record]) -> None:
     files.write(path, gzip.compress(text.encode(), mtime=0))
 
 
-def _status(node: str, cpus: int, done: Sequence[str]) -> dict[str, Any]:
-    measurements = [
-        {
-            "name": name,
-            "run": 1,
-            "outcome": "done",
-            "exit_code": 0,
-            "seconds": 0,
-            "pinned_by": "",
-            "message": "imported",
-        }
+def _status(node: str, cpus: int, done: Sequence[str]) -> JobStatus:
+    measurements = tuple(
+        RunOutcome(name=name, run=1, outcome="done", exit_code=0, seconds=0.0, pinned_by="", message="imported")
         for name in done
-    ]
-    return {
-        "schema": 1, "node": node, "host": node, "job": 1, "started": None, "ended": None, "runs": 1,
-        "outcome": "complete", "cpus_allowed": cpus, "cpus_expected": cpus, "simulated": False, "imported": True,
-        "measurements": measurements,
-    }  # fmt: skip
+    )
+    return JobStatus(
+        schema=1, node=node, host=node, job=1, started=None, ended=None, runs=1, outcome="complete",
+        cpus_allowed=cpus, cpus_expected=cpus, simulated=False, imported=True, measurements=measurements,
+    )  # fmt: skip

@@ -39,7 +39,7 @@ _EVIDENCE = (
     "deviations.nc", "report/*.pdf", "report/cluster.html", "report/*-check.sh", "report/tables/*.csv",
     "nodes/*/job*/status.json", "nodes/*/job*/plan.tsv", "nodes/*/job*/survey.tar.gz",
     "nodes/*/job*/run*.tar.?z", "nodes/*/job*/run*/*.jsonl.gz", "nodes/*/job*/run*/*.jsonl",
-    "fabric/job*/*/run*/*.jsonl.gz", "fabric/job*/outcomes.tsv",
+    "fabric/job*/*/run*/*.jsonl.gz", "fabric/job*/status.json",
 )  # fmt: skip
 
 

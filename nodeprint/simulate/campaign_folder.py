@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import files
-from nodeprint.campaign import node_sheet
+from nodeprint.campaign import job_status, node_sheet
+from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.data import layout
 from nodeprint.data.homes import FAR, NEAR
 from nodeprint.errors import NodeprintError
@@ -103,28 +104,21 @@ def _write_node(plan: Plan, number: int, node: NodePlan, folder: Path) -> None:
                 files.write(path, gzip.compress(text.encode(), compresslevel=1, mtime=0))
                 measurements.append(_outcome(drawn_run.measurement, run, cut=False))
         files.write(job_dir / "survey.tar.gz", captured)
-        status = {
-            "schema": 1,
-            "node": node.name,
-            "host": node.name,
-            "job": job,
-            "started": time_text(began),
-            "ended": time_text(began + timedelta(minutes=5)),
-            "runs": plan.runs,
-            "outcome": "partial" if node.state.cut else "complete",
-            "cpus_allowed": len(node.topology.cpus),
-            "cpus_expected": len(node.topology.cpus),
-            "simulated": True,
-            "measurements": measurements,
-        }
-        files.write(job_dir / "status.json", json.dumps(status, indent=1) + "\n")
+        cpus = len(node.topology.cpus)
+        status = JobStatus(
+            schema=1, node=node.name, host=node.name, job=job, started=time_text(began),
+            ended=time_text(began + timedelta(minutes=5)), runs=plan.runs,
+            outcome=job_status.outcome_of(measurements), cpus_allowed=cpus, cpus_expected=cpus, simulated=True,
+            measurements=tuple(measurements),
+        )  # fmt: skip
+        job_status.write(job_dir, status)
 
 
-def _outcome(name: str, run: int, cut: bool) -> dict[str, Any]:
-    return {
-        "name": name, "run": run, "outcome": "failed" if cut else "done", "exit_code": 137 if cut else 0,
-        "seconds": 8.0, "pinned_by": "native", "message": "simulated: killed" if cut else "",
-    }  # fmt: skip
+def _outcome(name: str, run: int, cut: bool) -> RunOutcome:
+    return RunOutcome(
+        name=name, run=run, outcome="failed" if cut else "done", exit_code=137 if cut else 0, seconds=8.0,
+        pinned_by="native", message="simulated: killed" if cut else "",
+    )  # fmt: skip
 
 
 def _header(plan: Plan, number: int, node: NodePlan, *, job: int, run: int) -> dict[str, Any]:

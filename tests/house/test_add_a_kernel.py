@@ -41,7 +41,7 @@ def test_the_example_of_the_page(kernels: Path, tmp_path: Path) -> None:
     assert valid_campaign(campaign) == ["records", "status.json"]
     node = campaign / "nodes/n1"
     job = jobs.read(node / "job1")
-    assert job.status["outcome"] == "complete", done.stderr
+    assert job.status is not None and job.status.outcome == "complete", done.stderr
     cells = job.measured["fence-cost"].columns
     low, value, high = (cells[name] for name in ("ci_low_ns", "fence_ns", "ci_high_ns"))
     assert value.shape[:2] == (2, 3)

@@ -510,7 +510,7 @@ def test_on_a_node_with_an_old_python_it_is_unavailable(kernel: Path, tmp_path: 
     assert done.returncode == 0, done.stderr
     assert valid_campaign(campaign) == ["status.json"]
     job = jobs.read(campaign / "nodes/n1/job1")
-    assert job.status["outcome"] == "failed", "nothing else is in the plan"
+    assert job.status is not None and job.status.outcome == "failed", "nothing else is in the plan"
     assert "no Python 3.11 or later here" in job.not_applicable["linktest-node"]
 
 
@@ -596,12 +596,12 @@ def test_node_run_measures_it_and_the_job_has_its_pairs(kernel: Path, tmp_path: 
     done = subprocess.run([*command, "--kernels", kernel.parent], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     job = jobs.read(campaign / "nodes/n1/job1")
-    assert job.status["outcome"] == "complete"
+    assert job.status is not None and job.status.outcome == "complete"
     one = job.measured["linktest-node"]
     assert one.header["quantity"] == "message" and set(one.cpus) >= {ALLOWED[0], ALLOWED[-1]}
     assert (one.columns["latency_ns"] > 0).all()
     assert "no-such-mpirun is not installed" in job.not_applicable["linktest-none"]
-    outcomes = {row["name"]: row["outcome"] for row in job.status["measurements"]}
+    outcomes = {run.name: run.outcome for run in job.rows}
     assert outcomes == {"linktest-node": "done", "linktest-none": "unavailable"}, "what did nothing is not done"
     assert set(job.untaken) == {"linktest-none"}
     assert list((campaign / "nodes/n1/job1").glob("run1.tar.*")), "the rest of the run is packed"

@@ -3,8 +3,8 @@
 # (fake_slurm.py).
 # In $FAKE_SLURM: `queue` (name|node|number|state|reason), the file `down` while nothing answers, `lost` while sbatch's
 # answers get lost, `refusal` while sbatch refuses with its text, `most` while it takes no more jobs than that, `slow`
-# while it takes so many seconds (`calls` has a + where one begins and a - where it ends), `instant` while nodes are
-# measured at once. `asked` gets a line for each call: the moment in seconds, and the command with its options.
+# while it takes so many seconds (`calls` has a + where one begins and a - where it ends). `asked` gets a line for
+# each call: the moment in seconds, and the command with its options.
 set -u
 cd "$FAKE_SLURM" || exit 1
 
@@ -22,7 +22,6 @@ sbatch)
         case $word in
         --job-name=*) name=${word#*=} ;;
         --nodelist=*) node=${word#*=} ;;
-        --wrap=*) folder=${word#*log=} folder=${folder%%/.launch.*} ;;
         esac
     done
     if [ -e refusal ]; then
@@ -42,12 +41,7 @@ sbatch)
     fi
     number=$(($(cat number 2>/dev/null || echo 0) + 1))
     echo "$number" >number
-    state=PENDING
-    if [ -e instant ]; then
-        state=RUNNING
-        printf '{"outcome": "complete"}\n' >"$folder/status.json"
-    fi
-    echo "$name|$node|$number|$state|None" >>queue
+    echo "$name|$node|$number|PENDING|None" >>queue
     if [ -e lost ]; then
         echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2
         exit 1

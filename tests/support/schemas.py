@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from nodeprint.campaign import run_files
+from nodeprint.campaign import job_status, run_files
 from nodeprint.judge import verdict
 
 #: Files of a campaign that are one JSON object, and their schema.
@@ -22,9 +22,10 @@ _MOST = 200
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema nodeprint/schemas/<name>.json; that of the verdict is made from its types."""
-    if name == "verdict":
-        return verdict.schema()
+    """The schema nodeprint/schemas/<name>.json; those of the verdict and of jobs are made from types."""
+    made = {"status": job_status.schema, "verdict": verdict.schema}
+    if name in made:
+        return made[name]()
     content = json.loads((files("nodeprint") / "schemas" / f"{name}.json").read_text())
     assert isinstance(content, dict)
     return content

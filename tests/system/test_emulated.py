@@ -140,9 +140,9 @@ def pairs(emulated: Emulated, measurement: str) -> list[tuple[int, int, int]]:
 def test_everything_asked_for_was_measured(name: str, request: pytest.FixtureRequest) -> None:
     emulated: Emulated = request.getfixturevalue(name)
     job = jobs.read(emulated.node / "job1")
-    assert job.status["outcome"] == "complete"
-    assert (job.status["host"], job.status["cpus_allowed"]) == ("emulated", CPUS)
-    assert {m["pinned_by"] for m in job.status["measurements"]} == {"native"}
+    assert job.status is not None and job.status.outcome == "complete"
+    assert (job.status.host, job.status.cpus_allowed) == ("emulated", CPUS)
+    assert {run.pinned_by for run in job.rows} == {"native"}
 
 
 def test_every_pair_is_there_once_at_the_home_of_its_first_cpu(emulated: Emulated) -> None:
@@ -409,7 +409,7 @@ def test_arrays_that_are_not_bound_are_put_back_too(emulated: Emulated) -> None:
 
 def test_threads_everything_asked_for_was_measured(threads: Emulated) -> None:
     job = jobs.read(threads.node / "job1")
-    assert job.status["outcome"] == "complete"
+    assert job.status is not None and job.status.outcome == "complete"
     assert list(job.not_applicable) == ["two-cores"]
     assert "sibling threads" in job.not_applicable["two-cores"]
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from nodeprint.campaign import job_status
+from nodeprint.campaign.job_status import RunOutcome
 from nodeprint.data import records
 from tests.support.cluster_campaigns import main_job
 from tests.support.own_processes import is_ours
@@ -88,9 +90,10 @@ def states(verdict: Mapping[str, Any], node: str) -> dict[str, str]:
     return {finding["id"]: finding["state"] for finding in findings if finding["id"].startswith("fabric-")}
 
 
-def outcomes(house: Path, campaign: str, number: int = 1) -> list[list[str]]:
-    path = house / "results" / campaign / f"fabric/job{number}/outcomes.tsv"
-    return [row.split("\t") for row in path.read_text().splitlines()]
+def outcomes(house: Path, campaign: str, number: int = 1) -> tuple[RunOutcome, ...]:
+    status = job_status.read(house / "results" / campaign / f"fabric/job{number}")
+    assert status is not None
+    return status.measurements
 
 
 def an_hour_before(folder: Path) -> None:
@@ -117,7 +120,7 @@ def test_a_slow_node_is_named_with_its_direction_and_confirmed_by_a_second_job(h
         assert "NodeName='cn02'" not in drain.read_text()
         an_hour_before(house / "results/slow-node/fabric/job1")
         twice = job(house, slurm, "slow-node", {}, "--again", "cn02")
-    assert [row[3] for row in outcomes(house, "slow-node", 2)] == ["done", "done"]
+    assert [run.outcome for run in outcomes(house, "slow-node", 2)] == ["done", "done"]
     assert twice["fabric"][0]["findings"][0]["state"] == "confirmed"
     assert states(twice, "cn02") == {"fabric-node-slow": "confirmed"}
     # cores measured on a busy machine may make a node INVALID, which then says nothing of draining it
@@ -134,7 +137,7 @@ def test_a_slow_link_is_named_with_its_direction_by_two_ranks_a_node(house: Path
     }  # fmt: skip
     with slowed(slurm, "cn03", CN04):
         verdict = job(house, slurm, "slow-link", changes)
-    assert {row[3] for row in outcomes(house, "slow-link")} == {"done"}, outcomes(house, "slow-link")
+    assert {run.outcome for run in outcomes(house, "slow-link")} == {"done"}, outcomes(house, "slow-link")
     serial, parallel = verdict["fabric"]
     part = serial["findings"][0]["part"]
     between = {"node": "cn03", "to": "cn04", "sends": 1, "receives": 0}
@@ -161,12 +164,12 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
     }  # fmt: skip
     launcher = "srun --mpi=pmix_v9 -p {partition} --nodelist={nodes} --ntasks-per-node={per_node}"
     missing = job(house, slurm, "partitions", common | {"mpi": {"fabric_launcher": launcher}})
-    assert {row[3] for row in outcomes(house, "partitions")} == {"refused"}
+    assert {run.outcome for run in outcomes(house, "partitions")} == {"refused"}
     notes = [note["detail"] for note in missing["fleet"]["notes"] if note["kind"] == "fabric"]
     assert [note.partition(": ")[0] for note in notes] == [f"linktest-fabric, partition {p}" for p in ("left", "right")]
     assert all("`srun --mpi=list` names those that it has" in note for note in notes)
     measured = job(house, slurm, "partitions", common)
-    assert [row[:4] for row in outcomes(house, "partitions")] == [
+    assert [(run.partition, run.run, run.name, run.outcome) for run in outcomes(house, "partitions")] == [
         [partition, "1", "linktest-fabric", "done"] for partition in ("left", "right")
     ]
     assert [(one["partition"], one["nodes"]) for one in measured["fabric"]] == [

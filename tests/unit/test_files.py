@@ -18,6 +18,7 @@ from nodeprint.campaign import node_sheet, preparation
 from nodeprint.data.packing import pack
 from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.settings.config_file import Config
+from tests.support import made_status
 from tests.support.combinations import in_turn
 from tests.support.command_line import MATRIX, call
 from tests.support.real_parts import ROOT, need, private_device
@@ -205,7 +206,7 @@ def _gather_or_discover(command: str, folder: Path) -> None:
         shutil.rmtree(folder / "packed")
         pack(folder)
         return
-    (folder / "nodes/a/job1/status.json").write_text('{"outcome": "failed"}')
+    made_status.put(folder / "nodes/a/job1", "failed")
     settings = Config(results=str(folder.parent), campaign=folder.name)
     preparation.prepare(settings, lambda: [node_sheet.Node("a", "a")], [], {})
 
@@ -287,7 +288,7 @@ def test_a_job_whose_folder_is_a_link_is_neither_read_nor_continued(
     settings = Config(results=str(tmp_path), campaign="c", launch="slurm")
     theirs = tmp_path / "theirs"
     theirs.mkdir()
-    (theirs / "status.json").write_text('{"outcome": "complete"}')
+    made_status.put(theirs)
     (tmp_path / "c/nodes/n1").mkdir(parents=True)
     (tmp_path / "c/nodes/n1/job1").symlink_to(theirs)
     folder = preparation.prepare(settings, lambda: [node_sheet.Node("n1", "n1")], [], {})

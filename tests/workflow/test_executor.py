@@ -19,7 +19,7 @@ from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
-from tests.support import fake_slurm
+from tests.support import fake_slurm, made_status
 from tests.support.real_parts import ROOT
 from tests.support.schemas import valid
 
@@ -89,7 +89,7 @@ def becomes(fake: Path, node: str, state: str, reason: str = "None") -> None:
 
 
 def measured(call: Any, number: int) -> None:
-    (of(call, number).folder / "status.json").write_text('{"outcome": "complete"}')
+    made_status.put(of(call, number).folder)
 
 
 def test_the_state_of_each_job_is_noted(begin: Callable[..., Any], fake: Path) -> None:

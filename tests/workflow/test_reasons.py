@@ -39,11 +39,8 @@ def folder(campaign: Callable[..., Path]) -> Path:
     for node in ("cut", "lost", "refusing", "slow", "small"):
         for path in jobs[node].glob("run*"):
             shutil.rmtree(path)
-    for node in ("lost", "slow"):
-        (jobs[node] / "status.json").unlink()
-        (jobs[node] / "submission.txt").write_text(f"Slurm job 9: {REASONS[node]}\n")
-    (jobs["small"] / "status.json").unlink()
-    lost_jobs.settle(jobs["small"], f"Slurm job 9: {REASONS['small']}")
+    for node in ("lost", "slow", "small"):
+        lost_jobs.settle(jobs[node], f"Slurm job 9: {REASONS[node]}")
     status = json.loads((jobs["refusing"] / "status.json").read_text())
     for measurement in status["measurements"]:
         measurement |= {"outcome": "refused", "exit_code": 3, "message": REASONS["refusing"]}

@@ -150,7 +150,7 @@ def fabric_outcomes(wildcards):
     wait_for_sheet()
     nodes = rechecks.first_jobs(CAMPAIGN, sheet().values())
     asked = nodes and configuration.fabric_plan(SETTINGS)
-    return [campaigns.fabric_outcomes(CAMPAIGN, nodes)] if asked else []
+    return [campaigns.fabric_job(CAMPAIGN, nodes) / "status.json"] if asked else []
 
 
 def node_run_words(wildcards):

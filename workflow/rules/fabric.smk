@@ -3,7 +3,7 @@ rule fabric:
     input:
         outcomes,
     output:
-        CAMPAIGN / "fabric/job{job}/outcomes.tsv",
+        CAMPAIGN / "fabric/job{job}/status.json",
     log:
         CAMPAIGN / "logs/fabric-job{job}.log",
     conda:
@@ -12,6 +12,7 @@ rule fabric:
         python=python(),
         script=workflow.source_path("../scripts/fabric.py"),
         config=CONFIG,
+        job=lambda wildcards, output: Path(output[0]).parent,
         minutes=fabric_minutes,
     shell:
-        "{params.python} {params.script:q} {params.config:q} {output:q} {params.minutes} 2>&1 | tee {log:q} >&2"
+        "{params.python} {params.script:q} {params.config:q} {params.job:q} {params.minutes} 2>&1 | tee {log:q} >&2"

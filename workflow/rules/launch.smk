@@ -12,9 +12,10 @@ rule launch:
     conda:
         "../../environment.yml"
     params:
-        program=WORKFLOW / "launch/ansible",
+        python=python(),
+        script=workflow.source_path("../scripts/launch_ansible.py"),
         campaign=CAMPAIGN,
         inventory=SETTINGS.inventory,
     shell:
-        "{params.program:q} --campaign {params.campaign:q} --nodes {input:q} --out {output:q}"
-        " --inventory {params.inventory:q} 2>&1 | tee {log:q} >&2"
+        "{params.python} {params.script:q} {params.campaign:q} {input:q} {output:q} {params.inventory:q}"
+        " 2>&1 | tee {log:q} >&2"

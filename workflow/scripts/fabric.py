@@ -1,9 +1,9 @@
-"""LinkTest between the nodes of a campaign: for each partition, run and measurement a job; then outcomes.tsv.
+"""LinkTest between the nodes of a campaign: for each partition, run and measurement a job; then its status.json.
 
 Nodes of two partitions are measured apart, as Slurm gives no job nodes of both; one job after the other, as they may
 share switches.
 
-USAGE   fabric.py CONFIG OUTCOMES MINUTES     OUTCOMES: <campaign>/fabric/job<J>/outcomes.tsv; MINUTES: of a job
+USAGE   fabric.py CONFIG JOB MINUTES     JOB: <campaign>/fabric/job<J>; MINUTES: of a job
 """
 
 import gzip
@@ -11,12 +11,14 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 from nodeprint import files
-from nodeprint.campaign import node_sheet, slurm
+from nodeprint.campaign import job_status, node_sheet, slurm
 from nodeprint.campaign import preparation as campaigns
+from nodeprint.campaign.job_status import JobStatus, RunOutcome, RunOutcomeWord
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data import fabric
 from nodeprint.errors import NodeprintError
@@ -30,7 +32,7 @@ def partitions(campaign: Path) -> dict[str, list[Node]]:
     """The measured nodes, by partition."""
     by_partition: dict[str, list[Node]] = {}
     for node in node_sheet.read_sheet(campaign / "nodes.tsv"):
-        if (campaigns.job_folder(campaign, node) / "status.json").exists():
+        if (campaigns.job_folder(campaign, node) / job_status.NAME).exists():
             name = node_sheet.checked_name(node.partition or fabric.NO_PARTITION, "nodes.tsv")
             by_partition.setdefault(name, []).append(node)
     return by_partition
@@ -56,7 +58,7 @@ def nothing_to_measure(config: Config, nodes: list[Node]) -> str:
     return ""
 
 
-def measure(out: Path, setup: str, words: list[str]) -> tuple[str, int, float, str]:
+def measure(out: Path, setup: str, words: list[str]) -> tuple[RunOutcomeWord, int, float, str]:
     """One record file, begun or continued: outcome, exit code, seconds, and the last thing that was said.
 
     `site.setup` is sourced first where it is on this machine: srun hands the environment on to the ranks.
@@ -71,8 +73,8 @@ def measure(out: Path, setup: str, words: list[str]) -> tuple[str, int, float, s
     if done.returncode == 0:
         files.write(out.with_name(out.name + ".gz"), gzip.compress(out.read_bytes()))
         out.unlink()
-    outcome = "done" if done.returncode == 0 else "refused" if done.returncode in (2, 3) else "failed"
-    return outcome, done.returncode, time.monotonic() - began, "" if done.returncode == 0 else message
+    code, outcome = done.returncode, job_status.of_exit_code(done.returncode)
+    return outcome, code if code >= 0 else 128 - code, time.monotonic() - began, message if code else ""
 
 
 def words(config: Config, nodes: list[Node], job: str, run: int, minutes: int) -> list[str]:
@@ -85,28 +87,37 @@ def words(config: Config, nodes: list[Node], job: str, run: int, minutes: int) -
     ]  # fmt: skip
 
 
-def main(campaign: Path, config: Config, outcomes: Path, minutes: int) -> None:
-    """All that is missing; what went wrong is a row, and never keeps the nodes from being judged."""
-    folder = outcomes.parent
-    rows = []
+def outcomes(campaign: Path, config: Config, folder: Path, minutes: int) -> Iterator[RunOutcome]:
+    """All that is missing, measured; what went wrong is an outcome, and never keeps the nodes from being judged."""
     for partition, nodes in partitions(campaign).items():
         for run in range(1, config.runs + 1):
             for name, arguments in configuration.fabric_plan(config):
-                if message := nothing_to_measure(config, nodes):
-                    result = "left out", 0, 0.0, message
-                else:
+                outcome: RunOutcomeWord = "unavailable"
+                code, seconds, message = 0, 0.0, nothing_to_measure(config, nodes)
+                if not message:
                     out = folder / partition / f"run{run}" / f"{name}.jsonl"
                     asked = words(config, nodes, folder.name.removeprefix("job"), run, minutes)
-                    result = measure(out, config.site.setup, [*arguments.split(), *asked])
-                outcome, code, seconds, message = result
-                rows.append(f"{partition}\t{run}\t{name}\t{outcome}\t{code}\t{seconds:.1f}\t{message}\n")
-    files.write(outcomes, "".join(rows))
+                    outcome, code, seconds, message = measure(out, config.site.setup, [*arguments.split(), *asked])
+                yield RunOutcome(
+                    name=name, run=run, outcome=outcome, exit_code=code, seconds=round(seconds, 1), pinned_by="",
+                    message=job_status.as_message(message), partition=partition,
+                )  # fmt: skip
+
+
+def main(config: Config, folder: Path, minutes: int) -> None:
+    """Measure what is missing of the job in `folder`, and write its outcome."""
+    runs = tuple(outcomes(configuration.campaign_folder(config), config, folder, minutes))
+    status = JobStatus(
+        schema=1, node="", host="", job=int(folder.name.removeprefix("job")), started=None, ended=None,
+        runs=config.runs, outcome=job_status.outcome_of(runs), cpus_allowed=0, cpus_expected=0, simulated=False,
+        measurements=runs,
+    )  # fmt: skip
+    job_status.write(folder, status)
 
 
 if __name__ == "__main__":
-    settings, outcomes, minutes = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    settings, folder, minutes = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     try:
-        config = configuration.load(settings)
-        main(configuration.campaign_folder(config), config, outcomes, minutes)
+        main(configuration.load(settings), folder, minutes)
     except NodeprintError as error:
         sys.exit(f"nodeprint: {error}")

@@ -10,7 +10,6 @@ The campaign's launch/jobs.tsv has node, job, Slurm's number, state and reason o
 from __future__ import annotations
 
 import fcntl
-import json
 import math
 import os
 import re
@@ -28,7 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nodeprint import files, reading
-from nodeprint.campaign import followed, node_lists, slurm
+from nodeprint.campaign import followed, job_status, node_lists, slurm
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
 from snakemake_executor_plugin_nodeprint import commands
 from snakemake_executor_plugin_nodeprint.commands import Listed, NoAnswerError, RefusedError
@@ -145,14 +144,11 @@ def script(folder: Path, command: str) -> str:
 
 
 def outcome(folder: Path) -> str:
-    """What status.json says; empty while there is none that can be read."""
-    try:
+    """What came of a job by its status.json; empty while there is none that can be read."""
+    with suppress(OSError):
         os.scandir(folder).close()  # NFS asks its server for a folder that is opened
-        content = json.loads(reading.text(folder / "status.json"))
-    except (OSError, ValueError, RecursionError):
-        return ""
-    outcome_word = content.get("outcome") if isinstance(content, dict) else None
-    return outcome_word if outcome_word in ("complete", "partial", "failed") else ""
+    status = job_status.known(folder)
+    return status.outcome if status is not None else ""
 
 
 def last_words(folder: Path) -> str:

@@ -4,14 +4,17 @@ import fcntl
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from nodeprint.campaign import node_sheet, node_status, progress
+from nodeprint.campaign import job_status, lost_jobs, node_sheet, node_status, progress
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError
+from tests.support import made_status
 from tests.support.command_line import call
+from tests.support.made_status import job_outcome, run_outcome
 
 MOMENT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
@@ -36,7 +39,7 @@ def folder(campaign: Callable[..., Path]) -> Path:
     (folder / "nodes/runs/job1/node-run.log").write_text(f"{MOMENT} node-run: run 2 of 2: coherence-cas\n")
     (folder / "nodes/runs/job1/run1").mkdir()
     (folder / "nodes/runs/job1/run1/coherence-cas.jsonl.gz").touch()
-    (folder / "nodes/lost/job1/submission.txt").write_text("Slurm job 9: NODE_FAIL, the node was lost\n")
+    lost_jobs.settle(folder / "nodes/lost/job1", "Slurm job 9: NODE_FAIL, the node was lost")
     rows = ["runs\t1\t7\tRUNNING\tNone", "waits\t1\t8\tPENDING\tPriority", "lost\t1\t9\tabsent\tSlurm job 9"]
     (folder / "launch").mkdir()
     (folder / "launch/jobs.tsv").write_text("".join(f"{row}\n" for row in rows))
@@ -88,19 +91,17 @@ def test_what_nobody_is_at_work_on_is_interrupted(folder: Path) -> None:
     found = node_status.read(folder)
     assert [node.standing for node in found.nodes if node.node == "runs"] == ["interrupted"]
     assert found.code == 1 and "runs interrupted" in found.unfinished()
-    status = {"outcome": "partial", "lost": True, "measurements": [
-        {"name": "a", "run": 1, "outcome": "done", "exit_code": 0, "message": ""},
-        {"name": "a", "run": 2, "outcome": "failed", "exit_code": -1, "message": "Slurm job 7: CANCELLED"},
-    ]}  # fmt: skip
-    (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status))
+    killed = run_outcome("a", 2, outcome="failed", exit_code=-1, message="Slurm job 7: CANCELLED")
+    status = job_outcome("partial", run_outcome("a"), killed)
+    job_status.write(folder / "nodes/runs/job1", replace(status, lost=True))
     cut = next(node for node in node_status.read(folder).nodes if node.node == "runs")
-    assert (cut.standing, cut.reason) == ("interrupted", "a: Slurm job 7: CANCELLED")
+    assert (cut.standing, cut.reason) == ("interrupted", "Slurm job 7: CANCELLED")
     # a job that wrote it itself did what it could: a kernel that is missing here is no interruption
-    (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status | {"lost": False}))
+    job_status.write(folder / "nodes/runs/job1", status)
     without = next(node for node in node_status.read(folder).nodes if node.node == "runs")
     assert without.standing == "partly measured"
     # what another boot began is measured in a new job
-    (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status | {"lost": False, "rebooted": True}))
+    job_status.write(folder / "nodes/runs/job1", replace(status, rebooted=True))
     assert node_status.read(folder).counts["interrupted"] == 1
 
 
@@ -110,11 +111,10 @@ def test_status_ends_with_what_a_script_can_use(folder: Path, capsys: pytest.Cap
     assert facts["counts"]["queued"] == 1
     assert {node["node"] for node in facts["nodes"]} >= {"done", "out"}
     for name in ("runs", "waits", "later"):
-        (folder / "nodes" / name / "job1").mkdir(parents=True, exist_ok=True)
-        (folder / "nodes" / name / "job1/status.json").write_text('{"outcome": "complete", "measurements": []}')
+        made_status.put(folder / "nodes" / name / "job1")
     assert call("status", folder, "--watch") == 1
     for name in ("part", "lost"):
-        (folder / "nodes" / name / "job1/status.json").write_text('{"outcome": "complete", "measurements": []}')
+        made_status.put(folder / "nodes" / name / "job1")
     assert call("status", folder) == 0, "a node that the sheet leaves out is no failure"
     assert call("status", folder.parent) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -19,7 +19,9 @@ from nodeprint.data import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
 from nodeprint.settings.config_file import Config
+from tests.support import made_status
 from tests.support.made_records import header, lines
+from tests.support.made_status import run_outcome
 from tests.support.real_parts import ROOT
 from tests.support.run_archives import COMPRESS, RECORDS, tar_of
 
@@ -286,22 +288,23 @@ def test_the_sheet_is_frozen_and_a_node_can_be_measured_again(settings: Config) 
 def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: Config) -> None:
     nodes = [Node("good", "good"), Node("bad", "bad"), Node("cut", "cut")]
     folder = preparation.prepare(settings, lambda: nodes, [], {})
-    for node, text in zip(nodes, ('{"outcome": "complete"}', '{"outcome": "partial"}', "{"), strict=True):
-        status = preparation.job_folder(folder, node) / "status.json"
-        status.parent.mkdir(parents=True)
-        status.write_text(text)
+    good, bad, cut = (preparation.job_folder(folder, node) for node in nodes)
+    made_status.put(good)
+    made_status.put(bad, "partial")
+    made_status.put(cut)
+    (cut / "status.json").write_text((cut / "status.json").read_text()[:100])
     preparation.prepare(settings, lambda: [], [], {})
     assert [(preparation.job_folder(folder, node) / "status.json").exists() for node in nodes] == [True, False, False]
 
 
 def test_what_was_unavailable_is_measured_once_it_can_be(settings: Config) -> None:
     """LinkTest, after Open MPI was installed. What has nothing to measure is not asked for again."""
-    rows = [{"name": "linktest-node", "outcome": "unavailable", "exit_code": 4},
-            {"name": "touch-ratio", "outcome": "unavailable", "exit_code": 0}]  # fmt: skip
-    content = json.dumps({"outcome": "complete", "measurements": rows})
+    lacks = run_outcome("linktest-node", outcome="unavailable", exit_code=4)
+    nothing = run_outcome("touch-ratio", outcome="unavailable")
     campaign = preparation.prepare(settings, lambda: [Node("cn1", "cn1", cpus=2)], [], {})
     status = campaign / "nodes/cn1/job1/status.json"
-    folder_of(status.parent, {status: content})
+    made_status.put(status.parent, "complete", lacks, nothing)
+    content = status.read_text()
     preparation.prepare(settings, list, [], {}, is_available=lambda name: name == "touch-ratio")
     assert status.read_text() == content
     preparation.prepare(settings, list, [], {}, is_available=lambda name: name == "linktest-node")
@@ -328,14 +331,12 @@ def test_nodes_that_all_failed_are_tried_again(settings: Config) -> None:
     folder = preparation.prepare(settings, lambda: nodes, [], {})
     came_back = folder / "launch/pending.outcomes.tsv"
     came_back.parent.mkdir(exist_ok=True)
-    came_back.write_text("a\t1\tabsent\tunreachable\nb\t1\tabsent\tunreachable\n")
+    came_back.write_text("a\t1\tfailed\nb\t1\tfailed\n")
     preparation.prepare(settings, lambda: nodes, [], {})
     assert not came_back.exists()
     for node in nodes:
-        status = preparation.job_folder(folder, node) / "status.json"
-        status.parent.mkdir(parents=True)
-        status.write_text('{"outcome": "complete"}')
-    came_back.write_text("a\t1\tcomplete\t\nb\t1\tcomplete\t\n")
+        made_status.put(preparation.job_folder(folder, node))
+    came_back.write_text("a\t1\tcomplete\nb\t1\tcomplete\n")
     preparation.prepare(settings, lambda: nodes, [], {})
     assert came_back.exists()
 
@@ -352,8 +353,7 @@ def test_a_pending_hosts_name_is_that_of_the_inventory(settings: Config) -> None
 def test_a_complete_job_with_a_cut_archive_is_measured_again(settings: Config, ending: str, kept: int) -> None:
     folder = preparation.prepare(settings, lambda: [Node("a", str(header()["host"]))], [], {})
     job = folder / "nodes/a/job1"
-    job.mkdir(parents=True)
-    (job / "status.json").write_text('{"outcome": "complete"}')
+    made_status.put(job, host=str(header()["host"]))
     whole = COMPRESS[ending](tar_of(RECORDS))
     (job / f"run1{ending}").write_bytes(whole)
     for judged in (False, True):
@@ -414,7 +414,7 @@ def test_an_unfinished_job_of_another_boot_stays(
         archive.add(surveyed / "proc", "proc")
     if records:
         (begun / "run1/coherence-cas.jsonl").write_text(lines(header()))
-    (begun / "status.json").write_text(json.dumps({"outcome": "partial", "rebooted": seen_by == "node-run"}))
+    made_status.put(begun, "partial", rebooted=seen_by == "node-run")
     folder = preparation.prepare(settings, lambda: sheet, [], {})
     assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == job
     assert (begun / "survey.tar.gz").exists() and (begun / "run1/coherence-cas.jsonl").exists() == records
@@ -433,7 +433,7 @@ def complete_job(settings: Config, plan: str | None = None) -> Path:
     job = folder / "nodes/a/job1"
     job.mkdir(parents=True)
     (job / "plan.tsv").write_text(plan or (folder / "plan.tsv").read_text())
-    (job / "status.json").write_text('{"outcome": "complete", "runs": 2}')
+    made_status.put(job)
     return job
 
 
@@ -471,19 +471,11 @@ def test_a_node_whose_records_cannot_be_used_gets_a_new_job(
 def test_a_job_that_was_lost_is_continued_though_it_was_gathered(settings: Config) -> None:
     job = complete_job(settings)
     folder = job.parents[2]
-    (job / "status.json").write_text('{"outcome": "partial", "lost": true, "measurements": []}')
+    made_status.put(job, "partial", lost=True)
     said = {"node": "a", "host": "a", "state": "not measured", "reason": "Slurm job 7: NODE_FAIL"}
     (folder / "fleet.json").write_text(json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
     preparation.prepare(settings, lambda: [], [], {})
     assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 1
-
-
-def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: Config) -> None:
-    job = complete_job(settings)
-    (job / "submission.txt").write_text("Slurm job: FAILED")
-    assert packing.pack(job.parents[2]).nodes[0].quality == ()
-    preparation.prepare(settings, lambda: [], [], {})
-    assert not (job / "submission.txt").exists()
 
 
 @pytest.mark.parametrize(
@@ -561,7 +553,7 @@ def test_what_is_new_is_said_and_measured_in_the_same_job(
     ("rows", "stays"),
     [
         (["done", "done"], True),
-        (["done", "left out"], True),
+        (["done", "unavailable"], True),
         (["done", "failed"], False),
         (["refused", "done"], False),
         (["done"], False),  # a run, or a measurement, that is asked for now
@@ -578,12 +570,12 @@ def test_a_job_between_nodes_is_tried_again_where_it_failed_or_lacks_something(
         ),
     )
     folder = preparation.prepare(settings, lambda: [Node("cn01", "cn01", job=2)], [], {})
-    jobs = [folder / f"fabric/job{number}/outcomes.tsv" for number in (1, 2)]
-    for path in jobs:
-        path.parent.mkdir(parents=True)
-        path.write_text("".join(f"main\t{run}\tlinktest-fabric\t{how}\t0\t1.0\t\n" for run, how in enumerate(rows, 1)))
+    jobs = [folder / f"fabric/job{number}" for number in (1, 2)]
+    runs = [run_outcome("linktest-fabric", run, outcome=how, partition="main") for run, how in enumerate(rows, 1)]
+    for job in jobs:
+        made_status.put(job, "partial", *runs)
     preparation.prepare(settings, lambda: [], [], {})
-    assert [path.exists() for path in jobs] == [True, stays]
+    assert [(job / "status.json").exists() for job in jobs] == [True, stays]
 
 
 def test_a_new_nodeprint_with_other_arguments_changes_nothing(settings: Config) -> None:

@@ -1,6 +1,5 @@
 """The rounds of a recheck: which jobs they are, when they may begin, and what a call that was killed leaves."""
 
-import json
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from nodeprint.campaign import followed, node_sheet, recheck
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.settings.config_file import Config
+from tests.support import made_status
 
 
 @pytest.fixture
@@ -59,14 +59,14 @@ def test_a_round_waits_for_the_last_job(campaign: Path, ago_s: float | None, wai
     job = campaign / "nodes/a/job1"
     job.mkdir(parents=True)
     ended = None if ago_s is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ago_s))
-    (job / "status.json").write_text(json.dumps({"ended": ended}))
+    made_status.put(job, ended=ended)
     assert recheck.wait_s(campaign, ["a"], 1.0) == pytest.approx(wait_s, abs=2)
 
 
 def test_the_login_nodes_clock_counts_where_it_is_known(campaign: Path) -> None:
     job = campaign / "nodes/a/job1"
     job.mkdir(parents=True)
-    (job / "status.json").write_text('{"ended": "1970-01-02T00:00:00Z"}')  # the node's clock was never set
+    made_status.put(job, ended="1970-01-02T00:00:00Z")  # the node's clock was never set
     now = datetime.now(UTC)
     followed.note(job, submitted=now - timedelta(minutes=5))
     followed.note(job, ended=now - timedelta(seconds=20))

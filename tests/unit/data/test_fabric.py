@@ -9,7 +9,9 @@ import numpy as np
 from nodeprint.campaign.node_sheet import Node, write_sheet
 from nodeprint.data import fabric
 from nodeprint.data.fabric import Fabrics
+from tests.support import made_status
 from tests.support.made_records import TRAILER, cell_header, header, lines, pair
+from tests.support.made_status import run_outcome
 
 
 def written(
@@ -72,11 +74,11 @@ def test_what_was_not_measured_between_nodes_is_said_with_its_reason(tmp_path: P
     for node in ("a", "b", "late", "g1"):
         (tmp_path / f"nodes/{node}/job1").mkdir(parents=True)
         (tmp_path / f"nodes/{node}/job1/status.json").touch()
-    rows = ("main\t1\tlinktest-fabric\tdone\t0\t1.0\t\n"
-            "gpu\t1\tlinktest-fabric\tleft out\t0\t0.0\tg1 alone has no link to another node\n"
-            "gpu\t2\tlinktest-fabric\tleft out\t0\t0.0\tg1 alone has no link to another node\n")  # fmt: skip
+    alone = {"outcome": "unavailable", "message": "g1 alone has no link to another node", "partition": "gpu"}
+    runs = [run_outcome("linktest-fabric", 1, partition="main")]
+    runs += [run_outcome("linktest-fabric", run, **alone) for run in (1, 2)]
     (tmp_path / "config.yaml").write_text("measure: [coherence-cas, linktest-fabric, linktest-fabric-parallel]\n")
-    (tmp_path / "fabric/job1/outcomes.tsv").write_text(rows)
+    made_status.put(tmp_path / "fabric/job1", "complete", *runs)
     assert fabric.read(tmp_path).notes == (
         "linktest-fabric, partition gpu: left out: g1 alone has no link to another node (run 1, 2)",
         "linktest-fabric-parallel was not measured in the newest job: it follows the nodes, when none of their jobs "

@@ -223,12 +223,15 @@ def test_one_more_job_is_packed_with_its_node_alone_and_as_if_all_were_packed_an
     assert packing.pack(folder).nodes[2].state == "refused"
 
 
-def test_an_outcome_in_letters_that_no_file_can_hold_is_told_without_them(campaign: Make) -> None:
+@pytest.mark.parametrize("message", ["\ud800", "\x1b[2J", "a\tb", 7])
+def test_an_outcome_that_is_no_outcome_says_nothing_of_its_node(campaign: Make, message: object) -> None:
     folder = campaign("n0")
     path = folder / "nodes/n0/job1/status.json"
-    failed = {"name": "\ud800cas", "run": 2, "outcome": "failed", "message": "\ud800"}
-    path.write_text(json.dumps({"measurements": [failed]}))
-    assert packing.pack(folder).nodes[0].quality == ("?cas, job1/run2: failed, ?",)
+    status = json.loads(path.read_text())
+    status["measurements"][0] |= {"message": message}
+    path.write_text(json.dumps(status))
+    (node,) = packing.pack(folder).nodes
+    assert (node.state, node.reason) == ("not measured", "status.json of job1: not readable; its outcome is unknown")
 
 
 def test_a_campaign_that_cannot_be_written_is_read_and_left_as_it_is(

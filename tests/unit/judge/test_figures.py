@@ -1,7 +1,6 @@
 """Figures of nodes: no median is shown that few pairs are near. Published matrices where NODEPRINT_DATA names them."""
 
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +15,9 @@ from nodeprint.judge.verdict import ClassFigure
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.report.pages.common import class_table
-from tests.support import made_records, published
+from tests.support import made_records, made_status, published
 from tests.support.fleets import judged
+from tests.support.made_status import run_outcome
 
 #: Published matrices whose CPUs the labels of a part fit.
 LABELLED = {"Dual AMD EPYC 7742 64-Core Processor": ("EPYC 7742", 2), "AMD EPYC 7773X": ("EPYC 7773X", 1)}
@@ -144,9 +144,8 @@ def lone(tmp_path: Path, *of_runs: tuple[float, ...]) -> ClassFigure:
         path = tmp_path / f"nodes/n1/job1/run{number}/coherence-cas.jsonl"
         path.parent.mkdir(parents=True)
         path.write_text(made_records.lines(first, *records, made_records.TRAILER))
-    steps = [{"name": "coherence-cas", "run": number + 1, "outcome": "done"} for number in range(len(of_runs))]
-    status = {"schema": 1, "node": "n1", "host": "n1", "job": 1, "outcome": "complete", "measurements": steps}
-    (tmp_path / "nodes/n1/job1/status.json").write_text(json.dumps(status))
+    runs = [run_outcome("coherence-cas", number + 1) for number in range(len(of_runs))]
+    made_status.put(tmp_path / "nodes/n1/job1", "complete", *runs, node="n1", host="n1")
     node_sheet.write_sheet(tmp_path / "nodes.tsv", [node_sheet.Node("n1", "n1", cpus=cpus)])
     (figure,) = judge(tmp_path).verdict.nodes["n1"].classes
     return figure

@@ -1,0 +1,169 @@
+"""The outcome of a job, status.json: its one type, with its one reader and its one writer (docs/formats.md).
+
+On a node `kernels/node-run` writes it, where there is no Python; all else that writes one calls `write`: what follows
+jobs that were lost, LinkTest between nodes, importers and the simulator. Everybody reads it here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from nodeprint import files, reading
+from nodeprint.errors import NodeprintError
+from nodeprint.settings.keys import key
+
+NAME = "status.json"
+#: What an outcome is called that was set aside, as the next call goes on with its job.
+_FORMER = "status.former.json"
+#: node-run writes ASCII alone; the message of a measurement is at most so long.
+_LONGEST = 400
+
+Outcome = Literal["complete", "partial", "failed"]
+RunOutcomeWord = Literal["done", "unavailable", "refused", "failed"]
+_Moment = Annotated[str, key("ISO 8601, UTC", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOutcome:
+    """What came of a run of a measurement."""
+
+    name: Annotated[str, key("the measurement", pattern=r"^[ -~]+$")]
+    run: Annotated[int, key("number of the run", ge=1)]
+    outcome: Annotated[RunOutcomeWord, key("what came of it")]
+    exit_code: Annotated[int, key("the kernel's, 128 and more a signal; -1 where none was started", ge=-1, le=255)]
+    seconds: Annotated[float, key("how long it took", ge=0)]
+    pinned_by: Annotated[Literal["likwid-pin", "native", ""], key("who pinned its threads")]
+    message: Annotated[str, key("the kernel's last line, in printable ASCII", pattern=r"^[ -~]*$")]
+    partition: Annotated[str, key("of a job between nodes the partition that it was measured in")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobStatus:
+    """The outcome of a job of a node, or of LinkTest between the nodes (then of no node and host)."""
+
+    schema: Annotated[Literal[1], key("the version of this format")]
+    node: Annotated[str, key("its name in the sheet")]
+    host: Annotated[str, key("the host name of the node")]
+    job: Annotated[int, key("number of the job", ge=1)]
+    started: Annotated[_Moment | None, key("by the node's clock; null where no node says so")]
+    ended: Annotated[_Moment | None, key("by the node's clock; null where no node says so")]
+    runs: Annotated[int, key("the runs that were asked for where the plan says nothing else", ge=1)]
+    outcome: Annotated[
+        Outcome,
+        key("`complete`: every run of every measurement is done or unavailable; `failed`: none is done"),
+    ]
+    cpus_allowed: Annotated[int, key("the CPUs that the job got; 0 unknown", ge=0)]
+    cpus_expected: Annotated[int, key("the CPUs that it had to get; 0 unknown", ge=0)]
+    simulated: Annotated[bool, key("whether it was simulated")]
+    imported: Annotated[bool, key("whether its records are another tool's")] = False
+    lost: Annotated[
+        bool,
+        key(
+            "whether the job did not write this itself, as it was cut off, cancelled or refused: whoever followed it "
+            "did, with the reason; such a node is not measured"
+        ),
+    ] = False
+    rebooted: Annotated[
+        bool,
+        key(
+            "whether the node was booted again since the job was begun: nothing was added to its records, and the next "
+            "call measures it in a new job"
+        ),
+    ] = False
+    measurements: Annotated[tuple[RunOutcome, ...], key("every run of every measurement")]
+
+    @property
+    def untaken(self) -> list[RunOutcome]:
+        """The runs that the job lacks: those that are neither done nor unavailable."""
+        return [run for run in self.measurements if run.outcome not in ("done", "unavailable")]
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether it ended before it could measure all, so that the next call goes on: it was cut off, or its node was
+        booted again."""
+        return (self.lost or self.rebooted) and self.outcome != "complete"
+
+    @property
+    def reason(self) -> str:
+        """Why it lacks runs: what was said of the first one, or, where the job was lost, of all; empty where it has
+        all."""
+        first = next(iter(self.untaken), None)
+        return "" if first is None else first.message if self.lost else f"{first.name}: {first.message}"
+
+
+def outcome_of(measurements: Collection[RunOutcome]) -> Outcome:
+    """What a job came to with these runs, as node-run says it."""
+    outcomes = [run.outcome for run in measurements]
+    if "done" not in outcomes:
+        return "failed"
+    return "complete" if set(outcomes) <= {"done", "unavailable"} else "partial"
+
+
+def of_exit_code(code: int) -> RunOutcomeWord:
+    """What came of a run by its kernel's exit code."""
+    return "done" if code == 0 else "refused" if code in (2, 3) else "failed"
+
+
+def as_message(text: str) -> str:
+    """A text as the message of a measurement."""
+    return "".join(char if " " <= char <= "~" else "?" for char in text)[:_LONGEST]
+
+
+def read(job: Path) -> JobStatus | None:
+    """The outcome of the job in a folder; None where it has none yet. Raises NodeprintError where it cannot be read."""
+    import msgspec  # noqa: PLC0415 (not there where Snakemake alone plans a clone)
+
+    try:
+        return msgspec.json.decode(reading.content(job / NAME), type=JobStatus)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) else re.sub(r"\s+", " ", str(error))
+        advice = "`make run` measures what the job lacks"
+        what = f"no outcome of a job can be read in it ({why})"
+        raise NodeprintError(what, where=job / NAME, advice=advice) from error
+
+
+def known(job: Path) -> JobStatus | None:
+    """The outcome of the job in a folder; None where it has none, or none that can be read."""
+    try:
+        return read(job)
+    except NodeprintError:
+        return None
+
+
+def write(job: Path, status: JobStatus) -> None:
+    """Write the outcome of the job in a folder. Raises CannotWriteError."""
+    files.write(job / NAME, json.dumps(plain(status), indent=1) + "\n")
+
+
+def plain(status: JobStatus) -> dict[str, Any]:
+    """An outcome as the file has it."""
+    return _unusual(status) | {"measurements": [_unusual(run) for run in status.measurements]}
+
+
+def _unusual(value: JobStatus | RunOutcome) -> dict[str, Any]:
+    """The fields of a value without those that are as usual, which are not written."""
+    content = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {field.name: content[field.name] for field in fields(value) if content[field.name] != field.default}
+
+
+def set_aside(job: Path) -> None:
+    """Give the outcome of a job another name, so that the next call goes on with the job. Raises CannotWriteError."""
+    files.rename(job / NAME, _FORMER)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of status.json, made from its type: as everything that writes one does, with no other key."""
+    import msgspec  # noqa: PLC0415 (as above)
+
+    made = msgspec.json.schema(JobStatus)
+    for definition in made["$defs"].values():
+        definition["additionalProperties"] = False
+    title = "status.json: the outcome of one job of a node"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **made}
