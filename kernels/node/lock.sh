@@ -12,6 +12,18 @@ not_ours() {
     return 1
 }
 
+# too_large PATH...: prints the first of these lists that has more than 4 MiB, as readers refuse it, too: awk would take it
+# into its memory, one line of zeros as long as a sparse file is
+too_large() {
+    for path in "$@"; do
+        if [ -n "$(find "$path" -prune -type f -size +8192 2>/dev/null)" ]; then
+            printf '%s' "$path"
+            return
+        fi
+    done
+    return 1
+}
+
 # linked PATH...: prints the first of these folders that is a symbolic link: what is written there comes to whom it belongs
 linked() {
     for path in "$@"; do

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, get_type_hints
 
-from nodeprint import files
+from nodeprint import files, reading
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.keys import key
 
@@ -78,15 +78,15 @@ def states(campaign: Path) -> dict[str, tuple[str, str]]:
 def read_sheet(path: Path) -> list[Node]:
     """Read nodes.tsv. Raises NodeprintError naming file, line and column's name."""
     try:
-        text = path.read_text()
+        text = reading.content(path).decode()
     except OSError as error:
         if (path.parent / "packed" / "index.json").exists():
             what = "is a table of figures, which has no jobs to follow and no topology"
             advice = f"`nodeprint judge {path.parent}` says what its nodes are"
             raise NodeprintError(what, where=path.parent, advice=advice) from error
-        raise NodeprintError(
-            f"cannot be read ({error.strerror})", where=path, advice="run `nodeprint discover`"
-        ) from error
+        absent = isinstance(error, FileNotFoundError)
+        advice = "run `nodeprint discover`" if absent else "remove it, then run `nodeprint discover`"
+        raise NodeprintError(f"cannot be read ({error.strerror})", where=path, advice=advice) from error
     except UnicodeDecodeError as error:
         raise NodeprintError("not text", where=path, advice="write it with `nodeprint discover`") from error
     rows = csv.DictReader(io.StringIO(text), delimiter="\t")

@@ -256,6 +256,34 @@ def test_node_run_harms_nothing(name: str, kind: str, tmp_path: Path) -> None:
     assert done.returncode == (0 if name.startswith("run1") else 1)
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder", "2 GiB"])
+@pytest.mark.parametrize(
+    "name", ["plan.tsv", "nodes/n1/job1/outcomes.tsv", "nodes/n1/job1/plan.tsv", "locks/HOST.lock"]
+)
+def test_node_run_reads_no_list_that_is_none(name: str, kind: str, tmp_path: Path) -> None:
+    """Nothing is waited for, and no line as long as a sparse file is taken into memory."""
+    need("flock", "setsid")
+    folder, host = tmp_path / "campaign", os.uname().nodename.split(".", maxsplit=1)[0]
+    path = folder / name.replace("HOST", host)
+    path.parent.mkdir(parents=True)
+    (folder / "plan.tsv").write_text("a\tfake\t--steps 1\n")
+    path.unlink(missing_ok=True)
+    if kind == "link":
+        path.symlink_to("/etc/hostname")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.touch()
+        os.truncate(path, 2 << 30)
+    command = [f"{ROOT}/kernels/node-run", "--node", "n1", "--job", "1", "--campaign", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    why = "has more than 4 MiB" if kind == "2 GiB" else "is no regular file"
+    assert f"{path}: {why}" in done.stderr
+    assert done.returncode == (2 if name == "plan.tsv" else 1)
+
+
 @pytest.mark.parametrize("name", ["nodes", "nodes/n1", "nodes/n1/job1", "locks"])
 def test_node_run_follows_no_folder_that_is_a_link(name: str, tmp_path: Path) -> None:
     need("flock", "setsid")

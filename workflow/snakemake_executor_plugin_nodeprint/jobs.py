@@ -249,9 +249,9 @@ class Launch:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "it has just begun"
             os.close(descriptor)
             if not self.waits:
-                holder = (self.home / "lock").read_text().strip() or "it has just begun"
                 say(f"waiting: another call submits the jobs of this campaign ({holder})")
             self.waits = True
             return False
