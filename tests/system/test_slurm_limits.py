@@ -11,8 +11,8 @@ import pytest
 from nodeprint.machine import other_load
 from tests.support.cluster_campaigns import Campaign, outcome
 from tests.support.paced_kernel import paced  # noqa: F401 (a fixture)
-from tests.support.real_parts import need
-from tests.support.virtual_cluster import cluster, login, up
+from tests.support.real_parts import environment, need
+from tests.support.virtual_cluster import CLUSTER, cluster, login, up
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.machine, pytest.mark.long, pytest.mark.usefixtures("paced")]
@@ -100,8 +100,12 @@ def test_a_call_on_another_login_node_waits_for_the_first(house: Path, slurm: Pa
     campaign = Campaign(house, slurm, "two", passes=40, partition="main")
     first = campaign.call()
     campaign.measuring("cn01")
-    words = ["env", f"TMPDIR={campaign.tmp}", "sh", "-c", f"cd {house} && timeout 5 {' '.join(campaign.command)}"]
-    second: subprocess.CompletedProcess[str] = cluster("exec", "cn03", *words, state=slurm, check=False)
-    assert "another call is at work" in second.stdout + second.stderr
-    campaign.done(first)
+    said = campaign.tmp / "second.log"
+    call = f"cd {house} && exec {' '.join(campaign.command)} >{said} 2>&1"
+    words = [CLUSTER, "exec", "cn03", "env", f"TMPDIR={campaign.tmp}", "sh", "-c", call]
+    with subprocess.Popen(words, env=environment() | {"CLUSTER_STATE": str(slurm)}) as second:
+        wait_for(lambda: said.exists() and "another call is at work" in said.read_text(), "the second call waits")
+        campaign.done(first)
+        assert second.wait(600) == 0, said.read_text()
     assert [outcome(campaign.folder, node) for node in ("cn01", "cn02", "cn03")] == ["complete"] * 3
+    campaign.once("cn01", "cn02", "cn03")

@@ -21,10 +21,13 @@ class PyTypst(PythonPackage):
 
     license("Apache-2.0")
 
+    # no name of the class itself: Spack reads `name` as that of the package
     if platform.machine() in WHEELS:
-        name, digest = WHEELS[platform.machine()]
         version(
-            "0.15.2", sha256=digest, expand=False, url=f"https://files.pythonhosted.org/packages/cp39/t/typst/{name}"
+            "0.15.2",
+            sha256=WHEELS[platform.machine()][1],
+            expand=False,
+            url=f"https://files.pythonhosted.org/packages/cp39/t/typst/{WHEELS[platform.machine()][0]}",
         )
 
     depends_on("python@3.9:", type=("build", "run"))
