@@ -30,9 +30,8 @@ from bench.table import ROOT, Row, row
 
 ROUNDS = 10
 LINE_BYTES = 64
-#: Not at real-time priority, but before all that has none: of programs with more threads than CPUs one would wait for
-#: the end of the other, or for ever.
-SHARED = ("chrt", "--other", "0", "nice", "-n", "-20")
+#: At real-time priority a program that hangs takes its CPU from everybody.
+LONGEST_S = 300.0
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 #: likwid-bench's kernels by our streams; what it calls triad has four arrays. The ending by bytes of a vector.
 LIKWID = {"load": "load", "store_mem": "store_mem", "copy": "copy", "copy_mem": "copy_mem", "triad": "stream"}
@@ -69,13 +68,20 @@ def records(kernel: str, *arguments: str, before: Sequence[str] = ()) -> list[di
 def said(*command: str | Path, **environment: str) -> str:
     """What a program prints."""
     return subprocess.run(
-        command, capture_output=True, text=True, check=True, env=os.environ | environment, stdin=subprocess.DEVNULL
-    ).stdout
+        command, capture_output=True, text=True, check=True, env=os.environ | environment, stdin=subprocess.DEVNULL,
+        timeout=LONGEST_S,
+    ).stdout  # fmt: skip
 
 
 def listed(cpus: list[int]) -> str:
     """CPUs as lists of CPUs are written."""
     return ",".join(map(str, cpus))
+
+
+def in_turns() -> tuple[str, ...]:
+    """Words before a program with more threads than CPUs, one of which else would wait for the end of the other, or for
+    ever: at real-time priority they take turns."""
+    return ("chrt", "--rr", "1") if os.sched_getscheduler(0) == os.SCHED_FIFO else ()
 
 
 # --- bandwidth ---
@@ -122,7 +128,7 @@ def likwid_contest(cpus: list[int]) -> Contest | None:
         rates = {}
         for stream, kernel in LIKWID.items():
             words = ("-t", f"{kernel}_{LIKWID_VECTORS[header['vector_bytes']]}", "-i", "10")
-            output = said("likwid-bench", *words, "-w", f"N:{kb[stream]}kB:{len(cpus)}")
+            output = said(*in_turns(), "likwid-bench", *words, "-w", f"N:{kb[stream]}kB:{len(cpus)}")
             rates[stream] = 1e6 * float(re.findall(r"MByte/s:\s+([\d.]+)", output)[0])
         return rates
 
@@ -166,15 +172,17 @@ def c2clat_contest(pair: list[int]) -> Contest | None:
 
 
 def pingpong_contest(pair: list[int]) -> Contest | None:
-    """multichase's pingpong: compare-exchange on one line, the mean over a second."""
+    """multichase's pingpong: compare-exchange on one line, the mean over a second; without the pauses and the second
+    line that it adds by itself."""
     program = peer.built("multichase", "pingpong")
     if program is None:
         return None
+    command = ("taskset", "-c", listed(pair), program, "-l", "-r", "0", "-s", "0")
     return Contest(
         "multichase pingpong",
-        lambda: {"hop": hop(pair, "cas", SHARED)},
-        lambda: {"hop": float(said(*SHARED, "taskset", "-c", listed(pair), program, "-l").split()[-1])},
-        None,
+        lambda: {"hop": hop(pair, "cas", in_turns())},
+        lambda: {"hop": float(said(*in_turns(), *command).split()[-1])},
+        None,  # its loop looks between tries whether it is to end
     )
 
 
@@ -225,11 +233,12 @@ def first_touch_contest(pair: list[int], folder: Path) -> Contest:
 
 
 def ring_contest(cpus: list[int], folder: Path) -> Contest:
-    """xcpumemperf's ring by its definition, a byte and a fence at a time; ours a line and a fence at a time."""
+    """xcpumemperf's ring by its definition: accesses with a fence behind each in a second. Its bytes follow each other,
+    so that 63 of 64 find their line in the core; each of ours is of another line."""
     program = compiled("ring", folder)
 
     def ours() -> Values:
-        lines = records("remap", "--op", "ring", "--cpus", listed(cpus), before=SHARED)
+        lines = records("remap", "--op", "ring", "--cpus", listed(cpus), before=in_turns())
         cells = [line for line in lines if line["record"] == "cell"]
         return {
             end: float(np.median([cell[f"{field}_bytes_per_s"] / LINE_BYTES for cell in cells]))
@@ -237,7 +246,7 @@ def ring_contest(cpus: list[int], folder: Path) -> Contest:
         }
 
     def theirs() -> Values:
-        lines = [line.split() for line in said(*SHARED, program, "4", *map(str, cpus)).splitlines()]
+        lines = [line.split() for line in said(*in_turns(), program, "4", *map(str, cpus)).splitlines()]
         return {
             end: float(np.median([float(rate) for which, rate in lines if which == end]))
             for end in ("writer", "reader")
