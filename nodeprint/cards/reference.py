@@ -159,14 +159,19 @@ def sentences(standing: Standing) -> tuple[str, ...]:
 
 
 def _sentence(comparison: Comparison) -> str:
-    machines = f"{comparison.machines} published machine{'s' * (comparison.machines > 1)} of this {comparison.kin}"
     span = (
         f"{comparison.low_ns:.0f} to {comparison.high_ns:.0f}"
         if round(comparison.low_ns) != round(comparison.high_ns)
         else f"{comparison.low_ns:.0f}"
     )
-    begin = f"Core to core {_INSIDE[comparison.name]} {comparison.value_ns:.0f} ns:"
-    if comparison.alike:
-        return f"{begin} as {machines} ({span})."
-    has = "has" if comparison.machines == 1 else "have"
-    return f"{begin} {machines} {has} {span} ns; clock, load and settings differ between machines."
+    key = "as" if comparison.alike else "one" if comparison.machines == 1 else "several"
+    return say(
+        "reference",
+        key,
+        place=_INSIDE[comparison.name],
+        ns=f"{comparison.value_ns:.0f}",
+        machines=comparison.machines,
+        s="s" * (comparison.machines > 1),
+        kin=comparison.kin,
+        span=span,
+    )

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from nodeprint.settings.texts import say
+
 Array = npt.NDArray[np.float64]
 
 #: Latencies of one plateau lie within this factor: a cache that is nearly full is a little slower than an empty one.
@@ -66,13 +68,18 @@ class Level(msgspec.Struct, frozen=True):
     def sentence(self) -> str:
         """What a report says of this level."""
         if self.effective_bytes is None:
-            return f"{self.name}: no plateau at the reported size of {_size(self.told_bytes)}"
+            return say("readings", "curve", "none", cache=self.name, reported=_size(self.told_bytes))
         found = f"{self.latency_ns:.1f} ns up to {_size(self.effective_bytes)}"
         if self.agrees:
             return f"{self.name}: {found}, reported size {_size(self.told_bytes)}"
-        return (
-            f"{self.name}: effective size {_size(self.effective_bytes)} ({found}), "
-            f"reported size {_size(self.told_bytes)}"
+        return say(
+            "readings",
+            "curve",
+            "other",
+            cache=self.name,
+            effective=_size(self.effective_bytes),
+            latency=found,
+            reported=_size(self.told_bytes),
         )
 
 
@@ -89,7 +96,7 @@ class Knee(msgspec.Struct, frozen=True):
         """What a report says."""
         at = f"{self.rate_bytes_per_s / 1e9:.1f} GB/s"
         if self.reached:
-            return f"knee at {at}: {self.latency_ns:.0f} ns, idle {self.idle_ns:.0f} ns"
+            return say("readings", "knee", rate=at, latency=f"{self.latency_ns:.0f}", idle=f"{self.idle_ns:.0f}")
         return f"no knee up to {at}"
 
 
@@ -197,49 +204,53 @@ def touch_sentence(ratio: Interval, nodes: int) -> str:
     """What a report says of own against other arrays on a machine with so many NUMA nodes."""
     found = f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
     if nodes > 1:
-        return f"an array that a core of another NUMA node touched first is {found} times as slow"
+        return say("readings", "touch", "ratio", found=found)
     # as printed: with many repeats an interval may be narrower than any difference that matters
     printed = replace(ratio, low=round(ratio.low, 2), high=round(ratio.high, 2))
     verdict = "1, as expected" if printed.holds(1) else "not 1: the measurement was disturbed"
-    return f"one NUMA node: every array is local; the ratio is {found}, {verdict}"
+    return say("readings", "touch", "one_node", found=found, verdict=verdict)
 
 
 def port_sentence(of: str, loads: Interval, stores: Interval, port_known: bool) -> str:
     """What a report says of the rates (bytes/s) that CCXs or CCDs draw from their own memory; where the width of the
     port is known (EPYC 7002 to 9004), also of the fabric clock."""
-    said = (
-        f"the cores of one {of} load {loads.middle / 1e9:.1f} GB/s and store {stores.middle / 1e9:.1f} GB/s "
-        f"({_counted(loads.count, of)})"
+    said = say(
+        "readings",
+        "port",
+        "rates",
+        part=of,
+        loads=f"{loads.middle / 1000000000.0:.1f}",
+        stores=f"{stores.middle / 1000000000.0:.1f}",
+        count=_counted(loads.count, of),
     )
     if not port_known:
         return said
     least_ghz = loads.middle / PORT_BYTES_A_CYCLE / 1e9
-    return (
-        f"{said}; as a port of this part reads {PORT_BYTES_A_CYCLE} bytes a cycle, the fabric clock is at least "
-        f"{least_ghz:.2f} GHz"
-    )
+    return say("readings", "port", "clock", rates=said, bytes=PORT_BYTES_A_CYCLE, ghz=f"{least_ghz:.2f}")
 
 
 def stream_sentence(pages: str, figures: Mapping[str, tuple[float, float]]) -> str:
     """What a report says of the whole machine's streams: of each the best of ten sweeps and their median (bytes/s)."""
     each = ", ".join(f"{stream} {best / 1e9:.1f} ({median / 1e9:.1f})" for stream, (best, median) in figures.items())
-    return f"STREAM's figures on {pages} pages, the best of ten sweeps (their median), in GB/s: {each}"
+    return say("readings", "stream", pages=pages, each=each)
 
 
 def methods_sentence(state: str, latencies_ns: Sequence[float], apart: int, places: int) -> str:
     """What a report says of lines in a state whose latency is another by a chase than by single timed loads."""
     chase, single = latencies_ns
-    return (
-        f"the latency of lines in state {state} is not certain: {chase:.1f} ns by a chase and {single:.1f} ns by "
-        f"single loads ({apart} of {places} places; both should be within 15 %)"
+    return say(
+        "readings", "methods", state=state, chase=f"{chase:.1f}", single=f"{single:.1f}", apart=apart, places=places
     )
 
 
 def beside_sentence(light: Interval, full: Interval) -> str:
     """What a report says of hops beside traffic, as ratios to the idle ones."""
-    return (
-        f"beside 5 GB/s on another CCX hops take {light.middle:.3f} times as long as idle, beside all that it draws "
-        f"{full.middle:.3f} times ({_counted(light.count, 'pair')})"
+    return say(
+        "readings",
+        "beside",
+        light=f"{light.middle:.3f}",
+        full=f"{full.middle:.3f}",
+        count=_counted(light.count, "pair"),
     )
 
 

@@ -45,7 +45,7 @@ def as_text(result: Result) -> Text:
     notes += [text.sentence(text.disturbance(disturbance)) for disturbance in beside]
     notes += [f"{text.sentence(f'{warning.text}; {warning.advice}')}" for warning in result.warnings]
     if notes:
-        out.append("\n\nWhat disturbs the measurement, or is good to know:")
+        out.append(f"\n\n{say('here_notes')}")
         out.append("".join(f"\n- {note}" for note in notes))
     out.append(f"\n\nrecords: {result.folder}")
     return out

@@ -56,7 +56,7 @@ def fleet_rows(comparison: Comparison) -> list[str]:
     rows = [say("dies", "compared_nodes", nodes=len(comparison.nodes))]
     rows += [say("dies", "not_compared", node=node, reason=reason) for node, reason in comparison.not_compared.items()]
     width = max((len(part.name) for part in comparison.parts), default=0)
-    rows.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  lowest and highest on")
+    rows.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  {say('dies', 'ends')}")
     for part in comparison.parts:
         figures = (np.median(part.value), part.value.min(), part.value.max())
         columns = "  ".join(f"{sentences.in_unit(part, float(value)):>9}" for value in figures)

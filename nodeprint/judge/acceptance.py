@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -17,6 +18,7 @@ from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Metric, MetricPrior, PairClass
 from nodeprint.settings import checked_yaml
 from nodeprint.settings.config import measurements
+from nodeprint.settings.texts import say
 
 #: What a campaign is judged by, in its folder.
 _KEPT = "acceptance.yaml"
@@ -78,19 +80,21 @@ def check_limits(path: Path, planned: Collection[str]) -> None:
     Raises NodeprintError naming the limit's key.
     """
     for number, limit in enumerate(load(path).limits):
-        problem, advice = _without_figure(limit, planned)
-        if problem:
-            raise NodeprintError(f"{limit.measurement} {problem}", where=path, key=f"limits[{number}]", advice=advice)
+        if refusal := _without_figure(limit, planned, path, f"limits[{number}]"):
+            raise refusal
 
 
-def _without_figure(limit: ContractLimit, planned: Collection[str]) -> tuple[str, str]:
-    """Why no node can have the figure of a limit, and what to do; empty where one may have it."""
+def _without_figure(limit: ContractLimit, planned: Collection[str], path: Path, key: str) -> NodeprintError | None:
+    """Why no node can have the figure of a limit, and what to do; None where one may have it."""
+    refuses = partial(NodeprintError, where=path, key=key)
     measurement = measurements()[limit.measurement]
     labels = measurement.model.get("rows", ())
     if measurement.scope != "node":
-        return "is measured between nodes, and limits are of a node", "leave the limit out"
+        problem = f"{limit.measurement} is measured between nodes, and limits are of a node"
+        return refuses(problem, advice="leave the limit out")
     if limit.measurement not in planned:
-        return "is not measured", "add it to `measure` of the configuration, or leave the limit out"
+        advice = "add it to `measure` of the configuration, or leave the limit out"
+        return refuses(f"{limit.measurement} is not measured", advice=advice)
     if measurement.model.get("places") == "pairs":
         classes = get_args(PairClass)
         wrong, advice = limit.figure not in classes, f"its classes are {', '.join(classes)}"
@@ -99,7 +103,8 @@ def _without_figure(limit: ContractLimit, planned: Collection[str]) -> tuple[str
         parts = [part for part in limit.figure.split(", ") if not part.startswith("mean of homes ")]
         wrong = len(parts) > len(labels) if labels else parts != ["all"]
         advice = f"its rows are named by {', '.join(labels)} as verdict.json has them" if labels else "its row is `all`"
-    return (f"has no figure {printable(limit.figure, 60)!r}", advice) if wrong else ("", "")
+    problem = f"{limit.measurement} has no figure {printable(limit.figure, 60)!r}"
+    return refuses(problem, advice=advice) if wrong else None
 
 
 def keep(path: Path, campaign: Path) -> Path:
@@ -176,5 +181,4 @@ def _for_metrics(text: str, metrics: Collection[str], option: str) -> list[tuple
 
 def text_of(rules: Acceptance) -> str:
     """The file that rules are kept as, completed by the defaults."""
-    head = "# What this campaign is judged by, with all defaults; made from the site's file.\n"
-    return head + checked_yaml.text(rules)
+    return f"# {say('acceptance_head')}\n{checked_yaml.text(rules)}"

@@ -25,6 +25,7 @@ from nodeprint.judge.deviations import priors
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix, Reals, Reduced, padded, reduce, term_values
 from nodeprint.judge.verdict import Finding, Interval, JobEffect, Note
+from nodeprint.settings.texts import say
 from nodeprint.stats import intervals
 from nodeprint.stats.runs import job_variance, run_spread
 
@@ -155,8 +156,8 @@ def _trust(
     differing = [name for name in measured if name in known and name not in compared]
     facts = [", ".join(filter(None, (printable(point.campaign), _begun(point)[:10]))) for point in past]
     for names, what in (
-        (sorted(thin), f"fewer than {MIN_RUNS} runs or {MIN_BOOTS} boots in it, so that no change is reported"),
-        (absent, "not in it"), (differing, "in it with another layout or other measurements"),
+        (sorted(thin), say("baseline", "thin", runs=MIN_RUNS, boots=MIN_BOOTS)),
+        (absent, say("baseline", "absent")), (differing, say("baseline", "differing")),
     ):  # fmt: skip
         if names:
             facts.append(f"{what}: {', '.join(map(printable, names[:8]))}{', ...' if len(names) > 8 else ''}")

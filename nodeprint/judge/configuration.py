@@ -19,6 +19,7 @@ from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Reduced, first_of
 from nodeprint.machine import fingerprint
 from nodeprint.machine.node_configuration import NODE_TOKENS, Value, normalised_cmdline
+from nodeprint.settings.texts import say
 
 
 class FieldDifference(msgspec.Struct, frozen=True):
@@ -38,17 +39,15 @@ class FieldDifference(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """For people."""
         if self.key == "kernel_hash":  # a hash says nothing to a reader
-            return "nodeprint's kernels were built from different sources than on most nodes"
-        label = fingerprint.label(self.key)
+            return say("differs", "kernels")
+        values = {"field": fingerprint.label(self.key)}
         if separator := fingerprint.LISTS.get(self.key):
             mine, theirs = (text.split(separator) for text in (self.value, self.majority))
             more = separator.join(item for item in mine if item not in theirs)
             less = separator.join(item for item in theirs if item not in mine)
-            if more and less:
-                return f"{label}: {printable(more)}, most nodes have {printable(less)}"
-            missing = f"not {printable(less)}, which most nodes have" if less else "in another order than on most nodes"
-            return f"{label}: {f'{printable(more)}, which most nodes do not have' if more else missing}"
-        return f"{label} is {printable(self.value)}, most nodes have {printable(self.majority)}"
+            key = "both" if more and less else "more" if more else "less" if less else "order"
+            return say("differs", key, more=printable(more), less=printable(less), **values)
+        return say("differs", "value", value=printable(self.value), majority=printable(self.majority), **values)
 
 
 def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:

@@ -32,6 +32,7 @@ from nodeprint.judge.verdict import (
     Reason,
     TimeEffect,
 )
+from nodeprint.settings.texts import say
 from nodeprint.stats.peers import FEWEST
 
 #: By the state of a finding the reason that it is.
@@ -117,7 +118,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     def _soft(self, i: int) -> Iterator[Mapping[str, str]]:
         """Fields in which a node differs from the majority, as warnings."""
         for difference in self.population.differing.get(self.population.fleet.nodes[i].name, ()):
-            advice = "make it equal on all nodes, or accept the difference in acceptance.yaml"
+            advice = say("differs", "advice")
             yield {"id": f"fingerprint-{difference.key}", "text": difference.text, "advice": advice}
 
     # --- findings ---
@@ -253,9 +254,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         differing = [d for d in population.differing.get(node.name, ()) if d.hard]
         hard = tuple(d.key for d in differing)
         if node.imported and not node.identified:
-            return Reason(
-                Why.ALONE, detail="the processor of an imported matrix is not known; name it by --part or --xml"
-            )
+            return Reason(Why.ALONE, detail=say("unknown_processor"))
         if len(population.configuration_of[i]) > 1:
             return Reason(Why.ALONE)
         values = {d.key: (d.value, d.majority) for d in differing}

@@ -10,6 +10,7 @@ import numpy as np
 
 from nodeprint.judge.judge import judge
 from nodeprint.machine.topology.model import Topology
+from nodeprint.settings.texts import say
 from nodeprint.simulate import Plan, Spread, fleet
 
 
@@ -49,4 +50,4 @@ def as_text(powers: Sequence[Power]) -> str:
         rows.append([str(size.nodes), str(size.runs), *effects])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return "SIMULATED: the detection limit by family of parts\n" + "\n".join(lines)
+    return "\n".join([say("power_heading"), *lines])

@@ -20,6 +20,7 @@ from nodeprint.judge import verdict as verdict_types
 from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Drain, Outcome, State
 from nodeprint.judge.verdict import SCHEMA, Finding, NodeVerdict, Verdict
 from nodeprint.report import checks, text
+from nodeprint.settings.texts import say
 
 #: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
 _UNBOUNDED = ("within", "within_unit", "smallest_bound", "share")
@@ -162,19 +163,15 @@ def junit(verdict: Verdict) -> str:
 # --- Prometheus ---
 
 
-#: By unit of a quantity its metric, what that is, and from the unit to the metric's.
+#: By unit of a quantity its metric, and from the unit to the metric's.
 _METRICS = {
-    "ns": ("latency_seconds", "Median latency of the cells of a measurement.", 1e-9),
-    "B/s": ("bandwidth_bytes_per_second", "Median rate of the cells of a measurement.", 1.0),
-    "Hz": ("clock_hertz", "Median clock of a measurement's CPUs.", 1.0),
-    "1/s": ("operations_per_second", "Median rate of operations, floating point ones of load-alone.", 1.0),
-    "share": (
-        "lost_time_ratio",
-        "Median share of the time that is taken from a CPU; of fault-huge of the huge pages that are not had.",
-        1.0,
-    ),
+    "ns": ("latency_seconds", 1e-9),
+    "B/s": ("bandwidth_bytes_per_second", 1.0),
+    "Hz": ("clock_hertz", 1.0),
+    "1/s": ("operations_per_second", 1.0),
+    "share": ("lost_time_ratio", 1.0),
 }
-_OTHER = ("value", "Median of the cells of a measurement in another unit.", 1.0)
+_OTHER = ("value", 1.0)
 
 
 def prometheus(verdict: Verdict) -> str:
@@ -192,13 +189,13 @@ def prometheus(verdict: Verdict) -> str:
         for figure in node.classes
         for group, ns in (figure.groups or {"": figure.median_ns}).items()
     ]
-    cells: dict[tuple[str, str, float], list[tuple[str, float]]] = {}
+    cells: dict[tuple[str, float], list[tuple[str, float]]] = {}
     for labels, node in nodes:
         for figure in node.cells:
             metric = _METRICS.get(figure.unit, _OTHER)
             of = f'{labels},measurement="{_label(figure.measurement)}",name="{_label(figure.name)}"'
             unit = f',unit="{_label(figure.unit)}"' if metric is _OTHER else ""
-            cells.setdefault(metric, []).append((of + unit, figure.median * metric[2]))
+            cells.setdefault(metric, []).append((of + unit, figure.median * metric[1]))
     margins = [
         (f'{labels},subject="{_label(margin.subject)}"', margin.share)
         for labels, node in nodes
@@ -216,30 +213,16 @@ def prometheus(verdict: Verdict) -> str:
     measured = [(labels, datetime.fromisoformat(node.measured).timestamp()) for labels, node in nodes if node.measured]
     counts = [(f'verdict="{outcome}"{mark}', float(verdict.fleet.counts.get(outcome, 0))) for outcome in Outcome]
     lines = [
-        *_gauge(
-            "campaign_info",
-            "The campaign that the samples are of.",
-            [(f'campaign="{_label(verdict.campaign)}"{mark}', 1.0)],
-        ),
-        *_gauge("fleet_verdict", "1 for the fleet's outcome.", [(f'verdict="{verdict.fleet.outcome}"{mark}', 1.0)]),
-        *_gauge(
-            "node_verdict",
-            "1 for the outcome that a node has.",
-            [(f'{labels},verdict="{node.outcome}"', 1.0) for labels, node in nodes],
-        ),
-        *_gauge("nodes", "Nodes by outcome.", counts),
-        *_gauge("measured_timestamp_seconds", "When the newest run of a node began.", measured),
-        *_gauge(
-            "class_latency_seconds", "Median hop latency of a class of pairs, of a mixture of each group.", classes
-        ),
-        *(line for (name, words, _), samples in sorted(cells.items()) for line in _gauge(name, words, samples)),
-        *_gauge(
-            "memory_reached_ratio",
-            "What nodes reach of what their memory could move, where that is less than it should be.",
-            shares,
-        ),
-        *_gauge("margin_ratio", "How much of its bound a node uses by subject; up to 1 it is the same.", margins),
-        *_gauge("finding_effect_ratio", "A finding's effect relative to the peers.", list(findings.items())),
+        *_gauge("campaign_info", [(f'campaign="{_label(verdict.campaign)}"{mark}', 1.0)]),
+        *_gauge("fleet_verdict", [(f'verdict="{verdict.fleet.outcome}"{mark}', 1.0)]),
+        *_gauge("node_verdict", [(f'{labels},verdict="{node.outcome}"', 1.0) for labels, node in nodes]),
+        *_gauge("nodes", counts),
+        *_gauge("measured_timestamp_seconds", measured),
+        *_gauge("class_latency_seconds", classes),
+        *(line for (name, _), samples in sorted(cells.items()) for line in _gauge(name, samples)),
+        *_gauge("memory_reached_ratio", shares),
+        *_gauge("margin_ratio", margins),
+        *_gauge("finding_effect_ratio", list(findings.items())),
     ]
     return "\n".join(lines) + "\n"
 
@@ -250,8 +233,8 @@ def _series_of(finding: Finding) -> str:
     return f"{finding.part.family}: {place}" if place else finding.part.family
 
 
-def _gauge(name: str, words: str, samples: Sequence[tuple[str, float]]) -> list[str]:
-    head = [f"# HELP nodeprint_{name} {words}", f"# TYPE nodeprint_{name} gauge"]
+def _gauge(name: str, samples: Sequence[tuple[str, float]]) -> list[str]:
+    head = [f"# HELP nodeprint_{name} {say('prometheus', name)}", f"# TYPE nodeprint_{name} gauge"]
     return head + [f"nodeprint_{name}{{{labels}}} {_number(value)}" for labels, value in samples]
 
 
@@ -277,21 +260,21 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
     """
     lines = [
         "#!/bin/sh",
-        f"# Suggested by nodeprint for campaign {printable(verdict.campaign, 80)}; nothing runs this.",
+        say("drain", "suggested", campaign=printable(verdict.campaign, 80)),
         "# Read it, then decide.",
     ]
     if mark := text.origin(verdict):
-        lines.append(f"# {mark}: these nodes are not here; every line is a comment.")
+        lines.append(say("drain", "other_nodes", mark=mark))
     for name, node in sorted(verdict.nodes.items()):
         if MEANING[node.outcome].drain is Drain.LEFT_ALONE:
-            lines.append(f"# {printable(name)}: {node.outcome}, left alone: its newest job does not show it")
+            lines.append(say("drain", "newest", name=printable(name), outcome=node.outcome))
         if MEANING[node.outcome].drain is not Drain.SUGGESTED:
             continue
         fault, (state, reason) = _own_fault(node), sheet.get(name, ("", ""))
         if fault is None:
-            lines.append(f"# {printable(name)}: {node.outcome}, left alone as other nodes share its difference")
+            lines.append(say("drain", "shared", name=printable(name), outcome=node.outcome))
         elif reason and not reason.startswith("nodeprint"):
-            kept = f"left alone as it is {printable(state, 40)}: {printable(reason, 120)}"
+            kept = say("drain", "accepted", state=printable(state, 40), reason=printable(reason, 120))
             lines.append(f"# {printable(name)}: {node.outcome}, {kept}")
         else:
             why = f"nodeprint: {node.outcome}: {printable(text.finding_sentence(fault), 120)}"

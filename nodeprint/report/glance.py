@@ -118,7 +118,7 @@ def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]
     lost = max((figure.disturbed for values in by_class.values() for figure in values), default=0.0)
     if not rows:
         return []
-    first = f"medians over {len(nodes)} nodes (lowest to highest)" if several else _machine(nodes)
+    first = say("medians_over", nodes=len(nodes)) if several else _machine(nodes)
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines, before = [printable(first, _COLUMNS)], ""
     for label, name, median, interval in rows:

@@ -10,6 +10,7 @@ import numpy as np
 
 from nodeprint.report import names
 from nodeprint.report.figures.node_levels import Floats
+from nodeprint.settings.texts import say
 
 
 def size(message_bytes: float | None) -> str:
@@ -49,7 +50,7 @@ def facts(
     given, transport = dict(pairwise(words)), header.get("transport") or {}
     rows = {
         **rates(times, message, operation, int(header.get("parallel", 1))),
-        "slowest, measured again alone": "; ".join(map(_again, slowest)),
+        say("again_alone", change=say("change", "time", "most")): "; ".join(map(_again, slowest)),
         "pairs": f"{finite.size:,}",
         "message": size(message),
         "mode": operation,
@@ -66,4 +67,4 @@ def facts(
 
 def _again(pair: Mapping[str, Any]) -> str:
     first, again = (names.duration(pair[key]) for key in ("first_ns", "again_ns"))
-    return f"CPUs {pair['a']} and {pair['b']} {first}, again {again}"
+    return say("again", a=pair["a"], b=pair["b"], first=first, again=again)

@@ -14,6 +14,7 @@ from nodeprint.data.layout import ALL_PAIRS, CLASSES
 from nodeprint.data.quantity import models
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import Part
+from nodeprint.settings.texts import say, texts
 
 Where = Mapping[str, int | str]
 
@@ -178,16 +179,6 @@ _LABELS: Mapping[str, str] = {
     "size_bytes": "working set, bytes,",
     "to": "to",
 }
-#: Which of a core's pairs its contrast counts, by family or by a flag of its place.
-_SCOPES: Mapping[str, str] = {
-    "core-in": "to the other cores of its CCX",
-    "inside": "to the other cores of its CCX",
-    "core-near": "to the other cores of its socket",
-    "near": "to the other cores of its socket",
-    "core-far": "to the cores of the other socket",
-    "across": "to the cores of the other socket",
-    "outside": "to the cores outside its CCX",
-}
 _FLAGS: Collection[str] = ("reason", "inside", "near", "across", "outside", "to_others", "beyond_class")
 #: Terms whose places are parts of the machine between which pairs of CPUs are.
 _OF_PAIRS: Collection[str] = ("node", "socket", "class", "quadrant", "link", "ccd", "ccx", "block", "core")
@@ -215,8 +206,9 @@ def part(of: Part) -> str:
 def scope(of: Part) -> str:
     """Which of the part's pairs are compared: `to the other cores of its socket`; empty where all are."""
     if of.term == "core":
-        flags = (flag for flag in _SCOPES if of.where.get(flag))
-        words = _SCOPES.get(of.family) or next((_SCOPES[flag] for flag in flags), "")
+        scopes = texts()["scopes"]
+        flags = (flag for flag in scopes if of.where.get(flag))
+        words = scopes.get(of.family) or next((scopes[flag] for flag in flags), "")
         level = str(of.where.get("inside", "ccx"))
         return words.replace("CCX", _LABELS.get(level, level))
     if of.where.get("across"):
@@ -235,9 +227,7 @@ def place(where: Where) -> str:
     parts = []
     if "cpu_node" in where and "memory_node" in where:  # a path through the memory of one node
         cpus, memory = where["cpu_node"], where["memory_node"]
-        parts = [
-            f"memory of NUMA node {memory} from {'its own CPUs' if cpus == memory else f'the CPUs of NUMA node {cpus}'}"
-        ]
+        parts = [say("memory_path", "own" if cpus == memory else "other", memory=memory, cpus=cpus)]
         where = {key: value for key, value in where.items() if key not in ("cpu_node", "memory_node")}
     for key, value in sorted(where.items()):
         if key == "core":
@@ -261,7 +251,7 @@ def _class(where: Where) -> str:
     if name == CLASSES[ALL_PAIRS]:
         return name
     if "to_socket" in where:
-        return f"the link between socket {where['socket']} and socket {where['to_socket']} ({name})"
+        return say("socket_link", first=where["socket"], second=where["to_socket"], name=name)
     return f"pairs of the {name}" + (f" on socket {where['socket']}" if "socket" in where else "")
 
 

@@ -14,32 +14,12 @@ from nodeprint.data.jobs import Measured
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Machine
 from nodeprint.report import message_rates, names, text
+from nodeprint.settings.texts import say, texts
 
 Floats = npt.NDArray[np.float64]
 
-#: Where the injectors of loaded latency are, and what else is special to a place (kernels/loaded/).
-_PLACES = {
-    "own_l3": "in the own L3",
-    "own_node": "in the own NUMA node",
-    "own_node_writes": "in the own NUMA node, half of their traffic stores",
-    "other_ccd": "in the own NUMA node, measured from another CCD",
-    "other_node": "in another NUMA node of the socket",
-    "other_socket": "in the other socket",
-    "other_socket_writes": "in the other socket, half of their traffic stores",
-    "across": "in the own socket, all in the memory of the other socket",
-    "both_ways": "in both sockets, each in the memory of the other",
-    "both_ways_back": "in both sockets, each in the memory of the other, measured from the other socket",
-}
-
-
 #: Two cores and the arrays that they touched first, case by case (kernels/touch/); of so many pairs of nodes.
 _OF_TOUCH = ("a_own_ns", "a_other_ns", "b_own_ns", "b_other_ns")
-_CASES = {
-    "alone": "each alone {a_own_ns} and {b_own_ns} in its own array, {a_other_ns} and {b_other_ns} in the other's",
-    "both": "both at once {a_own_ns} and {b_own_ns}, exchanged {a_other_ns} and {b_other_ns}",
-    "first": "both in the first's {a_own_ns} and {b_other_ns}",
-    "second": "both in the second's {a_other_ns} and {b_own_ns}",
-}
 _MOST_PAIRS = 3
 
 #: Families by CPUID of the EPYCs whose port's width is known: Zen 2 to Zen 4 (docs/method/memory.md).
@@ -79,7 +59,7 @@ def _loaded(data: Measured) -> Iterator[str]:
         idle, loaded = latency[delay < 0], np.isfinite(latency) & np.isfinite(rate) & (delay >= 0)
         if loaded.any() and len(idle) and np.isfinite(idle[0]):
             found = curves.knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
-            yield f"injectors {_PLACES.get(str(place), str(place))}: {found.sentence}"
+            yield f"injectors {texts()['readings']['injectors'].get(str(place), str(place))}: {found.sentence}"
 
 
 def _pairs(data: Measured) -> Iterator[str]:
@@ -87,7 +67,7 @@ def _pairs(data: Measured) -> Iterator[str]:
     trials = {n: _finite(rates[..., pairs == n]).tolist() for n in data.axis("pairs").tolist()}
     if len(trials) > 1:
         number = curves.slower_from(trials)
-        yield f"the rate falls from {number} pairs on" if number else "the rate does not fall with more pairs"
+        yield say("readings", "pairs", "falls", number=number) if number else say("readings", "pairs", "even")
 
 
 def _touch(data: Measured) -> Iterator[str]:
@@ -104,13 +84,15 @@ def _touch(data: Measured) -> Iterator[str]:
     pairs = sorted(set(zip(data.keys("a"), data.keys("b"), strict=True)))
     for a, b in pairs[:_MOST_PAIRS]:
         cases = []
-        for case, words in _CASES.items():
+        for case, words in texts()["readings"]["touch_cases"].items():
             here = (data.places["a"] == a) & (data.places["b"] == b)
             at = np.flatnonzero(here & (np.array(data.keys("together")) == case))
             if at.size:
                 ns = {key: float(level[at[0]]) for key, level in levels.items()}
                 cases.append(words.format(**{key: names.duration(value) for key, value in ns.items()}))
-        yield f"CPU {a} (NUMA node {nodes[str(a)]}) and CPU {b} (NUMA node {nodes[str(b)]}): {'; '.join(cases)}"
+        yield say(
+            "readings", "touch", "pair", a=a, a_node=nodes[str(a)], b=b, b_node=nodes[str(b)], cases="; ".join(cases)
+        )
 
 
 def _ring(data: Measured) -> Iterator[str]:
@@ -126,8 +108,16 @@ def _ring(data: Measured) -> Iterator[str]:
         f"; {gib:.3g} GiB in {names.duration(1e9 * longest_s)} ({gib / longest_s:.3g} GiB/s by lines)" if gib else ""
     )
     yield (
-        f"{names.counted(len(seconds['writer_s']), 'pair')}: on average a writer takes {wr} and a reader {rd} from the "
-        f"common start, {wr_own} and {rd_own} from their own{total}"
+        say(
+            "readings",
+            "ring",
+            pairs=names.counted(len(seconds["writer_s"]), "pair"),
+            writer=wr,
+            reader=rd,
+            writer_own=wr_own,
+            reader_own=rd_own,
+            total=total,
+        )
     )
 
 
@@ -159,8 +149,16 @@ def _contended(data: Measured) -> Iterator[str]:
         most, least = (f"CPUs {a[n]} and {b[n]} ({names.quantity(float(rates[n]), '1/s')})" for n in (best, worst))
         ends = f"most {most}, least {least}" if best != worst else most
         yield (
-            f"{kind}: {ends}; successes {names.percent(shares[at].min())} to {names.percent(shares[at].max())}, "
-            f"fairness {fairness[at].min():.2f} to {fairness[at].max():.2f}"
+            say(
+                "readings",
+                "contended",
+                kind=kind,
+                ends=ends,
+                success_low=names.percent(shares[at].min()),
+                success_high=names.percent(shares[at].max()),
+                fairness_low=f"{fairness[at].min():.2f}",
+                fairness_high=f"{fairness[at].max():.2f}",
+            )
         )
 
 

@@ -17,6 +17,7 @@ from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import files, names, text
 from nodeprint.settings import config
+from nodeprint.settings.texts import say
 
 #: What a terminal calls the colours of reports/style.yaml: its own, which fit its background.
 _PALETTE = {
@@ -44,7 +45,7 @@ def summary(campaign: Path) -> tuple[str, bool]:
         remarks.append(f"{names.counted(same, 'node')} that need no action")
     pdf = campaign / "report" / "cluster.pdf"
     measured = any(MEANING[node.outcome].measured for node in verdict.nodes.values())
-    report = f"report: {pdf}" if pdf.exists() else f"no report yet: run `nodeprint report {campaign}`"
+    report = f"report: {pdf}" if pdf.exists() else say("remarks", "no_report", campaign=campaign)
     lines = [text.summary(verdict, most=_ALL_NODES, remarks=remarks), report]
     return "\n".join(lines), measured and pdf.exists()
 
@@ -76,7 +77,7 @@ def busy(campaign: Path, name: str) -> str:
 def beside(campaign: Path, name: str) -> str:
     """The sentence of other programs that were at work while a node was measured; empty where none is known."""
     load = busy(campaign, name)
-    return f"other programs were at work while {printable(name)} was measured: {load}" if load else ""
+    return say("remarks", "other_load", name=printable(name), load=load) if load else ""
 
 
 def _left_out(campaign: Path) -> list[str]:
@@ -98,8 +99,14 @@ def _remarks(campaign: Path, verdict: Verdict) -> list[str]:
             if kind == "fingerprint":
                 differing.setdefault(key, []).append(name)
     remarks = [
-        f"{names.nodes(on)} {'differs' if len(on) == 1 else 'differ'} from the majority in {printable(label(key))}; "
-        f"`nodeprint drift {campaign}` lists it"
+        say(
+            "remarks",
+            "drift",
+            nodes=names.nodes(on),
+            verb="differs" if len(on) == 1 else "differ",
+            fields=printable(label(key)),
+            campaign=campaign,
+        )
         for key, on in sorted(differing.items())
     ]
     for name in nodes:
@@ -110,9 +117,9 @@ def _remarks(campaign: Path, verdict: Verdict) -> list[str]:
         remarks.append(f"`make run NODES={names.nodes(again)}` measures {names.nodes(again)} again")
     if aside := sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*")):
         files_were = "file was" if aside == 1 else "files were"
-        remarks.append(f"{aside} malformed record {files_were} kept as .bad and measured again")
+        remarks.append(say("remarks", "malformed", count=aside, files=files_were))
     if left_out := _left_out(campaign):
-        remarks.append(f"Not in this preset: {', '.join(left_out)}; a longer one measures them")
+        remarks.append(say("remarks", "preset", measurements=", ".join(left_out)))
     unpinned: dict[str, list[str]] = {}
     for name, node in nodes.items():
         for warning in node.warnings:

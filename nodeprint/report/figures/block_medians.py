@@ -12,6 +12,7 @@ from nodeprint.report.figures.grid import GridData
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.pixels import ColourScale, value_limits
+from nodeprint.settings.texts import say
 
 #: From coarse to fine; the first of these levels is shown of which a node has several parts, and at most so many.
 _LEVELS = ((CCD, "CCD"), (CCX, "CCX"), (QUADRANT, "quadrant"), (SOCKET, "socket"))
@@ -62,6 +63,6 @@ def of_node(levels: NodeLevels, node: str) -> GridData | None:
         f"{socket}.{name}" if several else name for socket, name in zip(blocks.sockets, blocks.names, strict=True)
     )
     axis = f"{'socket.' if several else ''}{blocks.level}"
-    scale = ColourScale(f"between {blocks.level}s of one socket, {levels.unit.name}", low, high)
+    scale = ColourScale(say("axes", "blocks", level=blocks.level, name=levels.unit.name), low, high)
     shown = np.clip(blocks.values, low, high)
     return GridData(shown, blocks.values, names, names, axis, axis, levels.title, scale)

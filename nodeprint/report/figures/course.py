@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.settings.texts import say
 
 #: Room of a line of the legend, mm.
 _LINE_MM = 3.3
@@ -82,7 +83,7 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
     ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     ax.set_ylabel("from the first level, bounds")
-    ax.set_title(f"{data.node} (dashed: the bound; dotted: since when it changed)", fontsize=style.letters_pt)
+    ax.set_title(say("axes", "course", node=data.node), fontsize=style.letters_pt)
     ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.17), borderaxespad=0.0, labelspacing=0.35)
 
 

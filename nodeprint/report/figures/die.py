@@ -13,6 +13,7 @@ from nodeprint.iodie.part_comparison import WORDS
 from nodeprint.machine import dies
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.settings.texts import say
 
 #: In mm: a site, a CCD beside it, and what is between sites across and along.
 _SITE, _END, _ACROSS, _ALONG = (34.0, 15.0), (23.0, 7.0), 26.0, 12.0
@@ -129,7 +130,7 @@ def die(ax: Axes, data: DieData, style: Style) -> None:
     ax.set_xlim(0, _WIDTH)
     ax.set_ylim(data.rows * data.row_height, 0)
     ax.set_aspect("equal", anchor="NW")
-    ax.set_title(f"{data.title}: ns that a way adds, and each part's own", fontsize=style.letters_pt)
+    ax.set_title(say("axes", "die", title=data.title), fontsize=style.letters_pt)
     above = (data.row_height - _ALONG - _SITE[1]) / 2
     top = [site.row * data.row_height + above for site in data.sites]
     left = [_END[0] + 3 + site.column * (_SITE[0] + _ACROSS) for site in data.sites]

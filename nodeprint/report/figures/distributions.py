@@ -18,6 +18,7 @@ from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.pixels import ColourScale
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.settings.texts import say
 from nodeprint.stats.mixture import MIXED, few_near
 
 _BINS = 80
@@ -61,7 +62,7 @@ class ClassData(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """What the values are."""
-        return f"difference from the median of the {'peers' if self.from_peers else 'node'}, %"
+        return say("axes", "distributions", of="peers" if self.from_peers else "node")
 
     def frame(self, width: float) -> Frame:
         """A row for each class."""

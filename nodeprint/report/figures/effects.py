@@ -18,6 +18,7 @@ from nodeprint.report.figures.bounds import Bound
 from nodeprint.report.figures.node_levels import shown_unit
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.settings.texts import say
 
 
 class JobEffects(msgspec.Struct, frozen=True):
@@ -72,7 +73,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
         )
         for job in finding.by_job
     )  # fmt: skip
-    title = "time lost beyond the peers', percentage points" if share else "difference from the peers, %"
+    title = say("axes", "lost") if share else "difference from the peers, %"
     unit = shown_unit(finding.unit, np.array([[finding.value]]))
     has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0

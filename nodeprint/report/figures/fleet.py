@@ -25,6 +25,7 @@ from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale,
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened
+from nodeprint.settings.texts import say
 
 #: Maps in small: how many in a row, and their side and the room above each in shares of it.
 _MAPS_A_ROW, _HEAD, _BETWEEN = 8, 0.2, 0.1
@@ -50,9 +51,7 @@ def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
         return None
     order = sorted(shares, key=lambda name: (-max(shares[name].values(), default=0.0), name))
     values = np.array([[shares[name].get(subject, np.nan) for subject in subjects] for name in order])
-    scale = ColourScale(
-        "share of the bound that is used (1: the bound)", 0.0, _MOST_SHARE, bound=1.0, bound_text="bound"
-    )
+    scale = ColourScale(say("axes", "share"), 0.0, _MOST_SHARE, bound=1.0, bound_text="bound")
     marked = tuple(row for row, name in enumerate(order) if is_marked(verdict.nodes[name].outcome))
     columns = tuple(text.named("subjects", subject) for subject in subjects)
     return GridData(

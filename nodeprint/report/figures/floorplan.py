@@ -20,6 +20,7 @@ from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.pixels import ColourScale, draw_scale, is_dark, scale_room, value_limits
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.settings.texts import say
 
 #: Sizes in units of a core's side: the room around what is inside of a box, above it for its name, between boxes.
 _PAD, _HEAD, _GAP = 0.12, 0.75, 0.12
@@ -86,7 +87,7 @@ def of_pairs(
     medians = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else math.nan for row in square]
     numbers = levels.nodes[levels.rows[node]].cpus or range(len(quantity.layout.slots))
     values = dict(zip(slots.tolist(), medians, strict=True))
-    return _plan(levels, values, numbers, f"median to the others of its socket, {levels.unit.name}", marked, limits)
+    return _plan(levels, values, numbers, say("axes", "floor_plan", name=levels.unit.name), marked, limits)
 
 
 def of_cells(

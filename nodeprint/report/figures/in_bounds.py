@@ -20,6 +20,7 @@ from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened
+from nodeprint.settings.texts import say
 
 #: Beyond so many bounds the axis is logarithmic.
 _LINEAR = 5.0
@@ -94,7 +95,7 @@ def of_nodes(
         for subject, values in by_subject.items()
         if len(values) > 1
     )
-    title = "difference from the peers where it is largest, in bounds"
+    title = say("axes", "in_bounds")
     return InBoundsData(rows, frozenset(marked), title) if rows else None
 
 
@@ -107,7 +108,7 @@ def of_groups(groups: Sequence[Group], place: str) -> InBoundsData | None:
     of_node = {node: group.name for group in groups for node in group.nodes}
     values = {node: value / apart.bound for node, value in apart.differences.items()}
     row = Row(place, tuple(values), np.array(list(values.values())), tuple(of_node.get(node, "") for node in values))
-    return InBoundsData((row,), frozenset(), f"difference from the middle of group {apart.than}, in bounds")
+    return InBoundsData((row,), frozenset(), say("axes", "groups", than=apart.than))
 
 
 def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from nodeprint.report.figures.node_levels import Floats
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.settings.texts import say
 
 #: What of a second is drawn, by the key of its record: the title of the axis, and how many make one of its unit.
 QUANTITIES: Mapping[str, tuple[str, float]] = {
@@ -50,7 +51,7 @@ class LoadData(msgspec.Struct, frozen=True):
         parts = [
             pd.DataFrame({
                 "socket": socket.socket, "second": socket.second, self.title: socket.middle, "lowest": socket.low,
-                "highest": socket.high, "slowest core": np.nan if socket.slowest is None else socket.slowest,
+                "highest": socket.high, _slowest(): np.nan if socket.slowest is None else socket.slowest,
             })
             for socket in self.sockets
         ]  # fmt: skip
@@ -86,9 +87,13 @@ def seconds(ax: Axes, data: LoadData, style: Style) -> None:
             marker="o" if len(socket.second) <= 24 else "", markersize=2,
         )  # fmt: skip
         if socket.slowest is not None:
-            ax.plot(socket.second, socket.slowest, color=colour, linewidth=0.5, label=f"{name}, slowest core")
+            ax.plot(socket.second, socket.slowest, color=colour, linewidth=0.5, label=f"{name}, {_slowest()}")
     ax.set_ylim(bottom=0)
     ax.grid(visible=True)
     ax.set_xlabel("seconds of full load")
     ax.set_ylabel(data.title)
     ax.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=4, borderaxespad=0.2, columnspacing=1.2)
+
+
+def _slowest() -> str:
+    return say("slowest_core", change=say("change", "time", "most"))

@@ -35,6 +35,7 @@ from nodeprint.report.figures.pixels import (
 )
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.settings.texts import say
 from nodeprint.structure.found import Structure
 
 #: Matrices of so many CPUs have numbers in their cells where there is room.
@@ -110,7 +111,7 @@ def of_node(
     structure = structure_at(levels, node)
     if structure is not None and structure.levels:
         order, parts = in_groups(structure, tuple(map(int, _cpus(levels, node, slots))))
-        slots, axis = slots[order], "CPU, in the groups that were found"
+        slots, axis = slots[order], say("axes", "found")
     square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
     low, high = limits or value_limits(square)
     place = homes.named(at_home)
@@ -226,7 +227,7 @@ def _cpus(levels: NodeLevels, node: str, slots: Ints) -> tuple[str, ...]:
 def _axis(cpus: Sequence[str]) -> str:
     """What the rows are: CPUs, and that they stand in another order than that of their numbers."""
     numbers = list(map(int, cpus))
-    return "CPU" if numbers == sorted(numbers) else "CPU, in the order of the parts"
+    return "CPU" if numbers == sorted(numbers) else say("axes", "parts")
 
 
 def _parts(levels: NodeLevels, slots: Ints) -> tuple[PartLevel, ...]:

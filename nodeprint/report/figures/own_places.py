@@ -30,6 +30,7 @@ from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.strips import peer_ranges
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened
+from nodeprint.settings.texts import say
 
 #: More pairs than these are shown as the means of each CPU's.
 MOST_PAIRS = 128
@@ -130,7 +131,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     size = levels.unit.size
     peers_known = np.array([gathered(row) for row in peer_difference])
     peer_values = np.array([gathered(row) for row in others[:, at] / size])
-    what = "time lost beyond what is expected, percentage points" if share else "difference from the peers, %"
+    what = say("axes", "lost_expected") if share else "difference from the peers, %"
     return OwnPlaces(
         names, node, len(others), gathered(values[at] / size), np.nanmin(peer_values, axis=0),
         np.nanmedian(peer_values, axis=0), np.nanmax(peer_values, axis=0), gathered(difference),
@@ -215,7 +216,7 @@ def _pair_names(
     slots = np.unique(ends)
     groups = [np.flatnonzero((ends == slot).any(axis=1)) for slot in slots.tolist()]
     names = tuple(str(cpus[slot]) for slot in slots.tolist())
-    return names, "CPU (mean over its pairs of the finding)", groups, part_levels(quantity.layout.slots[slots])
+    return names, say("axes", "own_cpus"), groups, part_levels(quantity.layout.slots[slots])
 
 
 def _cell_places(quantity: Quantity, node: PackedNode, finding: Finding) -> Ints:

@@ -10,6 +10,7 @@ from nodeprint.report.figures.grid import GridData, grid
 from nodeprint.report.figures.matrix import difference_reach, home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.pixels import ColourScale
+from nodeprint.settings.texts import say
 
 #: As the figure is a grid, it is drawn as one.
 quadrants = grid
@@ -50,7 +51,7 @@ def of_node(levels: NodeLevels, node: str, home: int | None = None) -> GridData 
     place = homes.named(at_home)
     title = f"{quantity.measurement}, {f'{place}: ' if place else ''}{levels.title}"
     axis = "socket.quadrant" if several else "quadrant"
-    scale = ColourScale("difference from the median of its kind, %", -reach, reach, "differences")
+    scale = ColourScale(say("axes", "quadrants"), -reach, reach, "differences")
     return GridData(away, table, names, names, f"from {axis}", f"to {axis}", title, scale)
 
 

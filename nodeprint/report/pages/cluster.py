@@ -75,13 +75,13 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("Findings", tuple(_findings(campaign, linked, shown))),
             Section("Core to core", (Figures(tuple(pictures.two_nodes(campaign))), *_maps(campaign))),
             Section("Machines side by side", tuple(_machines(campaign))),
-            Section("What else is to be known of the fleet", (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
+            Section(say('headings', 'fleet'), (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
             Section("Over the time of measuring", (Figures(tuple(pictures.over_time(campaign))),)),
             *_fabric(campaign),
             Section("Configuration differences", (differences(verdict.nodes),)),
             Section("How it was measured", tuple(method.brief(campaign))),
             *appendix(
-                Section("How near nodes are to their bounds", bounds),
+                Section(say('headings', 'margins'), bounds),
                 Section("Medians over the fleet", (class_table(alike), cell_table(alike))),
                 Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
                 Section("Warnings", tuple(_warnings(verdict.nodes))),
@@ -195,9 +195,7 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
         )  # fmt: skip
     count = sum(len(node.counted) for node in nodes.values())
     if shown and count > len(shown):
-        blocks.append(
-            Text(f"{count - len(shown)} more findings are in the files of their nodes and in verdict.json.", quiet=True)
-        )
+        blocks.append(Text(say("more_in_files", count=count - len(shown)), quiet=True))
     return blocks
 
 

@@ -46,13 +46,13 @@ def pages(die: Found) -> list[Page]:
     nodes = [_node(node) for node in die.nodes]
     if die.fleet is None:
         return nodes
-    lead = (f"{len(die.fleet.nodes)} nodes with the same dies, part by part.",)
+    lead = (say("dies", "page", "nodes", nodes=len(die.fleet.nodes)),)
     compared = sections(Section("Parts of the I/O dies", _fleet(die.fleet)))
     return [Page("cluster", "cluster", "I/O dies of all nodes", None, lead, compared), *nodes]
 
 
 def _node(node: NodeDies) -> Page:
-    lead = (f"What its I/O dies look like from the hops of {node.measurement} alone (docs/iodie.md).",)
+    lead = (say("dies", "page", "from_hops", measurement=node.measurement),)
     missing = Section("Missing data", (Bullets(node.missing),))
     each = [_die(die) for die in node.dies]
     return Page(node.node, anchor(node.node), f"{node.node}: I/O dies", None, lead, sections(missing, *each))
@@ -82,12 +82,9 @@ def floorplan(die: Die) -> Picture | None:
     of_figures = style.load()
     svg = render.svg(render.figure(die_figures.die, data, of_figures, _WIDTH), of_figures)
     shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
-    caption = (
-        f"The I/O die {shape}: ns (with half of the 95 % interval) that a step adds on the way to a line; beside a "
-        f"{WORDS[die.frame.level]} its own part of a hop."
-    )
+    caption = say("dies", "page", "caption", shape=shape, word=WORDS[die.frame.level])
     if die.agrees != 1:
-        caption += " The plan holds up to reflection and rotation."
+        caption += say("dies", "page", "reflection")
     alt = f"Floor plan of an I/O die with {die.sites.count} sites."
     return Picture(f"iodie-socket{die.frame.socket}", svg, data.frame(_WIDTH).width, alt, caption)
 

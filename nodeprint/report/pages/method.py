@@ -23,11 +23,6 @@ _QUANTITIES = {
     "hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer",
     "message": "time of a message",
 }  # fmt: skip
-_HOMES = {
-    "first": "the NUMA node of the pair's first CPU",
-    "second": "the NUMA node of the pair's second CPU",
-    "sockets": "the NUMA node of the pair's first CPU, and its like in the other socket (far)",
-}
 
 #: Kernels on which an outcome rests by default, of which a short page says what they do.
 _DECIDE = ("coherence", "chase", "bandwidth", "clock")
@@ -62,9 +57,8 @@ def _facts(name: str, measured: JobMeasured, jobs: Sequence[PackedJob]) -> FactR
         "unknown": ", ".join(map(str, imported.get("unknown", ()))),
         "operation": head.get("operation"),
         "quantity": f"{quantity} ({_QUANTITIES[quantity]})" if quantity in _QUANTITIES else quantity,
-        "home": _HOMES.get(str(head.get("home")), head.get("home")),
-        "lines": head.get("lines")
-        and f"{head['lines']} a pass, drawn by seed, {head.get('batches', '?')} batches a line",
+        "home": texts()["method"]["homes"].get(str(head.get("home")), head.get("home")),
+        "lines": head.get("lines") and say("method", "lines", head=head["lines"], batches=head.get("batches", "?")),
         "passes, runs": "" if imported else rounds,
         "not measured": "; ".join(f"{what}: {why}" for what, why in left_out.items()),
         "pinned by": head.get("pinned_by"),
@@ -114,7 +108,7 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
             Section("How it was judged", (_judged(verdict),), appendix=True),
             Section("What these data can resolve", (limit_table(verdict),), appendix=True),
             Section("How it was measured", tuple(blocks), appendix=True),
-            Section("What a reader of a paper asks", (FactList(answers(campaign, nodes)),), appendix=True),
+            Section(say('headings', 'paper'), (FactList(answers(campaign, nodes)),), appendix=True),
             Section("Versions", (FactList(facts(verdict.versions)),), appendix=True),
             Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method/."),),
                     appendix=True),
@@ -127,9 +121,7 @@ def _judged(verdict: Verdict) -> Block:
     words = say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %") if fleet.tests else ""
     return Text(
         " ".join(filter(None, (
-            "A part of a node is the same as its peers' where the 90 % interval of its difference is inside its bound; "
-            "it is suspected where the simultaneous interval of one job is outside, and deviates where a second, "
-            "independent job shows the same part outside again, at a level that all suspected parts share.",
+            say('method', 'judged'),
             words, *text.rests_on(verdict),
         )))
     )  # fmt: skip
@@ -163,38 +155,32 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
     disturbed = sum(bool(node.disturbances) for node in nodes)
     bare = sum(not node.fingerprint.get("cpu") for node in measured)
     rows: dict[str, list[str]] = {
-        "speedups": ["none are reported: figures are times, rates and clocks, or differences from peers"],
+        "speedups": [say("method", "speedups")],
         "subsets": [
             f"{names.counted(len(measured), 'node')} of {len(nodes)} measured",
-            "the others are listed with the reason" if len(measured) < len(nodes) else "",
-            f"planned and on no node: {names.listed(fleet.missing)}" if fleet.missing else "",
+            say("method", "others") if len(measured) < len(nodes) else "",
+            say("method", "missing", missing=names.listed(fleet.missing)) if fleet.missing else "",
         ],
         "summaries": [
-            "medians over the pairs or cells of a run, and over runs" if figures else "",
-            f"{names.counted(mixtures, 'mixture')} of groups of values by group" if mixtures else "",
+            say("method", "medians") if figures else "",
+            say("method", "mixtures", mixtures=names.counted(mixtures, "mixture")) if mixtures else "",
         ],
         "spread": [
             f"{names.listed(map(str, runs))} {'run' if runs == [1] else 'runs'} a figure" if runs else "no run",
-            "" if verdict.imported or not runs else "each run is a new process with new memory",
-            f"{names.counted(single, 'figure')} of one run without an interval" if single else "",
+            "" if verdict.imported or not runs else say("method", "processes"),
+            say("method", "single", figures=names.counted(single, "figure")) if single else "",
         ],
-        "normality": ["not assumed of samples (medians); intervals over runs are Student's"] if runs[-1:] > [1] else [],
-        "comparison": [
-            f"{fleet.tests:,} tests with simultaneous intervals; a difference counts beyond its bound alone"
-            if fleet.tests
-            else "none was made: there is nothing to compare with"
-        ],
+        "normality": [say("method", "normality")] if runs[-1:] > [1] else [],
+        "comparison": [say("method", "tests", tests=f"{fleet.tests:,}") if fleet.tests else say("method", "no_tests")],
         "conditions": [
-            f"no settings are known of {names.counted(bare, 'node')}"
-            if bare
-            else "the settings of every measured node are in its fingerprint"
+            say("method", "no_settings", nodes=names.counted(bare, "node")) if bare else say("method", "settings")
         ],
         "environment": [
             f"disturbances were recorded on {names.counted(disturbed, 'node')}"
             if disturbed
             else "no disturbance was recorded"
         ],
-        "figures": ["colour scales state their unit; differences are on a scale around zero"],
+        "figures": [say("method", "scales")],
         "origin": [campaign.origin or "measured by nodeprint"],
     }
     return tuple((key, "; ".join(filter(None, words))) for key, words in rows.items() if any(words))

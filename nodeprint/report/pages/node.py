@@ -113,8 +113,8 @@ def _appendix(
     return appendix(
         Section("Further findings", findings),
         Section("Further matrices", tuple(_matrices(campaign, node, verdict, jobs))),
-        Section("Memory, caches, bandwidth, clock and lost time", (cell_table(verdict.cells), *cells[1:])),
-        Section("How near it is to its bounds", (margin_table(verdict.margins),)),
+        Section(say("headings", "cells"), (cell_table(verdict.cells), *cells[1:])),
+        Section(say("headings", "node_margins"), (margin_table(verdict.margins),)),
         Section("Other findings", _others([finding for finding in verdict.findings if not finding.counts])),
         Section("Runs", (_runs(jobs, verdict),)),
         Section("Warnings", tuple(Advice(*_advice(warning)) for warning in verdict.warnings)),
@@ -176,7 +176,7 @@ def _identity(
         "contract": campaign.site.contract,
     }
     if verdict.counted and fields.get("bios") and not fields.get("serials"):
-        rows["serial numbers"] = "not recorded (`serials` in the configuration)"
+        rows["serial numbers"] = say("no_serials")
     return tuple((key, str(value)) for key, value in rows.items() if value)
 
 
@@ -260,10 +260,10 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
         for level in seen.levels
     )  # fmt: skip
     if not rows:
-        none = Text("Its CPUs have no labels, and no groups are found from the latencies alone.")
+        none = Text(say("no_labels", "none"))
         return [none, *odd]
     header = ("level", "groups", "CPUs in each", "within", "to the next", "stability")
-    heading = Text("Its CPUs have no labels. Groups that are found from the latencies alone:")
+    heading = Text(say("no_labels", "found"))
     return [Text(summary), heading, Table(header, rows, "lrrllr"), *odd]
 
 

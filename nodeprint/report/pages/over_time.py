@@ -7,6 +7,7 @@ from nodeprint.report.figures import course
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Block, Bullets, Figures, Text
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.settings.texts import say
 
 
 def blocks(campaign: Campaign, node: str) -> tuple[Block, ...]:
@@ -15,7 +16,7 @@ def blocks(campaign: Campaign, node: str) -> tuple[Block, ...]:
     if of_node is None:
         return ()
     parts = names.listed(line.name for line in of_node.course.lines)
-    alt = f"{node} over time: {parts}, in bounds from the first level. {' '.join(of_node.sentences)}"
+    alt = say("alt", "over_time", node=node, parts=parts, sentences=" ".join(of_node.sentences))
     data = of_node.course
     drawn = pictures.picture(campaign, node, course.course, data, pictures.PAGE, name="over-time", alt=alt)
     return Bullets(of_node.sentences), Figures((drawn,)), Text(of_node.campaigns, quiet=True)

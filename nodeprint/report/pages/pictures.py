@@ -100,9 +100,14 @@ def of_finding(
     caption = say(
         "figures", "own_places", measured=text.sentence(text.measured(finding.measurement)), node=node, places=places
     )
-    alt = (
-        f"{text.sentence(what)} lies {finding.effect * 100:+.1f} % from {data.peers} peers at"
-        f" {len(data.places)} places, beyond its bound of {finding.bound * 100:.3g} %."
+    alt = say(
+        "alt",
+        "finding",
+        what=text.sentence(what),
+        effect=f"{finding.effect * 100:+.1f}",
+        peers=data.peers,
+        places=len(data.places),
+        bound=f"{finding.bound * 100:.3g}",
     )
     return (
         picture(
@@ -117,7 +122,7 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     bound = f"{finding.bound * 100:.3g} %"
-    alt = f"{beyond} of {len(finding.runs)} runs of {names.part(finding.part)} are beyond the bound of {bound}."
+    alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), part=names.part(finding.part), bound=bound)
     data = effects.of_finding(finding, share=finding.unit == "share")
     return (picture(campaign, node, effects.effect, data, width, name=f"runs-{number}", alt=alt),)
 
@@ -140,7 +145,7 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
         count = int(np.isfinite(data.values).sum() / (1 if data.directed else 2))
         low, high = (names.quantity(float(end) * levels.unit.size, levels.quantity.unit) for end in _ends(data.values))
         what = f"{text.sentence(text.measured(measurement))} of {node}{at_home}"
-        caption = f"{what}: {names.counted(count, 'pair')} from {low} to {high}, each the median of its runs"
+        caption = say("alt", "own_places", what=what, count=names.counted(count, "pair"), low=low, high=high)
         outlined = names.listed(level.name for level in data.levels)
         caption += f"; outlined are {outlined}." if outlined else "."
         has_numbers = size <= matrix.MOST_NUMBERS
@@ -167,13 +172,8 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     bound = findings[0].bound if findings else None
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     data = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked if len(marked) <= 8 else [])
-    caption = (
-        f"{text.sentence(text.measured(measurement))} of {node}: each pair against the median of {len(peers)} peers."
-        " Triangles mark the CPUs of the first finding."
-    )
-    alt = (
-        f"{_extreme(data)} Difference of each pair of {node} from the median of its peers, to {data.scale.high:.3g} %."
-    )
+    caption = say("alt", "map", measurement=text.sentence(text.measured(measurement)), node=node, peers=len(peers))
+    alt = say("alt", "differences", scale=_extreme(data), node=node, percent=f"{data.scale.high:.3g}")
     yield picture(
         campaign, node, matrix.matrix, data, width, name=f"difference-{measurement}", alt=alt, caption=caption
     )
@@ -186,9 +186,9 @@ def _extreme(data: matrix.MatrixData) -> str:
         by_cpu = np.nanmedian(data.values, axis=1)
     least = max(matrix.LEAST_REACH, data.scale.bound or 0.0)
     if not (np.abs(by_cpu) > least).any():
-        return f"No CPU lies more than {least:.3g} % from its peers in the median of its pairs."
+        return say("alt", "no_cpu", percent=f"{least:.3g}")
     at = int(np.nanargmax(np.abs(by_cpu)))
-    return f"CPU {data.labels[at]} lies {by_cpu[at]:+.1f} % from its peers in the median, farther than any other."
+    return say("alt", "farthest_cpu", cpu=data.labels[at], percent=f"{by_cpu[at]:+.1f}")
 
 
 def _suffix(home: int) -> str:
@@ -206,8 +206,8 @@ def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Pict
     ):
         return
     plan = floorplan.of_pairs(levels, node)
-    alt = f"Floor plan of {node}: its cores in their CCXs, CCDs and quadrants in the colours of their latencies."
-    caption = f"The cores of {node} in their places, by the median latency of each to the others of its socket."
+    alt = say("alt", "floor_plan", node=node)
+    caption = say("captions", "floor_plan", node=node)
     yield picture(
         campaign, node, floorplan.floorplan, plan, HALF, name=f"{measurement}-floorplan", alt=alt, caption=caption
     )
@@ -219,8 +219,17 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
     if data is None:
         return
     part, unit = data.row_title.rpartition(".")[2], data.number_title.rpartition(", ")[2]
-    caption = f"{text.sentence(text.measured(measurement))} of {node}, {part} by {part}: medians in {unit}."
-    alt = f"{caption} From {np.nanmin(data.numbers):.3g} to {np.nanmax(data.numbers):.3g} {unit}."
+    caption = say(
+        "captions", "blocks", measurement=text.sentence(text.measured(measurement)), node=node, part=part, unit=unit
+    )
+    alt = say(
+        "alt",
+        "blocks",
+        caption=caption,
+        low=f"{np.nanmin(data.numbers):.3g}",
+        high=f"{np.nanmax(data.numbers):.3g}",
+        unit=unit,
+    )
     yield picture(
         campaign,
         node,
@@ -334,7 +343,7 @@ def in_bounds(campaign: Campaign) -> Iterator[Picture]:
     farthest = max(
         ((float(v), n, row.name) for row in data.rows for v, n in zip(np.abs(row.values), row.nodes, strict=True))
     )
-    alt = f"{farthest[1]} lies farthest from its peers: {farthest[0]:.1f} bounds in {farthest[2]}. {caption}"
+    alt = say("alt", "in_bounds", node=farthest[1], bounds=f"{farthest[0]:.1f}", part=farthest[2], caption=caption)
     yield picture(campaign, CLUSTER, in_bounds_figure.in_bounds, data, PAGE, name="in-bounds", alt=alt, caption=caption)
 
 
@@ -460,7 +469,7 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
                 picture(campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name=name, alt=alt, caption=caption)
             )
         if beyond := members[_MOST_MACHINES:]:
-            left_out["is beyond the machines that have room here"] = beyond
+            left_out[say("left_out_room")] = beyond
     return shown, " ".join(say("left_out", nodes=names.nodes(on), why=why) for why, on in left_out.items())
 
 
@@ -504,11 +513,11 @@ def bounds_map(campaign: Campaign) -> Iterator[Picture]:
     shown = sorted(share, key=lambda name: (-share[name], natural(name)))[:_MOST_ROWS]
     data = fleet_figures.margins_of(campaign.verdict, shown) if len(share) > 1 else None
     if data is not None:
-        caption = (
-            "The smallest bound at which a node would be the same, as a share of its bound: up to 1 it is the same."
+        caption = say("captions", "margins")
+        caption += (
+            say("captions", "margins_most", shown=len(shown), nodes=len(share)) if len(shown) < len(share) else ""
         )
-        caption += f" The {len(shown)} of {len(share)} nodes that use most." if len(shown) < len(share) else ""
-        alt = f"shares of bounds of {len(shown)} nodes by subject"
+        alt = say("alt", "margins", nodes=len(shown))
         yield picture(campaign, CLUSTER, fleet_figures.margins, data, LARGE, name="bounds", alt=alt, caption=caption)
 
 
@@ -530,7 +539,7 @@ def over_time(campaign: Campaign) -> Iterator[Picture]:
     what = ", ".join(filter(None, (text.measured(measurement), kind, homes.named(home))))
     values = {name: 100 * (figure.median_ns / middle - 1) for name, figure in figures.items()}
     row = fleet_figures.in_order(values, started, f"{what}, %", "time of the first run", _marked(campaign))
-    caption = f"{text.sentence(what)}: difference of each node from the median of all, in the order of measuring."
+    caption = say("captions", "in_order", what=text.sentence(what))
     yield picture(campaign, CLUSTER, fleet_figures.ordered, row, PAGE, name="by-time", alt=caption, caption=caption)
 
 
@@ -549,7 +558,7 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     fabric = campaign.verdict.fabric[number]
     if not np.isfinite(np.array(fabric.median_ns, dtype=np.float64)).any():
         return
-    alt = f"medians of messages between {len(fabric.nodes)} nodes, {fabric.measurement}"
+    alt = say("alt", "fabric", nodes=len(fabric.nodes), measurement=fabric.measurement)
     stem, bars = f"{fabric.measurement}-{number}", fabric_figures.histogram(fabric)
     yield picture(campaign, CLUSTER, matrix.matrix, fabric_figures.medians(fabric), HALF, name=stem, alt=alt)
     yield picture(campaign, CLUSTER, distributions.histogram, bars, HALF, name=f"{stem}-histogram", alt=alt)

@@ -1,0 +1,124 @@
+"""Sentences are in reports/texts.yaml: in the rooms that say what was found none stands in Python, but what refuses
+input, help texts, and the documents that are made of docstrings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import yaml
+
+from tests.support.real_parts import ROOT
+
+#: The rooms that say what was measured, compared or found, from the command line's results down.
+ROOMS = ("interface", "here", "history", "report", "cards", "iodie", "judge", "structure", "stats")
+#: Modules whose long strings are no sentences of results: the values of texts.yaml, keys' descriptions, which become
+#: tables and a schema, what the variables of deviations.nc mean, and a shell script.
+OTHERS = {"report/text.py", "judge/acceptance_file.py", "judge/table.py", "report/checks.py"}
+#: So many words side by side are a sentence; with fewer names and labels would be.
+WORDS = 7
+WORD = re.compile(r"[(\"'`]*[A-Za-z][A-Za-z'-]*[)\"'`]*[.,;:?!)]*")
+#: Calls whose words are for whoever gave the input, or who asks for help.
+REFUSES = re.compile(r"(?:Error|Refused|key|written|refuses|Option|Argument|Typer|command|compile)$")
+
+
+def words_of(text: str) -> int:
+    """The longest run of plain words; a value that is filled in counts as one."""
+    longest = run = 0
+    for token in text.split():
+        run = run + 1 if WORD.fullmatch(token) else 0
+        longest = max(longest, run)
+    return longest
+
+
+def text_of(node: ast.AST) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "value" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def sentences(source: str) -> Iterator[str]:
+    """The sentences of a module that are neither documentation nor for an error, a value of an enumeration, a key's
+    description or a pattern."""
+    tree = ast.parse(source)
+    above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+    def chain(node: ast.AST) -> Iterator[ast.AST]:
+        while node in above:
+            node = above[node]
+            yield node
+
+    def refuses(node: ast.AST) -> bool:
+        for outer in chain(node):
+            if isinstance(outer, ast.Raise) or (
+                isinstance(outer, ast.Call) and REFUSES.search(ast.unparse(outer.func).rpartition(".")[2])
+            ):
+                return True
+            if isinstance(outer, ast.ClassDef):
+                return any("Enum" in ast.unparse(base) for base in outer.bases)
+            if isinstance(outer, ast.FunctionDef):
+                return False
+        return False
+
+    # a name of which an error is made
+    refused = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and refuses(node)}
+    for node in ast.walk(tree):
+        if words_of(text_of(node)) < WORDS or isinstance(above[node], ast.Expr | ast.JoinedStr) or refuses(node):
+            continue
+        statement = next(outer for outer in chain(node) if isinstance(outer, ast.stmt))
+        names = {
+            name.id for name in ast.walk(statement) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        }
+        if not names & refused:
+            yield f"{node.lineno}: {text_of(node)}"
+
+
+def test_the_rule_finds_a_sentence_and_spares_an_error() -> None:
+    documented = 'def f(n):\n    """No sentence of seven words counts in here."""\n'
+    said = f'{documented}    return f"the nodes are {{n}} times as slow as before"\n'
+    refused = said.replace("return f", "raise NodeprintError(f").replace('before"', 'before")')
+    named = said.replace("return f", "why = f") + "    raise NodeprintError(n, advice=why)\n"
+    assert list(sentences(said)) == ["3: the nodes are value times as slow as before"]
+    assert list(sentences(refused)) == list(sentences(named)) == []
+
+
+def test_no_sentence_of_a_result_is_in_python() -> None:
+    modules = (path for room in ROOMS for path in sorted((ROOT / "nodeprint" / room).rglob("*.py")))
+    found = {
+        f"{path.relative_to(ROOT)}:{sentence}"
+        for path in modules
+        if str(path.relative_to(ROOT / "nodeprint")) not in OTHERS
+        for sentence in sentences(path.read_text())
+    }
+    assert found == set()
+
+
+def test_every_table_of_texts_is_there_once() -> None:
+    """YAML takes the last of two tables of one name, and says nothing."""
+    keys = re.findall(r"^(\w[\w -]*):", (ROOT / "reports/texts.yaml").read_text(), re.MULTILINE)
+    assert [key for key, count in Counter(keys).items() if count > 1] == []
+
+
+def test_no_module_says_slower_or_faster() -> None:
+    """Whoever changes the words of a change does so in one place (`change` in texts.yaml); rows of verdict.json are
+    named after the halves of a mixture, which are keys that limits name."""
+    said = yaml.safe_load((ROOT / "reports/texts.yaml").read_text())
+    del said["change"]
+    own = re.compile(r"\b(?:slow|fast)(?:er|est)\b")
+    assert own.findall(yaml.safe_dump(said)) == []
+    constants = {
+        node.value
+        for room in ROOMS
+        for path in (ROOT / "nodeprint" / room).rglob("*.py")
+        if "acceptance_file" not in path.name
+        for tree in [ast.parse(path.read_text())]
+        for statement in ast.walk(tree)
+        for node in ast.iter_child_nodes(statement)
+        if not isinstance(statement, ast.Expr)
+        and isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and own.search(node.value)
+    }
+    assert constants == {"faster half", "slower half"}
