@@ -174,6 +174,7 @@ take_survey() {
         done
     fi
     printf '%s\n' "$likwid" >"$own/likwid-pin.txt"
+    [ -n "$survey_only" ] || count_groups "$own/likwid-perfctr"
     hide_private
     for path in "$own"/*.txt "$own"/*.csv "$own"/*.xml; do
         [ -s "$path" ] || rm -f "$path"

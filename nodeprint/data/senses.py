@@ -10,9 +10,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.machine import counters
 from nodeprint.machine.tree import Tree
 
 if TYPE_CHECKING:
@@ -42,8 +44,11 @@ def _clocks(jobs: Sequence[Job]) -> dict[int, float]:
 
 def of_survey(tree: Tree) -> dict[str, Any]:
     """What a survey has of `temperature_c` (the hottest processor), `memory_errors` and `throttled` (counts since
-    boot). What was not seen has no key."""
+    boot), and `counters` as of `nodeprint.machine.counters`. What was not seen has no key."""
     found: dict[str, Any] = {}
+    counted = counters.read(tree)
+    if counted is not None:
+        found["counters"] = msgspec.to_builtins(counted)
     degrees = [
         value / 1000
         for sensor in tree.names("sys/class/hwmon")

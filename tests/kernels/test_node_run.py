@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from nodeprint.machine import fingerprint, other_load, preflight
+from nodeprint.machine import counters, fingerprint, other_load, preflight
 from nodeprint.machine.tree import open_tree
 from nodeprint.settings import config as configuration
 from tests.support import smbios
@@ -966,6 +966,34 @@ def test_a_likwid_pin_that_pins_elsewhere_is_not_used(real: Campaign, fake: str,
     assert word in said
     assert real.outcomes()[1, "a"]["outcome"] == "done"
     assert real.outcomes()[1, "a"]["pinned_by"] == real.records()[0]["pinned_by"] == "native"
+
+
+#: A likwid-perfctr that has one group of each kind, of which the second cannot be read, and runs what it is to count.
+PERFCTR = r"""#!/bin/sh
+[ "$1" != -a ] || { printf 'Group name\tDescription\n   MEM\tmemory\n  MEM_DP\tboth\n CLOCK\tclock\n'; exit; }
+[ "$4" = CLOCK ] || { echo "no counters of group $4" >&2; exit 1; }
+cpus=$2
+shift 5
+"$@" || exit
+printf 'TABLE,Group 1 Metric,CLOCK,1\nMetric,HWThread %s\nClock [MHz],2600\n' "${cpus%%[-,]*}"
+"""
+
+
+def test_groups_are_counted_around_kernels_when_a_node_is_surveyed(real: Campaign) -> None:
+    folder = real.tmp / "likwid"
+    folder.mkdir()
+    script = folder / "likwid-perfctr"
+    script.write_text(PERFCTR)
+    script.chmod(0o755)
+    real.environment["PATH"] = f"{folder}:{real.environment['PATH']}"
+    real.plan("a\tjitter\t--op detours --cpus 0 --passes 1 --seconds 1")
+    code, said = real.run()
+    assert code == 0, said
+    counted = counters.read(open_tree(real.job / "survey.tar.gz"))
+    assert counted is not None
+    assert counted.clock is not None
+    assert counted.clock.counted_hz == 2.6e9 and counted.clock.timed_hz > 1e8
+    assert counted.not_readable == {"MEM": "no counters of group MEM"}
 
 
 def test_the_real_kernel_is_killed_and_continues_its_file(real: Campaign) -> None:

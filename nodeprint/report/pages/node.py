@@ -18,6 +18,7 @@ from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import (
     checks,
+    counter_words,
     message_rates,
     names,
     placement_words,
@@ -282,6 +283,7 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) 
     said = tuple(text.possible(verdict))
     curves = kept.jobs[-1].curves if kept.jobs else []
     said += readings.readings(curves, kept.machine)
+    said += counter_words.of_senses(campaign.packed[node].senses) if node in campaign.packed else ()
     figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs))
     return main_cells(verdict), Bullets(said), *mapped_twice.of_curves(curves), Figures(figures)
 

@@ -1,0 +1,153 @@
+"""What likwid's performance groups counted around two kernels when a node was surveyed (kernels/node/counters.sh): the
+clock of cores, and what the memory controllers moved while the bandwidth kernel read a volume that it recorded."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from nodeprint.errors import printable
+from nodeprint.machine.tree import Tree
+
+#: Where a survey has them.
+FOLDER = "nodeprint/likwid-perfctr"
+_CLOCK, _MEMORY = "CLOCK", "MEM"
+
+
+class Clock(msgspec.Struct, frozen=True):
+    """Median clocks of the cores that the kernel timed, all busy at once: as counted, and as timed by the kernel."""
+
+    counted_hz: float
+    timed_hz: float
+    cores: int
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """Bytes that the memory controllers moved in `seconds`, of which the kernel read `read_bytes` at least and wrote
+    `filled_bytes` once before."""
+
+    counted_bytes: float
+    read_bytes: float
+    filled_bytes: float
+    seconds: float
+
+
+class Counters(msgspec.Struct, frozen=True):
+    """What was counted, and by the group's name why something was not."""
+
+    clock: Clock | None = None
+    memory: Memory | None = None
+    not_readable: Mapping[str, str] = {}
+
+
+class _Space(msgspec.Struct):
+    bytes: float = 0.0
+
+
+class _Line(msgspec.Struct):
+    """What is read of a record's line."""
+
+    record: str = ""
+    cpu: int = -1
+    core_hz: float | None = None
+    threads: float = 0.0
+    slice_bytes: float = 0.0
+    sweeps: float | None = None
+    placement: dict[str, _Space] = {}
+
+
+_LINE = msgspec.json.Decoder(_Line)
+
+
+def read(tree: Tree) -> Counters | None:
+    """What a survey has; None of one that was taken before groups were counted."""
+    files = frozenset(tree.names(FOLDER))
+    if not files:
+        return None
+    groups = sorted({name.partition(".")[0] for name in files})
+    memory_groups = [group for group in groups if group.startswith(_MEMORY)]
+    clock, why_no_clock = _clock(tree)
+    memories, why_no_memory = zip(*(_memory(tree, group) for group in memory_groups or [_MEMORY]), strict=True)
+    whole = [memory for memory in memories if memory is not None]
+    memory = _together(whole) if len(whole) == len(memories) else None
+    reasons = {_CLOCK: why_no_clock, _MEMORY: next(filter(None, why_no_memory), "")}
+    return Counters(clock, memory, {group: why for group, why in reasons.items() if why})
+
+
+def metrics(text: str) -> dict[str, dict[int, float]]:
+    """The metrics of a group by CPU, from what `likwid-perfctr -O` printed; what is no number is left out."""
+    found: dict[str, dict[int, float]] = {}
+    cpus: list[int] | None = None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split(",")]
+        if cells[0] in ("TABLE", "STRUCT"):
+            cpus = None
+        elif cells[0] == "Metric":
+            words = [cell.split() for cell in cells[1:] if cell]
+            threads = [word[1] for word in words if len(word) == 2 and word[0] == "HWThread" and word[1].isdecimal()]
+            cpus = list(map(int, threads)) if len(threads) == len(words) else None  # not the table of sums
+        elif cpus is not None:
+            values = {
+                cpu: value for cpu, cell in zip(cpus, cells[1:], strict=False) if math.isfinite(value := _number(cell))
+            }
+            found[cells[0]] = values
+    return found
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _clock(tree: Tree) -> tuple[Clock | None, str]:
+    counted = metrics(_text(tree, f"{_CLOCK}.csv")).get("Clock [MHz]", {})
+    cells = (line for line in _lines(tree, _CLOCK) if line.record == "cell")
+    timed = {cell.cpu: cell.core_hz for cell in cells if cell.core_hz}
+    cpus = counted.keys() & timed.keys()
+    if not cpus:
+        return None, _reason(tree, _CLOCK)
+    counted_mhz, timed_hz = (statistics.median(values[cpu] for cpu in cpus) for values in (counted, timed))
+    return Clock(1e6 * counted_mhz, timed_hz, len(cpus)), ""
+
+
+def _memory(tree: Tree, group: str) -> tuple[Memory | None, str]:
+    counted = metrics(_text(tree, f"{group}.csv"))
+    volume = next((values for name, values in counted.items() if name.startswith("Memory data volume")), {})
+    seconds = max(counted.get("Runtime (RDTSC) [s]", {}).values(), default=0.0)
+    lines = list(_lines(tree, group))
+    cells = [line for line in lines if line.record == "cell" and line.sweeps]
+    if not volume or not cells or not seconds:
+        return None, _reason(tree, group)
+    # one sweep at least goes before those that are counted (kernels/bandwidth/flow.c)
+    read_bytes = sum(cell.threads * cell.slice_bytes * ((cell.sweeps or 0) + 1) for cell in cells)
+    filled_bytes = sum(space.bytes for line in lines for space in line.placement.values())
+    return Memory(1e9 * sum(volume.values()), read_bytes, filled_bytes, seconds), ""
+
+
+def _together(parts: list[Memory]) -> Memory:
+    """Groups that each count some of the channels, in a call of the kernel each: all channels, of a call."""
+    of_calls = ([getattr(part, field) for part in parts] for field in ("read_bytes", "filled_bytes", "seconds"))
+    return Memory(sum(part.counted_bytes for part in parts), *map(statistics.fmean, of_calls))
+
+
+def _reason(tree: Tree, group: str) -> str:
+    """The last words of likwid-perfctr, or of the kernel that it ran."""
+    said = [line.strip() for line in _text(tree, f"{group}.err").splitlines() if line.strip()]
+    return printable(said[-1], 200) if said else "what likwid-perfctr printed has no such metric"
+
+
+def _lines(tree: Tree, group: str) -> Iterator[_Line]:
+    for line in _text(tree, f"{group}.jsonl").splitlines():
+        try:
+            yield _LINE.decode(line)
+        except msgspec.MsgspecError:
+            return  # cut off, as by the time limit of the survey
+
+
+def _text(tree: Tree, name: str) -> str:
+    return tree.read_text(f"{FOLDER}/{name}") or ""

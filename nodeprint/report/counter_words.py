@@ -1,0 +1,41 @@
+"""What likwid's performance groups counted on a node, in sentences, or why nothing could be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from nodeprint.machine.counters import Counters
+from nodeprint.report import names
+from nodeprint.settings.texts import say
+
+
+def of_senses(senses: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sentences on the counters that a node's survey has (`nodeprint.data.senses`); none where none were tried."""
+    if "counters" not in senses:
+        return ()
+    counted = msgspec.convert(senses["counters"], Counters)
+    said = []
+    if clock := counted.clock:
+        counted_hz, timed_hz = (names.quantity(hz, "Hz") for hz in (clock.counted_hz, clock.timed_hz))
+        difference, cores = names.signed(clock.counted_hz / clock.timed_hz - 1), names.counted(clock.cores, "core")
+        said.append(say("counters", "clock", counted=counted_hz, timed=timed_hz, cores=cores, difference=difference))
+    if memory := counted.memory:
+        moved, filled, read = (
+            f"{size / 1e9:.3g} GB" for size in (memory.counted_bytes, memory.filled_bytes, memory.read_bytes)
+        )
+        said.append(say(
+            "counters", "memory", counted=moved, filled=filled, read=read, seconds=names.duration(1e9 * memory.seconds),
+            ratio=f"{memory.counted_bytes / (memory.filled_bytes + memory.read_bytes):.2f}",
+            rate=names.quantity(memory.counted_bytes / memory.seconds, "B/s"),
+        ))  # fmt: skip
+    groups_by_reason: dict[str, list[str]] = {}
+    for group, reason in counted.not_readable.items():
+        groups_by_reason.setdefault(reason, []).append(group)
+    said += [
+        say("counters", "not_readable", group=names.listed(groups), reason=reason.rstrip("."))
+        for reason, groups in groups_by_reason.items()
+    ]
+    return tuple(said)
