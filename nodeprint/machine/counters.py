@@ -17,7 +17,7 @@ FOLDER = "nodeprint/likwid-perfctr"
 _CLOCK, _MEMORY = "CLOCK", "MEM"
 
 
-class Clock(msgspec.Struct, frozen=True):
+class CountedClock(msgspec.Struct, frozen=True):
     """Median clocks of the cores that the kernel timed, all busy at once: as counted, and as timed by the kernel."""
 
     counted_hz: float
@@ -25,7 +25,7 @@ class Clock(msgspec.Struct, frozen=True):
     cores: int
 
 
-class Memory(msgspec.Struct, frozen=True):
+class CountedMemory(msgspec.Struct, frozen=True):
     """Bytes that the memory controllers moved in `seconds`, of which the kernel read `read_bytes` at least and wrote
     `filled_bytes` once before."""
 
@@ -38,8 +38,8 @@ class Memory(msgspec.Struct, frozen=True):
 class Counters(msgspec.Struct, frozen=True):
     """What was counted, and by the group's name why something was not."""
 
-    clock: Clock | None = None
-    memory: Memory | None = None
+    clock: CountedClock | None = None
+    memory: CountedMemory | None = None
     not_readable: Mapping[str, str] = {}
 
 
@@ -104,7 +104,7 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _clock(tree: Tree) -> tuple[Clock | None, str]:
+def _clock(tree: Tree) -> tuple[CountedClock | None, str]:
     counted = metrics(_text(tree, f"{_CLOCK}.csv")).get("Clock [MHz]", {})
     cells = (line for line in _lines(tree, _CLOCK) if line.record == "cell")
     timed = {cell.cpu: cell.core_hz for cell in cells if cell.core_hz}
@@ -112,10 +112,10 @@ def _clock(tree: Tree) -> tuple[Clock | None, str]:
     if not cpus:
         return None, _reason(tree, _CLOCK)
     counted_mhz, timed_hz = (statistics.median(values[cpu] for cpu in cpus) for values in (counted, timed))
-    return Clock(1e6 * counted_mhz, timed_hz, len(cpus)), ""
+    return CountedClock(1e6 * counted_mhz, timed_hz, len(cpus)), ""
 
 
-def _memory(tree: Tree, group: str) -> tuple[Memory | None, str]:
+def _memory(tree: Tree, group: str) -> tuple[CountedMemory | None, str]:
     counted = metrics(_text(tree, f"{group}.csv"))
     volume = next((values for name, values in counted.items() if name.startswith("Memory data volume")), {})
     seconds = max(counted.get("Runtime (RDTSC) [s]", {}).values(), default=0.0)
@@ -126,13 +126,13 @@ def _memory(tree: Tree, group: str) -> tuple[Memory | None, str]:
     # one sweep at least goes before those that are counted (kernels/bandwidth/flow.c)
     read_bytes = sum(cell.threads * cell.slice_bytes * ((cell.sweeps or 0) + 1) for cell in cells)
     filled_bytes = sum(space.bytes for line in lines for space in line.placement.values())
-    return Memory(1e9 * sum(volume.values()), read_bytes, filled_bytes, seconds), ""
+    return CountedMemory(1e9 * sum(volume.values()), read_bytes, filled_bytes, seconds), ""
 
 
-def _together(parts: list[Memory]) -> Memory:
+def _together(parts: list[CountedMemory]) -> CountedMemory:
     """Groups that each count some of the channels, in a call of the kernel each: all channels, of a call."""
     of_calls = ([getattr(part, field) for part in parts] for field in ("read_bytes", "filled_bytes", "seconds"))
-    return Memory(sum(part.counted_bytes for part in parts), *map(statistics.fmean, of_calls))
+    return CountedMemory(sum(part.counted_bytes for part in parts), *map(statistics.fmean, of_calls))
 
 
 def _reason(tree: Tree, group: str) -> str:

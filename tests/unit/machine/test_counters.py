@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nodeprint.machine import counters
-from nodeprint.machine.counters import Clock, Counters, Memory
+from nodeprint.machine.counters import CountedClock, CountedMemory, Counters
 from nodeprint.machine.tree import open_tree
 from nodeprint.report import counter_words
 
@@ -54,8 +54,8 @@ def test_volume_and_clock_are_beside_what_the_kernels_recorded(tmp_path: Path) -
     mem = MEM.format(channels="")
     found = read(tmp_path, CLOCK_csv=mem, CLOCK_jsonl=TOGETHER, MEM_csv=mem, MEM_jsonl=BANDWIDTH)
     assert found is not None
-    assert found.clock == Clock(3345.3e6, 3.35e9, 2), "of the cores that the kernel timed"
-    assert found.memory == Memory(62e9, 60e9, 2e9, 0.5), "15 sweeps through 2 GB, twice"
+    assert found.clock == CountedClock(3345.3e6, 3.35e9, 2), "of the cores that the kernel timed"
+    assert found.memory == CountedMemory(62e9, 60e9, 2e9, 0.5), "15 sweeps through 2 GB, twice"
     clock, memory = counter_words.of_senses({"counters": {"clock": found.clock, "memory": found.memory}})
     assert "3.345 GHz with all cores busy, where the kernel times 3.35 GHz (2 cores, -0.1 %)" in clock
     assert "62 GB in 500 ms, in which the kernel fills 2 GB and reads 60 GB or more (1.00 times; 124 GB/s" in memory
@@ -65,7 +65,7 @@ def test_groups_that_count_half_of_the_channels_are_added(tmp_path: Path) -> Non
     halves = {f"MEM{half}_csv": MEM.format(channels=f" (channels {half})") for half in (1, 2)}
     found = read(tmp_path, **halves, MEM1_jsonl=BANDWIDTH, MEM2_jsonl=BANDWIDTH)
     assert found is not None
-    assert found.memory == Memory(124e9, 60e9, 2e9, 0.5)
+    assert found.memory == CountedMemory(124e9, 60e9, 2e9, 0.5)
 
 
 def test_one_half_alone_is_no_bandwidth(tmp_path: Path) -> None:
