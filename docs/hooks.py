@@ -21,8 +21,9 @@ from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.cli import app
 from nodeprint.judge import verdict
-from nodeprint.judge.acceptance_file import CELLS, Acceptance
+from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
 from nodeprint.settings.config_file import Config
+from nodeprint.settings.measurements import terms
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -81,9 +82,10 @@ def table_of_keys(kind: type[object]) -> str:
 
 def table_of_cells() -> str:
     """The bounds and priors of measurements that are no pairs, with their reasons."""
+    sources = {name: term.source for name, term in terms().items()} | {"other": OTHER[1]}
     rows = [
-        f"| `{term}` | {cell.percent:g} | {cell.run:g} | {100 * cell.job_sd:.2g} | {why} |"
-        for term, (cell, why) in CELLS.items()
+        f"| `{term}` | {cell.percent:g} | {cell.run:g} | {100 * cell.job_sd:.2g} | {sources[term]} |"
+        for term, cell in cells().items()
     ]
     return "\n".join(("| term | percent | run | job | reason |", "|---|---|---|---|---|", *rows)) + "\n"
 

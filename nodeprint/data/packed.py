@@ -17,8 +17,9 @@ import numpy as np
 from nodeprint import files
 from nodeprint.campaign.followed import Followed
 from nodeprint.data import job_parts
-from nodeprint.data.quantity import Key, Model, NodeLayout, Quantity, is_metric, models
+from nodeprint.data.quantity import Key, NodeLayout, Quantity, is_metric, models
 from nodeprint.errors import NodeprintError
+from nodeprint.settings.measurements import Model
 
 SCHEMA = 4
 FOLDER = "packed"

@@ -8,78 +8,31 @@ import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.layout import LEVELS, Layout
-from nodeprint.settings import config
+from nodeprint.settings.measurements import Model, imported, known, measurements
 
 Key = int | str
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Values = npt.NDArray[np.float32]
 
-#: What a coordinate of this name is, unless the model's `labels` say otherwise: a CPU's slot, a NUMA node's order.
-LABELS: Mapping[str, str] = {
-    "cpu": "cpu", "a": "cpu", "b": "cpu", "home": "node", "memory_node": "node", "cpu_node": "node",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Model:
-    """How a measurement is compared (docs/method/memory.md); measurements.yaml declares it.
-
-    `value` is the key of a record that is compared, on a `scale`: `linear` (relative to the peers), `log`, or `share`
-    of the time. `term` is what its findings are called and whose bound holds, `terms` the labels whose values together
-    name a set of places that may deviate as one, `rows` those that name a row of the report's table, taken where `at`
-    says. `labels` says what a coordinate is: `cpu` (a slot), `node` (a NUMA node's order), `node_of_cpu` (measured as a
-    CPU, of which its NUMA node counts); a coordinate without a label is a plain number or word. `places` is `pairs` for
-    matrices of CPU x CPU, which have terms of their own, else `cells`.
-    """
-
-    value: str
-    scale: str
-    term: str = "other"
-    better: str = "lower"
-    terms: tuple[tuple[str, ...], ...] = ()
-    labels: Mapping[str, str] = field(default_factory=lambda: dict(LABELS))
-    rows: tuple[str, ...] = ()
-    at: Mapping[str, int | str] = field(default_factory=dict)
-    places: Literal["pairs", "cells"] = "cells"
-
-
 #: Hops between cores of another tool whose operation is none of ours, or not known.
 IMPORTED_HOPS = "coherence-imported"
-#: What is imported and measured by no kernel of ours: hops, and the tables of Intel's Memory Latency Checker.
-IMPORTED: Mapping[str, Model] = {
-    IMPORTED_HOPS: Model("latency_ns", "linear", places="pairs"),
-    "mlc-idle-latency": Model("latency_ns", "linear", "numa", labels={}, rows=("from", "memory")),
-    "mlc-bandwidth": Model("bytes_per_s", "linear", "bandwidth", "higher", labels={}, rows=("from", "memory")),
-    "mlc-c2c-local": Model("latency_ns", "linear", "cache", labels={}, rows=("state",)),
-    "mlc-c2c-writer-homed": Model("latency_ns", "linear", "cache", labels={}, rows=("writer", "reader")),
-    "mlc-c2c-reader-homed": Model("latency_ns", "linear", "cache", labels={}, rows=("writer", "reader")),
-}
 
 
 @cache
 def models() -> dict[str, Model]:
     """The models of all measurements that state one, by the measurement's name, and of what is imported alone."""
-    out = dict(IMPORTED)
-    for name, measurement in config.measurements().items():
-        if measurement.model:
-            given = dict(measurement.model)
-            given["terms"] = tuple(tuple(part.strip() for part in term.split(" x ")) for term in given.get("terms", ()))
-            given["labels"] = {**LABELS, **given.get("labels", {})}
-            given["rows"] = tuple(given.get("rows", ()))
-            out[name] = Model(**given)
-    return out
+    return {name: of.model for name, of in {**imported(), **measurements()}.items() if of.model is not None}
 
 
 def is_metric(name: str) -> bool:
     """Whether a measurement is no kernel's: a metric of a table that other programs measured (`nodeprint.tables`)."""
-    return bool(name) and name not in config.measurements() and name not in IMPORTED
+    return bool(name) and known(name) is None
 
 
 def cell_models() -> dict[str, Model]:

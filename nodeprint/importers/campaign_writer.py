@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
-from nodeprint.settings.config import measurements
+from nodeprint.settings.measurements import measurements
 
 Record = dict[str, Any]
 
@@ -163,15 +162,10 @@ def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:
 def _measurement(cores: CoreMatrix) -> str:
     """The measurement of pairs that a matrix is of, by its kernel and operation."""
     for name, known in measurements().items():
-        of_pairs = known.model.get("places") == "pairs" and known.kernel == cores.kernel
-        if of_pairs and {f"--op {cores.operation}", f"--mode {cores.operation}"} & _options(known.arguments):
+        of_pairs = known.model is not None and known.model.places == "pairs"
+        if of_pairs and (known.kernel, known.operation) == (cores.kernel, cores.operation):
             return name
     return IMPORTED_HOPS
-
-
-def _options(arguments: str) -> set[str]:
-    """Each option of a command line with the word behind it."""
-    return {" ".join(pair) for pair in pairwise(arguments.split())}
 
 
 def _write(path: Path, records: Sequence[Record]) -> None:

@@ -17,7 +17,7 @@ from nodeprint.data.quantity import Quantity, is_metric
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Metric, MetricPrior, PairClass
 from nodeprint.settings import checked_yaml
-from nodeprint.settings.config import measurements
+from nodeprint.settings.measurements import measurements
 from nodeprint.settings.texts import say
 
 #: What a campaign is judged by, in its folder.
@@ -88,14 +88,15 @@ def _without_figure(limit: ContractLimit, planned: Collection[str], path: Path, 
     """Why no node can have the figure of a limit, and what to do; None where one may have it."""
     refuses = partial(NodeprintError, where=path, key=key)
     measurement = measurements()[limit.measurement]
-    labels = measurement.model.get("rows", ())
+    model = measurement.model
+    labels = () if model is None else model.rows
     if measurement.scope != "node":
         problem = f"{limit.measurement} is measured between nodes, and limits are of a node"
         return refuses(problem, advice="leave the limit out")
     if limit.measurement not in planned:
         advice = "add it to `measure` of the configuration, or leave the limit out"
         return refuses(f"{limit.measurement} is not measured", advice=advice)
-    if measurement.model.get("places") == "pairs":
+    if model is not None and model.places == "pairs":
         classes = get_args(PairClass)
         wrong, advice = limit.figure not in classes, f"its classes are {', '.join(classes)}"
     else:

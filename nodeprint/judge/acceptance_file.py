@@ -13,24 +13,22 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from nodeprint.data.quantity import models
 from nodeprint.judge.terms import FAMILIES
 from nodeprint.machine import fingerprint
-from nodeprint.settings import config
 from nodeprint.settings.keys import choice, key
+from nodeprint.settings.measurements import measurements, terms
 
-_TERMS = sorted({"other", *(model.term for model in models().values())})
+_TERMS = sorted({"other", *terms()})
 
 
 def finding_ids() -> list[str]:
     """Every kind of finding that there can be, as suppressions name it."""
-    terms = {"node", "socket", *(family.term for family in FAMILIES.values()), *_TERMS}
-    sides = {f"{term}-{side}" for term in terms for side in ("slow", "fast")}
+    parts = {"node", "socket", *(family.term for family in FAMILIES.values()), *_TERMS}
+    sides = {f"{part}-{side}" for part in parts for side in ("slow", "fast")}
     return sorted(
         sides
+        | {f"{name}-{term.finding}" for name, term in terms().items() if term.finding}
         | {
-            "jitter-loud",
-            "huge-missing",
             "fabric-node-slow",
             "changed",
             "limit",
@@ -46,7 +44,7 @@ Percent = Annotated[float, msgspec.Meta(gt=0, le=100)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Term = Annotated[str, choice(_TERMS)]
 Subject = Annotated[str, choice(["core-to-core", "messages", *_TERMS])]
-Measurement = Annotated[str, choice(config.measurements())]
+Measurement = Annotated[str, choice(measurements())]
 Field = Annotated[str, choice(field.name for field in fingerprint.FIELDS)]
 FindingId = Annotated[str, choice(["*", *finding_ids()])]
 
@@ -129,65 +127,16 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.run / 3 if self.job is UNSET else self.job) / 100
 
 
-#: By term, with the reason for the figures.
-CELLS: Mapping[str, tuple[Cell, str]] = {
-    "numa": (
-        Cell(5.0, 0.5, 0.17),
-        "assumed; runs of one node differ by up to 3 % on huge pages (`docs/validation.md`)",
-    ),
-    "cache": (Cell(5.0, 0.3, 0.1), "assumed; caches have the core's clock"),
-    # STREAM on 1,100 virtual nodes of nine fleets (arXiv 2506.02709): runs of one session 0.7 to 1.4 %, nodes 0.4 to
-    # 1.3 %, and sessions of one node beyond their runs 0.4 to 0.6 %.
-    "bandwidth": (
-        Cell(5.0, 1.0, 0.5),
-        "STREAM in nine fleets of virtual nodes (`docs/validation.md`); the bound is 4 to 11 standard deviations of "
-        "nodes",
-    ),
-    # Sysbench of one thread in the same study: 128 nodes are within 0.3 % (standard deviation 0.05 %, with a tail
-    # downwards), 64 of another fleet are in two groups 2.4 % apart.
-    "clock": (
-        Cell(1.0, 0.1, 0.05),
-        "nodes of one fleet are within 0.3 % and two groups of another 2.4 % apart (`docs/validation.md`); run and job "
-        "assumed, as what nodes differ by",
-    ),
-    # Processors of one model under load are up to 16 % apart where they have turbo and less than 1 % where they have
-    # none (Acun, Miller and Kale, ICS 2016); 20 % between processors of one cluster (Marathe et al. 2017).
-    "load": (
-        Cell(10.0, 2.5, 0.83),
-        "a sixth of the published range as standard deviation; the bound is a choice for nodes with boost (by how much "
-        "those of AMD differ, the determinism in their BIOS decides, which the system does not show). Without boost "
-        "nodes are within 1 %: set 2 there",
-    ),
-    "flops": (
-        Cell(4.0, 0.5, 0.17),
-        "assumed, twice the clock's: one core alone, which no power limit holds",
-    ),
-    "touch": (Cell(5.0, 0.5, 0.17), "assumed, as numa"),
-    "loaded": (Cell(15.0, 3.0, 1.0), "assumed; near saturation latency is steep in the rate"),
-    "remap": (
-        Cell(15.0, 3.0, 1.0),
-        "assumed; processes of one pair beside busy loops differ by 2 to 5 % (`docs/validation.md`)",
-    ),
-    "jitter": (Cell(0.5, 10.0, 3.3), "a daemon that takes 5 ms of every second"),
-    # Page walks are memory accesses beside the load's own: differences of memory and of caches add up in them.
-    "pages": (Cell(7.0, 0.7, 0.23), "assumed: numa's, and cache's in quadrature"),
-    "faults": (
-        Cell(10.0, 2.0, 0.67),
-        "assumed; a fault is mostly the system's code, which settings and its version change by tens of percent",
-    ),
-    "huge": (
-        Cell(5.0, 10.0, 3.3),
-        "a choice: a twentieth of what a program asks for in huge pages; spread in units of the bound, as of jitter",
-    ),
-    # Idle states leave in steps of several times: Linux's tables have 2 us for C1 and 133 us for C6 of one processor
-    # (intel_idle.c, Skylake-X).
-    "wake": (
-        Cell(25.0, 5.0, 1.7),
-        "a choice: far below the step from one idle state to the next, above what a kernel's build changes",
-    ),
-    "barrier": (Cell(10.0, 1.0, 0.33), "assumed; some hops one after another, of which the slowest counts"),
-    "other": (Cell(10.0, 2.0, 0.67), "assumed; a kernel that names no term of its own"),
-}
+#: Of a kernel that names no term of its own, and the reason.
+OTHER = Cell(10.0, 2.0, 0.67), "assumed; a kernel that names no term of its own"
+
+
+def cells() -> dict[str, Cell]:
+    """The bounds and priors of every term, as the kernels have them (kernels/*/measurements.yaml)."""
+    of_terms = {
+        name: Cell(term.bound, term.run, UNSET if term.job is None else term.job) for name, term in terms().items()
+    }
+    return of_terms | {"other": OTHER[0]}
 
 
 class MetricPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -346,13 +295,13 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "its bound there is a finding, too",
             min_length=1,
         ),
-    ] = ("core-to-core", "numa", "bandwidth", "clock")
+    ] = ("core-to-core", *(name for name, term in terms().items() if term.decides))
     bounds: Bounds = Bounds()
     priors: PriorPercents = PriorPercents()
     cells: Annotated[
         Mapping[Term, Cell],
-        key("bounds and priors of the other measurements, by the term of their model in measurements.yaml"),
-    ] = msgspec.field(default_factory=lambda: {term: cell for term, (cell, _) in CELLS.items()})
+        key("bounds and priors of the other measurements, by their term in `kernels/*/measurements.yaml`"),
+    ] = msgspec.field(default_factory=cells)
     metrics: Annotated[
         Mapping[str, Metric],
         key("bounds and priors of the metrics of a table, by their names there; a metric without has the defaults"),
@@ -385,7 +334,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return float(getattr(self.priors, level)) / 100
 
     def cell(self, term: str) -> Cell:
-        """Of a metric, or of a term of nodeprint/settings/measurements.yaml, `other` where it has none of its own."""
+        """Of a metric, or of a term of a kernel, `other` where it has none of its own."""
         if term in self.metrics:
             return self.metrics[term].cell
         return self.cells.get(term) or self.cells["other"]

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.quantity import Key, Model, Quantity
+from nodeprint.data.quantity import Key, Quantity
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Terms
+from nodeprint.settings.measurements import Model
 
 Floats = npt.NDArray[np.float64]
 

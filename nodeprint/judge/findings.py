@@ -22,6 +22,7 @@ from nodeprint.judge.deviations import Block, in_unit, run_means
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
+from nodeprint.settings.measurements import terms
 from nodeprint.stats import intervals
 
 Floats = npt.NDArray[np.float64]
@@ -35,7 +36,7 @@ _CLOCK_SEEN, _HOTTER_C = 0.02, 8.0
 #: A clock explains an effect if it would cause this share of it with all of a hop at that clock.
 _EXPLAINED = 0.5
 _CLOCK_CAUSES = ("core-clock", "core-and-fabric-clock", "higher-clock")
-#: What a finding is consistent with, by its term; keys of reports/texts.yaml.
+#: What a finding of pairs is consistent with, by its term; keys of reports/texts.yaml.
 _CAUSES: Mapping[str, tuple[str, ...]] = {
     "node": ("core-and-fabric-clock", "power-limit", "firmware"),
     "socket": ("core-clock", "fabric-clock", "power-limit", "temperature"),
@@ -46,24 +47,7 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
     "ccx": ("core-clock", "l3-clock"),
     "block": ("part-link",),
     "core": ("core-clock", "core", "daemon"),
-    "numa": ("memory-channel", "memory-speed"),
-    "cache": ("core-clock", "cache"),
-    "bandwidth": ("memory-channel", "memory-speed"),
-    "clock": ("cooling", "power-limit", "boost"),
-    "load": ("power-limit", "cooling", "boost"),
-    "flops": ("core-clock", "boost", "core"),
-    "loaded": ("memory-channel", "memory-controller"),
-    "touch": ("memory-of-other-node", "memory-speed"),
-    "jitter": ("daemon", "hypervisor"),
-    "pages": ("page-settings", "cache"),
-    "faults": ("core-clock", "page-settings", "mitigations"),
-    "huge": ("page-settings", "fragmentation"),
-    "wake": ("idle-states", "hypervisor"),
-    "barrier": ("core-clock", "fabric-clock", "daemon"),
 }
-
-#: What a finding of a share is called, by its term: the time of a CPU that is lost, huge pages that are not there.
-_OF_SHARES: Mapping[str, str] = {"jitter": "loud", "huge": "missing"}
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -220,8 +204,9 @@ def _finer(cause: Cause, block: Block, half: Floats, i: int, node: PackedNode) -
 
 def _identity(term: str, effect: float, better: str, scale: str) -> str:
     """The kind of a finding, as suppressions name it."""
-    if scale == "share":
-        return f"{term}-{_OF_SHARES[term]}"
+    of_term = terms().get(term)
+    if scale == "share" and of_term is not None and of_term.finding:
+        return f"{term}-{of_term.finding}"
     slower = (effect > 0) == (better == "lower")
     return f"{term}-{'slow' if slower else 'fast'}"
 
@@ -234,10 +219,15 @@ def _consistent(cause: Cause, effect: float, worse: bool) -> tuple[str, ...]:
         return ("core-clock", "l3-clock")
     if cause.term == "class" and where.get("class") == ALL_PAIRS:
         return _CAUSES["node"]
-    causes = ("core-clock", "l3-clock") if cause.term == "block" and "ccx" in where else _CAUSES.get(cause.term, ())
+    causes = ("core-clock", "l3-clock") if cause.term == "block" and "ccx" in where else _causes_of(cause.term)
     if worse:
         return causes
     return ("higher-clock", *causes[:1]) if effect < 0 else ("settings",)
+
+
+def _causes_of(term: str) -> tuple[str, ...]:
+    of_cells = terms().get(term)
+    return _CAUSES.get(term, ()) if of_cells is None else of_cells.causes
 
 
 def _remedy(term: str, where: Mapping[str, Key]) -> str:

@@ -8,10 +8,11 @@ import numpy as np
 
 from nodeprint.data.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout, codes
 from nodeprint.data.packed import PackedNode, os_places
-from nodeprint.data.quantity import Key, Model
+from nodeprint.data.quantity import Key
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Term, scoped
 from nodeprint.judge.verdict import Part
+from nodeprint.settings.measurements import Model
 
 #: A node of which nothing is known, for places that are the same on all.
 NO_NODE = PackedNode("")

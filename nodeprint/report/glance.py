@@ -17,26 +17,9 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.report import files, names, terminal, text
+from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
-#: Measurements of cells that are shown beside those of pairs, and what they are called; all are in the report.
-_CELLS = {
-    "chase-latency": "memory latency",
-    "bandwidth-nodes": "bandwidth",
-    "clock-together": "clock of all cores",
-    "clock-alone": "clock of one core",
-    "mlc-idle-latency": "memory latency",
-    "mlc-bandwidth": "bandwidth",
-    "mlc-c2c-local": "cache to cache",
-    "mlc-c2c-writer-homed": "writer's memory",
-    "mlc-c2c-reader-homed": "reader's memory",
-}
-#: Of pairs that are no hops.
-_MESSAGES = {
-    "linktest-node": "messages by MPI",
-    "linktest-node-bidirectional": "messages both ways",
-    "linktest-node-unidirectional": "messages one way",
-}
 _COLUMNS = 80
 #: Up to so many nodes have a matrix here, where they have so many CPUs: of a single pair there is nothing to see.
 _NODES, _FEWEST_CPUS = 3, 3
@@ -132,10 +115,12 @@ def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]
 def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]:
     """(label, name, unit) and the figure of all that is shown of a node; of a mixture of values its groups."""
     near = [figure for figure in node.classes if figure.home < FAR]  # pages have all
-    homes, hops = {figure.home for figure in near}, {figure.measurement for figure in near} - set(_MESSAGES)
+    homes = {figure.home for figure in near}
+    hops = {figure.measurement for figure in near if not _short_name(figure.measurement)}
     for figure in near:
-        unit = _MESSAGES.get(figure.measurement)
-        label = printable(unit or ("core to core" if len(hops) == 1 else figure.measurement), 20)
+        label = printable(
+            _short_name(figure.measurement) or ("core to core" if len(hops) == 1 else figure.measurement), 20
+        )
         name = f"{printable(figure.name, 20)}{f', home {figure.home}' if len(homes) > 1 else ''}"
         if figure.groups:
             for group, ns in figure.groups.items():
@@ -146,11 +131,17 @@ def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]
             lost = figure.disturbed if figure.is_marked else 0.0
             yield (label, name, "ns"), Figure(figure.median_ns, *ends, figure.runs, figure.left_out, lost)
     for cell in node.cells:
-        if kind := _CELLS.get(cell.measurement):
+        if kind := _short_name(cell.measurement):
             name = "" if cell.name == "all" else printable(cell.name, 24)
             lost = cell.disturbed if cell.is_marked else 0.0
             ends = cell.ci_low, cell.ci_high
             yield (kind, name, cell.unit), Figure(cell.median, *ends, cell.runs, cell.left_out, lost)
+
+
+def _short_name(measurement: str) -> str:
+    """What a measurement is called here beside those of hops; empty where it is in the report alone."""
+    of = known(measurement)
+    return "" if of is None else of.short_name
 
 
 def _row(values: Sequence[Figure], unit: str, several: bool) -> tuple[str, str]:

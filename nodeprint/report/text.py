@@ -42,6 +42,7 @@ from nodeprint.judge.verdict import (
 from nodeprint.machine import fingerprint
 from nodeprint.machine import possible as machine_possible
 from nodeprint.report import names
+from nodeprint.settings.measurements import known, terms
 from nodeprint.settings.texts import say, texts
 
 #: More nodes than these that are alike share a line.
@@ -61,11 +62,15 @@ _NOTHING = 10.0
 
 
 def named(table: str, key: str) -> str:
-    """A name of the table `terms`, `subjects`, `causes` or `kinds`; the key in words where it has no other."""
-    known = texts()[table].get(key)
+    """A name of the table `terms`, `subjects`, `causes` or `kinds`, or of a kernel's term; the key in words where it
+    has no other."""
+    term = terms().get(key)
+    words = texts()[table].get(key)
+    if term is not None and table in ("subjects", "terms"):
+        words = term.name if table == "subjects" else term.what
     if table == "subjects" and is_metric(key):
-        return str(known or key)
-    return str(known or key.replace("-", " ").replace("_", " "))
+        return str(words or key)
+    return str(words or key.replace("-", " ").replace("_", " "))
 
 
 def named_subject(key: str) -> str:
@@ -86,7 +91,8 @@ def _begin(text: str, measurement: str) -> str:
 
 def measured(measurement: str) -> str:
     """What a measurement is of, in a reader's words: `memory bandwidth`."""
-    return str(texts()["measured"].get(measurement) or measurement)
+    of = known(measurement)
+    return measurement if of is None else of.what
 
 
 def subject(of: Finding | Margin) -> str:
@@ -98,8 +104,8 @@ def subject(of: Finding | Margin) -> str:
     if of.part.term.startswith("fabric-"):
         return name
     if of.measurement.startswith("coherence") and names.is_of_pairs(of.part):
-        operation = texts()["operations"].get(of.measurement, "")
-        return f"{name}{f' ({operation})' if operation else ''}"
+        measurement = known(of.measurement)
+        return f"{name} ({measurement.instruction})" if measurement and measurement.instruction else name
     if not of.measurement:
         return name
     name = name.removeprefix("memory of ") if measured(of.measurement).startswith("memory") else name
@@ -779,8 +785,9 @@ def _finding_sentence(finding: Finding) -> str:
     if is_metric(finding.measurement) or (model is not None and model.places == "cells"):
         share = model is not None and model.scale == "share"
         points = {"effect": f"{abs(finding.effect) * 100:.1f} percentage points"} if share else {}
-        key = f"finding_share_{model.term}" if share and model is not None else "finding_cells"
-        return say(key, place=place, **{**values, **points})
+        term = terms().get(finding.part.term)
+        words = (term.sentence if term is not None else "") or texts()["finding_cells"]
+        return str(words).format(place=place, **{**values, **points})
     at_home = names.home(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
     return say("finding", place=place, added=_added(finding.effect_unit, finding.unit, _figures_of(finding)), **values)
@@ -881,8 +888,9 @@ def refuted(finding: Finding) -> str:
 
 def remedy(finding: Finding) -> str:
     """What to do about a finding."""
-    remedies = texts()["remedies"]
-    return str(remedies.get(finding.remedy) or remedies.get(finding.part.term) or remedies["other"])
+    remedies, term = texts()["remedies"], terms().get(finding.part.term)
+    of_term = term.remedy if term is not None else remedies.get(finding.part.term)
+    return str(remedies.get(finding.remedy) or of_term or remedies["other"])
 
 
 def evidence(seen: Evidence) -> str:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
 from urllib.parse import quote
-
-import yaml
 
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.settings import checked_yaml
 from nodeprint.settings.config_file import Config
+from nodeprint.settings.measurements import measurements
 
 #: What a measurement is, and what node-run says itself.
 _NOT_ARGUMENTS = ("--op", "--mode", "--out", "--job", "--run", "--plan", "--help", "--launcher", "--nodes", "--ranks")
@@ -210,29 +206,3 @@ def plans_apart(before: Path, after: Path) -> dict[str, tuple[str, str]]:
 def runs_factor(name: str, preset: str) -> int:
     """How many runs a job makes of a measurement for each that the configuration asks for."""
     return measurements()[name].runs.get(preset, 1)
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One operation of one kernel, as measurements.yaml declares it.
-
-    `presets` has the arguments that a preset adds to `arguments`, None where it leaves the measurement out; `runs` how
-    many runs of it a preset makes for each that the configuration asks for; `model` how it is compared, empty where it
-    is not (`nodeprint.data.quantity.Model`). `scope` is what one call measures: a node, or the fabric between nodes.
-    """
-
-    kernel: str
-    arguments: str
-    presets: Mapping[str, str | None]
-    scope: Literal["node", "fabric"] = "node"
-    runs: Mapping[str, int] = field(default_factory=dict)
-    by_default: tuple[str, ...] = ()
-    model: Mapping[str, Any] = field(default_factory=dict)
-
-
-@cache
-def measurements() -> Mapping[str, Measurement]:
-    """Every measurement that can be asked for, by name (nodeprint/settings/measurements.yaml)."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # by libyaml, a twentieth of the time
-    content = yaml.load((files("nodeprint") / "settings/measurements.yaml").read_bytes(), Loader=loader)
-    return {name: Measurement(**keys) for name, keys in content.items()}

@@ -219,7 +219,7 @@ class Config:
             "runs of each measurement in a job, each with a new process, pages, lines and order. Runs are the "
             "unit of evidence: more runs find smaller effects. Of `coherence-cas`, which takes seconds where "
             "others take minutes, presets `standard` and `thorough` make three times as many "
-            "(`nodeprint/settings/measurements.yaml`)",
+            "(`kernels/*/measurements.yaml`)",
             ge=1,
             le=1000,
         ),
@@ -227,7 +227,7 @@ class Config:
     measure: Annotated[
         tuple[str, ...],
         key(
-            "measurements to take, of those in `nodeprint/settings/measurements.yaml`; left out: those that the preset "
+            "measurements to take, of those in `kernels/*/measurements.yaml`; left out: those that the preset "
             "has by default (`by_default` there). Pairs of CPUs are measured also by `coherence-faa`, "
             "`coherence-flag1` and `coherence-flag2`; one-way latency, states of lines, messages and contention by "
             "`coherence-oneway`, `-state`, `-payload` and `-contend`. A preset has no time for some (`null` there) "

@@ -19,7 +19,7 @@ from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.data import layout
 from nodeprint.data.homes import FAR, NEAR
 from nodeprint.errors import NodeprintError
-from nodeprint.settings import config
+from nodeprint.settings.measurements import measurements
 from nodeprint.simulate import cells as drawn
 from nodeprint.simulate import lines, silicon
 from nodeprint.simulate.line_values import line_texts, line_values
@@ -69,7 +69,7 @@ def write(plan: Plan, campaign: Path) -> Path:
         )
         if not node.state.missing:
             _write_node(plan, number, node, campaign / "nodes" / node.name)
-    definitions = config.measurements()
+    definitions = measurements()
     measured = [PAIRS, *([MESSAGES] if plan.linktest else []), *(drawn.MEASUREMENTS if plan.cells else ())]
     runs = dict.fromkeys(measured, plan.runs) | {PAIRS: plan.runs_of_pairs}
     rows = [f"{name}\t{definitions[name].kernel}\t{definitions[name].arguments}\t{runs[name]}\n" for name in measured]

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.layout import CCD, SOCKET, Ints, codes
-from nodeprint.data.quantity import Key
+from nodeprint.data.quantity import Key, models
 from nodeprint.machine.topology.model import Topology
-from nodeprint.settings import config
 from nodeprint.simulate import system_cells
 from nodeprint.simulate.defects import MemoryPath, NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
@@ -231,7 +230,7 @@ def _of_the_system(
     for cells in drawn:
         quantity, unit = _SYSTEM[cells.measurement]
         kernel, operation = cells.measurement.split("-")
-        key = config.measurements()[cells.measurement].model["value"]
+        key = models()[cells.measurement].value
         values = _statistics(cells.values) if unit == "ns" else {key: (unit, cells.values)}
         out.append(DrawnRun(cells.measurement, kernel, operation, quantity, unit, cells.coordinates, values))
     return out

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from nodeprint.data.packed import PackedFleet, PackedNode
-from nodeprint.data.quantity import Ints, Model, NodeLayout, Quantity, models
+from nodeprint.data.quantity import Ints, NodeLayout, Quantity, models
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.settings import config
+from nodeprint.settings.measurements import Model, measurements
 from nodeprint.tables import units
 from nodeprint.tables.figures import MOST_PLACES, Figures
 
@@ -62,7 +62,7 @@ _TERMS = frozenset((
 
 def called(metric: str) -> str:
     """A metric's name as a measurement: its own, unless nodeprint has a measurement or a term of that name."""
-    taken = {*config.measurements(), *(model.term for model in models().values()), *_TERMS}
+    taken = {*measurements(), *(model.term for model in models().values()), *_TERMS}
     return f"{metric} (table)" if metric in taken else metric
 
 

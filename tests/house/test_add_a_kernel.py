@@ -28,11 +28,11 @@ def kernels(tmp_path: Path) -> Path:
 
 
 def test_the_example_of_the_page(kernels: Path, tmp_path: Path) -> None:
-    measurement = yaml.safe_load(PAGE.split("```")[3])["fence-cost"]
+    measurement = yaml.safe_load(PAGE.split("```")[3])["measurements"]["fence-cost"]
     campaign = tmp_path / "campaign"
     campaign.mkdir()
     arguments = f"{measurement['arguments']} {measurement['presets']['standard']}"
-    (campaign / "plan.tsv").write_text(f"fence-cost\t{measurement['kernel']}\t{arguments}\n")
+    (campaign / "plan.tsv").write_text(f"fence-cost\tfence\t{arguments}\n")
     done = subprocess.run(
         [kernels / "node-run", "--campaign", campaign, "--node", "n1", "--job", "1", "--runs", "2"],
         capture_output=True, text=True, timeout=300, check=False,

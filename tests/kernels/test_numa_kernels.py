@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from nodeprint.data import curves, records
+from nodeprint.settings.measurements import measurements
 from tests.support.real_parts import ALLOWED, ROOT, built, missing, need
 
 pytestmark = pytest.mark.machine
@@ -30,10 +31,9 @@ needs_two_cpus = pytest.mark.usefixtures("two_cpus")
 
 #: Every operation with arguments that keep it short.
 SHORT = {
-    f"{kernel} {operation}": ["--op", operation, *arguments]
-    for kernel, operation, *arguments in (
-        line.split() for line in (KERNELS / "tests/short.txt").read_text().splitlines() if not line.startswith("#")
-    )
+    f"{known.kernel} {known.operation}": ["--op", known.operation, *known.short.split()]
+    for known in measurements().values()
+    if known.short is not None
 }
 NAMES = sorted({name.split()[0] for name in SHORT})
 

@@ -13,6 +13,7 @@ import jsonschema
 
 from nodeprint.campaign import job_status, run_files
 from nodeprint.judge import verdict
+from nodeprint.settings.measurements import measurements
 
 #: Files of a campaign that are one JSON object, and their schema.
 _OBJECTS = {"status.json": "status", "topology.json": "topology", "fleet.json": "fleet", "verdict.json": "verdict"}
@@ -54,6 +55,10 @@ def valid_records(path: Path, text: bytes = b"") -> None:
     many = [record for record in lines if record["record"] in ("pair", "cell")]
     few = [record for record in lines if record["record"] not in ("pair", "cell")]
     assert few and few[0]["record"] == "header", path
+    quantities = {(of.kernel, of.operation): (of.quantity, of.unit) for of in measurements().values()}
+    head = few[0]
+    asked, made = (head["kernel"], head["operation"]), (head["quantity"], head["unit"])
+    assert "imported" in head or quantities.get(asked, made) == made, f"{path}: measurements.yaml has another quantity"
     for record in few[:_MOST] + few[-1:] + many[:: len(many) // _MOST + 1]:
         assert record["record"] in schema("record")["$defs"], f"{path}: record {record['record']}"
         valid(record, "record", path, record["record"])

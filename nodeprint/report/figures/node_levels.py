@@ -13,17 +13,11 @@ from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
 from nodeprint.report import names
+from nodeprint.settings.measurements import known
 from nodeprint.stats.robust import median_of_passes
 from nodeprint.structure.found import Structure
 
 Floats = npt.NDArray[np.floating]
-
-#: What a quantity is, for titles of axes.
-_WORDS = {
-    "hop": "latency (round trip / 2)", "message": "time of a message", "load": "latency of a load",
-    "one-way": "one-way latency", "transfer": "time of a transfer", "rate": "bandwidth", "frequency": "clock",
-    "detour": "time lost to others", "wake-up": "time to wake up", "barrier": "time of a barrier",
-}  # fmt: skip
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -69,9 +63,8 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
     @property
     def title(self) -> str:
         """What its values are, with their unit, as the title of an axis."""
-        bytes_a_second = self.quantity.quantity != "rate" or self.quantity.unit == "B/s"
-        word = _WORDS.get(self.quantity.quantity, self.quantity.quantity) if bytes_a_second else "rate"
-        return f"{word}, {self.unit.name}"
+        of = known(self.quantity.measurement)
+        return f"{self.quantity.quantity if of is None else of.axis or of.what}, {self.unit.name}"
 
 
 def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:

@@ -16,6 +16,7 @@ from nodeprint.report import checks, names, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Section, Table
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
 _STATES = {
@@ -25,10 +26,6 @@ _STATES = {
     "differs": ("△", "warning"),
     "refuted": ("○", "neutral"),
 }
-
-
-#: Measurements of cells that paper has.
-_MAIN = ("chase-latency", "chase-levels", "bandwidth-nodes", "clock-alone", "clock-together", "jitter-detours")
 
 
 def appendix(*parts: Section) -> tuple[Section, ...]:
@@ -181,8 +178,13 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
 
 def main_cells(verdict: NodeVerdict) -> Table:
     """The table of what a reader looks for first: memory latency and bandwidth, caches and clocks."""
-    shown = cell_table(tuple(replace(cell, worst={}) for cell in verdict.cells if cell.measurement in _MAIN))
+    shown = cell_table(tuple(replace(cell, worst={}) for cell in verdict.cells if _on_paper(cell.measurement)))
     return replace(shown, wide=-1)
+
+
+def _on_paper(measurement: str) -> bool:
+    of = known(measurement)
+    return of is not None and of.on_paper
 
 
 def margin_table(margins: tuple[Margin, ...]) -> Table:

@@ -17,15 +17,13 @@ from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
 from nodeprint.report.pages.common import facts
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.settings.measurements import KernelFile, kernel_files
 from nodeprint.settings.texts import say, texts
 
 _QUANTITIES = {
     "hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer",
     "message": "time of a message",
 }  # fmt: skip
-
-#: Kernels on which an outcome rests by default, of which a short page says what they do.
-_DECIDE = ("coherence", "chase", "bandwidth", "clock")
 
 #: How measurements were made: by name, facts that are equal for equal methods.
 How = tuple[tuple[str, FactRows], ...]
@@ -88,12 +86,16 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
         unknown = names.listed(map(str, imported[0].get("unknown", ()))) or "nothing"
         words = say("imported", source=names.listed(sources), unknown=unknown)
         return Text(words), Text(say("all_else", version=__version__), quiet=True)
-    tests = texts()["tests"]
-    shown = tuple(str(tests[kernel]) for kernel in kernels if kernel in tests and kernel in _DECIDE)
+    shown = tuple(of.test for kernel in kernels if (of := kernel_files().get(kernel)) and _decides(kernel, of))
     return (
         *(Text(words, quiet=True) for words in shown), _judged(verdict) if verdict.fleet.tests else Text(""),
         Text(say("all_else", version=__version__), quiet=True),
     )  # fmt: skip
+
+
+def _decides(kernel: str, of: KernelFile) -> bool:
+    """Whether an outcome rests on a kernel by default: a short page says what it does."""
+    return kernel == "coherence" or any(term.decides for term in of.terms.values())
 
 
 def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -> Page:
@@ -188,10 +190,9 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
 
 def tested(jobs: Sequence[PackedJob], measurements: Sequence[str]) -> tuple[Block, ...]:
     """What each measurement does in plain words, for somebody who gets a node's page alone."""
-    tests = texts()["tests"]
     kernels = {name: str(header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}
     return tuple(
-        Text(f"{text.sentence(text.measured(name))}: {tests[kernel]}")
+        Text(f"{text.sentence(text.measured(name))}: {of.test}")
         for name, kernel in kernels.items()
-        if kernel in tests
+        if (of := kernel_files().get(kernel)) is not None
     )

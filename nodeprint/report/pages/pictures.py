@@ -40,6 +40,7 @@ from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages.blocks import Picture
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
+from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
 #: The subject of figures of the fleet.
@@ -57,9 +58,6 @@ _ALONE = (Outcome.NO_PEER, Outcome.DIFFERENT_CONFIGURATION)
 _MOST_FINDINGS = 2
 #: Dimensions over which a measurement is drawn as a curve.
 _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
-
-#: Measurements of CPUs by a word or two, which get a strip of CPUs for each word.
-_STRIPS = ("chase-pages", "fault-rate", "wake-futex", "barrier-all")
 
 
 def picture(
@@ -272,7 +270,7 @@ def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[strip
     words = {dim: quantity.names[dim] for dim in quantity.dims if dim in quantity.names}
     if (
         "cpu" not in quantity.dims
-        or (words and quantity.measurement not in _STRIPS)
+        or (words and not _in_strips(quantity.measurement))
         or len(quantity.dims) > 1 + len(words)
     ):
         return
@@ -283,6 +281,12 @@ def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[strip
         data = strips.by_cpu(levels, node, dict(zip(words, fixed, strict=True)), peers=peers, marked=cpus)
         if np.isfinite(data.values).sum() > 2:
             yield data
+
+
+def _in_strips(measurement: str) -> bool:
+    """Whether a measurement of CPUs has a strip of them for each word of its other dimensions."""
+    of = known(measurement)
+    return of is not None and of.strips
 
 
 def under_load(campaign: Campaign, node: str, jobs: Sequence[PackedJob]) -> Iterator[Picture]:
@@ -315,7 +319,7 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
     elif quantity.quantity == "message" and sizes.get("size_bytes", 0) > 1:
         yield "-time", curves.curves, curves.by_class(levels, node)
         yield "-bandwidth", curves.curves, curves.by_class(levels, node, bandwidth=True)
-    elif quantity.measurement not in _STRIPS:
+    elif not _in_strips(quantity.measurement):
         long = next((dim for dim in _LONG if sizes.get(dim, 0) > 2 and dim not in quantity.names), None)
         if long is not None:
             yield ("", curves.curves, curves.over(levels, node, long, peers=campaign.peers(node, levels)))

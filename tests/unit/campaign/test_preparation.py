@@ -19,6 +19,7 @@ from nodeprint.data import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
 from nodeprint.settings.config_file import Config
+from nodeprint.settings.measurements import measurements
 from tests.support import made_status
 from tests.support.made_records import header, lines
 from tests.support.made_status import run_outcome
@@ -133,7 +134,7 @@ def test_every_operation_of_coherence_can_be_asked_for(tmp_path: Path) -> None:
     for preset in ("quick", "standard", "thorough", "test"):
         rows = config.read_plan(config.plan(load(tmp_path, f"measure: [{', '.join(beyond)}]\npreset: {preset}")))
         assert [row.name for row in rows] == beyond
-    operations = {known.arguments.split()[1] for known in config.measurements().values() if known.kernel == "coherence"}
+    operations = {known.operation for known in measurements().values() if known.kernel == "coherence"}
     text = (ROOT / "kernels/coherence/coherence.c").read_text()
     assert operations == set(
         re.findall(r"operation_(?!count)([a-z0-9-]+)", text.replace("contend_pairs", "contend-pairs"))
@@ -211,9 +212,9 @@ def test_the_limit_of_a_job_that_cannot_be_planned_is_asked_for(kernels: Path, s
         plans.job_minutes(settings, "coherence-cas\tcoherence\t--passes x\n", 4, 4, kernels)
 
 
-@pytest.mark.parametrize("name", config.measurements())
+@pytest.mark.parametrize("name", measurements())
 def test_every_measurement_says_what_each_preset_asks(name: str) -> None:
-    measurement = config.measurements()[name]
+    measurement = measurements()[name]
     assert set(measurement.presets) == {"quick", "standard", "thorough", "test"}
     assert measurement.presets["thorough"] is not None
     assert measurement.arguments.startswith(("--op ", "--mode "))

@@ -90,7 +90,6 @@ def test_every_key_of_a_header_is_explained() -> None:
 @pytest.mark.parametrize(
     ("record", "change"),
     [
-        ("header", {"quantity": "speed"}),
         ("header", {"home": None, "imported": None}),
         ("header", {"start_time": "yesterday"}),
         ("header", {"cpus": [0, 0]}),

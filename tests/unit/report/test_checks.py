@@ -17,7 +17,7 @@ from nodeprint.cli.shared import judge_and_write
 from nodeprint.data import packed, packed_jobs
 from nodeprint.judge.verdict import Finding
 from nodeprint.report import checks, documents, files, names, protocol, text
-from nodeprint.settings.config import measurements
+from nodeprint.settings.measurements import measurements
 from tests.support import verdicts
 from tests.support.command_line import call
 from tests.support.made_records import record_texts
