@@ -27,6 +27,7 @@ def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:
     packed.write(campaign, tmp_path)
     back = packed.read(tmp_path)
     assert back.nodes == campaign.nodes
+    assert (back.campaign, back.versions, back.notes) == (campaign.campaign, campaign.versions, campaign.notes)
     assert np.array_equal(back.pairs[0].values, campaign.pairs[0].values)
     index = tmp_path / "packed/index.json"
     whole = index.read_text()
@@ -39,3 +40,9 @@ def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:
     index.write_text("{")
     with pytest.raises(NodeprintError, match="not a packed fleet"):
         packed.read(tmp_path)
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_a_packed_fleet_says_whether_it_was_simulated(tmp_path: Path, simulated: bool) -> None:
+    packed.write(packed.PackedFleet("main", simulated, (packed.PackedNode("cn01"),), ()), tmp_path)
+    assert packed.read(tmp_path).simulated is simulated

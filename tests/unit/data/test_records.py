@@ -78,6 +78,7 @@ def test_a_cut_file_keeps_every_whole_line(tmp_path_factory: pytest.TempPathFact
     file = records.read(path)
     assert len(file.pairs["a"]) == GOOD[:cut].count('"record": "pair"', 0, GOOD[:cut].rfind("\n") + 1)
     assert bool(file.notes) == (not GOOD[:cut].endswith("\n"))
+    assert all(f"line {whole + 1}: cut in the middle" in note for note in file.notes)
     assert file.complete == (whole == 5)
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from nodeprint import importers
 from nodeprint.campaign import node_sheet
 from nodeprint.judge.campaign import judge
-from nodeprint.judge.figures import Floats, over_runs, places
+from nodeprint.judge.figures import Floats, _mixtures, over_runs, places
 from nodeprint.judge.verdict import ClassFigure
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
@@ -184,3 +184,11 @@ def test_a_run_that_was_not_made_takes_no_part() -> None:
     figure, none, of_one = over_runs(np.array([[60.0, nothing, 61.0], [nothing] * 3, [60.0, nothing, nothing]]))
     assert (figure.median, figure.runs, figure.left_out) == (60.5, 2, 0)
     assert none.runs == 0 and of_one.runs == 1 and np.isnan(of_one.low)
+
+
+@pytest.mark.parametrize(("far", "mixed"), [(109.0, False), (111.0, True)])
+def test_sockets_more_than_a_tenth_apart_have_no_common_median(far: float, mixed: bool) -> None:
+    by_socket = {"socket 0": np.arange(10), "socket 1": np.arange(10, 20)}
+    level = np.tile(np.repeat([100.0, far], 10), (3, 1))
+    assert _mixtures(level, by_socket, {4: [0, 1, 2]}) == ({4: {"socket 0": 100.0, "socket 1": far}} if mixed else {})
+    assert _mixtures(level[:, :10], {"socket 0": np.arange(10)}, {4: [0, 1, 2]}) == {}

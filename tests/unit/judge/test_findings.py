@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from nodeprint.data.packed import PackedNode
 from nodeprint.judge import findings
+from nodeprint.judge.verdict import Evidence
 from tests.support.fleets import judged
 
 
@@ -37,3 +39,17 @@ def test_the_interval_of_a_finding_follows_from_its_error_degrees_and_tail(jobs:
         half = stats.t.isf(finding.tail, finding.degrees) * finding.error
         ends = [on_scale(finding.interval.low), on_scale(finding.interval.high)]
         assert ends == pytest.approx([on_scale(finding.effect) - half, on_scale(finding.effect) + half])
+
+
+def test_instruments_say_what_they_saw_beside_what_is_usual() -> None:
+    node = PackedNode("n1", senses={"temperature_c": 75.0, "throttled": 0.0, "memory_errors": 2.0})
+    clock, temperature, *counted = findings._instruments(node, 60.0, 0.9, pairs=True)
+    assert clock == Evidence("clock", True, 0.9, 1.0, "1")
+    assert temperature == Evidence("temperature", True, 75.0, 60.0, "°C")
+    assert [(of.kind, of.seen, of.value) for of in counted[:2]] == [
+        ("throttling", False, 0.0),
+        ("memory-errors", True, 2.0),
+    ]
+    unknown = list(findings._instruments(PackedNode("n1"), 60.0, None, pairs=True))
+    assert len(unknown) >= 4 and all(of.seen is None for of in unknown)
+    assert next(of.kind for of in findings._instruments(node, 70.0, 0.9, pairs=False)) == "temperature"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from nodeprint.judge.fleet import _Companions
+from nodeprint.judge.judge import judge
 from nodeprint.report import text
-from tests.support.fleets import judged
+from tests.support.fleets import judged, made
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -36,3 +38,8 @@ def test_what_one_job_cannot_show_is_named_and_no_more_where_jobs_show_it() -> N
     assert once.fleet.assumed_jobs["bandwidth"] == pytest.approx(0.005, rel=0.01)
     assert not twice.fleet.assumed_jobs
     assert any("assumed" in line and "0.1 % (core to core)" in line for line in text.rests_on(once))
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_a_verdict_says_whether_its_fleet_was_simulated(simulated: bool) -> None:
+    assert judge(replace(made(nodes=3), simulated=simulated)).verdict.simulated is simulated
