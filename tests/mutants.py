@@ -100,7 +100,7 @@ def _equivalents() -> frozenset[tuple[str, str, str, str]]:
 def drawn(seed: int, root: Path = ROOT, rooms: Mapping[str, tuple[str, str]] = ROOMS) -> Iterator[Mutant]:
     """Mutants of a project without end: a function or constant at random, then a place in it."""
     scopes = [(room, path, number) for room, (sources, _) in rooms.items() for path in _files(root / sources)
-                 for number in range(len(_scopes(ast.parse(path.read_text()))))]  # fmt: skip
+                 for number in range(len(_scopes(path)))]  # fmt: skip
     generator = random.Random(seed)
     while True:
         room, path, number = generator.choice(scopes)
@@ -111,8 +111,10 @@ def _files(sources: Path) -> list[Path]:
     return sorted(sources.rglob("*.py")) if sources.is_dir() else [sources]
 
 
-def _scopes(tree: ast.Module) -> list[ast.AST]:
+@cache
+def _scopes(path: Path) -> list[ast.AST]:
     """Functions, and what modules and classes set: constants and defaults."""
+    tree = ast.parse(path.read_text())
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
     constants = [node for body in bodies for node in body if isinstance(node, ast.Assign | ast.AnnAssign)]
@@ -135,7 +137,7 @@ def _places(scope: ast.AST) -> list[ast.expr]:
 def _mutated(room: str, path: Path, name: str, number: int, generator: random.Random) -> Mutant:
     """A change of one place of a scope of a file, which has this `name` in the project."""
     text = path.read_text()
-    scope = _scopes(ast.parse(text))[number]
+    scope = _scopes(path)[number]
     place = generator.choice(_places(scope))
     changed = _changed(place)
     assert changed is not None and place.end_lineno is not None and place.end_col_offset is not None
