@@ -58,8 +58,7 @@ def test_faster_is_found_and_no_fault() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("machine", ["naples-2x32", ROME])
+@pytest.mark.parametrize(("machine", "jobs"), [("naples-2x32", 2), (ROME, 1)])
 def test_a_memory_channel_is_one_finding(machine: str, jobs: int) -> None:
     campaign = judged("node001: memory-channel node 1 -12%", cells=True, machine=machine, jobs=jobs)
     (finding,) = campaign.verdict.nodes["node001"].findings

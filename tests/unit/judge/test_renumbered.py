@@ -54,11 +54,11 @@ def test_an_exchange_of_parts_is_the_one_explanation(level: int, name: str) -> N
 
 def test_what_was_measured_here_is_accused_all_the_same() -> None:
     """Its home and its numbers are known."""
-    fleet = _imported(made(nodes=5, machine="rome-2x64"), imported=False)
+    fleet = _imported(made(nodes=5), imported=False)
     assert judge(_exchanged(fleet, SOCKET, 0, 1)).verdict.nodes["node004"].outcome is Outcome.SUSPECT
 
 
 def test_a_fault_that_no_exchange_explains_is_found() -> None:
-    fleet = _imported(made("node004: core 17 +20%", nodes=5, machine="rome-2x64"))
+    fleet = _imported(made("node004: core 17 +20%", nodes=5))
     assert judge(fleet).verdict.nodes["node004"].outcome is Outcome.SUSPECT
     assert judge(_exchanged(fleet, SOCKET, 0, 1)).verdict.nodes["node004"].outcome is Outcome.SUSPECT

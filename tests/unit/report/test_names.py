@@ -41,3 +41,12 @@ def test_an_interval_says_which_runs_it_is_of() -> None:
     assert names.over_runs(59.5, 61.5, "ns", 6, 1) == "59.5 to 61.5 ns (5 of 6 runs)"
     assert names.over_runs(26, 122, "ns", 2, 2) == "26 to 122 ns (runs differ)"
     assert names.over_runs(float("nan"), float("nan"), "ns", 1) == ""
+
+
+def test_a_file_has_its_nodes_name_or_one_that_can_be_a_files() -> None:
+    assert names.file_stem("cn-01.site_2") == "cn-01.site_2"
+    assert names.file_stem("a" * 200) == "a" * 200
+    cut = names.file_stem("a/" * 100)
+    assert cut.startswith("a_" * 40 + "-") and len(cut) == 80 + 1 + 8
+    assert all(names.file_stem(name) != name for name in ("cluster", "figures", ".hidden", "a" * 201))
+    assert names.file_stem("a/b") != names.file_stem("a_b") != names.file_stem("a:b") != names.file_stem("a/b")

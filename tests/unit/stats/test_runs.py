@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeprint.stats import intervals
-from nodeprint.stats.runs import MOST_DEGREES, PRIOR_DEGREES, job_variance, moderation, run_spread
+from nodeprint.stats.runs import MOST_DEGREES, PRIOR_DEGREES, independence, job_variance, moderation, run_spread
 
 PARTS = 300
 FAMILY = np.zeros(PARTS, dtype=np.int64)
@@ -137,3 +137,12 @@ def test_moderation_of_equal_variances_trusts_all_of_them() -> None:
     _, weight = moderation(variances, np.full(4000, 8.0))
     assert weight > 100
     assert weight <= MOST_DEGREES
+
+
+def test_parts_count_by_what_they_do_not_share_until_runs_are_many() -> None:
+    residual = np.random.default_rng(7).standard_normal((1, 64, PARTS))
+    variance = np.ones(PARTS)
+    assert independence(residual, variance, np.full(PARTS, 63.0)) > PARTS / 2
+    assert independence(residual, variance, np.full(PARTS, 64.0)) == 1.0
+    shared = np.repeat(residual[:, :8, :1], PARTS, axis=2)
+    assert independence(shared, variance, np.full(PARTS, 7.0)) < 1.5
