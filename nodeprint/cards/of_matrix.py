@@ -6,16 +6,9 @@ import numpy as np
 
 from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, rounded, tenths
 from nodeprint.importers import Imported
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.structure import Structure, find
 
-#: The class of pairs whose nearest common part is of a level that was found.
-_CLASS = {
-    "smt": "same core",
-    "ccx": "same CCX",
-    "quadrant": "same quadrant",
-    "half": "same half",
-    "group": "same group",
-}
 _SOCKET, _BEYOND = "same socket", "other socket"
 
 
@@ -54,7 +47,7 @@ def classes(structure: Structure, latency_ns: np.ndarray[tuple[int, int], np.dty
     if not structure.levels:
         return {_SOCKET: float(np.nanmedian(latency_ns))}
     coarsest = structure.levels[-1]
-    named = [(_SOCKET if level.name == "socket" else _CLASS[level.name], level.within) for level in structure.levels]
+    named = [(f"same {level_name(level.name)}", level.within) for level in structure.levels]
     named.append((_BEYOND if coarsest.name == "socket" else _SOCKET, coarsest.between))
     return {
         ", ".join(filter(None, (name, pairs.part))): pairs.median_ns for name, of_level in named for pairs in of_level

@@ -16,16 +16,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Cpu, Topology
 
 #: Columns of a slot.
 SOCKET, QUADRANT, CCD, CCX, RANK, THREAD = range(6)
 #: What the first four columns of a slot hold on a machine that shows all of it (`levels_of`).
 LEVELS = ("socket", "quadrant", "ccd", "ccx")
-#: What parts of a level are called.
-WORDS = {
-    "socket": "socket", "quadrant": "quadrant", "numa": "NUMA node", "ccd": "CCD", "ccx": "CCX", "cluster": "cluster",
-}  # fmt: skip
+#: What these are called.
+NAMES = tuple(map(level_name, LEVELS))
 #: Classes of pairs on such a machine, from near to far; the last where nothing is known of the CPUs, as of a matrix
 #: without labels.
 CLASSES = ("same core", "same CCX", "same CCD", "same quadrant", "same socket", "other socket", "every pair")
@@ -61,7 +60,7 @@ class Layout:
         """CLASSES by what the columns hold here: `same NUMA node` in place of `same quadrant`, `same cluster`."""
         names = list(CLASSES)
         for column, number in ((CCX, 1), (CCD, 2), (QUADRANT, 3)):
-            names[number] = f"same {WORDS[self.levels[column]]}"
+            names[number] = f"same {level_name(self.levels[column])}"
         return tuple(names)
 
     def column(self, part: str) -> int:

@@ -12,6 +12,7 @@ from rich.style import Style
 from rich.text import Text
 
 from nodeprint.cards.card import Matrix
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings import checked_yaml, sources
 from nodeprint.settings.texts import say
 
@@ -19,8 +20,7 @@ Floats = npt.NDArray[np.float64]
 #: Up to so many rows are shown, in so many columns of text.
 _MOST_ROWS, _COLUMNS = 32, 100
 #: What takes the place of CPUs where there are too many: the first of these levels with few enough parts.
-_LEVELS = (("core", "core"), ("ccx", "CCX"), ("ccd", "CCD"), ("quadrant", "quadrant"), ("numa", "NUMA node"),
-           ("socket", "socket"))  # fmt: skip
+_LEVELS = ("core", "ccx", "ccd", "quadrant", "numa", "socket")
 
 
 class Square(msgspec.Struct, frozen=True):
@@ -37,12 +37,13 @@ def square(matrix: Matrix) -> Square:
     values = matrix.latency_ns
     if len(cpus) <= _MOST_ROWS:
         return Square("CPU by CPU, ns", tuple(map(str, cpus)), values)
-    for level, name in _LEVELS:
+    for level in _LEVELS:
         parts = np.array(matrix.places.parts.get(level, ()))
         labelled = np.unique(parts[parts >= 0]) if parts.size else parts
         if 2 <= len(labelled) <= _MOST_ROWS:
             rows = [np.flatnonzero(parts == part) for part in labelled]
             medians = np.array([[_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
+            name = level_name(level)
             return Square(say("matrix_of", rows=name, columns=name), tuple(map(str, labelled.tolist())), medians)
     size = -(-len(cpus) // _MOST_ROWS)  # no labels: neighbours in the order of the system
     rows = [np.arange(start, min(start + size, len(cpus))) for start in range(0, len(cpus), size)]

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from nodeprint.cards import reference
-from nodeprint.cards.card import Card, Figure
+from nodeprint.cards.card import LEVELS, Card, Figure
 from nodeprint.errors import printable
 from nodeprint.here.matrix_text import painted, square
 from nodeprint.here.plan import STEPS
 from nodeprint.here.result import Result
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
 from nodeprint.settings.texts import say
 
 _SHOWN = {step.measurement: step.shown for step in STEPS}
-_LABELS = {"socket": "socket", "numa": "NUMA node", "quadrant": "quadrant", "ccd": "CCD", "ccx": "CCX", "core": "core"}
 
 
 def shown(measurement: str) -> str:
@@ -62,15 +62,15 @@ def heading(card: Card) -> str:
 
 def labels(card: Card) -> str:
     """How many parts of each level the measured CPUs are in, and where that is known from."""
-    places = card.matrix.places if card.matrix else None
-    if places is None or not places.parts:
+    labelled = card.matrix.places if card.matrix else None
+    if labelled is None or not labelled.parts:
         return "no labels"
     lines = []
-    for level, name in _LABELS.items():
-        parts = {part for part in places.parts.get(level, ()) if part >= 0}
-        origin = places.provenance.get(level, "")
-        if parts and level != "core":
-            lines.append(f"{names.counted(len(parts), name)}{f' ({origin})' if origin else ''}")
+    for level in LEVELS[:-1]:
+        parts = {part for part in labelled.parts.get(level, ()) if part >= 0}
+        origin = labelled.provenance.get(level, "")
+        if parts:
+            lines.append(f"{names.counted(len(parts), level_name(level))}{f' ({origin})' if origin else ''}")
     return "labels: " + ", ".join(lines)
 
 

@@ -10,8 +10,9 @@ from nodeprint.iodie import sentences
 from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.die import Die
 from nodeprint.iodie.geometry import Geometry
-from nodeprint.iodie.part_comparison import WORDS, Comparison
+from nodeprint.iodie.part_comparison import Comparison
 from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings.texts import say
 
 
@@ -113,7 +114,7 @@ def _drawn(die: Die, geometry: Geometry) -> list[str]:
             return "(no CPU)"
         share, _ = die.share(site)
         of_ends, name = sentences.ends_of(die, site), sentences.site_name(die, site)
-        ends = f"{WORDS[die.frame.level]} {list_text(of_ends)}" if of_ends else name
+        ends = f"{level_name(die.frame.level)} {list_text(of_ends)}" if of_ends else name
         return f"[{'' if name == ends else name + ': '}{ends}, {100 * share:.0f} % of lines]"
 
     rows = grid(geometry)

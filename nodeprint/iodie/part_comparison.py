@@ -13,11 +13,9 @@ import numpy as np
 from nodeprint.iodie.analysis import Key, NodeDies, site_ends
 from nodeprint.iodie.data import Floats
 from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Level
 from nodeprint.settings.texts import say
-
-#: What the ends of a way are called.
-WORDS = {"ccd": "CCD", "ccx": "CCX", "cluster": "cluster", "core": "core"}
 
 
 class ComparedPart(msgspec.Struct, frozen=True):
@@ -73,7 +71,7 @@ def shared(nodes: Sequence[NodeDies]) -> list[tuple[Key, list[int]]]:
 def part_name(level: Level, key: Key) -> str:
     """A part in words, with the numbers of the labels."""
     kind, socket, where = key
-    word, ends = WORDS[level], [list_text(numbers) for numbers in where]
+    word, ends = level_name(level), [list_text(numbers) for numbers in where]
     if kind == "way":
         return say("dies", "parts", "way", socket=socket, word=word, from_end=ends[0], to=ends[1])
     names = {"end": f"own part of {word}", "share": f"lines at {word}", "link": "link to socket"}

@@ -9,8 +9,9 @@ from nodeprint.iodie.die import Die
 from nodeprint.iodie.geometry import Geometry
 from nodeprint.iodie.hashing import Rule
 from nodeprint.iodie.line_clusters import Clusters
-from nodeprint.iodie.part_comparison import WORDS, ComparedPart
+from nodeprint.iodie.part_comparison import ComparedPart
 from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings.texts import say
 
 #: A place with a smaller share of the lines is not expected: a channel of twelve has 8 %.
@@ -51,11 +52,11 @@ def site_name(die: Die, site: int) -> str:
     """A site by its labelled quadrant where all sites are quadrants, else by its ends; one without ends by a number."""
     assert die.sites is not None
     if site >= die.sites.count:
-        return f"no {WORDS[die.frame.level]} ({site - die.sites.count + 1})"
+        return f"no {level_name(die.frame.level)} ({site - die.sites.count + 1})"
     if die.agrees == 1:
         labels = die.frame.labels[die.frame.here]
         return f"quadrant {int(labels[die.sites.of_end == site][0])}"
-    return f"{WORDS[die.frame.level]} {list_text(ends_of(die, site))}"
+    return f"{level_name(die.frame.level)} {list_text(ends_of(die, site))}"
 
 
 def title(die: Die) -> str:
@@ -114,7 +115,7 @@ def no_map_sentence(die: Die) -> str:
 def map_sentences(die: Die) -> list[str]:
     """What the map shows: sites, geometry, costs, and what fixes its orientation."""
     assert die.sites is not None
-    word = WORDS[die.frame.level]
+    word = level_name(die.frame.level)
     sentences = [say("dies", "sites", count=die.sites.count, word=word)]
     sentences += [_beyond_sentence(die, site) for site in range(die.sites.count, die.sites.with_memory)]
     if die.geometry is not None:
@@ -149,7 +150,7 @@ def _beyond_sentence(die: Die, site: int) -> str:
         "beyond",
         site=site_name(die, site),
         share=f"{100 * die.share(site)[0]:.0f}",
-        word=WORDS[die.frame.level],
+        word=level_name(die.frame.level),
         further=", ".join(further),
     )
 
@@ -173,7 +174,7 @@ def rule_sentence(rule: Rule) -> str:
 def part_sentences(die: Die) -> list[str]:
     """What the parts of a way cost, and what is not identified."""
     ends, ns, half, _ = die.end_ns
-    word = WORDS[die.frame.level]
+    word = level_name(die.frame.level)
     sentences = [
         say(
             "dies",

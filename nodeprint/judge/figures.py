@@ -20,20 +20,15 @@ from nodeprint.judge import naming, sets
 from nodeprint.judge.bounds import INSIDE_CCX
 from nodeprint.judge.reduction import Reduced, over_passes, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.stats.disagreement import LEAST, agreeing
 from nodeprint.stats.mixture import MIXED, few_near
 from nodeprint.stats.robust import row_medians
-from nodeprint.structure.found import LevelName
 
 Floats = npt.NDArray[np.float64]
 Marked = TypeVar("Marked", ClassFigure, CellFigure)
 #: Of fewer pairs no groups are said: halves of them would be single pairs.
 _LEAST_PAIRS = 8
-#: What the pairs are called that share a group of a level, as it is found in a matrix without labels.
-_FOUND: Mapping[LevelName, str] = {
-    "smt": "same core?", "ccx": "same CCX?", "quadrant": "same quadrant?", "half": "same half?",
-    "socket": "same socket?", "group": "same group?",
-}  # fmt: skip
 
 
 class OverRuns(NamedTuple):
@@ -147,7 +142,7 @@ def _found(quantity: Quantity, values: npt.NDArray[np.floating]) -> dict[str, fl
     a, b = quantity.pairs.T
     square[a, b] = square[b, a] = values
     levels = structure.find(square, range(size)).levels
-    named = [(_FOUND[level.name], level.within) for level in levels]
+    named = [(f"same {level_name(level.name)}?", level.within) for level in levels]
     if levels:
         named.append(("beyond", levels[-1].between))
     return {", ".join(filter(None, (name, pairs.part))): pairs.median_ns for name, of in named for pairs in of}

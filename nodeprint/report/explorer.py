@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from nodeprint.data import homes
+from nodeprint.data.layout import NAMES
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.report import text
@@ -33,8 +34,6 @@ _NOTHING = 65535
 _STEPS = 8000
 #: Colours of a map.
 _COLOURS = 128
-#: Labels of a CPU, by the columns of its slot.
-_LABELS = ("socket", "quadrant", "CCD", "CCX")
 
 
 class Encoded(msgspec.Struct, frozen=True):
@@ -113,7 +112,7 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
         "campaign": printable(verdict.campaign, 80),
         "origin": campaign.origin,
         "nodes": [_row(campaign, name) for name in sorted(verdict.nodes, key=natural)],
-        "labels": _LABELS,
+        "labels": NAMES,
         "machines": machines,
         "matrices": entries,
         "palettes": {name: _palette(campaign, name) for name in ("values", "differences")},

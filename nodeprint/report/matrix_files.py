@@ -13,13 +13,14 @@ import numpy.typing as npt
 from nodeprint import __version__, files
 from nodeprint.cards.card import Matrix
 from nodeprint.errors import NodeprintError
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.structure import Source, Structure
 
 if TYPE_CHECKING:
     from nodeprint.report.figures.matrix import MatrixData
 
-#: Levels that outline parts of a matrix, from fine to coarse, and what they are called.
-_OUTLINES = {"ccx": "CCX", "ccd": "CCD", "quadrant": "quadrant", "group": "group", "socket": "socket"}
+#: Levels that outline parts of a matrix, from fine to coarse.
+_OUTLINES = ("ccx", "ccd", "quadrant", "group", "socket")
 _ENDINGS = (".pdf", ".svg")
 
 Floats = npt.NDArray[np.float64]
@@ -80,13 +81,13 @@ def _data(values: Floats, cpus: Sequence[int], parts: Mapping[str, Sequence[int]
     from nodeprint.report.figures.pixels import ColourScale, value_limits  # noqa: PLC0415
 
     levels = []
-    for level, name in _OUTLINES.items():
+    for level in _OUTLINES:
         numbers = parts.get(level, ())
         if len(set(numbers)) < 2 or min(numbers) < 0:
             continue
         starts = [0, *(row for row in range(1, len(numbers)) if numbers[row] != numbers[row - 1]), len(numbers)]
         groups = tuple(PartGroup(start, stop, str(numbers[start])) for start, stop in pairwise(starts))
-        levels.append(PartLevel(name, name, groups))
+        levels.append(PartLevel(level_name(level), level_name(level), groups))
     values = values.copy()
     np.fill_diagonal(values, np.nan)
     low, high = value_limits(values)

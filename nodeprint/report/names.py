@@ -14,6 +14,7 @@ from nodeprint.data.layout import ALL_PAIRS, CLASSES
 from nodeprint.data.quantity import models
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import Part
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings.texts import say, texts
 
 Where = Mapping[str, int | str]
@@ -167,11 +168,7 @@ def is_plural(of: Part) -> bool:
     return of.term == "class" and named and "beyond_class" not in where and "to_socket" not in where
 
 
-_LABELS: Mapping[str, str] = {
-    "ccd": "CCD",
-    "ccx": "CCX",
-    "numa": "NUMA node",
-    "cluster": "cluster",
+_LABELS: Mapping[str, str] = {level: level_name(level) for level in ("ccd", "ccx", "numa", "cluster")} | {
     "cpu_node": "CPUs of NUMA node",
     "memory_node": "memory of NUMA node",
     "home": "home NUMA node",

@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import CCX, QUADRANT, SOCKET, THREAD, WORDS, codes
+from nodeprint.data.layout import CCX, QUADRANT, SOCKET, THREAD, codes
 from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import NodeLevels
@@ -113,7 +114,7 @@ def of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, object]) ->
         if labels[:, column].min(initial=0) >= 0:
             kinds = codes(labels)
             members = [[cpus[n] for n in np.flatnonzero(kinds == kind)] for kind in range(int(kinds.max()) + 1)]
-            groups[WORDS[quantity.layout.levels[column]]] = members
+            groups[level_name(quantity.layout.levels[column])] = members
     said = sentences(matrix, cpus, groups)
     return [*said, isolation(fingerprint)] if said else []
 
@@ -134,11 +135,8 @@ def of_structure(matrix: Floats, cpus: Sequence[int], structure: Structure) -> l
     rows = [number for number, cpu in enumerate(cpus) if cpu in first]
     kept = [cpus[number] for number in rows]
     groups = {
-        _FOUND.get(level.name, level.name): [[cpu for cpu in group if cpu in first] for group in level.groups]
+        level_name(level.name): [[cpu for cpu in group if cpu in first] for group in level.groups]
         for level in structure.levels if level.name != "smt"
     }  # fmt: skip
     both = np.fmin(matrix, matrix.T)[np.ix_(rows, rows)]
     return sentences(both, kept, groups)
-
-
-_FOUND = {"ccx": "CCX"}

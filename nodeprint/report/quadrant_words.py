@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nodeprint.data.layout import QUADRANT, WORDS
+from nodeprint.data.layout import QUADRANT
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.settings.texts import say
@@ -29,7 +30,7 @@ def blocks(levels: NodeLevels, node: str) -> Blocks | None:
 def of_node(levels: NodeLevels, node: str) -> list[str]:
     """What is said of a node; nothing without two known quadrants."""
     crossing = blocks(levels, node)
-    return sentences(crossing, WORDS[levels.quantity.layout.levels[QUADRANT]]) if crossing is not None else []
+    return sentences(crossing, level_name(levels.quantity.layout.levels[QUADRANT])) if crossing is not None else []
 
 
 def sentences(blocks: Blocks, part: str = "quadrant") -> list[str]:

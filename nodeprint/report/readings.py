@@ -12,6 +12,7 @@ import numpy.typing as npt
 from nodeprint.data import curves
 from nodeprint.data.jobs import Measured
 from nodeprint.machine.topology import processors
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Machine
 from nodeprint.report import message_rates, names, text
 from nodeprint.settings.texts import say, texts
@@ -165,13 +166,13 @@ def _contended(data: Measured) -> Iterator[str]:
 def _ports(data: Measured, port_known: bool) -> Iterator[str]:
     rates = over_runs(data.columns["rate_bytes_per_s"])
     places = list(zip(data.keys("scope"), data.keys("memory"), data.keys("stream"), strict=True))
-    for scope, of in (("ccd", "CCD"), ("ccx", "CCX")):
+    for scope in ("ccd", "ccx"):
         each = [
             _finite(rates[[place == (scope, "own", stream) for place in places]]) for stream in ("load", "store_mem")
         ]
         if all(len(values) for values in each):
             loads, stores = (curves.median_interval(values) for values in each)
-            yield curves.port_sentence(of, loads, stores, port_known)
+            yield curves.port_sentence(level_name(scope), loads, stores, port_known)
             return  # a CCX that shares its port says less of it
 
 

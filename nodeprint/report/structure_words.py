@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names
 from nodeprint.report.text import changed
 from nodeprint.settings.texts import say
@@ -51,7 +52,7 @@ def _clause(classes: Sequence[PairClass], place: str, level: FoundLevel | None =
     is."""
     if not classes:
         return ""
-    where = say("structure", place, level=say("structure", "levels", level.name) if level else "")
+    where = say("structure", place, level=level_name(level.name) if level else "")
     first, *others = [f"{names.quantity(pairs.median_ns, 'ns')}{_part(pairs)}" for pairs in classes]
     if not others:
         return f"{first} {where}"

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nodeprint.importers.imported import Imported
-from nodeprint.machine.topology.model import Level, Topology
+from nodeprint.machine.topology.level_names import level_plural
+from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
 from nodeprint.structure import find
 from nodeprint.structure.found import Structure, sizes_text
 
 #: Levels that a matrix shows surely, so that finer or coarser labels are wrong, too.
 _SURE = ("smt", "ccx", "socket")
-_WORDS: dict[Level, str] = {
-    "core": "cores", "cluster": "clusters", "ccx": "CCXs", "ccd": "CCDs", "quadrant": "quadrants", "half": "halves",
-    "numa": "NUMA nodes", "socket": "sockets",
-}  # fmt: skip
 
 
 def warnings(imported: Sequence[Imported], topology: Topology) -> Iterator[str]:
@@ -39,6 +36,6 @@ def _misfits(structure: Structure, topology: Topology) -> Iterator[str]:
                 groups=len(level.groups),
                 cpus=sizes_text(level.groups),
                 labels=len(label_groups),
-                parts=_WORDS[item.label],
+                parts=level_plural(item.label),
                 of_cpus=sizes_text(label_groups),
             )

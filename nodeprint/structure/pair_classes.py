@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.machine.topology.level_names import PLURALS, level_name
 from nodeprint.stats.mixture import MIXED, few_near
-from nodeprint.structure.found import LevelName, PairClass
+from nodeprint.structure.found import PairClass
 from nodeprint.structure.levels import Partition
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, sizes
 
@@ -22,9 +23,6 @@ _LEAST_PAIRS = 8
 _MOST_PARTS, _MOST_KINDS = 8, 4
 #: Medians of two kinds of cores that differ by this factor are said apart; of so many cores of each.
 _KINDS_APART, _LEAST_CORES = 1.05, 4
-_WORDS: dict[LevelName, str] = {
-    "smt": "core", "ccx": "CCX", "quadrant": "quadrant", "half": "half", "socket": "socket", "group": "group",
-}  # fmt: skip
 
 
 def pair_classes(matrix: Matrix, levels: Sequence[Partition]) -> tuple[tuple[PairClass, ...], ...]:
@@ -48,7 +46,7 @@ def pair_classes(matrix: Matrix, levels: Sequence[Partition]) -> tuple[tuple[Pai
         # pairs beyond the coarsest level are in none of its groups, and single cores are no parts
         if index < len(levels) and levels[-1].name != "smt" and levels[-1].labels.max() < _MOST_PARTS:
             coarsest = levels[-1]
-            names = {number: f"{_WORDS[coarsest.name]} {number}" for number in range(_MOST_PARTS)}
+            names = {number: f"{level_name(coarsest.name)} {number}" for number in range(_MOST_PARTS)}
             parts.append((MIXED, names, coarsest.labels[first[chosen]]))
         out.append(_class(values[chosen], parts))
     return tuple(out)
@@ -123,5 +121,4 @@ def _joined(parts: Sequence[str]) -> str:
     if any(part.partition(" ")[0] != word for part in parts) or not parts[0].partition(" ")[2].isdecimal():
         return " and ".join(parts)
     numbers = [part.partition(" ")[2] for part in parts]
-    plural = {"half": "halves", "CCX": "CCXs"}.get(word, f"{word}s")
-    return f"{plural} {', '.join(numbers[:-1])} and {numbers[-1]}"
+    return f"{PLURALS.get(word, f'{word}s')} {', '.join(numbers[:-1])} and {numbers[-1]}"

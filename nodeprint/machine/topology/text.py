@@ -9,18 +9,8 @@ from rich.markup import escape
 from rich.tree import Tree as RichTree
 
 from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import LEVELS, Cpu, Level, Topology
-
-_WORDS: dict[Level, str] = {
-    "socket": "socket",
-    "half": "half",
-    "quadrant": "quadrant",
-    "ccd": "CCD",
-    "ccx": "CCX",
-    "cluster": "cluster",
-    "core": "core",
-    "numa": "NUMA node",
-}
 
 
 def as_text(topology: Topology) -> RichTree:
@@ -84,7 +74,7 @@ def _branch(tree: RichTree, topology: Topology, cpus: list[Cpu], levels: list[Le
         groups.setdefault(getattr(cpu, level), []).append(cpu)
     for part, members in sorted(groups.items(), key=lambda item: (item[0] is None, item[0])):
         cores = len({cpu.core for cpu in members if cpu.core is not None})
-        text = f"{_WORDS[level]} {'unknown' if part is None else part}"
+        text = f"{level_name(level)} {'unknown' if part is None else part}"
         text += _also(topology, level, members)
         if cores:
             text += f"  {cores} core{'s' * (cores != 1)}"
@@ -109,7 +99,7 @@ def _also(topology: Topology, level: Level, members: list[Cpu]) -> str:
                 memory = ""
                 if alias == "numa":
                     memory = _memory(next((n.memory_bytes for n in topology.numa_nodes if n.node == part), None))
-                text += f" = {_WORDS[alias]} {part}{memory}"
+                text += f" = {level_name(alias)} {part}{memory}"
     return text
 
 

@@ -7,7 +7,7 @@ import math
 import msgspec
 import numpy as np
 
-from nodeprint.data.layout import CCD, CCX, QUADRANT, SOCKET
+from nodeprint.data.layout import CCD, CCX, NAMES, QUADRANT, SOCKET
 from nodeprint.report.figures.grid import GridData
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
@@ -15,7 +15,7 @@ from nodeprint.report.figures.pixels import ColourScale, value_limits
 from nodeprint.settings.texts import say
 
 #: From coarse to fine; the first of these levels is shown of which a node has several parts, and at most so many.
-_LEVELS = ((CCD, "CCD"), (CCX, "CCX"), (QUADRANT, "quadrant"), (SOCKET, "socket"))
+_LEVELS = (CCD, CCX, QUADRANT, SOCKET)
 _MOST_PARTS = 32
 
 
@@ -33,13 +33,13 @@ def of(levels: NodeLevels, node: str) -> Blocks | None:
     quantity = levels.quantity
     slots = drawn_slots(quantity)
     values = square_of(quantity, levels.of(node), quantity.homes[0], slots) / levels.unit.size
-    for level, name in _LEVELS:
+    for level in _LEVELS:
         parts, part_of = np.unique(quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True)
         if parts.min() >= 0 and 2 <= len(parts) <= _MOST_PARTS:
             members = [np.flatnonzero(part_of.ravel() == number) for number in range(len(parts))]
             blocks = np.array([[_median(values[np.ix_(row, column)]) for column in members] for row in members])
             sockets, numbers = parts.T.tolist()
-            return Blocks(name, tuple(map(str, numbers)), tuple(sockets), blocks)
+            return Blocks(NAMES[level], tuple(map(str, numbers)), tuple(sockets), blocks)
     return None
 
 

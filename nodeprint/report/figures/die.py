@@ -9,8 +9,8 @@ from matplotlib.patches import Rectangle
 
 from nodeprint.iodie import listing, sentences
 from nodeprint.iodie.die import Die
-from nodeprint.iodie.part_comparison import WORDS
 from nodeprint.machine import dies
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
@@ -94,7 +94,8 @@ def of_die(die: Die) -> DieData | None:
     sites = []
     for number in range(die.sites.with_memory):
         ends = tuple(
-            DieEnd(f"{WORDS[die.frame.level]} {end}", *costs[end], end in odd) for end in sentences.ends_of(die, number)
+            DieEnd(f"{level_name(die.frame.level)} {end}", *costs[end], end in odd)
+            for end in sentences.ends_of(die, number)
         )
         sites.append(DieSite(sentences.site_name(die, number), *places[number], *die.share(number), ends))
     ways = tuple(

@@ -13,7 +13,7 @@ from matplotlib.collections import PatchCollection
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from nodeprint.data.layout import CCD, CCX, QUADRANT, RANK, SOCKET, THREAD
+from nodeprint.data.layout import NAMES, QUADRANT, RANK, SOCKET, THREAD
 from nodeprint.report.figures.matrix import drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.part_levels import size_pt
@@ -26,7 +26,6 @@ from nodeprint.settings.texts import say
 _PAD, _HEAD, _GAP = 0.12, 0.75, 0.12
 #: In mm: the most that a core's side takes.
 _MOST_CORE = 14.0
-_NAMES = {SOCKET: "socket", QUADRANT: "quadrant", CCD: "CCD", CCX: "CCX"}
 
 
 class Core(msgspec.Struct, frozen=True):
@@ -120,11 +119,9 @@ def _plan(
         key = tuple(slots[slot, :THREAD].tolist())
         if key not in first or (first[key] not in values and slot in values):
             first[key] = slot
-    labelled = [level for level in _NAMES if slots[:, level].min(initial=0) >= 0]
+    labelled = [level for level in range(len(NAMES)) if slots[:, level].min(initial=0) >= 0]
     cores = {
-        slot: Core(
-            str(numbers[slot]), values.get(slot, math.nan), {_NAMES[at]: int(slots[slot, at]) for at in labelled}
-        )
+        slot: Core(str(numbers[slot]), values.get(slot, math.nan), {NAMES[at]: int(slots[slot, at]) for at in labelled})
         for slot in first.values()
     }
     low, high = limits or value_limits(np.array([core.value for core in cores.values()]))
@@ -158,7 +155,7 @@ def _boxes(
         inner = _boxes(members, levels[1:], places, cores)
         boxes.append(
             Box(
-                inner.width + 2 * _PAD, inner.height + 2 * _PAD + _HEAD, f"{_NAMES[level]} {number}", _NAMES[level],
+                inner.width + 2 * _PAD, inner.height + 2 * _PAD + _HEAD, f"{NAMES[level]} {number}", NAMES[level],
                 inside=((_PAD, _PAD, inner),),
             )
         )  # fmt: skip

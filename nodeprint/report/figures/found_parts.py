@@ -7,14 +7,15 @@ from itertools import pairwise
 import numpy as np
 
 from nodeprint.data.layout import SOCKET, Ints
+from nodeprint.machine.topology.level_names import level_name
+from nodeprint.machine.topology.model import Level
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import PartGroup, PartLevel
 from nodeprint.structure.found import LevelName, Structure
 
-#: By found level its outline (a name of style.yaml) and what it is called; threads of a core are not outlined.
-_OUTLINES: dict[LevelName, tuple[str, str]] = {
-    "ccx": ("CCX", "CCX"), "group": ("CCX", "group"), "quadrant": ("quadrant", "quadrant"), "half": ("CCD", "half"),
-    "socket": ("socket", "socket"),
+#: By found level the level whose outline it has; threads of a core are not outlined.
+_OUTLINED_AS: dict[LevelName, Level] = {
+    "ccx": "ccx", "group": "ccx", "quadrant": "quadrant", "half": "ccd", "socket": "socket",
 }  # fmt: skip
 #: A matrix of fewer CPUs has no groups.
 _FEWEST = 4
@@ -49,12 +50,12 @@ def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, tuple[
     order = np.lexsort((np.arange(len(cpus)), *of_cpu))
     out = []
     for row, level in enumerate(structure.levels):
-        if level.name not in _OUTLINES or len(level.groups) < 2:
+        if level.name not in _OUTLINED_AS or len(level.groups) < 2:
             continue
         keys = of_cpu[row:, order]  # a group of a level that is not nested may be in several pieces
         changes = (np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1).tolist()
         ends = list(pairwise([0, *changes, len(cpus)]))
         groups = tuple(PartGroup(start, stop, str(at)) for at, (start, stop) in enumerate(ends))
-        outline, name = _OUTLINES[level.name]
-        out.append(PartLevel(outline, f"{name}?", groups))
+        outline = level_name(_OUTLINED_AS[level.name])
+        out.append(PartLevel(outline, f"{level_name(level.name)}?", groups))
     return order, tuple(out)

@@ -12,10 +12,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import blended_transform_factory, offset_copy
 
-from nodeprint.data.layout import CCD, CCX, QUADRANT, SOCKET, Ints
+from nodeprint.data.layout import CCD, CCX, NAMES, QUADRANT, SOCKET, Ints
 from nodeprint.report.figures.style import Style
 
-_LEVELS = {CCX: "CCX", CCD: "CCD", QUADRANT: "quadrant", SOCKET: "socket"}
+_COLUMNS = (CCX, CCD, QUADRANT, SOCKET)
 #: Brackets beside an axis: how far one is from the next, and the estimated width of a letter as a share of its size.
 BRACKET_PT, _LETTER = 8.5, 0.62
 
@@ -42,8 +42,8 @@ def part_levels(slots: Ints, *, ccx_name: str = "CCX") -> tuple[PartLevel, ...]:
     A level whose parts are unknown or all hold one CPU is left out; levels with the same parts are named together.
     """
     out: list[PartLevel] = []
-    for column, outline in _LEVELS.items():
-        numbers = slots[:, column]
+    for column in _COLUMNS:
+        outline, numbers = NAMES[column], slots[:, column]
         if len(slots) < 2 or numbers.min() < 0:
             continue
         changes = np.flatnonzero((slots[1:, : column + 1] != slots[:-1, : column + 1]).any(axis=1)) + 1
@@ -52,7 +52,7 @@ def part_levels(slots: Ints, *, ccx_name: str = "CCX") -> tuple[PartLevel, ...]:
         )
         if all(group.stop - group.start == 1 for group in groups):
             continue
-        name = ccx_name if outline == "CCX" else outline
+        name = ccx_name if column == CCX else outline
         if out and [(g.start, g.stop) for g in out[-1].groups] == [(g.start, g.stop) for g in groups]:
             out[-1] = PartLevel(outline, f"{out[-1].name} = {name}", out[-1].groups)
         else:

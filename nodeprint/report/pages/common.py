@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from nodeprint.data.layout import NAMES
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
 from nodeprint.machine.fingerprint import label
@@ -118,7 +119,7 @@ def _place(campaign: Campaign, node: str, finding: Finding) -> str:
     if cpu not in cpus or cpus.index(cpu) >= len(quantity.layout.slots):
         return ""
     slot = quantity.layout.slots[cpus.index(cpu)].tolist()
-    parts = zip(("socket", "quadrant", "CCD", "CCX"), slot, strict=False)
+    parts = zip(NAMES, slot, strict=False)
     return f"CPU {cpu}: " + ", ".join(f"{name} {number}" for name, number in parts if number >= 0)
 
 

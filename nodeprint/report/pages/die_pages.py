@@ -11,7 +11,8 @@ from nodeprint.iodie import sentences
 from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.campaign_dies import Found
 from nodeprint.iodie.die import Die
-from nodeprint.iodie.part_comparison import WORDS, Comparison
+from nodeprint.iodie.part_comparison import Comparison
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import pdf
 from nodeprint.report.figures import die as die_figures
 from nodeprint.report.figures import render, style
@@ -82,7 +83,7 @@ def floorplan(die: Die) -> Picture | None:
     of_figures = style.load()
     svg = render.svg(render.figure(die_figures.die, data, of_figures, _WIDTH), of_figures)
     shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
-    caption = say("dies", "page", "caption", shape=shape, word=WORDS[die.frame.level])
+    caption = say("dies", "page", "caption", shape=shape, word=level_name(die.frame.level))
     if die.agrees != 1:
         caption += say("dies", "page", "reflection")
     alt = f"Floor plan of an I/O die with {die.sites.count} sites."
