@@ -7,10 +7,11 @@ replace the link itself would cut it off. Links among the folders of a path are 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -142,3 +143,13 @@ def _check(path: Path, kind: int) -> None:
             where=path,
             advice=f"name {_KINDS[kind]} or a free path",
         )
+
+
+def sums(paths: Iterable[Path], base: Path) -> str:
+    """A line each as sha256sum writes it, relative to `base`: `sha256sum -c` there checks them."""
+    lines = []
+    for path in paths:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+        lines.append(f"{digest.hexdigest()}  {os.path.relpath(path, base)}\n")
+    return "".join(lines)

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET
 
+from nodeprint import files
 from nodeprint.data import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance as accepted
@@ -17,6 +18,10 @@ from nodeprint.judge.judge import Judged
 from nodeprint.tables import fleet as fleets
 from nodeprint.tables.figures import Figures
 from nodeprint.tables.units import Better
+
+#: The SHA-256 of the table or outputs that were judged, as sha256sum writes it in the campaign's folder: a protocol
+#: rests on them, and they may have changed since.
+TABLES = "table.sha256"
 
 
 class TableRules(msgspec.Struct, frozen=True):
@@ -52,6 +57,10 @@ def as_campaign(figures: Figures, folder: Path, wanted: TableRules) -> None:
     rules = wanted.of(figures)
     packed.write(fleets.packed(figures, folder.resolve().name, _better(rules)), folder)
     accepted.keep_rules(rules, folder)
+    source = Path(figures.source)
+    paths = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
+    if figures.digest and source.exists():
+        files.write(folder / TABLES, files.sums(paths, folder))
 
 
 def _better(rules: Acceptance) -> Mapping[str, Better]:

@@ -20,7 +20,7 @@ from msgspec import UNSET
 from nodeprint import files
 from nodeprint.data import packed
 from nodeprint.errors import NodeprintError
-from nodeprint.judge import acceptance
+from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.acceptance_file import ContractLimit
 from nodeprint.judge.outcome import MEANING, Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
@@ -84,7 +84,7 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
         raise NodeprintError("simulated and measured campaigns are mixed", key="protocol", advice=advice)
     bounds = [files.write(to / _bounds_file(campaign), _rules_of(campaign)) for campaign in judged_campaigns]
     rested_on = [*(path for campaign in judged_campaigns for path in evidence(campaign.folder)), *bounds]
-    listed = manifest(rested_on, to)
+    listed = files.sums(rested_on, to) + "".join(_tables(campaign.folder, to) for campaign in judged_campaigns)
     paths = [files.write(to / "MANIFEST.sha256", listed)]
     with Printer("protocol.typ") as printer:
         pdf = printer.data(content(judged_campaigns, listed, site_branding.of(campaigns[-1])))
@@ -105,14 +105,12 @@ def evidence(folder: Path) -> list[Path]:
     return sorted({path for pattern in _EVIDENCE for path in folder.glob(pattern) if path.is_file()})
 
 
-def manifest(paths: Iterable[Path], base: Path) -> str:
-    """A line each as sha256sum writes it, relative to `base`: `sha256sum -c MANIFEST.sha256` there checks them."""
-    lines = []
-    for path in paths:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256")
-        lines.append(f"{digest.hexdigest()}  {os.path.relpath(path, base)}\n")
-    return "".join(lines)
+def _tables(folder: Path, base: Path) -> str:
+    """The lines of the table or outputs that a campaign was judged of, with the hash that each had then."""
+    kept = folder / of_table.TABLES
+    lines = kept.read_text().splitlines() if kept.is_file() else []
+    sums = (line.partition("  ") for line in lines)
+    return "".join(f"{digest}  {os.path.relpath(folder / name, base)}\n" for digest, _, name in sums)
 
 
 def result(outcomes: Iterable[Outcome | None]) -> Accepted:

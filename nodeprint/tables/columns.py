@@ -33,6 +33,8 @@ _RUN = re.compile(r"(?:run|rep|repetition|iteration|iter|trial|sample)_?0*([1-9]
 _WITH_UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,20})[)\]]\s*")
 
 
+#: Columns for people, which say nothing that can be compared.
+_REMARKS = frozenset(("comment", "comments", "note", "notes", "remark", "remarks", "description", "ticket"))
 #: Words in the name of a column that says how a node was set up or used, and nothing of how fast it is.
 _SETTINGS = frozenset((
     "driver", "firmware", "fw", "vbios", "bios", "microcode", "version", "governor", "threads", "ranks", "temp",
@@ -69,6 +71,8 @@ def of_names(names: Sequence[str], where: str, line: int, *, figures: bool = Tru
     named: dict[str, int] = {}
     others: dict[str, int] = {}
     for place, name in enumerate(names):
+        if plain(name) in _REMARKS:
+            continue
         kind = next((kind for kind, known in NAMES.items() if plain(name) in known), None)
         key = kind if kind is not None else name.strip()
         taken = named if kind is not None else others

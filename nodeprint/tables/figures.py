@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -55,7 +56,37 @@ def of_rows(rows: Sequence[Row], source: str) -> Figures:
     frame = pd.DataFrame(columns | {"value": [row.value for row in rows], "line": [row.line for row in rows]})
     for name in parts:
         frame[name] = [str(row.parts.get(name, "")) for row in rows]
-    return checked(Figures(source, frame, parts))
+    settings = _settings(rows)
+    return checked(Figures(source, frame, parts, settings, notes=tuple(differing(settings))))
+
+
+def _settings(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
+    """By node how its tools were called; of several values all."""
+    values: dict[str, dict[str, dict[str, None]]] = {}
+    for row in rows:
+        for name, value in row.settings.items():
+            values.setdefault(row.node, {}).setdefault(name, {})[value] = None
+    return {node: {name: " and ".join(several) for name, several in of.items()} for node, of in values.items()}
+
+
+#: So many nodes are named with a setting of theirs; of more their number.
+_MOST_NAMED = 3
+
+
+def differing(fields: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """In which settings nodes differ from most: a difference in how they were measured, not in how fast they are."""
+    notes = []
+    for name in dict.fromkeys(name for of_node in fields.values() for name in of_node):
+        values = {node: of_node[name] for node, of_node in fields.items() if name in of_node}
+        usual, count = Counter(values.values()).most_common(1)[0]
+        others = [
+            f"{printable(value, 30)} on {printable(node, 60)}" for node, value in values.items() if value != usual
+        ]
+        if others and count > len(others):
+            more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+            most = f"{printable(name, 40)} is {printable(usual, 30)} on most nodes"
+            notes.append(f"{most}, {', '.join(others[:_MOST_NAMED])}{more}")
+    return notes
 
 
 _TEXTS = ("node", "metric", "unit", "job", "run", "time")
@@ -71,7 +102,8 @@ def checked(figures: Figures) -> Figures:
     _check_positive(figures)
     frame = _one_unit(figures)
     frame = frame.assign(time=_times(frame["time"], figures.source, frame["line"]))
-    frame = _numbered(figures, frame)
+    figures = _without_doubled(replace(figures, frame=frame))
+    frame = _numbered(figures, figures.frame)
     _check_places(figures, frame)
     _check_magnitudes(figures, frame)
     again = copies.repeated(frame, figures.parts)
@@ -183,6 +215,26 @@ def _times(texts: pd.Series[str], source: str, lines: pd.Series[int]) -> pd.Seri
         )  # fmt: skip
     named = dict(zip(unique, moments.dt.strftime("%Y-%m-%dT%H:%M:%SZ"), strict=True)) | {"": ""}
     return texts.astype(str).map(named)
+
+
+def _without_doubled(figures: Figures) -> Figures:
+    """The same without rows that are there twice: where runs have no names a row of a node that repeats another in
+    every digit, and with which it has more runs than most, is a copy, and a copy is no run."""
+    frame, place = figures.frame, ["node", "metric", "job", *figures.parts]
+    if (frame["run"] != "").any():
+        return figures
+    sizes = frame.groupby(place, sort=False, observed=True)["value"].transform("size")
+    usual = int(frame.groupby(place, sort=False, observed=True).size().mode().iloc[0])
+    again = frame.duplicated([*place, "time", "value"])
+    spare = again.groupby([frame[column] for column in place], observed=True).transform("sum")
+    copied = again & (sizes - spare == usual) & (usual > 1)
+    if not copied.any():
+        return figures
+    row = frame.index[copied][0]
+    where = f", the first in line {int(frame['line'].at[row])}" if frame["line"].at[row] else ""
+    more = f" ({int(copied.sum())} such figures)" if copied.sum() > 1 else ""
+    what = f"a figure of {_called(frame, row)} is there twice in every digit{where}{more}: a copy is no run"
+    return replace(figures, frame=frame[~copied].reset_index(drop=True), notes=(*figures.notes, what))
 
 
 def _numbered(figures: Figures, frame: pd.DataFrame) -> pd.DataFrame:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.files import sums
 from nodeprint.importers.parsing import lines_of
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import contents
@@ -29,8 +30,6 @@ _SEPARATORS = ("\t", ";", ",", "|")
 #: The rule below the names of a table in Markdown.
 _RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
 _PARQUET = b"PAR1"
-#: So many nodes with another setting are named; all are counted.
-_NAMED = 3
 _NEITHER = "begins no output of a known tool, and no table"
 _GIVE = f"give outputs of {', '.join(tools.TOOLS)}, or a table with a line of names, separated by commas or tabs"
 
@@ -50,12 +49,8 @@ def read(path: Path, name: str = "", node_name: str = "") -> Figures:
 
 def _digest(folder: Path) -> str:
     """The SHA-256 of the lines that sha256sum writes of a folder's files, in the order of their names."""
-    lines = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            of_file = hashlib.file_digest(file, "sha256").hexdigest()
-        lines.update(f"{of_file}  {path.relative_to(folder)}\n".encode())
-    return lines.hexdigest()
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return hashlib.sha256(sums(paths, folder).encode()).hexdigest()
 
 
 def _of_file(path: Path, raw: bytes, source: str, node_name: str) -> Figures:
@@ -277,22 +272,9 @@ def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[
     )
     listed = [printable(name, 40) for name in candidates if name in settings]
     named = f"settings of the nodes, not judged as figures: {', '.join(listed)}"
-    return without, (named, *_differing(cells, node, fields))
-
-
-def _differing(cells: Sequence[pd.Series[str]], node: pd.Series[str], fields: Mapping[str, int]) -> list[str]:
-    """In which settings nodes differ from most."""
-    notes = []
-    for name, place in fields.items():
-        of_node = cells[place].groupby(node).first()
-        usual = of_node.mode().iloc[0]
-        others = of_node[of_node != usual]
-        shown = [f"{printable(str(value), 30)} on {printable(str(at), 60)}" for at, value in others.items()]
-        if shown and 2 * len(others) < len(of_node):
-            more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
-            most = f"{printable(name, 40)} is {printable(str(usual), 30)} on most nodes"
-            notes.append(f"{most}, {', '.join(shown[:_NAMED])}{more}")
-    return notes
+    of_nodes = {name: cells[place].groupby(node).first() for name, place in fields.items()}
+    by_node = {str(at): {name: str(values[at]) for name, values in of_nodes.items()} for at in pd.unique(node)}
+    return without, (named, *figures.differing(by_node))
 
 
 def _long(cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.DataFrame:

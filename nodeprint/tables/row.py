@@ -18,8 +18,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     metric and place without a run are its runs in the order of the text. Repetitions inside a process are no runs:
     their reader gives their median. `parts` says which part of the node it is of (`{"socket": 0}`, `{"gpu": 3}`,
     `{"message bytes": 8}`), empty for all of it. `time` is when it was measured (ISO 8601, UTC where it names no
-    zone), empty where that is unknown. `node` is empty where the text does not name it: whoever reads the file knows
-    it from its name. `line` (from 1) is where it stands, for messages.
+    zone), empty where that is unknown. `settings` are how the tool was called (`{"threads": "64"}`), which nothing
+    judges. `node` is empty where the text does not name it: whoever reads the file knows it from its name. `line` (from
+    1) is where it stands, for messages.
     """
 
     node: str
@@ -31,3 +32,4 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     parts: Mapping[str, int | str] = {}
     time: str = ""
     line: int = 0
+    settings: Mapping[str, str] = {}

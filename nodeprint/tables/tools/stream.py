@@ -11,6 +11,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from nodeprint.errors import NodeprintError
@@ -56,7 +57,11 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             f"{counts[short]} lines of {short} for {max(begun, *counts.values())} results", where=path, line=len(lines),
             advice="let STREAM end, and give all that it printed",
         )  # fmt: skip
-    return [row for kernel, found in rates.items() for row in _of_kernel(kernel, found, unit, _copies(plain, labelled))]
+    counted = list(dict.fromkeys(match[1] for line in plain if (match := _THREADS.fullmatch(line))))
+    settings = {"threads": " and ".join(counted)} if counted else {}
+    copies = _copies(plain, labelled)
+    of_kernels = (row for kernel, found in rates.items() for row in _of_kernel(kernel, found, unit, copies))
+    return [msgspec.structs.replace(row, settings=settings) for row in of_kernels]
 
 
 def _of_kernel(kernel: str, found: list[tuple[float, int]], unit: str, copies: bool) -> list[Row]:

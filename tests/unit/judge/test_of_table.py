@@ -151,6 +151,10 @@ def test_a_folder_of_a_table_names_its_file_and_no_command_that_measures(tmp_pat
     frame[["node", "run", "metric", "unit", "value"]].to_csv(table, index=False)
     of_table.as_campaign(reading.read(table), folder, TableRules())
     verdict = campaign.judge(folder).verdict
+    assert (folder / of_table.TABLES).read_text().split() == [
+        hashlib.sha256(table.read_bytes()).hexdigest(),
+        "../figures.csv",
+    ]
     assert verdict.versions["table"] == f"figures.csv, SHA-256 {hashlib.sha256(table.read_bytes()).hexdigest()}"
     assert verdict.nodes["n007"].counted and "check.sh" not in files.as_json(verdict)
     (rows,) = [*export.cells(packed.read(folder))][:1]

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.errors import NodeprintError
-from nodeprint.judge import acceptance
+from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome, Why
 from nodeprint.judge.verdict import Limit, NodeVerdict, Reason
 from nodeprint.report import files, protocol
@@ -123,10 +123,22 @@ def test_bounds_are_a_file_whose_hash_is_printed(tmp_path: Path) -> None:
 
 def test_manifest_holds_and_the_same_campaigns_give_the_same_bytes(tmp_path: Path) -> None:
     made = campaign(tmp_path / "first", cn1=SAME)
+    table = tmp_path / "table.csv"
+    table.write_text("node,triad\ncn1,3000\n")
+    (made / of_table.TABLES).write_text(f"{hashlib.sha256(table.read_bytes()).hexdigest()}  ../table.csv\n")
     paths = protocol.write([made], tmp_path / "to")
+    assert "  ../table.csv\n" in paths[0].read_text()
     subprocess.run(["sha256sum", "-c", "MANIFEST.sha256"], cwd=tmp_path / "to", check=True, capture_output=True)
     before = [path.read_bytes() for path in paths]
     assert [path.read_bytes() for path in protocol.write([made], tmp_path / "to")] == before
+    table.write_text("node,triad\ncn1,3500\n")
+    protocol.write([made], tmp_path / "to")
+    changed = subprocess.run(
+        ["sha256sum", "-c", "MANIFEST.sha256"], cwd=tmp_path / "to", check=False, capture_output=True
+    )
+    assert b"../table.csv: FAILED" in changed.stdout, (
+        "a table that changed after it was judged is none of the protocol's"
+    )
 
 
 def test_mixed_and_repeated_campaigns_are_refused(tmp_path: Path) -> None:

@@ -53,6 +53,26 @@ def test_runs_without_numbers_are_numbered_by_time_or_line(tmp_path: Path) -> No
     assert {row[4]: row[1] for row in facts(table(tmp_path, timed))} == {12.0: "1", 10.0: "2"}
 
 
+def test_a_row_that_is_there_twice_is_no_run(tmp_path: Path) -> None:
+    rows = [f"n{node},triad,{3000 + 10 * node + run}.{node}\n" for node in range(4) for run in range(3)]
+    doubled = table(tmp_path, "node,metric,value\n" + "".join([*rows[:5], rows[4], *rows[5:]]))
+    assert doubled.frame.groupby("node").size().tolist() == [3] * 4
+    assert doubled.notes == (
+        "a figure of triad on n1 is there twice in every digit, the first in line 7: a copy is no run",
+    )
+    rounded = table(
+        tmp_path, "node,metric,value\n" + "".join(f"n{n},hpl,1{n}\n" * 2 + f"n{n},hpl,9\n" for n in range(4))
+    )
+    assert len(rounded.frame) == 12, "runs that are equal everywhere are rounded, which no table says"
+
+
+def test_remarks_are_no_figures_and_no_parts(tmp_path: Path) -> None:
+    wide = table(tmp_path, "node,run,triad,comment\nn1,1,30,\nn1,2,31,2 fans\nn2,1,30,\nn2,2,31,\n")
+    assert set(wide.frame["metric"]) == {"triad"} and wide.notes == ()
+    long = table(tmp_path, "node,run,metric,value,Notes\nn1,1,triad,30,\nn2,1,triad,31,2 fans\n")
+    assert len(long.frame) == 2 and long.parts == ()
+
+
 def test_parts_are_places(tmp_path: Path) -> None:
     text = "node,metric,value,unit,gpu,direction\n" + "".join(
         f"n{n},copy,{20 + gpu},GB/s,{gpu},{way}\n" for n in (1, 2) for gpu in (0, 1) for way in ("h2d", "d2h")

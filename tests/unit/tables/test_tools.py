@@ -354,6 +354,18 @@ def stream(triad: float, threads: int = 2) -> str:
     return text if threads > 1 else "".join(line for line in text.splitlines(True) if "Threads" not in line)
 
 
+def test_threads_of_stream_that_differ_are_said(tmp_path: Path) -> None:
+    said = re.findall(r"Number of Threads \w+ = \d+", stream(3000))
+    assert said
+    for number in range(1, 6):
+        threads = "32" if number == 4 else "64"
+        text = re.sub(r"(Number of Threads \w+ =) \d+", rf"\1 {threads}", stream(3000 + number))
+        (tmp_path / f"cn{number:03d}.txt").write_text(text)
+    figures = tools.read(tmp_path)
+    assert figures.notes == ("threads is 64 on most nodes, 32 on cn004",)
+    assert figures.fields["cn004"] == {"threads": "32"}
+
+
 def test_stream_again_and_again_is_runs(tmp_path: Path) -> None:
     figures = of_text(tmp_path, stream(3000) + stream(3050) + stream(2990))
     triad = figures.frame[figures.frame["metric"] == "stream-triad"]
