@@ -34,8 +34,8 @@ _CRASH = re.compile(r"exited on signal (?:6|7|8|11)\b|tasks? [\d,-]+: (?:Segment
 #: What a launcher says, and what it means; the first that is found.
 _MEANINGS = (
     (r"plugin name for mpi/pmix|Invalid MPI type '?pmix|mpi/pmix.*(fail|cannot)",
-     "Slurm has no such PMIx plugin here: `srun --mpi=list` names those that it has; install Slurm's PMIx plugin, or "
-     "write another command into mpi.launcher (between nodes mpi.fabric_launcher), e.g. mpirun"),
+     "Slurm has no such PMIx plugin here: `srun --mpi=list` names those that it has; install Slurm's PMIx plugin, "
+     "or write another command into mpi.launcher (between nodes mpi.fabric_launcher), e.g. mpirun"),
     (r"OMPI was not built with SLURM|not built with PMI|PMI support|OPAL ERROR: Unreachable in file ext\w+_client",
      "this Open MPI does not speak Slurm's PMI: use srun --mpi=pmix with an Open MPI that has PMIx, or mpirun"),
     (r"DUE TO TIME LIMIT",
@@ -50,8 +50,8 @@ _MEANINGS = (
     (r"allow-run-as-root|OMPI_ALLOW_RUN_AS_ROOT", "mpirun does not start as root: run as a user"),
     (r"Unable to allocate resources: (.*)", "Slurm gives no allocation: {0}"),
     (r"Connection refused|No route to host|Connection timed out|unreachable|unable to reach|no route",
-     "ranks cannot reach each other: a firewall, or networks apart; open MPI's ports between the nodes, or choose the "
-     "network (OMPI_MCA_btl_tcp_if_include) in site.setup"),
+     "ranks cannot reach each other: a firewall, or networks apart; open MPI's ports between the nodes, or choose "
+     "the network (OMPI_MCA_btl_tcp_if_include) in site.setup"),
     (r"error while loading shared libraries: (\S+)", "MPI does not start: {0} is missing; install Open MPI"),
     (r"(?:process rank|task) (\d+)\D.*?(?:on node (\S+) )?exited on signal (\d+)", "rank {0} was killed by signal {2}"),
     *((rf"error: (\S+): tasks? ([\d,-]+): ({ends})", "rank {1} on {0} ended: {2}")

@@ -45,14 +45,17 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 
 def strange(folder: Path, free_mib: tuple[int, ...], allowed: str, **sysfs: str) -> dict[str, str]:
     """An environment in which NUMA node 0 has all CPUs and the others memory alone, so much of it free."""
-    write(folder / "sys", {
-        "devices/system/cpu/online": f"0-{max(ALLOWED)}",
-        "devices/system/node/has_memory": f"0-{len(free_mib) - 1}",
-        **{f"devices/system/node/node{n}/cpulist": f"0-{max(ALLOWED)}" if n == 0 else "" for n in range(len(free_mib))},
-        **{f"devices/system/node/node{n}/meminfo": f"Node {n} MemTotal: 99999999 kB\nNode {n} MemFree: {mib << 10} kB"
-           for n, mib in enumerate(free_mib)},
-        **sysfs,
-    })  # fmt: skip
+    nodes = {
+        f"devices/system/node/node{n}/{name}": content
+        for n, mib in enumerate(free_mib)
+        for name, content in (
+            ("cpulist", f"0-{max(ALLOWED)}" if n == 0 else ""),
+            ("meminfo", f"Node {n} MemTotal: 99999999 kB\nNode {n} MemFree: {mib << 10} kB"),
+        )
+    }
+    memory = f"0-{len(free_mib) - 1}"
+    known = {"devices/system/cpu/online": f"0-{max(ALLOWED)}", "devices/system/node/has_memory": memory}
+    write(folder / "sys", {**known, **nodes, **sysfs})
     write(folder / "proc", {"self/status": f"Name:\tx\nMems_allowed:\t1\nMems_allowed_list:\t{allowed}"})
     return os.environ | {"NODEPRINT_SYSFS": str(folder / "sys"), "NODEPRINT_PROCFS": str(folder / "proc")}
 
