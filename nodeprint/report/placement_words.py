@@ -16,9 +16,14 @@ from nodeprint.report import names
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.settings.texts import say
+from nodeprint.structure.checks import ALIKE
 from nodeprint.structure.found import Structure
 
 Floats = npt.NDArray[np.floating]
+#: Of a part at least this share of the pairs has to be measured where it is named as the place to pin: the median of a
+#: few, as a host left them, would be lower than that of its like.
+_MEASURED = 0.8
+_FEW_CORES = 3
 #: Settings on the kernel's command line that keep other work off CPUs.
 _ISOLATION = ("isolcpus", "nohz_full", "rcu_nocbs")
 
@@ -49,7 +54,7 @@ def rooms(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Seq
     out: list[Room] = []
     for name, parts in [*groups.items(), ("machine", [cpus])]:
         measured = [_room(matrix, name, tuple(cpu for cpu in part if cpu in place), place) for part in parts]
-        known = [room for room in measured if np.isfinite(room.median_ns)]
+        known = _without_artefacts([room for room in measured if np.isfinite(room.median_ns)])
         best = min(known, key=lambda room: (-len(room.cpus), room.median_ns), default=None)
         if best is not None and len(best.cpus) > (len(out[-1].cpus) if out else 1):
             out.append(best)
@@ -58,11 +63,19 @@ def rooms(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Seq
     )
 
 
+def _without_artefacts(rooms: Sequence[Room]) -> Sequence[Room]:
+    """The parts of a level without those of three cores or fewer that are far faster than their like: a median of one
+    to three pairs is what disturbed one of them."""
+    usual = float(np.median([room.median_ns for room in rooms])) if rooms else 0.0
+    return [room for room in rooms if len(room.cpus) > _FEW_CORES or room.median_ns * ALIKE["ccx"] > usual]
+
+
 def _room(matrix: Floats, name: str, cpus: tuple[int, ...], place: Mapping[int, int]) -> Room:
     rows = [place[cpu] for cpu in cpus]
     inside = matrix[np.ix_(rows, rows)][np.triu_indices(len(rows), 1)]
     finite = inside[np.isfinite(inside)]
-    return Room(name, cpus, float(np.median(finite)) if finite.size else float("nan"))
+    known = finite.size and finite.size >= _MEASURED * inside.size
+    return Room(name, cpus, float(np.median(finite)) if known else float("nan"))
 
 
 def ends(matrix: Floats, cpus: Sequence[int]) -> Ends | None:

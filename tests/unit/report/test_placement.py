@@ -36,13 +36,25 @@ def test_each_level_has_its_room_figure_and_cpus() -> None:
         "To pin threads that communicate: 2 fit into one CCX, 22 ns from one to another (CPUs 12-13); 4 fit into one "
         "socket, 107 ns from one to another, 4.9 times as long (CPUs 10-13); more, up to 8, 197 ns, 9.0 times as long."
     )
-    assert extremes == "Lowest 22 ns (CPUs 12 and 13), highest 197 ns (CPUs 10 and 20)."
+    assert extremes == "Of different cores lowest 22 ns (CPUs 12 and 13), highest 197 ns (CPUs 10 and 20)."
 
 
 def test_a_group_that_is_no_faster_inside_is_no_room() -> None:
     """Clusters of small cores of a 12900K: 50 ns inside, 44 to others."""
     slow = matrix(inside=50.0, beside=44.0, across=45.0)
     assert [room.name for room in rooms(slow, CPUS, GROUPS)] == ["socket", "machine"]
+
+
+def test_a_few_odd_pairs_name_no_place() -> None:
+    """One pair of two cores that a host disturbed, and a part of which most pairs are missing."""
+    odd = matrix()
+    odd[4, 5] = odd[5, 4] = 11.0
+    assert rooms(odd, CPUS, GROUPS)[0].cpus == (12, 13)
+    four = {"CCX": [CPUS[:4], CPUS[4:]]}
+    sparse = matrix(beside=23.0)
+    sparse[4:, 4:] = np.nan
+    sparse[4, 6] = sparse[6, 4] = 11.0
+    assert rooms(sparse, CPUS, four)[0].cpus == (10, 11, 12, 13)
 
 
 def test_one_pair_has_no_lowest_and_highest() -> None:
@@ -64,5 +76,5 @@ def test_a_simulated_node_says_it_of_hops_alone() -> None:
     simulated = fleet(Plan(preset("rome-2x64"), 1, 1, 2, 1, 1, Spread(), (), cells=False, linktest=True))
     pin, extremes, found = of_node(levels(simulated, "coherence-cas", "node000"), "node000", {})
     assert "4 fit into one CCX, 2" in pin and "16 fit into one quadrant" in pin and "64 fit into one socket" in pin
-    assert extremes.startswith("Lowest 2") and "governor not reported" in found
+    assert extremes.startswith("Of different cores lowest 2") and "governor not reported" in found
     assert of_node(levels(simulated, "linktest-node", "node000"), "node000", {}) == []
