@@ -31,6 +31,8 @@ _COLOURS: Mapping[str, str] = {
 }
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
+#: What is before the text in a row of a table, and how far the second line of other lines is indented.
+_ROW, _INDENT = re.compile(r" +\S+ {2,}(?=\S)"), 4
 
 
 def summary(campaign: Path) -> tuple[str, bool]:
@@ -52,11 +54,19 @@ def summary(campaign: Path) -> tuple[str, bool]:
 
 def wrapped(words: str, columns: int) -> str:
     """`words` with its long lines broken between words for a terminal; no path is broken, and no number from its
-    unit."""
+    unit. What follows of a row of a table stands below the row's text."""
     words = re.sub(r"(?<=\d) (?=(?:%|ns|GB/s|GHz|times)\b|%)|(?<=^report:) ", "\N{NO-BREAK SPACE}", words, flags=re.M)
-    breaks = partial(wrap, width=columns, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
-    lines = "\n".join("\n".join(breaks(line) or [""]) for line in words.split("\n"))
+    breaks = partial(wrap, width=columns, break_long_words=False, break_on_hyphens=False)
+    lines = "\n".join(
+        "\n".join(breaks(line, subsequent_indent=" " * _indent(line, columns)) or [""]) for line in words.split("\n")
+    )
     return lines.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _indent(line: str, columns: int) -> int:
+    """Where the second line of a broken line begins: below the text of a row of a table, which has its name before."""
+    name = _ROW.match(line)
+    return name.end() if name and name.end() <= columns // 2 else _INDENT
 
 
 def coloured(words: str) -> Text:

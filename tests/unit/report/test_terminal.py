@@ -43,6 +43,15 @@ def test_paths_are_never_broken() -> None:
     assert terminal.wrapped("it is slower by 12.0 % and more", 21).splitlines()[1] == "    12.0 % and more"
 
 
+def test_a_broken_row_of_a_table_goes_on_below_its_text() -> None:
+    """A sentence that is broken is indented, and a name that leaves no room has none of it below."""
+    rows = f"    cn[001-004]  {'word ' * 9}\n  cn005: {'word ' * 9}\n    {'n' * 30}  {'word ' * 9}"
+    first, second, *others = terminal.wrapped(rows, 40).split("\n")
+    assert first.index("word") == second.index("word") == 17
+    indents = [len(line) - len(line.lstrip()) for line in others]
+    assert set(indents) == {2, 4} and all(len(line) <= 40 for line in others)
+
+
 def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
     """As often as the campaign is shown, once for nodes that lack the same."""
     why = "no MPI here: mpirun is not installed; install Open MPI"
