@@ -3,7 +3,8 @@
 (async () => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
-  const NOTHING = 65535, LEFT = 52, BOTTOM = 44, TOP = 8, RIGHT = 76;
+  const NOTHING = 65535, LEFT = 84, BOTTOM = 44, RIGHT = 76, LEVEL = 15;
+  let TOP = 8; // above the matrix stands a line for each level of parts
 
   // --- data ---
 
@@ -72,7 +73,7 @@
   const entryOf = (node) => data.matrices.find((m) => m.node === node && kindOf(m) === byId("what").value);
 
   let area = null; // of the matrix that is shown: first row, first column, rows and columns
-  const CHOICES = { node: "of", measurement: "what", against: "against", show: "show" };
+  const CHOICES = { node: "of", measurement: "what", against: "against", show: "show", scale: "scale" };
 
   function permalink() {
     const chosen = new URLSearchParams();
@@ -117,7 +118,10 @@
     if (mode === "other") shown = other;
     if (mode === "percent") shown = own.map((v, i) => 100 * (v / other[i] - 1));
     if (mode === "ns") shown = own.map((v, i) => v - other[i]);
-    const known = [...shown].filter((v) => !Number.isNaN(v)).sort((a, b) => a - b);
+    const within = inside(machine);
+    byId("scale").closest("label").hidden = !within || mode === "percent" || mode === "ns";
+    const narrow = within && !byId("scale").closest("label").hidden && byId("scale").value === "inside";
+    const known = [...shown].filter((v, i) => !Number.isNaN(v) && (!narrow || within(Math.floor(i / n), i % n))).sort((a, b) => a - b);
     const end = (q) => known[Math.min(known.length - 1, Math.floor(q * known.length))];
     let [low, high] = known.length ? [end(0.001), end(0.999)] : [0, 1];
     if (mode === "percent" || mode === "ns") {
@@ -127,11 +131,22 @@
     if (area && (area.row + area.size > n || area.column + area.size > n)) area = null;
     view = { entry, machine, own, other, shown, against, n, low, high: high > low ? high : low + 1, palette, mode };
     view.title = mode === "percent" ? `difference from ${against}, %` : mode === "ns" ? `difference from ${against}, ns` : "ns";
+    if (narrow) view.title += `, of pairs inside a socket beyond their ${levelsOf(machine)[0]}; all others as the ends`;
+    TOP = 8 + LEVEL * levelsOf(machine).length;
     cursor = null;
     paint();
     describe();
     permalink();
     for (const row of byId("list").rows) row.classList.toggle("chosen", row.dataset.node === entry.node);
+  }
+
+  // Which pairs are of one socket and of different parts of its finest level; null on machines of one socket or level.
+  function inside(machine) {
+    const levels = levelsOf(machine);
+    const socket = data.labels.indexOf("socket"), finest = machine.parts.filter(([level]) => level === levels[0]);
+    if (levels.length < 2 || !levels.some((level) => level.split(" = ").includes("socket"))) return null;
+    const part = new Map(finest.flatMap(([, start, stop], number) => [...Array(stop - start).keys()].map((k) => [start + k, number])));
+    return (a, b) => machine.labels[a][socket] === machine.labels[b][socket] && part.get(a) !== part.get(b);
   }
 
   function colourOf(v) {
@@ -167,18 +182,32 @@
     return [...Array(size).keys()].filter((k) => (first + k) % step === 0);
   }
 
+  const levelsOf = (machine) => [...new Set(machine.parts.map(([level]) => level))];
+
   // What is drawn beside the cells, as lines and words that a canvas and an SVG have alike.
   function marks() {
-    const { row, column, size, side, cell } = frame(), out = { lines: [], words: [] };
+    const { row, column, size, side, cell } = frame(), out = { lines: [], words: [], brackets: [] };
     for (const [, start, stop] of view.machine.parts) {
       const [x, y] = [start - column, start - row], w = stop - start;
       if (w === view.n || x + w <= 0 || y + w <= 0 || x >= size || y >= size) continue;
       const [l, t] = [Math.max(0, x), Math.max(0, y)], [r, b] = [Math.min(size, x + w), Math.min(size, y + w)];
       out.lines.push([LEFT + l * cell, TOP + t * cell, (r - l) * cell, (b - t) * cell]);
     }
+    levelsOf(view.machine).forEach((level, number) => {
+      const y = TOP - 6 - number * LEVEL, parts = view.machine.parts.filter((part) => part[0] === level);
+      out.words.push([LEFT - 5, y + 3, "end", level]);
+      let free = -Infinity; // where the last number ends
+      for (const [, start, stop, label] of parts) {
+        const [l, r] = [Math.max(0, start - column), Math.min(size, stop - column)], middle = LEFT + ((l + r) / 2) * cell;
+        if (r <= l) continue;
+        out.brackets.push([LEFT + l * cell + 1, y + 4, LEFT + r * cell - 1, y + 4]);
+        const half = 4 * String(label).length;
+        if (middle - half > free) { out.words.push([middle, y + 2, "middle", label]); free = middle + half + 2; }
+      }
+    });
     for (const k of ticks(column, size)) out.words.push([LEFT + (k + 0.5) * cell, TOP + side + 14, "middle", view.machine.cpus[column + k]]);
     for (const k of ticks(row, size)) out.words.push([LEFT - 5, TOP + (k + 0.5) * cell + 4, "end", view.machine.cpus[row + k]]);
-    out.words.push([LEFT + side / 2, TOP + side + 34, "middle", "CPU"], [2, TOP + 10, "start", "CPU"]);
+    out.words.push([LEFT + side / 2, TOP + side + 34, "middle", "CPU"], [2, TOP + side / 2, "start", "CPU"]);
     for (let i = 0; i <= 4; i++) out.words.push([LEFT + side + 30, TOP + 10 + (side - 10) * (1 - i / 4), "start", (view.low + ((view.high - view.low) * i) / 4).toPrecision(3)]);
     return out;
   }
@@ -195,7 +224,9 @@
     at.fillRect(0, 0, width, height);
     at.imageSmoothingEnabled = false;
     at.drawImage(picture(), LEFT, TOP, side, side);
-    const { lines, words } = marks();
+    const { lines, words, brackets } = marks();
+    [at.strokeStyle, at.lineWidth] = ["#5b6570", 1];
+    for (const [x, y, toX, toY] of brackets) { at.beginPath(); at.moveTo(x, y); at.lineTo(toX, toY); at.stroke(); }
     for (const [colour, wide] of [["#fff", 1.6], ["#000", 0.6]]) {
       [at.strokeStyle, at.lineWidth] = [colour, wide];
       for (const line of lines) at.strokeRect(...line);
@@ -289,12 +320,13 @@
   }
 
   function svg() {
-    const { side } = frame(), { lines, words } = marks(), escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
+    const { side } = frame(), { lines, words, brackets } = marks(), escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
     const scale = [...Array(64).keys()].map((k) => `<rect x="${LEFT + side + 10}" y="${TOP + side * (1 - (k + 1) / 64)}" width="14" height="${side / 64 + 0.5}" fill="rgb(${colourOf(view.low + ((k + 0.5) / 64) * (view.high - view.low))})"/>`);
     return [
       `<svg xmlns="http://www.w3.org/2000/svg" width="${LEFT + side + RIGHT}" height="${TOP + side + BOTTOM + 16}" font-family="sans-serif" font-size="12" fill="#1c2329">`,
       `<image href="${picture().toDataURL()}" x="${LEFT}" y="${TOP}" width="${side}" height="${side}" style="image-rendering:pixelated"/>`,
       ...lines.map(([x, y, w, h]) => `<rect x="${x}" y="${y}" width="${w}" height="${h}" fill="none" stroke="#000" stroke-width="0.6"/>`),
+      ...brackets.map(([x, y, toX, toY]) => `<path d="M${x} ${y}L${toX} ${toY}" stroke="#5b6570"/>`),
       ...scale,
       ...words.map(([x, y, anchor, word]) => `<text x="${x}" y="${y}" text-anchor="${anchor}">${escaped(word)}</text>`),
       `<text x="${LEFT}" y="${TOP + side + BOTTOM + 8}" font-size="10">${escaped(origin())}</text>`,

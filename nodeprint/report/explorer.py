@@ -38,7 +38,8 @@ _COLOURS = 128
 
 class Encoded(msgspec.Struct, frozen=True):
     """A matrix for the browser: `data` is zlib in base64 of its values as 16-bit numbers of `step` ns, all high bytes
-    before all low ones, of the pairs above the diagonal, row by row. `parts` are the outlines: level, start, end."""
+    before all low ones, of the pairs above the diagonal, row by row. `parts` are the parts of the machine, the finest
+    level first: level, start, end, number."""
 
     measurement: str
     home: int
@@ -47,7 +48,7 @@ class Encoded(msgspec.Struct, frozen=True):
     data: str
     cpus: tuple[int, ...]
     labels: tuple[tuple[int, ...], ...]
-    parts: tuple[tuple[str, int, int], ...]
+    parts: tuple[tuple[str, int, int, str], ...]
 
 
 def explored(campaign: Campaign) -> list[str]:
@@ -66,7 +67,7 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
         if len(slots) < 3:
             continue
         labels = levels.quantity.layout.slots[slots]
-        parts = tuple((level.name, g.start, g.stop) for level in part_levels(labels) for g in level.groups)
+        parts = tuple((level.name, g.start, g.stop, g.label) for level in part_levels(labels) for g in level.groups)
         cpus = campaign.packed[node].cpus or tuple(range(len(levels.quantity.layout.slots)))
         for home in levels.quantity.homes:
             square = matrix.square_of(levels.quantity, levels.of(node), home, slots)

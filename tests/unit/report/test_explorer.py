@@ -116,6 +116,23 @@ def test_downloads_have_what_is_shown(page: Page) -> None:
     first, header, *rows = csv.splitlines()
     assert "SIMULATED" in first and header == 'CPU a,CPU b,"difference, %"' and len(rows) == 128 * 127
     assert svg.startswith("<svg") and "SIMULATED" in svg and "data:image/png" in svg
+    assert {">CCX = CCD<", ">quadrant<", ">socket<"} <= set(re.findall(r">[^<]*<", svg))  # brackets above the matrix
+
+
+def test_colours_go_over_one_socket_where_its_classes_are_near_each_other(page: Page) -> None:
+    page.run("document.getElementById('show').value = 'value'; document.getElementById('show').onchange()")
+    page.run("window.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return 'data:,'; }")
+    wait = "new Promise((done) => setTimeout(done, 300))"
+    for scale in ("all", "inside"):
+        page.run(f"document.getElementById('scale').value = '{scale}'; document.getElementById('scale').onchange()")
+        page.run(wait)
+        page.run("document.getElementById('svg').click()")
+    every, inside = (
+        [float(word) for word in re.findall(r'text-anchor="start">([0-9.]+)<', str(page.run(f"saved[{n}].text()")))]
+        for n in (0, 1)
+    )
+    assert max(inside) - min(inside) < 0.2 * (max(every) - min(every))
+    assert "inside a socket" in tip(page)
 
 
 @pytest.mark.parametrize("width", [1200, 768, 390])
