@@ -283,6 +283,8 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             content = printer.pdf(document.printed, MOST_PAGES if not most else 0)
             if pdf.pages_of(content) <= MOST_PAGES:
                 break
+        if pdf.pages_of(content) > 1:
+            content = min(content, printer.tight(document.printed), key=pdf.pages_of)
         return document, content
 
     def first(self, printed: Sequence[Printed], most_findings: int = cluster.MOST_FINDINGS) -> Document:
