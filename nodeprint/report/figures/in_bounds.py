@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import StrMethodFormatter
 
 from nodeprint.data.layout import Ints
 from nodeprint.judge.verdict import Group, NodeVerdict
@@ -24,8 +25,8 @@ from nodeprint.settings.texts import say
 
 #: Beyond so many bounds the axis is logarithmic.
 _LINEAR = 5.0
-#: Nodes outside that have their names, a row; more points than these are an image.
-_MOST_NAMED, _MOST_VECTORS = 5, 3000
+#: Nodes outside that have their names, a row, and letters of these; more points than these are an image.
+_MOST_NAMED, _NAME_LETTERS, _MOST_VECTORS = 3, 20, 3000
 #: The golden ratio: its multiples spread points over a row evenly, the same each time.
 _GOLDEN = 0.6180339887
 _SIGNS = "os^Dv"
@@ -113,9 +114,16 @@ def of_groups(groups: Sequence[Group], place: str) -> InBoundsData | None:
 
 def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
     """Draw every node as a point between the bounds, and those with findings as triangles with their names."""
-    reach = max(1.4, 1.15 * data.reach)
+    reach = max(1.2, data.reach)
     if reach > _LINEAR:
         ax.set_xscale("symlog", linthresh=1.0)
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    # the names stand outside of the farthest points
+    letters = max((len(node) for node in data.marked), default=0)
+    names_pt = 1.3 * style.letters_pt + 0.62 * style.letters_pt * min(letters, _NAME_LETTERS)
+    scale = ax.xaxis.get_transform()
+    farthest = float(scale.transform(np.array([reach]))[0]) / (1 - min(0.5, 2 * names_pt / size_pt(ax)[0]))
+    reach = float(scale.inverted().transform(np.array([farthest]))[0])
     ax.set_xlim(-reach, reach)
     ax.set_ylim(len(data.rows) - 0.5, -0.5)
     ax.axvspan(-1, 1, color=style.colours["wash"], linewidth=0)
@@ -141,7 +149,7 @@ def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(data.title)
     if len(groups) > 1:
-        ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(groups), borderpad=0)
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(groups), borderpad=0)
     for side in (-1, 1):
         ax.text(
             side, 1.02, "bound", transform=ax.get_xaxis_transform(), ha="center", va="bottom",
@@ -155,14 +163,17 @@ def _lines(name: str) -> list[str]:
 
 
 def _name(ax: Axes, row: Row, y: Floats, outside: Ints, style: Style) -> None:
-    """The names of the nodes that are farthest outside, one below another where they are close."""
+    """The names of the nodes that are farthest outside beside them, one below another where they are close."""
     farthest = sorted(outside.tolist(), key=lambda number: -abs(float(row.values[number])))[:_MOST_NAMED]
-    below = 1.25 * style.smallest_letters_pt * abs(float(np.diff(ax.get_ylim())[0])) / size_pt(ax)[1]
-    last = -np.inf
-    for number in sorted(farthest, key=lambda number: float(y[number])):
-        x = float(row.values[number])
-        last = max(float(y[number]), last + below)
-        ax.annotate(
-            shortened(row.nodes[number], 20), (x, last), xytext=(-5 if x > 0 else 5, 0), textcoords="offset points",
-            ha="right" if x > 0 else "left", va="center", color=style.colour("alarm"),
-        )  # fmt: skip
+    below = 1.25 * style.letters_pt * abs(float(np.diff(ax.get_ylim())[0])) / size_pt(ax)[1]
+    for side in (-1, 1):
+        on_side = sorted((n for n in farthest if side * row.values[n] > 0), key=lambda number: float(y[number]))
+        lines = np.arange(len(on_side)) * below
+        if on_side:  # as near to their points as leaves each a line
+            lines += float(np.mean(y[on_side] - lines))
+        for number, line in zip(on_side, lines.tolist(), strict=True):
+            ax.annotate(
+                shortened(row.nodes[number], _NAME_LETTERS), (float(row.values[number]), line), xytext=(5 * side, 0),
+                textcoords="offset points", ha="left" if side > 0 else "right", va="center",
+                color=style.colour("alarm"),
+            )  # fmt: skip
