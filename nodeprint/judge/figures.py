@@ -134,7 +134,7 @@ def _groups(reduced: Reduced, rows: Sequence[int], places: Ints) -> dict[str, fl
 
 def _found(quantity: Quantity, values: npt.NDArray[np.floating]) -> dict[str, float]:
     """By level that is found in a matrix of latencies (by pair) the median of the pairs that join at it, and that of
-    those beyond all of them."""
+    those between two of the largest parts."""
     from nodeprint import structure  # noqa: PLC0415 (half a second to import, for mixtures without labels alone)
 
     size = len(quantity.layout.slots)
@@ -144,7 +144,7 @@ def _found(quantity: Quantity, values: npt.NDArray[np.floating]) -> dict[str, fl
     levels = structure.find(square, range(size)).levels
     named = [(f"same {level_name(level.name)}?", level.within) for level in levels]
     if levels:
-        named.append(("beyond", levels[-1].between))
+        named.append((_FOUND[levels[-1].name].replace("same", "other"), levels[-1].between))
     return {", ".join(filter(None, (name, pairs.part))): pairs.median_ns for name, of in named for pairs in of}
 
 

@@ -8,11 +8,13 @@ measurement's unit. Nothing here is a sentence: `nodeprint.report.text` makes th
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 
+from nodeprint.data.layout import ALL_PAIRS, CLASSES
 from nodeprint.judge.outcome import (
     FLEET_MEANING,
     FLEET_OF_STATE,
@@ -32,6 +34,7 @@ SCHEMA = 2
 #: what others take below it, medians do not show (nodeprint.machine.other_load has the same). On a quiet virtual
 #: machine kernels lost 0 to 1.4 %, and up to 6.4 % where its hypervisor stole time (docs/validation.md).
 LOST = 0.05
+_OF_SOCKET = re.compile(r"(, )?socket \d+$")
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -279,8 +282,15 @@ class ClassFigure(msgspec.Struct, frozen=True):
 
     @property
     def medians(self) -> Mapping[str, float]:
-        """The medians that say something, by name: of a mixture those of its groups (`same socket, socket 1`)."""
-        return {f"{self.name}, {group}": ns for group, ns in self.groups.items()} or {self.name: self.median_ns}
+        """The medians that say something, by name: of a mixture those of its groups (`same socket, socket 1`), from
+        near to far, a group's sockets together."""
+        nearest: dict[str, float] = {}
+        for group, ns in self.groups.items():
+            level = _OF_SOCKET.sub("", group)
+            nearest[level] = min(ns, nearest.get(level, math.inf))
+        ordered = sorted(self.groups, key=lambda group: (nearest[_OF_SOCKET.sub("", group)], group))
+        prefix = f"{self.name}, " if self.name != CLASSES[ALL_PAIRS] else ""
+        return {f"{prefix}{group}": self.groups[group] for group in ordered} or {self.name: self.median_ns}
 
 
 class CellFigure(msgspec.Struct, frozen=True):

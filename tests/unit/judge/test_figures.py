@@ -45,8 +45,7 @@ def test_a_published_median_has_pairs_near_it(data: Path, tmp_path: Path, name: 
         assert near(pairs, figure.median_ns) >= 1 / 3
     else:
         assert all(near(pairs, median) > 0 for median in figure.groups.values())
-        (row,) = class_table((figure,)).rows
-        assert all(group in str(row[3]) for group in figure.groups)
+        assert sorted(str(row[1]) for row in class_table((figure,)).rows) == sorted(figure.groups)
 
 
 @pytest.mark.parametrize("name", LABELLED)
@@ -66,7 +65,8 @@ def test_an_imported_machine_without_labels_has_the_figures_of_its_groups(data: 
     path = data / "c2c" / "core-to-core-latency" / "AMD EPYC 7R13 48-Core Processor.csv"
     (figure,) = classes_of(path, tmp_path / "campaign")
     assert {name: round(ns) for name, ns in figure.groups.items()} == {
-        "same core?": 10, "same CCX?": 23, "same socket?, socket 0": 108, "same socket?, socket 1": 200, "beyond": 197,
+        "same core?": 10, "same CCX?": 23, "same socket?, socket 0": 108, "same socket?, socket 1": 200,
+        "other socket?": 197,
     }  # fmt: skip
 
 
