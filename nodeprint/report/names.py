@@ -219,6 +219,18 @@ def scoped(of: Part) -> str:
     return " ".join(filter(None, (part(of), scope(of))))
 
 
+#: Words of records as a reader has them.
+_WORDS = {
+    "l1": "L1", "l2": "L2", "l3": "L3", "store_mem": "store past the caches", "copy_mem": "copy past the caches",
+    "triad_mem": "triad past the caches", "huge": "huge pages", "base": "small pages",
+}  # fmt: skip
+
+
+def row(words: str) -> str:
+    """The words of a row of a measurement as a reader has them: `store past the caches, own node`."""
+    return ", ".join(_WORDS.get(word, word.replace("_", " ")) for word in words.split(", "))
+
+
 def place(where: Where) -> str:
     """A place of cells: `core 5 (CPU 37), level L3`; the whole node where it is nothing else."""
     parts = []
@@ -234,7 +246,7 @@ def place(where: Where) -> str:
         elif key.startswith("core_") and f"cpu_{key.removeprefix('core_')}" in where:
             continue
         elif isinstance(value, str) and key not in _LABELS and key not in _FLAGS:
-            parts += [] if value in where else [printable(value, 80)]  # a socket's number says that it is a socket
+            parts += [] if value in where else [printable(row(value), 80)]  # a socket's number says that it is a socket
         elif key not in _FLAGS:
             parts.append(f"{_LABELS.get(key, key.replace('_', ' '))} {printable(str(value), 80)}")
     return ", ".join(parts) or "the whole node"

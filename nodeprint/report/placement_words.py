@@ -129,7 +129,8 @@ def of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, object]) ->
             members = [[cpus[n] for n in np.flatnonzero(kinds == kind)] for kind in range(int(kinds.max()) + 1)]
             groups[level_name(quantity.layout.levels[column])] = members
     said = sentences(matrix, cpus, groups)
-    return [*said, isolation(fingerprint)] if said else []
+    is_known = bool(fingerprint.get("cmdline") or fingerprint.get("governor"))
+    return [*said, isolation(fingerprint)] if said and is_known else said
 
 
 def isolation(fingerprint: Mapping[str, object]) -> str:

@@ -116,6 +116,9 @@ def part_in_words(finding: Finding) -> str:
     """What differs, for a heading or a table: `core-to-core latency of core 37 (CPU 37)`."""
     if not finding.measurement and not finding.part.term.startswith("fabric-"):
         return _event(finding)
+    if finding.part.term.startswith("fabric-"):
+        to = finding.part.where.get("to")
+        return say("messages_of", "link" if to else "node", to=printable(str(to), 80))
     if _is_channel(finding):
         return sentence(say("channel", place=_memory_node(finding)))
     if names.is_of_pairs(finding.part) and finding.measurement.startswith("coherence"):
@@ -1001,7 +1004,7 @@ def fabric(fabric: FabricVerdict) -> str:
     words += say("fabric_alone", nodes=names.nodes(fabric.alone)) if fabric.alone else ""
     nodes = names.counted(len(fabric.nodes), "node")
     line = say("fabric", nodes=nodes, partition=printable(fabric.partition, 60), result=result, limits=words)
-    return f"{fabric.measurement}: {line}".rstrip()
+    return f"{sentence(measured(fabric.measurement))}: {line}".rstrip()
 
 
 def fabric_findings(fabric: FabricVerdict) -> list[str]:

@@ -17,6 +17,7 @@ from nodeprint.report.figures.own_places import dim_name
 from nodeprint.report.figures.part_levels import root_of
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import row
 
 _DASHES: Sequence[tuple[float, ...]] = ((), (4, 2), (1, 1), (6, 2, 1, 2), (3, 1, 1, 1, 1, 1))
 #: Units of dimensions, for titles.
@@ -82,7 +83,7 @@ def over(
     for kind in np.unique(kinds, axis=1).T:
         here = (kinds == kind[:, None]).all(axis=0)
         name = ", ".join(quantity.names[word][at] for word, at in zip(words, kind.tolist(), strict=False)) or node
-        lines.append(_line(name.replace("_", " "), x[here], values[here][None]))
+        lines.append(_line(row(name), x[here], values[here][None]))
         if len(others) and len(words) == 0:
             lines.append(_line(f"{len(others)} peers", x[here], others[:, here], of_peers=True))
     several_sizes = dim == "size_bytes"

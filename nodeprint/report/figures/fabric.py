@@ -27,7 +27,7 @@ def medians(verdict: FabricVerdict) -> MatrixData:
     unit = shown_unit("ns", values)
     values = values / unit.size
     low, high = value_limits(values)
-    title = f"{verdict.measurement}, time of a message, {unit.name}"
+    title = f"time of a message, {unit.name}"
     odd = {str(finding.part.where.get(key)) for finding in verdict.findings for key in ("node", "to")}
     return MatrixData(
         values, verdict.nodes, ColourScale(title, low, high), axis="node", levels=_places(verdict.places),
@@ -102,5 +102,5 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> OwnPlaces:
         100 * relative[:, 0], 100 * relative[:, 1], 100 * relative[:, 3], bounds.of_finding(finding),
         100 * finding.effect,
         (100 * finding.interval.low, 100 * finding.interval.high), "message from node to node",
-        f"time of a message, {unit.name}", "difference from what is expected, %",
+        f"time of a message, {unit.name}", "difference from what is expected, %", tuple(range(len(names))),
     )  # fmt: skip

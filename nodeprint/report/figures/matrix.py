@@ -47,6 +47,8 @@ _TICKS = 32
 #: In mm: from when on the title of a scale has one line, the most that a cell takes, and the least side of a matrix.
 _WIDE, _MOST_CELL, _LEAST_SIDE = 100.0, 14.0, 42.0
 _MM_A_POINT = 25.4 / 72
+#: Pairs inside a socket that span less of a scale have one of their own.
+_NEAR = 0.4
 
 
 class MatrixData(msgspec.Struct, frozen=True):
@@ -117,6 +119,29 @@ def of_node(
     place = homes.named(at_home)
     scale = ColourScale(f"{f'{place}: ' if place else ''}{levels.title}", low, high)
     return MatrixData(square, _cpus(levels, node, slots), scale, axis, parts)
+
+
+def inside_sockets(data: MatrixData) -> MatrixData | None:
+    """A node's matrix on the scale of its pairs inside a socket beyond their finest parts, where all others would leave
+    these few of the colours: other pairs have those of the ends. None where there are no such pairs or levels."""
+    socket = next((level for level in data.levels if level.outline == "socket"), None)
+    if socket is None or len(data.levels) < 2 or len(data.labels) <= MOST_NUMBERS:
+        return None
+    part, finest = (_numbers_of(level, len(data.labels)) for level in (socket, data.levels[0]))
+    chosen = (part[:, None] == part) & (finest[:, None] != finest) & np.isfinite(data.values)
+    if not chosen.any():
+        return None
+    low, high = value_limits(data.values[chosen])
+    if high - low > _NEAR * (data.scale.high - data.scale.low):
+        return None
+    scale = msgspec.structs.replace(data.scale, low=low, high=high)
+    return msgspec.structs.replace(data, scale=scale)
+
+
+def _numbers_of(level: PartLevel, size: int) -> Ints:
+    """By place the number of its part in the order of the parts."""
+    starts = [group.start for group in level.groups]
+    return np.searchsorted(starts, np.arange(size), side="right").astype(np.int64)
 
 
 def of_cells(levels: NodeLevels, node: str, dim: str, word: str) -> MatrixData | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -29,7 +30,8 @@ from nodeprint.report.figures.part_levels import (
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.strips import peer_ranges
 from nodeprint.report.figures.style import Style
-from nodeprint.report.names import shortened
+from nodeprint.report.names import place as place_in_words
+from nodeprint.report.names import row, shortened
 from nodeprint.settings.texts import say
 
 #: More pairs than these are shown as the means of each CPU's.
@@ -45,7 +47,8 @@ class OwnPlaces(msgspec.Struct, frozen=True):
 
     Expected is the median of the peers, moved by what the node's pairs of the same class that are not of the finding
     differ by: a finding of a core is what the core adds to its node. `axis` says what the places are, `levels` are
-    their parts. `bound`, `effect` and `interval` are the finding's.
+    their parts, `own` are the finding's: all, or one among those beside it. `bound`, `effect` and `interval` are the
+    finding's.
     """
 
     places: tuple[str, ...]
@@ -64,6 +67,7 @@ class OwnPlaces(msgspec.Struct, frozen=True):
     axis: str
     value_title: str
     title: str
+    own: tuple[int, ...]
     levels: tuple[PartLevel, ...] = ()
 
     @property
@@ -75,7 +79,7 @@ class OwnPlaces(msgspec.Struct, frozen=True):
         """A strip, with the parts as brackets below."""
         below = 8.5 + len(self.levels) * BRACKET_PT * _MM_A_POINT
         below += 1.45 * max(map(len, self.places)) - 2.5 if self.turned else 0.0
-        return Frame(width, 32.0 + below + 5.0, max(14.0, names_room(self.levels)), 3.0, below, 5.0)
+        return Frame(width, 24.0 + below + 5.0, max(14.0, names_room(self.levels)), 3.0, below, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each place."""
@@ -114,9 +118,12 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
         strata = _strata(quantity, finding.home)
     else:
         at, strata = _cell_places(quantity, of_node, finding), None
+    of_finding = at
     if not len(at):
         advice = "judge the campaign again with this version"
         raise NodeprintError(f"finding {finding.id} of {node} names no measured places", advice=advice)
+    if not quantity.of_pairs and len(at) == 1:  # one value says more beside those of the node's other CPUs
+        at = _beside(quantity, at)
     middle = np.nanmedian(others, axis=0)
     share = quantity.model.scale == "share"
     difference = _differences(values[None], middle, at, strata, share)[0]
@@ -137,7 +144,8 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
         np.nanmedian(peer_values, axis=0), np.nanmax(peer_values, axis=0), gathered(difference),
         np.nanmin(peers_known, axis=0), np.nanmax(peers_known, axis=0), bounds.of_finding(finding),
         100 * finding.effect,
-        (100 * finding.interval.low, 100 * finding.interval.high), axis, levels.title, what, parts,
+        (100 * finding.interval.low, 100 * finding.interval.high), axis, levels.title, what,
+        tuple(number for number, rows in enumerate(groups) if np.isin(at[rows], of_finding).any()), parts,
     )  # fmt: skip
 
 
@@ -229,7 +237,19 @@ def _cell_places(quantity: Quantity, node: PackedNode, finding: Finding) -> Ints
     return np.array(numbers, dtype=np.int64)
 
 
-_DIMS = {"cpu": "CPU", "a": "CPU", "b": "CPU"}
+def _beside(quantity: Quantity, at: Ints) -> Ints:
+    """The places that differ from one in their CPU alone; it alone where there are no CPUs."""
+    if "cpu" not in quantity.dims:
+        return at
+    alike = np.ones(quantity.size, dtype=np.bool_)
+    for dim in (dim for dim in quantity.dims if dim != "cpu"):
+        alike &= quantity.places[dim] == quantity.places[dim][at[0]]
+    return np.flatnonzero(alike)
+
+
+_DIMS = {
+    "cpu": "CPU", "a": "CPU", "b": "CPU", "cpu_node": "NUMA node of the CPUs", "memory_node": "NUMA node of the memory",
+}  # fmt: skip
 
 
 def dim_name(dim: str) -> str:
@@ -243,9 +263,9 @@ def _cell_names(
     every = os_places(quantity, node)
     places = [every[number] for number in at.tolist()]
     varying = [dim for dim in quantity.dims if len({place[dim] for place in places}) > 1] or list(quantity.dims)
-    fixed = [f"{dim_name(dim)} {places[0][dim]}" for dim in quantity.dims if dim not in varying]
-    names = tuple(", ".join(str(place[dim]) for dim in varying) for place in places)
-    axis = ", ".join(map(dim_name, varying)) + (f" ({', '.join(fixed)})" if fixed else "")
+    fixed = {dim: places[0][dim] for dim in quantity.dims if dim not in varying}
+    names = tuple(row(", ".join(str(place[dim]) for dim in varying)) for place in places)
+    axis = ", ".join(map(dim_name, varying)) + (f" ({place_in_words(fixed)})" if fixed else "")
     parts: tuple[PartLevel, ...] = ()
     if len(varying) == 1 and quantity.model.labels.get(varying[0]) == "cpu":
         parts = part_levels(quantity.layout.slots[quantity.places[varying[0]][at]])
@@ -261,7 +281,7 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     peer_ranges(ax, x, data.peer_difference_low, data.peer_difference_high, style)
     ax.axhspan(*data.interval, color=style.colour("alarm"), alpha=0.15, linewidth=0)
     ax.axhline(data.effect, color=style.colour("alarm"), linewidth=0.7)
-    _node_marks(ax, x, data.difference, style)
+    _node_marks(ax, x, data, style)
     _finish(ax, data, style)
     ax.set_ylabel(data.title)
     seen = np.concatenate([
@@ -281,9 +301,14 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     )  # fmt: skip
 
 
-def _node_marks(ax: Axes, x: Ints, values: Floats, style: Style) -> None:
+def _node_marks(ax: Axes, x: Ints, data: OwnPlaces, style: Style) -> None:
     size = float(np.clip(160 / max(len(x), 1), 1.8, 4.0))
-    ax.plot(x, values, linestyle="", marker="^", color=style.colours["node"], markersize=size, label="_node")
+    own, beside = list(data.own), np.setdiff1d(x, data.own)
+    pen: dict[str, Any] = {"linestyle": "", "color": style.colours["node"]}
+    if beside.size:
+        ax.plot(beside, data.difference[beside], marker="o", markersize=min(size, 2.4), **pen)
+        size = 4.0
+    ax.plot(own, data.difference[own], marker="^", markersize=size, label="_node", **pen)
 
 
 def _finish(ax: Axes, data: OwnPlaces, style: Style) -> None:

@@ -27,6 +27,7 @@ from nodeprint.report.figures.part_levels import (
 )
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import place as place_in_words
 from nodeprint.report.names import shortened
 
 _MM_A_POINT = 25.4 / 72
@@ -116,7 +117,7 @@ def by_cpu(
     others = levels.of_peers(node, peers)[:, places] / size
     none = np.full(len(places), np.nan)
     low, high = (np.nanmin(others, axis=0), np.nanmax(others, axis=0)) if len(others) else (none, none)
-    at_words = [f"{dim.replace('_', ' ')} {quantity.named(dim, number)}" for dim, number in at.items()]
+    at_words = [place_in_words({dim: quantity.named(dim, number)}) for dim, number in at.items()]
     wanted = set(map(str, marked))
     return StripData(
         node, names, levels.of(node)[places] / size, low, high, len(others),

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
-from nodeprint.judge.verdict import ClassFigure, NodeVerdict
+from nodeprint.judge.verdict import ClassFigure, Finding, NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import message_rates, names, terminal, text
 from nodeprint.report.pages import accepted, method, pictures
@@ -134,19 +134,20 @@ def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
     found = shown_nodes(verdict.nodes)
     rest = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.SAME and not node.counted}
     entries = [_found_row(campaign, name, linked, shown) for name in found[:_MOST_LINES]]
+    entries += [_link_row(finding) for fabric in verdict.fabric for finding in fabric.findings if _is_link(finding)]
     for line in text.node_lines(rest):
         words = (_called(line.nodes, linked), Mark.of(line.outcome), text.sentence(line.text), "", "", "", "")
         entries.append((line.nodes, words))
     rows: list[tuple[Cell, ...]] = []
     room, done = _MOST_LINES, 0
-    for names_of, row in entries:
+    for number, (names_of, row) in enumerate(entries, 1):
         room -= max(1, *(-(-len(cell) // _LINE) for cell in row if isinstance(cell, str)))
-        if room < 0:
+        if room < 0 and number < len(entries):  # the row that says how many more there are has room for the last one
             break
         done += len(names_of)
         rows.append(row)
-    if left := len(found) + len(rest) - done:
-        rows.append((f"and {left} more", "", "in cluster.html and verdict.json", "", "", "", ""))
+    if left := len({name for names_of, _ in entries for name in names_of} | set(found)) - done:
+        rows.append((f"and {left} more", "", "in cluster.html", "", "", "", ""))
     header = ("node", "outcome", "what differs", "by", "bound", "what to do", "page")
     return without_empty(Table(header, tuple(rows), "lllrrlr"))
 
@@ -163,6 +164,18 @@ def _found_row(
         text.part_in_words(first) + (f" (and {more} more)" if more else ""),
         names.signed(first.effect) if has_size else "", names.bound(first.bound) if has_size else "",
         text.remedy(first), Reference("", anchor=_anchor(name, 1)) if (name, 1) in shown else "",
+    )  # fmt: skip
+
+
+def _is_link(finding: Finding) -> bool:
+    return finding.counts and "to" in finding.part.where
+
+
+def _link_row(finding: Finding) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
+    """The row of a slow link between two nodes, of which neither is slow itself."""
+    return (names.part(finding.part),), (
+        printable(str(finding.part.where["node"]), 40), state_mark(finding), text.part_in_words(finding),
+        names.signed(finding.effect), names.bound(finding.bound), text.remedy(finding), "",
     )  # fmt: skip
 
 
@@ -249,7 +262,7 @@ def cell_table(nodes: Mapping[str, NodeVerdict]) -> Table:
         for figure in node.cells:
             by_cell.setdefault((figure.measurement, figure.name, figure.unit), {})[name] = figure.median
     rows = tuple(
-        (text.measured(measurement), name, *_extremes(values, names.of_measurement(unit, measurement)))
+        (text.measured(measurement), names.row(name), *_extremes(values, names.of_measurement(unit, measurement)))
         for (measurement, name, unit), values in by_cell.items()
         if len(values) > 1
     )

@@ -63,7 +63,8 @@ def state_mark(finding: Finding) -> Mark:
     if finding.suppressed:
         return Mark("○", "suppressed", "neutral")
     symbol, colour = _STATES[finding.state]
-    return Mark(symbol, say("states", finding.state), colour)
+    # what a node counts itself needs neither peers nor a second job
+    return Mark(symbol, say("states", finding.state if finding.measurement else "counted"), colour)
 
 
 def finding_block(
@@ -133,15 +134,16 @@ def _median(figures: Sequence[ClassFigure | CellFigure]) -> str:
 
 
 def class_table(classes: tuple[ClassFigure, ...]) -> Table:
-    """Medians of classes of pairs; of a mixture, of which few pairs are near its median, those of its groups."""
+    """Medians of classes of pairs; of a mixture, of which few pairs are near its median, those of its groups, a row for
+    each."""
     rows: list[tuple[Cell, ...]] = []
     for figure in classes:
         where = ", ".join(filter(None, (text.measured(figure.measurement), names.home(figure.home))))
         if figure.groups:
-            low, high = min(figure.groups.values()), max(figure.groups.values())
-            parts = ", ".join(f"{group}: {names.quantity(ns, 'ns')}" for group, ns in figure.groups.items())
-            ratio = _starred(f"{parts}, {high / low:.1f} times" if low else parts, figure)
-            rows.append((where, figure.name, f"{figure.pairs:,}", ratio, "", str(figure.runs)))
+            rows += [
+                (where, name, "", _starred(names.quantity(ns, "ns"), figure), "", str(figure.runs))
+                for name, ns in figure.medians.items()
+            ]
             continue
         interval = names.over_runs(figure.ci_low_ns, figure.ci_high_ns, "ns", figure.runs, figure.left_out)
         rows.append(
@@ -154,9 +156,8 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
                 str(figure.runs),
             )
         )
-    return without_empty(
-        Table(("measurement", "class", "pairs", _median(classes), "95 % interval", "runs"), tuple(rows), "llrrlr")
-    )
+    header = ("measurement", "class", "pairs", _median(classes), "95 % interval", "runs")
+    return without_empty(Table(header, _without_repeats(rows), "llrrlr"))
 
 
 def cell_table(cells: tuple[CellFigure, ...]) -> Table:
@@ -169,7 +170,8 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
         ratio = f"{(figure.median / figure.group - 1) * 100:+z.1f} %" if group and figure.group else ""
         worst = names.quantity(figure.worst_value, unit) if figure.worst else ""
         rows.append((
-            text.measured(figure.measurement), figure.name, _starred(names.quantity(figure.median, unit), figure),
+            text.measured(figure.measurement), names.row(figure.name),
+            _starred(names.quantity(figure.median, unit), figure),
             interval, group, ratio, names.whole_percent(figure.reached), worst,
             names.place(figure.worst) if figure.worst else "",
         ))  # fmt: skip

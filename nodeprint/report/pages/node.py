@@ -63,6 +63,8 @@ from nodeprint.structure.found import PairClass
 
 #: Findings that have figures on paper, that have a row there, and lines of a list.
 MOST_FINDINGS, _MOST_ROWS, _MOST_NOTES = 3, 20, 8
+#: What levels are called that are found in a matrix.
+_FOUND = {"smt": "threads of a core", "ccx": "CCX"}
 #: FactList that take a line of their own.
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
 #: What of the fingerprint says which machine it is, for somebody who gets the page alone.
@@ -197,7 +199,9 @@ def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
     name = measured[0]
     levels = campaign.levels(name, node)
     difference = tuple(pictures.difference(campaign, node, name))
-    width = pictures.HALF if difference else pictures.LARGE
+    # beside its peers a node has the difference there
+    difference = difference or tuple(pictures.inside_sockets(campaign, node, name))
+    width = pictures.HALF if difference else pictures.MAIN
     shown = tuple(itertools.islice(pictures.matrices(campaign, node, name, width), 1))
     has_room = verdict.outcome is not Outcome.SAME  # of which there is one page
     blocks = tuple(pictures.blocks_of(campaign, node, name)) if has_room else ()
@@ -254,7 +258,7 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
         return [Text(summary), *odd]
     rows = tuple(
         (
-            level.name, str(len(level.groups)),
+            _FOUND.get(level.name, level.name), str(len(level.groups)),
             names.listed(map(str, sorted({len(group) for group in level.groups}))),
             _of_classes(level.within), _of_classes(level.between), f"{level.stability:.2f}",
         )

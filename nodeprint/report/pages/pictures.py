@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.data import homes
-from nodeprint.data.layout import ALL_PAIRS, CLASSES, SOCKET
+from nodeprint.data.layout import SOCKET
 from nodeprint.data.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
@@ -43,6 +43,8 @@ from nodeprint.report.pages.order import natural, severity
 from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
+#: What a number needs of a matrix's width, mm.
+_CELL = 5.5
 #: The subject of figures of the fleet.
 CLUSTER = "cluster"
 #: Widths in mm: of a page, of the larger part of one, of half of one.
@@ -54,8 +56,6 @@ _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _MOST_ROWS, _MOST_MAPS, _ON_A_PAGE, _MOST_MACHINES = 48, 16, 6, 18
 #: Outcomes of nodes that are beside no peer of theirs.
 _ALONE = (Outcome.NO_PEER, Outcome.DIFFERENT_CONFIGURATION)
-#: Findings of messages that have a figure.
-_MOST_FINDINGS = 2
 #: Dimensions over which a measurement is drawn as a curve.
 _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 
@@ -95,23 +95,19 @@ def of_finding(
             data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
     except NodeprintError:
         return ()
-    caption = say(
-        "figures", "own_places", measured=text.sentence(text.measured(finding.measurement)), node=node, places=places
-    )
     alt = say(
         "alt",
         "finding",
         what=text.sentence(what),
         effect=f"{finding.effect * 100:+.1f}",
-        peers=data.peers,
-        places=len(data.places),
+        peers=names.counted(data.peers, "peer"),
+        places=names.counted(len(data.own), "place"),
         bound=f"{finding.bound * 100:.3g}",
     )
-    return (
-        picture(
-            campaign, node, own_places.own_differences, data, width, name=f"finding-{number}", alt=alt, caption=caption
-        ),
-    )
+    key = "own_beside" if len(data.own) < len(data.places) else "own_places"
+    caption = say("figures", key, measured=text.sentence(text.measured(finding.measurement)), node=node, places=places)
+    draw = own_places.own_differences
+    return (picture(campaign, node, draw, data, width, name=f"finding-{number}", alt=alt, caption=caption),)
 
 
 def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width: float = SMALL) -> tuple[Picture, ...]:
@@ -147,7 +143,7 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
         outlined = names.listed(level.name for level in data.levels)
         caption += f"; outlined are {outlined}." if outlined else "."
         has_numbers = size <= matrix.MOST_NUMBERS
-        wide = (LARGE if size <= matrix.MOST_NUMBERS // 2 else PAGE) if has_numbers else width
+        wide = max(LARGE, min(PAGE, _CELL * size + 38.0)) if has_numbers else width
         name = f"{measurement}{_suffix(home)}"
         yield picture(
             campaign, node, matrix.matrix, data, HALF if number else wide, name=name, alt=caption, caption=caption
@@ -156,6 +152,20 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
 
 def _ends(values: np.ndarray[Any, np.dtype[np.floating]]) -> tuple[float, float]:
     return float(np.nanmin(values)), float(np.nanmax(values))
+
+
+def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
+    """The first matrix of a large machine on the scale of its pairs inside a socket, where these are near each other
+    and no numbers by block tell them apart."""
+    data = matrix.inside_sockets(matrix.of_node(campaign.levels(measurement, node), node))
+    if data is None:
+        return
+    caption = say("figures", "inside_sockets", node=node, part=data.levels[0].name)
+    unit = data.scale.title.rpartition(", ")[2]
+    low, high = f"{data.scale.low:.3g}", f"{data.scale.high:.3g}"
+    alt = say("alt", "inside_sockets", caption=caption, low=low, high=high, unit=unit)
+    name = f"{measurement}-inside"
+    yield picture(campaign, node, matrix.matrix, data, width, name=name, alt=alt, caption=caption)
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
@@ -170,7 +180,9 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     bound = findings[0].bound if findings else None
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     data = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked if len(marked) <= 8 else [])
-    caption = say("alt", "map", measurement=text.sentence(text.measured(measurement)), node=node, peers=len(peers))
+    marked_words = say("alt", "map_marked") if data.marked else ""
+    what = text.sentence(text.measured(measurement))
+    caption = say("alt", "map", measurement=what, node=node, peers=len(peers), marked=marked_words)
     alt = say("alt", "differences", scale=_extreme(data), node=node, percent=f"{data.scale.high:.3g}")
     yield picture(
         campaign, node, matrix.matrix, data, width, name=f"difference-{measurement}", alt=alt, caption=caption
@@ -411,11 +423,17 @@ def difference_maps(campaign: Campaign) -> Iterator[Picture]:
         )
         if is_split:
             data = replace(data, nodes=tuple(f"{nodes[name].group}: {name}" for name in shown))
+        order = ""
+        if is_split:
+            order = say("figures", "maps_groups", group=nodes[names_of[0]].group)
+        elif any(name in marked for name in shown):
+            order = say("figures", "maps_findings")
         caption = say(
             "figures",
             "maps",
-            measured=text.measured(measurement),
+            measured=text.sentence(text.measured(measurement)),
             peers=names.counted(len(peers), "node"),
+            order=order,
             shown=f" The first {len(data.nodes)} of {len(compared)} nodes." if len(compared) > len(data.nodes) else "",
         )
         yield picture(
@@ -479,9 +497,8 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
 
 def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]:
     """The medians of the classes of a measurement in words, those of a mixture by group."""
-    unlabelled = f"{CLASSES[ALL_PAIRS]}, "
     return tuple(
-        f"{name.removeprefix(unlabelled)}: {names.quantity(ns, 'ns')}"
+        f"{name}: {names.quantity(ns, 'ns')}"
         for figure in classes
         if figure.measurement == measurement and figure.home < homes.FAR
         for name, ns in figure.medians.items()
@@ -558,14 +575,18 @@ def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
 
 
 def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
-    """The messages between the nodes of a partition: a matrix, a histogram, and the largest findings."""
+    """The messages between the nodes of a partition: a matrix and a histogram."""
     fabric = campaign.verdict.fabric[number]
     if not np.isfinite(np.array(fabric.median_ns, dtype=np.float64)).any():
         return
-    alt = say("alt", "fabric", nodes=len(fabric.nodes), measurement=fabric.measurement)
-    stem, bars = f"{fabric.measurement}-{number}", fabric_figures.histogram(fabric)
-    yield picture(campaign, CLUSTER, matrix.matrix, fabric_figures.medians(fabric), HALF, name=stem, alt=alt)
-    yield picture(campaign, CLUSTER, distributions.histogram, bars, HALF, name=f"{stem}-histogram", alt=alt)
-    for at, finding in enumerate([finding for finding in fabric.findings if finding.counts][:_MOST_FINDINGS], 1):
-        for shown in of_finding(campaign, str(finding.part.where["node"]), finding, at, LARGE):
-            yield replace(shown, name=f"{stem}-{shown.name}")
+    data, bars = fabric_figures.medians(fabric), fabric_figures.histogram(fabric)
+    unit = data.scale.title.rpartition(", ")[2]
+    low, high = (f"{end:.3g}" for end in _ends(data.values))
+    what = say("figures", "messages_from", measured=text.sentence(text.measured(fabric.measurement)))
+    caption = say("figures", "messages", measured=what, marked=say("figures", "messages_marked") if data.marked else "")
+    nodes = names.counted(len(fabric.nodes), "node")
+    alt = say("alt", "fabric", what=what, low=low, high=high, unit=unit, nodes=nodes)
+    stem = f"{fabric.measurement}-{number}"
+    yield picture(campaign, CLUSTER, matrix.matrix, data, HALF, name=stem, alt=alt, caption=caption)
+    stem, caption = f"{stem}-histogram", say("figures", "messages_counted", unit=unit)
+    yield picture(campaign, CLUSTER, distributions.histogram, bars, HALF, name=stem, alt=alt, caption=caption)

@@ -29,6 +29,7 @@ from nodeprint.report.figures import (
     effects,
     floorplan,
     grid,
+    in_bounds,
     matrix,
     node_levels,
     own_places,
@@ -40,6 +41,7 @@ from nodeprint.report.figures import (
 from nodeprint.report.figures import fleet as fleet_figures
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.curves import CurveData, CurveLine
+from nodeprint.report.figures.in_bounds import InBoundsData, Row
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.render import Draw, FigureData, Origin
@@ -275,7 +277,7 @@ def test_figure_of_cells_shows_them_beyond_their_bound() -> None:
     finding = finding_of_cells(levels, part, [{"memory_node": 1}], effect=-0.2, bound=0.05)
     data = own_places.own_places(levels, "node002", finding)
     assert len(data.places) == 8
-    assert data.axis == "cpu node, stream (memory node 1, pages huge)"
+    assert data.axis == "NUMA node of the CPUs, stream (memory of NUMA node 1, huge pages)"
     assert data.value_title == "bandwidth, GB/s"
     assert beyond_bound(data)
 
@@ -332,6 +334,21 @@ def test_figures_of_a_rate_have_the_bound_of_each_side() -> None:
     times = levels_of("coherence-cas")
     of_pairs = finding_of_pairs(times, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, bound=BOUND)
     assert own_places.own_places(times, "node002", of_pairs).bound.text == "±4 %"
+
+
+def test_far_nodes_have_plain_numbers_on_the_axis_and_their_names_inside_the_figure() -> None:
+    """Beyond five bounds the axis is logarithmic, of which matplotlib's numbers would be TeX."""
+    values = np.array([0.2, -0.3, -16.0, 2.1, 2.2])
+    row = Row("Core to core", tuple(f"node{n:03d}" for n in range(5)), values, ("",) * 5)
+    data = InBoundsData((row, row), frozenset({"node002", "node003", "node004"}), "in bounds")
+    drawn = render.figure(in_bounds.in_bounds, data, STYLE, 180.0)
+    drawn.draw_without_rendering()
+    (ax,) = drawn.axes
+    words = [text.get_text() for text in ax.get_xticklabels()]
+    assert "\N{MINUS SIGN}10" in words
+    frame = drawn.bbox
+    named = [text.get_window_extent() for text in ax.texts if text.get_text().startswith("node")]
+    assert len(named) == 6 and all(frame.x0 <= box.x0 and box.x1 <= frame.x1 for box in named)
 
 
 def test_names_of_marked_nodes_do_not_overlap() -> None:

@@ -23,7 +23,9 @@ _FIGURES = re.compile(
     r"([\d.]+) (?:%|percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+) %; bound ([\d.]+) %: ([\d.]+) times\)"
 )
 DEFECTS = (
-    ("node001: core 17 +9%", "node002: ccd 3 +6%"), ("node003: global +5%",), ("node001: core-clock 37 -15%",),
+    ("node001: core 17 +9%", "node002: ccd 3 +6%"),
+    ("node003: global +5%", "node004: memory node1-to-node0 +20%", "node005: power-limit socket 1 -15%"),
+    ("node001: core-clock 37 -15%",),
     ("node001: memory-channel node 1 -40%",), ("node002: core-clock 5 +12%", "node006: core 9 +6ns"),
 )  # fmt: skip
 

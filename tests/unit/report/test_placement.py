@@ -74,7 +74,7 @@ def test_isolation_is_said_as_found(cmdline: str, words: str) -> None:
 
 def test_a_simulated_node_says_it_of_hops_alone() -> None:
     simulated = fleet(Plan(preset("rome-2x64"), 1, 1, 2, 1, 1, Spread(), (), cells=False, linktest=True))
-    pin, extremes, found = of_node(levels(simulated, "coherence-cas", "node000"), "node000", {})
+    pin, extremes, found = of_node(levels(simulated, "coherence-cas", "node000"), "node000", {"cmdline": "quiet"})
     assert "4 fit into one CCX, 2" in pin and "16 fit into one quadrant" in pin and "64 fit into one socket" in pin
     assert extremes.startswith("Of different cores lowest 2") and "governor not reported" in found
     assert of_node(levels(simulated, "linktest-node", "node000"), "node000", {}) == []
