@@ -144,7 +144,7 @@ def _found(quantity: Quantity, values: npt.NDArray[np.floating]) -> dict[str, fl
     levels = structure.find(square, range(size)).levels
     named = [(f"same {level_name(level.name)}?", level.within) for level in levels]
     if levels:
-        named.append((_FOUND[levels[-1].name].replace("same", "other"), levels[-1].between))
+        named.append((f"other {level_name(levels[-1].name)}?", levels[-1].between))
     return {", ".join(filter(None, (name, pairs.part))): pairs.median_ns for name, of in named for pairs in of}
 
 

@@ -16,6 +16,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import (
     checks,
     counter_words,
@@ -63,8 +64,6 @@ from nodeprint.structure.found import PairClass
 
 #: Findings that have figures on paper, that have a row there, and lines of a list.
 MOST_FINDINGS, _MOST_ROWS, _MOST_NOTES = 3, 20, 8
-#: What levels are called that are found in a matrix.
-_FOUND = {"smt": "threads of a core", "ccx": "CCX"}
 #: FactList that take a line of their own.
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
 #: What of the fingerprint says which machine it is, for somebody who gets the page alone.
@@ -258,7 +257,7 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
         return [Text(summary), *odd]
     rows = tuple(
         (
-            _FOUND.get(level.name, level.name), str(len(level.groups)),
+            level_name(level.name), str(len(level.groups)),
             names.listed(map(str, sorted({len(group) for group in level.groups}))),
             _of_classes(level.within), _of_classes(level.between), f"{level.stability:.2f}",
         )

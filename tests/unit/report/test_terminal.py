@@ -45,7 +45,7 @@ def test_paths_are_never_broken() -> None:
 
 def test_a_broken_row_of_a_table_goes_on_below_its_text() -> None:
     """A sentence that is broken is indented, and a name that leaves no room has none of it below."""
-    rows = f"    cn[001-004]  {'word ' * 9}\n  cn005: {'word ' * 9}\n    {'n' * 30}  {'word ' * 9}"
+    rows = f"    cn[001-004]  {'word ' * 7}\n  cn005: {'word ' * 7}\n    {'n' * 30}  {'word ' * 7}"
     first, second, *others = terminal.wrapped(rows, 40).split("\n")
     assert first.index("word") == second.index("word") == 17
     indents = [len(line) - len(line.lstrip()) for line in others]
