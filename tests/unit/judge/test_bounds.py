@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nodeprint.data.packed import PackedFleet
+from nodeprint.data.quantity import models
 from nodeprint.judge import acceptance, bounds
 from nodeprint.judge.bounds import INSIDE_CCX
 from nodeprint.judge.deviations import Block
@@ -73,3 +74,11 @@ def test_a_node_without_peers_has_the_same_bound(tick_ns: float) -> None:
     }
     names = block.terms.layout.class_names
     assert {names[number]: bound for number, bound in of_alone.items()} == pytest.approx(classes, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("measurement", "bound"),
+    [("chase-latency", 0.05), ("bandwidth-nodes", np.log(1.05)), ("jitter-detours", np.log(2))],
+)
+def test_bounds_of_cells_are_on_the_scale_of_their_model(measurement: str, bound: float) -> None:
+    assert bounds.of_cells(models()[measurement], RULES) == pytest.approx(bound)

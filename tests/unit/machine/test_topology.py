@@ -15,6 +15,7 @@ from rich.console import Console
 
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
+from nodeprint.machine.topology import amd
 from nodeprint.machine.topology.facts import cpu_list, cpu_mask, list_text
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.machine.topology.text import as_text
@@ -442,3 +443,20 @@ def test_cpus_in_no_node_are_named() -> None:
     fake = xeon(sockets=2, cores=4, threads=1).with_rows(lambda row: replace(row, node=None if row.cpu == 3 else 0))
     (warning,) = [warning for warning in read(fake).warnings if warning.id == "numa-partial"]
     assert "CPUs 3 are in no NUMA node" in warning.text
+
+
+def test_labels_say_what_they_are_from_and_which_are_unknown() -> None:
+    def last(**provenance: str) -> str:
+        return str(as_text(Topology(Machine(), (Cpu(0),), provenance=provenance)).children[-1].label)  # type: ignore[arg-type]
+
+    assert last(socket="sysfs", quadrant="unknown", ccd="cpuid") == (
+        "[dim]labels from socket: sysfs, ccd: cpuid; unknown: quadrant[/dim]"
+    )
+    assert last(socket="sysfs").endswith("; unknown: none[/dim]")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cut"), [({0: 0, 1: 0, 2: 1}, False), ({0: 0, 1: 1, 2: 1}, True), ({0: 0, 2: 1}, True)]
+)
+def test_a_die_of_two_numa_nodes_is_cut(nodes: dict[int, int], cut: bool) -> None:
+    assert amd._cuts(nodes, {0: 0, 1: 0, 2: 1}) is cut
