@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import RANK, Layout, codes, distinct, levels_of, slots_of
+from nodeprint.data.layout import RANK, Layout, codes, distinct, kinds_of, levels_of, slots_of
 from nodeprint.data.quantity import Floats, Ints, Key, NodeLayout, Quantity, Values, models
 from nodeprint.machine.topology.model import Topology
 
@@ -85,14 +85,14 @@ def machine(topology: Topology, measured: Sequence[int] = ()) -> NodePlaces:
             if cpu in slot_of:
                 numa[slot_of[cpu]] = nodes.index(n.node)
     numbers = tuple(cpu if (core := cores.get(cpu)) is None else core for cpu in order)
-    layout = NodeLayout(slots, numa, len(nodes), levels=levels_of(topology))
+    layout = NodeLayout(slots, numa, len(nodes), levels=levels_of(topology), kinds=kinds_of(topology, order))
     return NodePlaces(layout, tuple(order), numbers, tuple(nodes))
 
 
 def pair_layout(layout: Layout) -> NodeLayout:
     """The places of pairs: slots of the CPUs that they were measured of."""
     unknown = np.full(len(layout.slots), -1, dtype=np.int64)
-    return NodeLayout(layout.slots, unknown, 0, layout.harvested, layout.ordered, layout.levels)
+    return NodeLayout(layout.slots, unknown, 0, layout.harvested, layout.ordered, layout.levels, layout.kinds)
 
 
 def pair_places(homes: Sequence[int], pairs: Ints) -> dict[str, Ints]:

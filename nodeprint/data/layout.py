@@ -2,9 +2,10 @@
 
 A slot is (socket, quadrant, CCD, CCX, rank, thread), -1 where the level is unknown. Of a machine that shows no quadrant
 but NUMA nodes that split a socket their column holds these, of one that shows no L3 but clusters that of the CCX holds
-those: a layout says by `levels` what its columns hold, and every part is called by that. Two nodes share a layout
-when they have the same slots and levels. A pair's class is the finest part its two CPUs share; a class that the
-labels do not determine is merged into the coarser.
+those, and of a hybrid processor with one L3 a socket, too: a layout says by `levels` what its columns hold, and every
+part is called by that. Two nodes share a layout when they have the same slots, levels and kinds of cores. A pair's
+class is the finest part its two CPUs share; a class that the labels do not determine is merged into the coarser, and
+one whose pairs are of several kinds of cores (performance, efficiency) is a class for each.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Layout:
 
     `harvested`: fewer cores of a CCX are active than the die has, so that a rank says nothing of the place on the die.
     `ordered`: parts are numbered as they are on the chip, not by OS CPU numbers. `levels` are what the first four
-    columns of a slot hold.
+    columns of a slot hold, `kinds` is the kind of each slot's core, empty where all are alike or nothing is known.
     """
 
     slots: Ints
@@ -49,19 +50,40 @@ class Layout:
     harvested: bool = False
     ordered: bool = True
     levels: tuple[str, ...] = LEVELS
+    kinds: tuple[str, ...] = ()
 
     @cached_property
-    def classes(self) -> Ints:
-        """Per pair, the index of its class in CLASSES."""
+    def closeness(self) -> Ints:
+        """Per pair, the index in CLASSES of what its CPUs share, of whatever kind their cores are."""
         return pair_classes(self.slots, self.pairs)
 
     @cached_property
+    def classes(self) -> Ints:
+        """Per pair, the index of its class in `class_names`."""
+        return self._classes_and_names[0]
+
+    @property
     def class_names(self) -> tuple[str, ...]:
-        """CLASSES by what the columns hold here: `same NUMA node` in place of `same quadrant`, `same cluster`."""
+        """CLASSES by what the columns hold here: `same NUMA node` in place of `same quadrant`, `same cluster`; then
+        those of pairs of one kind of cores or two: `same socket, performance and efficiency cores`."""
+        return self._classes_and_names[1]
+
+    @cached_property
+    def _classes_and_names(self) -> tuple[Ints, tuple[str, ...]]:
         names = list(CLASSES)
         for column, number in ((CCX, 1), (CCD, 2), (QUADRANT, 3)):
             names[number] = f"same {level_name(self.levels[column])}"
-        return tuple(names)
+        classes = self.closeness.copy()
+        if self.kinds:
+            kinds = np.array(self.kinds)
+            ends = np.sort(kinds[self.pairs], axis=1)[:, ::-1]
+            for number in np.unique(self.closeness).tolist():
+                of_class = self.closeness == number
+                combinations = np.unique(ends[of_class], axis=0)
+                for combination in combinations if len(combinations) > 1 else ():
+                    classes[of_class & np.all(ends == combination, axis=1)] = len(names)
+                    names.append(f"{names[number]}, {' and '.join(dict.fromkeys(combination.tolist()))} cores")
+        return classes, tuple(names)
 
     def column(self, part: str) -> int:
         """Where a part of LEVELS is in a slot. What has a port of its own (`ccd`) is the CCX where dies are unknown,
@@ -79,19 +101,30 @@ class Layout:
     def key(self) -> bytes:
         """Equal for layouts that can be compared place by place."""
         flags = bytes([self.harvested + 2 * (not self.ordered)])
-        return self.slots.astype(np.int32).tobytes() + flags + " ".join(self.levels).encode()
+        return self.slots.astype(np.int32).tobytes() + flags + " ".join((*self.levels, *self.kinds)).encode()
 
 
 def levels_of(topology: Topology) -> tuple[str, ...]:
     """What the first four columns of a slot hold on a machine: NUMA nodes that split a socket where it shows no
-    quadrant, and clusters where it shows no L3."""
+    quadrant, and clusters where it shows no L3, or several kinds of cores around one L3 a socket."""
     nodes_of: dict[int | None, set[int | None]] = {}
     for cpu in topology.cpus:
         nodes_of.setdefault(cpu.socket, set()).add(cpu.numa)
     split = any(len(nodes - {None}) > 1 for nodes in nodes_of.values())
     by_numa = split and not topology.groups("quadrant")
-    by_cluster = bool(topology.groups("cluster")) and not topology.groups("ccx")
+    around_one = len(set(kinds_of(topology, [cpu.cpu for cpu in topology.cpus]))) > 1 and (
+        {cpu.ccx for cpu in topology.cpus if cpu.ccx is not None} == {0}
+        and all(cpu.cluster is not None for cpu in topology.cpus)
+    )
+    by_cluster = bool(topology.groups("cluster")) and (not topology.groups("ccx") or around_one)
     return "socket", "numa" if by_numa else "quadrant", "ccd", "cluster" if by_cluster else "ccx"
+
+
+def kinds_of(topology: Topology, cpus: Sequence[int]) -> tuple[str, ...]:
+    """The kind of the core of each of `cpus`; empty where they are of one kind, or that of one is not known."""
+    by_number = {cpu.cpu: cpu.kind for cpu in topology.cpus}
+    kinds = [by_number.get(cpu) for cpu in cpus]
+    return tuple(kind or "" for kind in kinds) if all(kinds) and len(set(kinds)) > 1 else ()
 
 
 def slots_of(topology: Topology, cpus: Sequence[int]) -> tuple[Ints, list[int]]:
@@ -184,7 +217,8 @@ def _ranked(numbers: Ints) -> tuple[Ints, int]:
     return (np.cumsum(there) - 1)[numbers - low], int(there.sum())
 
 
-def layout_of(topology: Topology, slots: Ints, pairs: Ints) -> Layout:
-    """The layout of a node of `topology` with those slots and pairs (rows of `slots`)."""
+def layout_of(topology: Topology, slots: Ints, pairs: Ints, cpus: Sequence[int] = ()) -> Layout:
+    """The layout of a node of `topology` with those slots, which are of `cpus`, and pairs (rows of `slots`)."""
     machine = topology.machine
-    return Layout(slots, pairs, machine.core_positions is False, machine.order_known, levels_of(topology))
+    harvested, kinds = machine.core_positions is False, kinds_of(topology, cpus)
+    return Layout(slots, pairs, harvested, machine.order_known, levels_of(topology), kinds)

@@ -150,7 +150,7 @@ def _entry(one: Quantity, file: str) -> dict[str, Any]:
         "file": file, "measurement": one.measurement, "operation": one.operation, "quantity": one.quantity,
         "unit": one.unit, "tick_ns": one.tick_ns, "slots": layout.slots.tolist(), "numa": layout.numa.tolist(),
         "numa_nodes": layout.numa_nodes, "harvested": layout.harvested, "ordered": layout.ordered,
-        "levels": list(layout.levels),
+        "levels": list(layout.levels), "kinds": list(layout.kinds),
         "dims": list(one.dims), "names": {dim: list(words) for dim, words in one.names.items()},
         "node": one.node.tolist(), "job": one.job.tolist(), "run": one.run.tolist(), "started": list(one.started),
         "disturbed": one.disturbed.tolist(),
@@ -245,7 +245,13 @@ def _quantity(folder: Path, entry: Mapping[str, Any]) -> Quantity:
         raise ValueError(f"{file.name} has shape {values.shape}, its index says {expected[0]}, passes, {expected[1]}")
     slots, numa = np.array(entry["slots"], dtype=np.int64).reshape(-1, 6), np.array(entry["numa"], dtype=np.int64)
     layout = NodeLayout(
-        slots, numa, int(entry["numa_nodes"]), bool(entry["harvested"]), bool(entry["ordered"]), tuple(entry["levels"])
+        slots,
+        numa,
+        int(entry["numa_nodes"]),
+        bool(entry["harvested"]),
+        bool(entry["ordered"]),
+        tuple(entry["levels"]),
+        tuple(entry.get("kinds", ())),
     )
     measurement, operation, quantity, unit = (
         str(entry[key]) for key in ("measurement", "operation", "quantity", "unit")

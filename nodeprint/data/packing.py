@@ -368,7 +368,7 @@ def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, .
     cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)
     warnings = tuple({"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings)
     whole = job_parts.machine(machine, everywhere)
-    layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64)))
+    layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64), order))
     return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
 
 

@@ -50,7 +50,8 @@ class NodeLayout:
     `numa` (n) is the NUMA node of each slot by its order, -1 unknown; NUMA nodes are in the order of their first slot,
     those without CPUs after them, `numa_nodes` in all. `harvested`: fewer cores of a CCX are active than the die has,
     so that a rank says nothing of the place on the die; `ordered`: parts are numbered as they are on the chip, not by
-    OS CPU numbers. `levels` are what the first four columns of a slot hold. What the OS calls a slot or a NUMA node of
+    OS CPU numbers. `levels` are what the first four columns of a slot hold, `kinds` is the kind of each slot's core,
+    empty where all are alike. What the OS calls a slot or a NUMA node of
     one node is in `PackedNode.numbers`.
     """
 
@@ -60,12 +61,13 @@ class NodeLayout:
     harvested: bool = False
     ordered: bool = True
     levels: tuple[str, ...] = LEVELS
+    kinds: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> bytes:
         """Equal for nodes that can be compared place by place."""
         shape = np.array([len(self.slots), self.numa_nodes, self.harvested, self.ordered], dtype=np.int32)
-        held = " ".join(self.levels).encode()
+        held = " ".join((*self.levels, *self.kinds)).encode()
         return shape.tobytes() + self.slots.astype(np.int32).tobytes() + self.numa.astype(np.int32).tobytes() + held
 
 
@@ -157,7 +159,7 @@ class Quantity:
     def pair_layout(self) -> Layout:
         """Of pairs: slots and pairs, with their classes."""
         layout = self.layout
-        return Layout(layout.slots, self.pairs, layout.harvested, layout.ordered, layout.levels)
+        return Layout(layout.slots, self.pairs, layout.harvested, layout.ordered, layout.levels, layout.kinds)
 
     @cached_property
     def homes(self) -> tuple[int, ...]:

@@ -285,7 +285,7 @@ def _unknown_metrics(population: Population) -> list[Note]:
 
 def _no_core_inside(terms: Terms) -> bool:
     """Whether there are pairs inside CCXs, but none that name a core: with two cores there is one pair."""
-    inside = terms.layout.classes == 1
+    inside = terms.layout.closeness == 1
     return bool(inside.any()) and not len(terms.indices("core-in"))
 
 

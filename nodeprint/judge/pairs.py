@@ -28,6 +28,7 @@ class _Places(msgspec.Struct, frozen=True):
     ccd: tuple[Ints, Ints]
     quadrant: tuple[Ints, Ints]
     socket: tuple[Ints, Ints]
+    closeness: Ints
     classes: Ints
     stratum: Ints
 
@@ -45,18 +46,20 @@ def of(layout: Layout) -> Terms:
 
 def build(layout: Layout) -> Terms:
     """All terms that the layout's design matrix can estimate."""
-    at = _places(layout)
+    at, hybrid = _places(layout), bool(layout.kinds)
+    cores = [*_core_terms(at, inside=not layout.harvested, hybrid=hybrid)]
     found = _distinct([
-        *_class_terms(at), *_part_terms("ccd", at.ccd, at), *_part_terms("quadrant", at.quadrant, at),
+        *_class_terms(at), *(cores if hybrid else ()),  # a performance core is a cluster, too, and is called a core
+        *_part_terms("ccd", at.ccd, at), *_part_terms("quadrant", at.quadrant, at),
         *_link_terms("link", "quadrant", at.quadrant, at), *_link_terms("block", "ccd", at.ccd, at), *_ccx_terms(at),
-        *_core_terms(at, inside=not layout.harvested),
+        *cores,
     ])  # fmt: skip
     contrast = np.zeros((len(found), len(layout.pairs)), dtype=np.float32)
     for row, term in zip(contrast, found, strict=True):
         row[:] = _contrast_row(term, at.stratum)
     families = tuple(FAMILIES)
     family = np.array([families.index(term.family) for term in found], dtype=np.int64)
-    across = np.array([at.classes[term.covers[0]] == OTHER_SOCKET for term in found], dtype=np.int64)
+    across = np.array([at.closeness[term.covers[0]] == OTHER_SOCKET for term in found], dtype=np.int64)
     pool = np.where(family > 0, 2 * family + across, 0)
     return Terms(
         layout, tuple(found), contrast, tuple(_composites(found, at)), families, family, pool,
@@ -83,7 +86,7 @@ def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], at: _Plac
 
 def _parts(at: _Places) -> Iterator[tuple[str, Bools]]:
     """Every part that a machine is repaired by, as its family and its pairs: CCDs to others, CCXs and cores."""
-    far = at.classes == OTHER_SOCKET
+    far = at.closeness == OTHER_SOCKET
     within = (at.ccx[0] == at.ccx[1]) & (at.core[0] != at.core[1])
     outside = (at.ccx[0] != at.ccx[1]) & ~far
     for number in _known(at.ccd):
@@ -113,7 +116,7 @@ def _places(layout: Layout) -> _Places:
             part[name] = np.full_like(part[name], -1)
     both = {name: (numbers[a], numbers[b]) for name, numbers in part.items()}
     stratum = codes(np.column_stack([layout.classes, np.sort(np.column_stack(both["socket"]), axis=1)]))
-    return _Places(**both, classes=layout.classes, stratum=stratum)
+    return _Places(**both, closeness=layout.closeness, classes=layout.classes, stratum=stratum)
 
 
 def _known(part: tuple[Ints, Ints]) -> list[int]:
@@ -144,7 +147,7 @@ def _class_terms(at: _Places) -> Iterator[Term]:
 def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
     """A part to all others, in its socket and across apart."""
     a, b = part
-    far = at.classes == OTHER_SOCKET
+    far = at.closeness == OTHER_SOCKET
     for number in _known(part):
         for across in (False, True):
             scope = (far == across) & (a != b)
@@ -155,7 +158,7 @@ def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[T
 def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
     """Between two parts, or the pairs of one part that no finer part holds."""
     low, high = np.minimum(*part), np.maximum(*part)
-    outside = (at.classes > (1 if part_name == "ccd" else 2)) & (low >= 0)
+    outside = (at.closeness > (1 if part_name == "ccd" else 2)) & (low >= 0)
     n = int(high.max(initial=0)) + 1
     for code in np.unique((low * n + high)[outside]):
         p, q = int(code // n), int(code % n)
@@ -165,14 +168,15 @@ def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Place
 
 
 def _ccx_terms(at: _Places) -> Iterator[Term]:
-    inside = (at.ccx[0] == at.ccx[1]) & (at.classes == 1)
+    inside = (at.ccx[0] == at.ccx[1]) & (at.closeness == 1)
     for number in np.unique(at.ccx[0][inside]).tolist():
         yield from _term("ccx", {"ccx": number}, inside & (at.ccx[0] == number), inside, at)
 
 
-def _core_terms(at: _Places, *, inside: bool) -> Iterator[Term]:
+def _core_terms(at: _Places, *, inside: bool, hybrid: bool) -> Iterator[Term]:
     """A core to its CCX (`inside`), to the rest of its socket, and across, each against the other cores of its CCX,
-    or of its CCD where its CCX has no other.
+    or of its CCD where its CCX has no other. The performance cores of a hybrid processor, which are in no cluster with
+    another and on no CCD, are compared with each other.
 
     Where cores are fused off, which ones differs from chip to chip, so that a core inside its CCX is at no place that
     another chip has; a slow one still shows in its pairs to the others.
@@ -181,12 +185,12 @@ def _core_terms(at: _Places, *, inside: bool) -> Iterator[Term]:
     ccx, ccd = (np.full(max(cores, default=0) + 1, -1, dtype=np.int64) for _ in range(2))
     for side in (0, 1):
         ccx[at.core[side]], ccd[at.core[side]] = at.ccx[side], at.ccd[side]
-    alone = (np.bincount(ccx[cores], minlength=1)[ccx[cores]] == 1) & (ccd[cores] >= 0)
+    alone = (np.bincount(ccx[cores], minlength=1)[ccx[cores]] == 1) & ((ccd[cores] >= 0) | hybrid)
     home = ccx.copy()
-    home[cores] = np.where(alone, -2 - ccd[cores], ccx[cores])
+    home[cores] = np.where(alone, -1 if hybrid else -2 - ccd[cores], ccx[cores])
     beside = home[at.core[0]], home[at.core[1]]
     same_core = at.core[0] == at.core[1]
-    far = at.classes == OTHER_SOCKET
+    far = at.closeness == OTHER_SOCKET
     in_ccx = (at.ccx[0] == at.ccx[1]) & ~same_core
     scopes = {"core-near": ~in_ccx & ~far & ~same_core, "core-far": far}
     if inside:

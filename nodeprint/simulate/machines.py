@@ -27,7 +27,7 @@ def measured_places(topology: Topology) -> tuple[Layout, list[int]]:
         )
     a, b = np.triu_indices(len(slots), 1)
     keep = (first[a] & first[b]) | np.all(slots[a, : layout.RANK + 1] == slots[b, : layout.RANK + 1], axis=1)
-    return layout.layout_of(topology, slots, np.stack([a[keep], b[keep]], axis=1)), cpus
+    return layout.layout_of(topology, slots, np.stack([a[keep], b[keep]], axis=1), cpus), cpus
 
 
 def harvested(topology: Topology, count: int) -> Topology:

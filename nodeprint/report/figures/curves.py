@@ -98,7 +98,7 @@ def by_class(levels: NodeLevels, node: str, *, bandwidth: bool = False) -> Curve
     quantity = levels.quantity
     sizes = quantity.places["size_bytes"].astype(np.float64)
     slots, pairs = quantity.layout.slots, np.stack([quantity.places[end] for end in "ab"], axis=1)
-    layout = Layout(slots, pairs, levels=quantity.layout.levels)
+    layout = Layout(slots, pairs, levels=quantity.layout.levels, kinds=quantity.layout.kinds)
     values, title = levels.of(node) / levels.unit.size, levels.title
     if bandwidth:
         messages = 2 if quantity.operation == "bidirectional" else 1

@@ -17,6 +17,7 @@ from nodeprint.judge.verdict import Verdict
 from nodeprint.machine.topology import from_part
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.simulate.machines import measured_places
 from tests.support import machines
 from tests.support.labels import read
 from tests.support.machines import Fake, arm, epyc, xeon
@@ -156,3 +157,47 @@ def test_a_core_inside_its_cluster_is_said_to_be() -> None:
 def test_the_packed_fleet_keeps_what_its_columns_hold(tmp_path: Path) -> None:
     packed.write(fleet(Plan(read(NEW_EPYC), nodes=2, runs=1, passes=1)), tmp_path)
     assert packed.read(tmp_path).pairs[0].layout.levels == ("socket", "numa", "ccd", "ccx")
+
+
+# --- kinds of cores ---
+
+PERFORMANCE, EFFICIENCY = 8, 8
+
+
+def alder_lake() -> Topology:
+    """As Linux shows a 12900K: eight cores with two threads, each with an L2 of its own, and two clusters of four."""
+    cpus = [
+        Cpu(n, socket=0, ccx=0, cluster=n // 2, core=n // 2, thread=n % 2, kind="performance")
+        for n in range(2 * PERFORMANCE)
+    ]
+    cpus += [
+        Cpu(16 + n, socket=0, ccx=0, cluster=8 + n // 4, core=8 + n, thread=0, kind="efficiency")
+        for n in range(EFFICIENCY)
+    ]
+    return Topology(Machine(), tuple(cpus))
+
+
+def test_kinds_of_cores_are_classes_of_their_own() -> None:
+    at, _ = measured_places(alder_lake())
+    count = {at.class_names[number]: int((at.classes == number).sum()) for number in np.unique(at.classes)}
+    assert count == {
+        "same core": 8, "same cluster": 12, "same socket, performance cores": 28,
+        "same socket, efficiency cores": 16, "same socket, performance and efficiency cores": 64,
+    }  # fmt: skip
+
+
+def test_the_judge_has_a_median_of_each_kind_and_names_a_slow_core_of_each() -> None:
+    plan = Plan(alder_lake(), nodes=8, jobs=2, runs=3, defects=("node002: core 3 +9%", "node005: core 12 +9%"))
+    nodes = judge(fleet(plan)).verdict.nodes
+    assert "same socket, performance and efficiency cores" in {figure.name for figure in nodes["node000"].classes}
+    assert not nodes["node000"].findings
+    found = {
+        name: {finding.part.where.get("core") for finding in nodes[name].counted} for name in ("node002", "node005")
+    }
+    assert found == {"node002": {3}, "node005": {12}}
+
+
+def test_a_packed_fleet_keeps_kinds(tmp_path: Path) -> None:
+    written = packed.write(fleet(Plan(alder_lake(), nodes=2)), tmp_path)
+    (quantity, *_) = packed.read(written.parent.parent).pairs
+    assert "same socket, efficiency cores" in quantity.pair_layout.class_names
