@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import DATA, app
-from nodeprint.cli.shared import Format, input_file, judge_and_write, print_result, print_text
-from nodeprint.errors import NodeprintError
+from nodeprint.cli.shared import Format, input_file, judge_and_write, print_result
 
 #: Those of topology/presets.py, which is not imported to print the help.
 PRESETS = (
@@ -55,10 +54,7 @@ def import_(
 )
 def simulate(
     topology: Annotated[str, typer.Argument(help=f"A preset ({', '.join(PRESETS)}) or a captured root or survey.")],
-    out: Annotated[Path | None, typer.Option(help="The folder of the new campaign.")] = None,
-    power: Annotated[
-        bool, typer.Option("--power", help="Print the smallest effect found by numbers of nodes and runs; no campaign.")
-    ] = False,
+    out: Annotated[Path, typer.Option(help="The folder of the new campaign.")],
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the fleet.")] = 8,
     jobs: Annotated[int, typer.Option(min=1, help="Jobs per node.")] = 1,
     runs: Annotated[int, typer.Option(min=1, help="Runs per job; of coherence-cas three times as many.")] = 2,
@@ -94,15 +90,6 @@ def simulate(
 
     machine = labels.read(open_tree(Path(topology))) if Path(topology).exists() else labels.preset(topology)
     spread = simulator.Spread().times(noise)
-    if power:
-        from nodeprint.judge import power as powers
-
-        print_text(powers.as_text(powers.power(machine, spread)))
-        return
-    if out is None:
-        raise NodeprintError(
-            "no folder is named for the campaign", key="--out", advice="name a new one, or ask for --power"
-        )
     lived = simulator.modes_named(modes)
     plan = simulator.Plan(
         machine, nodes, jobs, runs, passes, seed, spread, tuple(defect or ()), cells=True, linktest=linktest,
