@@ -280,7 +280,7 @@ def drift(
 
 @baselines.command(epilog="Example: nodeprint baseline save results/first results/rebooted --to baselines/cluster")
 def save(
-    campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns.", show_default=False)],
+    campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns, or folders of such.", show_default=False)],
     to: Annotated[Path, typer.Option(help="The baseline's folder; made where it is not there.")],
 ) -> None:
     """Add campaigns to a baseline, which then has at least three runs over two boots of a node."""

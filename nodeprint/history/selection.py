@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import NodeHistory
 from nodeprint.history.judged import JudgedCampaign, read, read_brief
+from nodeprint.judge.baseline import judged_folders
 from nodeprint.judge.outcome import MEANING
 
 #: The fields of a fingerprint that only another processor changes.
@@ -55,15 +57,31 @@ def campaigns(folders: Sequence[Path]) -> Selected:
     """
     judged: dict[Path, JudgedCampaign] = {}
     for folder in folders:
-        whole = (folder / "verdict.json").exists()
-        paths = [folder] if whole else [path.parent for path in sorted(folder.glob("*/verdict.json"))]
+        paths = judged_folders(folder)
         if not paths:
             advice = "name campaigns, or the folder that they are in; `nodeprint judge` judges one"
             raise NodeprintError("holds no judged campaign", where=folder, advice=advice)
         judged |= {path.resolve(): read(path) for path in paths}
-    measured = [campaign for campaign in judged.values() if not campaign.simulated]
-    left_out = sorted(campaign.name for campaign in judged.values() if measured and campaign.simulated)
-    return Selected(_by_time(measured or judged.values()), tuple(left_out))
+    distinct = _told_apart(tuple(judged.values()))
+    measured = [campaign for campaign in distinct if not campaign.simulated]
+    left_out = sorted(campaign.name for campaign in distinct if measured and campaign.simulated)
+    return Selected(_by_time(measured or distinct), tuple(left_out))
+
+
+def _told_apart(judged: Sequence[JudgedCampaign]) -> list[JudgedCampaign]:
+    """The same, those of one name by the ends of their folders' paths: `january/main` and `february/main`."""
+    count = Counter(campaign.name for campaign in judged)
+    several = {name: [of.folder.resolve().parts for of in judged if of.name == name] for name in count}
+    out = []
+    for campaign in judged:
+        length = 1
+        while (
+            count[campaign.name] > 1 and len({path[-length:] for path in several[campaign.name]}) < count[campaign.name]
+        ):
+            length += 1
+        tail = "/".join(campaign.folder.resolve().parts[-length:])
+        out.append(replace(campaign, name=tail) if count[campaign.name] > 1 else campaign)
+    return out
 
 
 def of_one_machine(selected: Selected) -> Selected:

@@ -51,13 +51,21 @@ class _Series(msgspec.Struct, frozen=True):
 _JUDGED = ("verdict.json", "deviations.nc")
 
 
-def save(campaigns: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
-    """Add judged campaigns to the baseline in `folder`, each as one more point of its history; the points' paths, and
-    the nodes of which the baseline has too few runs or boots still.
+def judged_folders(folder: Path) -> list[Path]:
+    """A judged campaign's folder, or those of the judged campaigns in a folder of several; empty without any."""
+    if (folder / "verdict.json").exists():
+        return [folder]
+    return [path.parent for path in sorted(folder.glob("*/verdict.json"))]
+
+
+def save(folders: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
+    """Add judged campaigns (`folders`: of a campaign each, or of several) to the baseline in `folder`, each as one more
+    point of its history; the points' paths, and the nodes of which the baseline has too few runs or boots still.
 
     Raises NodeprintError where a campaign is not judged or in the baseline already, and where no node would have
     MIN_RUNS runs over MIN_BOOTS boots: such a baseline shows no change.
     """
+    campaigns = [campaign for named in folders for campaign in judged_folders(named) or [named]]
     for campaign in campaigns:
         if not (campaign / "verdict.json").is_file():
             raise NodeprintError("is not judged", where=campaign, advice=f"call `nodeprint judge {campaign}` first")

@@ -231,7 +231,8 @@ def _without_doubled(figures: Figures) -> Figures:
     if not copied.any():
         return figures
     row = frame.index[copied][0]
-    where = f", the first in line {int(frame['line'].at[row])}" if frame["line"].at[row] else ""
+    line = int(frame["line"].loc[row])
+    where = f", the first in line {line}" if line else ""
     more = f" ({int(copied.sum())} such figures)" if copied.sum() > 1 else ""
     what = f"a figure of {_called(frame, row)} is there twice in every digit{where}{more}: a copy is no run"
     return replace(figures, frame=frame[~copied].reset_index(drop=True), notes=(*figures.notes, what))

@@ -272,8 +272,10 @@ def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[
     )
     listed = [printable(name, 40) for name in candidates if name in settings]
     named = f"settings of the nodes, not judged as figures: {', '.join(listed)}"
-    of_nodes = {name: cells[place].groupby(node).first() for name, place in fields.items()}
-    by_node = {str(at): {name: str(values[at]) for name, values in of_nodes.items()} for at in pd.unique(node)}
+    by_node: dict[str, dict[str, str]] = {}
+    for name, place in fields.items():
+        for at, value in cells[place].groupby(node).first().items():
+            by_node.setdefault(str(at), {})[name] = str(value)
     return without, (named, *figures.differing(by_node))
 
 

@@ -82,6 +82,16 @@ def test_a_copied_campaign_confirms_nothing(weeks: Path, tmp_path: Path) -> None
     assert after[-1] == "the same measurements lie in another campaign and count once: week02-copy"
 
 
+def test_campaigns_of_one_name_are_told_apart_by_their_folders(weeks: Path, tmp_path: Path) -> None:
+    folders = [tmp_path / month / "main" for month in ("january", "february")]
+    for number, folder in enumerate(folders):
+        shutil.copytree(weeks / f"week0{number}", folder)
+        verdict = (folder / "verdict.json").read_text().replace(f'"campaign": "week0{number}"', '"campaign": "main"')
+        (folder / "verdict.json").write_text(verdict)
+    assert [of.name for of in selection.campaigns(folders).judged] == ["january/main", "february/main"]
+    assert [of.name for of in selection.campaigns(folders[:1]).judged] == ["main"]
+
+
 def test_what_only_one_measurement_came_before_cannot_be_measured_again(weeks: Path, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     judged_weeks(folder, PLAN, range(3), {1: ["node002: core 17 +6%"]})

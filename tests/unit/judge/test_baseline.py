@@ -104,6 +104,8 @@ def test_what_shows_no_change_is_not_saved(tmp_path: Path) -> None:
     assert not place.exists()
     assert baseline.save([first, rebooted], place) == ([place / "a", place / "d"], [])
     assert baseline.save([again], place) == ([place / "b"], []), "what is there counts"
+    whole = tmp_path / "whole"
+    assert baseline.save([tmp_path], whole)[0] == [whole / name for name in "abd"], "a folder of campaigns"
 
 
 def test_a_baseline_that_is_not_there_is_named(base: Path, tmp_path: Path) -> None:
