@@ -74,6 +74,21 @@ class Term:
 
 
 @dataclass(frozen=True)
+class Simulated:
+    """What a healthy node of a simulated fleet has: `value`, in the unit of the model's `value`, for the first CPU of
+    every part (`each`), times a factor by the word of each other dimension (`words`). With `clock` it goes with the
+    clock of the core: what is better when it is lower becomes shorter. `defects` are named as they are planted
+    (`node003: idle-state +200%`, or `idle-state core 5 +200%`), each with the words that it changes, all where none.
+    """
+
+    value: float
+    each: Literal["core", "ccx", "node"] = "core"
+    words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    clock: bool = False
+    defects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Measurement:
     """One operation of one kernel; `kernel` is the folder that its file is in.
 
@@ -82,7 +97,8 @@ class Measurement:
 
     `arguments` always apply and a preset adds its own (`presets`; None leaves the measurement out). `runs` says by
     preset how many runs a job makes for each that the configuration asks for, `by_default` which presets make it where
-    the configuration has no list. `short` are arguments that keep the kernel's tests short. `scope` is what one call
+    the configuration has no list. `short` are arguments that keep the kernel's tests short, and
+    `simulated` its values where nothing but these makes them. `scope` is what one call
     measures: a node, or the fabric between nodes. `strips` draws a row by CPU for each word of its places, and
     `on_paper` puts its table into the PDF.
     """
@@ -99,6 +115,7 @@ class Measurement:
     by_default: tuple[str, ...] = ()
     model: Model | None = None
     short: str | None = None
+    simulated: Simulated | None = None
     instruction: str = ""
     short_name: str = ""
     strips: bool = False

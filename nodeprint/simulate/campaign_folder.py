@@ -160,11 +160,8 @@ def _cell_records(plan: Plan, number: int, node: NodePlan, drawn_run: drawn.Draw
     keys = list(drawn_run.coordinates)
     cpus = drawn_run.coordinates.get("cpu") or sorted(node.cpus)
     header = _header(plan, number, node, job=job, run=run) | {
-        "kernel": drawn_run.kernel,
-        "operation": drawn_run.operation,
-        "quantity": drawn_run.quantity,
-        "unit": drawn_run.unit,
-        "arguments": ["--op", drawn_run.operation, "--cpus", "cores"],
+        **drawn_run.identity,
+        "arguments": ["--op", drawn_run.identity["operation"], "--cpus", "cores"],
         "cpus": sorted(int(cpu) for cpu in cpus),
         "cells": drawn_run.declared,
     }

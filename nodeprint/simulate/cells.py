@@ -17,6 +17,7 @@ import numpy.typing as npt
 from nodeprint.data.layout import CCD, SOCKET, Ints, codes
 from nodeprint.data.quantity import Key, models
 from nodeprint.machine.topology.model import Topology
+from nodeprint.settings.measurements import measurements
 from nodeprint.simulate import system_cells
 from nodeprint.simulate.defects import MemoryPath, NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
@@ -65,12 +66,14 @@ class DrawnRun:
     """One run of one measurement: `coordinates` by dimension, `values` (pass, a dimension each) with their units."""
 
     measurement: str
-    kernel: str
-    operation: str
-    quantity: str
-    unit: str
     coordinates: Mapping[str, list[Key]]
     values: Mapping[str, tuple[str, Floats]]
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """Its kernel, operation, quantity and unit, as the header of its records has them."""
+        of = measurements()[self.measurement]
+        return {"kernel": of.kernel, "operation": of.operation, "quantity": of.quantity, "unit": of.unit}
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -167,37 +170,33 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
     memories: list[Key] = list(numbers)
     streams: list[Key] = list(_RATE)
     return [
-        DrawnRun("chase-latency", "chase", "latency", "load", "ns", {"cpu": cores, "memory_node": memories}, {
+        DrawnRun("chase-latency", {"cpu": cores, "memory_node": memories}, {
             **_statistics(chase), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], chase.shape)),
         }),
-        DrawnRun("chase-levels", "chase", "levels", "load", "ns", {"cpu": cores, "level": list(_CYCLES)}, {
+        DrawnRun("chase-levels", {"cpu": cores, "level": list(_CYCLES)}, {
             **_statistics(caches), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], caches.shape)),
         }),
-        DrawnRun("jitter-detours", "jitter", "detours", "detour", "ns", {"cpu": cores}, {
+        DrawnRun("jitter-detours", {"cpu": cores}, {
             "detours": ("1", np.round(lost[:1] * 1e5)), "share": ("1", lost[:1]), "longest_ns": ("ns", lost[:1] * 1e8),
         }),
-        DrawnRun("clock-together", "clock", "together", "frequency", "Hz", {"cpu": cores}, {
+        DrawnRun("clock-together", {"cpu": cores}, {
             "core_hz": ("Hz", hz), "ci_low_hz": ("Hz", hz * 0.9995), "ci_high_hz": ("Hz", hz * 1.0005),
             "start_hz": ("Hz", hz), "end_hz": ("Hz", hz), "mean_hz": ("Hz", hz * (1 - lost[:1])),
         }),
-        DrawnRun(
-            "bandwidth-nodes", "bandwidth", "nodes", "rate", "B/s",
+        DrawnRun("bandwidth-nodes",
             {"cpu_node": memories, "memory_node": memories, "stream": streams, "pages": ["huge"]},
             {"rate_bytes_per_s": ("B/s", rate[..., None])},
         ),
-        DrawnRun(
-            "bandwidth-ccx", "bandwidth", "groups", "rate", "B/s",
+        DrawnRun("bandwidth-ccx",
             {"cpu": [first[core] for core in _first_of_ccx(path)], "scope": ["ccx", "ccd"], "memory": list(_FROM),
              "stream": list(_PORT), "pages": ["huge"]}, {"rate_bytes_per_s": ("B/s", ports)},
         ),
-        DrawnRun(
-            "bandwidth-machine", "bandwidth", "machine", "rate", "B/s",
+        DrawnRun("bandwidth-machine",
             {"cpu": _first_of_socket(path, first), "scope": ["socket", "machine"], "stream": streams,
              "pages": list(_PAGES)}, {"rate_bytes_per_s": ("B/s", machine)},
         ),
         *_loads(path, first, hertz, _under_load(path.layout.slots[path.core_slots, SOCKET], state, silicon), seen),
-        DrawnRun(
-            "coherence-loaded", "coherence", "loaded", "hop", "ns",
+        DrawnRun("coherence-loaded",
             {"a": cores[:1], "b": [first[core] for core in beside], "home": [numbers[of_core[0]]],
              "load": list(_BESIDE)},
             {**_statistics(hops), "rate_bytes_per_s": ("B/s", np.broadcast_to(drawn, hops.shape)),
@@ -213,13 +212,6 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
     ]  # fmt: skip
 
 
-#: Quantity and unit of what `system_cells` draws.
-_SYSTEM = {
-    "chase-pages": ("load", "ns"), "fault-rate": ("rate", "1/s"), "fault-huge": ("ratio", "1"),
-    "wake-futex": ("wake-up", "ns"), "barrier-all": ("barrier", "ns"),
-}  # fmt: skip
-
-
 def _of_the_system(
     cores: system_cells.Cores, own_latency_ns: Floats, fabric: float, memories: Sequence[int], state: NodeDefects, *,
     seeds: tuple[int, int, int, int], passes: int,
@@ -228,11 +220,9 @@ def _of_the_system(
     drawn = system_cells.draw(cores, own_latency_ns, fabric, memories, state, seeds=seeds, passes=passes)
     out = []
     for cells in drawn:
-        quantity, unit = _SYSTEM[cells.measurement]
-        kernel, operation = cells.measurement.split("-")
-        key = models()[cells.measurement].value
-        values = _statistics(cells.values) if unit == "ns" else {key: (unit, cells.values)}
-        out.append(DrawnRun(cells.measurement, kernel, operation, quantity, unit, cells.coordinates, values))
+        unit, key = measurements()[cells.measurement].unit, models()[cells.measurement].value
+        values = _statistics(cells.values) if key == "latency_ns" else {key: (unit, cells.values)}
+        out.append(DrawnRun(cells.measurement, cells.coordinates, values))
     return out
 
 
@@ -272,15 +262,14 @@ def _loads(
     together = seen(hertz[:, None] * clock_share, _LOAD_CELL)[:1]
     ladder = seen(_ladder(hertz, clock_share[:, 1], socket_of_core, steps), _LOAD_CELL)[:1]
     return [
-        DrawnRun("load-alone", "load", "alone", "rate", "1/s", {"cpu": cores}, {
+        DrawnRun("load-alone", {"cpu": cores}, {
             "flops_per_s": ("1/s", alone * _FLOPS_A_CYCLE), "core_hz": ("Hz", alone),
         }),
-        DrawnRun(
-            "load-ladder", "load", "ladder", "frequency", "Hz",
+        DrawnRun("load-ladder",
             {"cpu": _first_of_socket(path, first), "scope": ["socket"], "cores": steps, "work": ["scalar", "vector"]},
             {"core_hz": ("Hz", ladder)},
         ),
-        DrawnRun("load-together", "load", "together", "rate", "1/s", {"cpu": cores, "phase": list(_PHASES)}, {
+        DrawnRun("load-together", {"cpu": cores, "phase": list(_PHASES)}, {
             "flops_per_s": ("1/s", together * _FLOPS_A_CYCLE), "core_hz": ("Hz", together),
         }),
     ]  # fmt: skip

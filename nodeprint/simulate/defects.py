@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from nodeprint.data.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, codes
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings.measurements import measurements
 from nodeprint.simulate.silicon import Chip, Disturbance, Floats, Paths, with_pairs
 from nodeprint.simulate.survey import FINGERPRINT
 
@@ -35,6 +36,15 @@ class MemoryPath:
 
 
 @dataclass(frozen=True)
+class CellDefect:
+    """Factor `by` on what a kernel's file simulates and has this defect's `name`, on one `core` or on all."""
+
+    name: str
+    core: int | None
+    by: float
+
+
+@dataclass(frozen=True)
 class NodeDefects:
     """What is wrong with one node, apart from its chip."""
 
@@ -49,9 +59,9 @@ class NodeDefects:
     #: By socket what a power limit leaves of the clock with all cores at work, and bad cooling when it is hot.
     power_limit: dict[int, float] = field(default_factory=dict)
     cooling: dict[int, float] = field(default_factory=dict)
-    #: By NUMA node the share of memory that has no huge pages; how much longer a core needs out of a deep idle state.
+    #: By NUMA node the share of memory that has no huge pages.
     fragmented: dict[int, float] = field(default_factory=dict)
-    idle_state: float = 1.0
+    of_cells: tuple[CellDefect, ...] = ()
 
 
 Effect = Callable[[Paths, Chip, NodeDefects], tuple[Chip, NodeDefects]]
@@ -283,8 +293,18 @@ def _fragmented(match: re.Match[str]) -> Effect:
     )
 
 
-def _idle_state(match: re.Match[str]) -> Effect:
-    return lambda path, chip, node: (chip, replace(node, idle_state=_factor(match)))
+def _of_cells(match: re.Match[str]) -> Effect:
+    def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
+        core = None if match["n"] is None else _core_at(path, int(match["n"]))
+        return chip, replace(node, of_cells=(*node.of_cells, CellDefect(match["name"], core, _factor(match))))
+
+    return effect
+
+
+#: Those that kernels' files name.
+_DECLARED = sorted(
+    {name for of in measurements().values() if of.simulated is not None for name in of.simulated.defects}
+)
 
 
 _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
@@ -310,7 +330,7 @@ _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (rf"power-limit socket (?P<n>\d+) {_CHANGE}", _power_limit),
     (rf"cooling socket (?P<n>\d+) {_CHANGE}", _cooling),
     (r"fragmented node (?P<n>\d+) (?P<share>100|\d?\d)%", _fragmented),
-    (rf"idle-state {_CHANGE}", _idle_state),
+    (rf"(?P<name>{'|'.join(map(re.escape, _DECLARED))})(?: core (?P<n>\d+))? {_CHANGE}", _of_cells),
 )
 EXAMPLES = (
     "core 37 +6%",
@@ -338,5 +358,5 @@ EXAMPLES = (
     "power-limit socket 1 -15%",
     "cooling socket 0 -15%",
     "fragmented node 1 40%",
-    "idle-state +200%",
+    *(f"{name} +200%" for name in _DECLARED),
 )

@@ -74,7 +74,7 @@ def _places_of(pairs: bytes, homes: tuple[int, ...]) -> dict[str, layout.Ints]:
 
 def _part(number: int, job: int, run: int, machine: NodePlaces, cells: drawn.DrawnRun) -> JobPart:
     _, values = cells.values[models()[cells.measurement].value]
-    header = {"operation": cells.operation, "quantity": cells.quantity, "cells": cells.declared}
+    header = {**cells.identity, "cells": cells.declared}
     places = zip(*itertools.product(*cells.coordinates.values()), strict=True)
     return job_parts.part(
         number, job, cells.measurement, header, machine, dict(zip(cells.coordinates, places, strict=True)),

@@ -1,7 +1,7 @@
 """What a simulated node's pages, page faults, wake-ups and barriers are: cells as the kernels write them.
 
-Figures are assumptions of the size that servers have: a walk through page tables adds 40 % to a load from memory, a
-fault of a base page takes 0.5 us and one of 2 MiB 100 us, a core leaves C1 in 3 us and a deep state in 40 us.
+Figures are assumptions of the size that servers have: a walk through page tables adds 40 % to a load from memory.
+What a kernel's file gives values for (`simulated` in measurements.yaml) is drawn from these.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ import numpy.typing as npt
 
 from nodeprint.data.layout import Ints
 from nodeprint.data.quantity import Key
+from nodeprint.settings.measurements import Measurement, Simulated, measurements
 from nodeprint.simulate.defects import NodeDefects
 
 Floats = npt.NDArray[np.float64]
 
-MEASUREMENTS = ("chase-pages", "fault-rate", "fault-huge", "wake-futex", "barrier-all")
-
 _WALK = {"base": 1.4, "huge": 1.0}
-_FAULTS_PER_S = {"base": 2e6, "thp": 1e4}
-_WAKE_NS = {"shallow": 3e3, "deep": 40e3}
 #: A barrier of so many cores by a counter, whose line visits all, and by a tree: ns a core, and ns a level of the tree.
 _COUNTER_NS, _LEVEL_NS, _FAN = 60.0, 250.0, 4
 #: Relative standard deviations: between runs, of a cell in a run, of a pass of it.
@@ -54,35 +51,64 @@ def draw(
     cores: Cores, own_latency_ns: Floats, fabric: float, memories: Sequence[int], state: NodeDefects, *,
     seeds: tuple[int, int, int, int], passes: int,
 ) -> list[Cells]:  # fmt: skip
-    """One run of each of MEASUREMENTS. `own_latency_ns` is each core's to its own memory (core), `fabric` how much
-    longer the fabric takes than usual, `seeds` are those of the campaign, node, job and run."""
+    """One run of each of `MEASUREMENTS`, in their order. `own_latency_ns` is each core's to its own memory (core),
+    `fabric` how much longer the fabric takes than usual, `seeds` are those of the campaign, node, job and run."""
     rng = np.random.default_rng([*seeds, 9])
 
     def seen(truth: Floats) -> Floats:
         noise = _RUN * rng.standard_normal() + _CELL * rng.standard_normal(truth.shape)
         return np.asarray(truth * (1 + noise) * (1 + _PASS * rng.standard_normal((passes, *truth.shape))))
 
-    of_node, of_ccx = _firsts(cores.node), _firsts(cores.ccx)
-    wakes = np.outer(1 / cores.clock[of_ccx], list(_WAKE_NS.values()))
-    wakes[:, 1] *= state.idle_state
-    fragments = np.array([state.fragmented.get(number, 0.0) for number in memories])
-    return [
-        Cells(
-            "chase-pages", {"cpu": _cpus(cores, of_node), "pages": list(_WALK)},
-            seen(np.outer(own_latency_ns[of_node], list(_WALK.values()))),
-        ),
-        Cells(
-            "fault-rate", {"cpu": list(cores.cpu), "pages": list(_FAULTS_PER_S)},
-            seen(np.outer(cores.clock, list(_FAULTS_PER_S.values()))),
-        ),
-        Cells("fault-huge", {"memory_node": list(memories)}, np.broadcast_to(fragments, (passes, len(memories)))),
-        Cells("wake-futex", {"cpu": _cpus(cores, of_ccx), "depth": list(_WAKE_NS)}, seen(wakes)),
-        Cells(
-            "barrier-all",
-            {"cpu": _cpus(cores, of_ccx), "scope": ["ccx", "socket", "machine"], "kind": ["counter", "tree"]},
-            seen(_barriers(cores, of_ccx, fabric)),
-        ),
-    ]  # fmt: skip
+    def modelled(measurement: str) -> Cells:
+        if measurement == "chase-pages":
+            firsts = _firsts(cores.node)
+            walks = np.outer(own_latency_ns[firsts], list(_WALK.values()))
+            return Cells(measurement, {"cpu": _cpus(cores, firsts), "pages": list(_WALK)}, seen(walks))
+        if measurement == "fault-huge":
+            fragments = np.array([state.fragmented.get(number, 0.0) for number in memories])
+            values = np.broadcast_to(fragments, (passes, len(memories)))
+            return Cells(measurement, {"memory_node": list(memories)}, values)
+        firsts = _firsts(cores.ccx)
+        dims: dict[str, list[Key]] = {"scope": ["ccx", "socket", "machine"], "kind": ["counter", "tree"]}
+        return Cells(measurement, {"cpu": _cpus(cores, firsts), **dims}, seen(_barriers(cores, firsts, fabric)))
+
+    out = []
+    for name in MEASUREMENTS:
+        of = measurements()[name]
+        if of.simulated is None:
+            out.append(modelled(name))
+        else:
+            coordinates, values = _declared(of, of.simulated, cores, state)
+            out.append(Cells(name, coordinates, seen(values)))
+    return out
+
+
+#: What the models of this module make; all others are as the kernels' files say.
+_MODELLED = ("chase-pages", "fault-huge", "barrier-all")
+#: What `draw` gives.
+MEASUREMENTS = tuple(name for name, of in measurements().items() if of.simulated is not None or name in _MODELLED)
+
+
+def _declared(
+    of: Measurement, simulated: Simulated, cores: Cores, state: NodeDefects
+) -> tuple[dict[str, list[Key]], Floats]:
+    """The coordinates and values of a measurement (CPU, a dimension of words each) as its kernel's file has them, with
+    the node's defects."""
+    part = {"core": np.arange(len(cores.cpu)), "ccx": cores.ccx, "node": cores.node}[simulated.each]
+    firsts = _firsts(part)
+    rising = of.model is not None and of.model.better == "higher"
+    clock = (cores.clock[firsts] if rising else 1 / cores.clock[firsts]) if simulated.clock else np.ones(len(firsts))
+    values = simulated.value * clock
+    for factors in simulated.words.values():
+        values = np.multiply.outer(values, list(factors.values()))
+    for defect in state.of_cells:
+        if defect.name not in simulated.defects:
+            continue
+        here = np.ones(len(firsts), dtype=np.bool_) if defect.core is None else part[firsts] == part[defect.core]
+        words = simulated.defects[defect.name]
+        chosen = [[not words or word in words for word in factors] for factors in simulated.words.values()]
+        values[np.ix_(here, *map(np.array, chosen))] *= defect.by
+    return {"cpu": _cpus(cores, firsts), **{dim: list(factors) for dim, factors in simulated.words.items()}}, values
 
 
 def _firsts(part: Ints) -> list[int]:
