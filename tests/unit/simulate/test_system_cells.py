@@ -79,10 +79,10 @@ def test_their_pages_have_a_strip_for_each_word() -> None:
     shown = list(pictures.cells(campaign, "node003"))
     strips = " ".join(picture.alt for picture in shown if picture.name.startswith("by-cpu"))
     for words in (
-        "rate of page faults, pages base",
-        "rate of page faults, pages thp",
-        "depth deep",
-        "scope ccx, kind tree",
+        "rate of page faults, small pages",
+        "rate of page faults, thp",
+        "time to wake up, deep",
+        "time of a barrier, ccx, tree",
     ):
         assert words in strips
     assert not [picture.name for picture in shown if picture.name.startswith("fault-huge")]
