@@ -99,7 +99,9 @@ def stream_contest(cpus: list[int], pages: str) -> Contest | None:
     _, first, *_ = streams(cpus, "copy", pages)
     elements = first["slice_bytes"] // 2 * first["threads"] // 8
     name, flags = f"stream-{elements}-{pages}", [f"-DSTREAM_ARRAY_SIZE={elements}"]
-    program = peer.built("stream", name, flags + [str(ROOT / "bench/huge_bss.c")] * (pages == "huge"))
+    if pages == "huge":  # where the arrays end may be beyond what the medium code model reaches
+        flags += ["-mcmodel=large", "-fno-pie", "-no-pie", str(ROOT / "bench/huge_bss.c")]
+    program = peer.built("stream", name, flags)
     if program is None:
         return None
 
@@ -172,12 +174,11 @@ def c2clat_contest(pair: list[int]) -> Contest | None:
 
 
 def pingpong_contest(pair: list[int]) -> Contest | None:
-    """multichase's pingpong: compare-exchange on one line, the mean over a second; without the pauses and the second
-    line that it adds by itself."""
+    """multichase's pingpong: compare-exchange on one line, the mean over a second, without the pauses that it makes."""
     program = peer.built("multichase", "pingpong")
     if program is None:
         return None
-    command = ("taskset", "-c", listed(pair), program, "-l", "-r", "0", "-s", "0")
+    command = ("taskset", "-c", listed(pair), program, "-l", "-r", "0")
     return Contest(
         "multichase pingpong",
         lambda: {"hop": hop(pair, "cas", in_turns())},
