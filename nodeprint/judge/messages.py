@@ -237,9 +237,11 @@ def _absorbed(family: str, fabric: Fabric, job: _JobOfParts, effect: float) -> F
         values = of.link[:, row[tried], column[tried]] if family == LINK else of.out[:, tried]
         return np.asarray(values)
 
-    before = shown(terms(logs, fabric.places)).mean(axis=0)
+    before = shown(terms(logs, fabric.places))
     after = shown(terms(planted.reshape(-1, n, n), fabric.places)).reshape(len(tried), runs, len(tried))
-    return np.asarray(effect - (np.diagonal(after.mean(axis=1)) - before))
+    remaining = np.diagonal(after, axis1=0, axis2=2) - before  # (run, tried)
+    measured = np.isfinite(remaining).all(axis=0)
+    return np.asarray(effect - remaining[:, measured].mean(axis=0)) if measured.any() else np.zeros(1)
 
 
 def _runs_needed(job: _JobOfParts, bound: float, effect: float) -> int:

@@ -136,3 +136,11 @@ def test_what_is_as_large_as_the_detection_limit_is_found_in_nine_of_ten(family:
                  for finding in judged(slow).findings}  # fmt: skip
         found, planted = found + len(ends & named), planted + len(ends)
     assert 0.78 <= found / planted <= 0.99
+
+
+@pytest.mark.parametrize("missing", [np.s_[:, 2, 5], np.s_[0, 2, 5], np.s_[:, 3, :]])
+def test_a_limit_does_not_hang_on_what_was_not_measured(missing: tuple[slice | int, ...]) -> None:
+    whole, partial = fabric(), fabric()
+    partial.values[missing] = np.nan
+    for of_whole, of_partial in zip(judged(whole).limits, judged(partial).limits, strict=True):
+        assert of_partial.effect == pytest.approx(of_whole.effect, rel=0.3)
