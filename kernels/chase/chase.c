@@ -93,6 +93,7 @@ static struct area *area_of(int node) {
 }
 
 static void want_area(int node) {
+    (void)page_kind_of(pages_word); /* what is no kind of page is refused before anything is planned */
     if (area_of(node) != NULL) return;
     areas = grow(areas, area_count + 1, sizeof *areas);
     areas[area_count++] = (struct area){.node = node};

@@ -325,6 +325,9 @@ int kernel_main(const struct kernel *kernel, int argc, char **argv) {
     }
     run.operation = options_operation(kernel);
     options_check_pairs(run.operation);
+    if (select_home_asked() && !uses_homes(run.operation))
+        fail(EXIT_BAD_INPUT, "--home is not for operation %s, whose memory has no other home to choose; leave it out",
+             run.operation->name);
     settings_check(kernel->settings, run.operation->name);
     if (options.out == NULL && !options.plan_only) fail(EXIT_BAD_INPUT, "--out FILE is missing; see --help");
     run.seed = options.seed;

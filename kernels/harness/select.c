@@ -33,11 +33,15 @@ const struct setting select_settings[] = {
      .value = "WHERE",
      .word = &home_word,
      .shapes = true,
-     .help =
-         "NUMA node of the lines: of the pair's first (default) or second CPU, each, a number, or sockets: first, and "
-         "its like in each other socket, which share --passes and lines"},
+     .help = "coherence: NUMA node of the lines: of the pair's first (default) or second CPU, each, a number, or "
+             "sockets: first, and "
+             "its like in each other socket, which share --passes and lines"},
     {0},
 };
+
+bool select_home_asked(void) {
+    return strcmp(home_word, "first") != 0;
+}
 
 const char *select_home_policy(void) {
     return strcmp(home_word, "sockets") == 0 && socket_count == 0 ? "first" : home_word;

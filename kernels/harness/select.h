@@ -45,6 +45,9 @@ size_t select_homes(const struct selection *selection, const struct machine *mac
 /* What --home comes to on this machine: `sockets` is `first` where there is one socket. */
 const char *select_home_policy(void);
 
+/* Whether another home than the default is asked for. */
+bool select_home_asked(void);
+
 /* --passes of each home: with `--home sockets` a share of all, rounded up; and the lines of each, fewer by what was
  * rounded, in whole fours for the clusters that they are drawn from. */
 uint64_t select_passes(uint64_t passes);

@@ -309,6 +309,21 @@ def test_bad_arguments(coherence: Path, tmp_path: Path, arguments: list[str], wo
     assert not out.exists()
 
 
+@pytest.mark.parametrize(
+    ("kernel", "operation", "arguments", "words"),
+    [
+        ("wake", "futex", ["--home", "1"], "--home is not for operation futex, whose memory"),
+        ("chase", "latency", ["--pages", "large"], "--pages takes base, thp or huge, not large"),
+    ],
+)
+def test_a_plan_refuses_what_would_change_nothing(
+    kernel: str, operation: str, arguments: list[str], words: str
+) -> None:
+    done = run(built() / kernel, None, "--op", operation, "--plan", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
 def test_missing_arguments(coherence: Path, tmp_path: Path) -> None:
     refused(run(coherence, None), 2, "--out")
     bare = subprocess.run([str(coherence), "--out", str(tmp_path / "r")], capture_output=True, text=True, check=False)
