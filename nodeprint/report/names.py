@@ -221,13 +221,13 @@ def scoped(of: Part) -> str:
 
 #: Words of records as a reader has them.
 _WORDS = {
-    "l1": "L1", "l2": "L2", "l3": "L3", "store_mem": "store past the caches", "copy_mem": "copy past the caches",
-    "triad_mem": "triad past the caches", "huge": "huge pages", "base": "small pages",
+    "l1": "L1", "l2": "L2", "l3": "L3", "store_mem": "streaming store", "copy_mem": "streaming copy",
+    "triad_mem": "streaming triad", "huge": "huge pages", "base": "small pages",
 }  # fmt: skip
 
 
 def row(words: str) -> str:
-    """The words of a row of a measurement as a reader has them: `store past the caches, own node`."""
+    """The words of a row of a measurement as a reader has them: `streaming store, own node`."""
     return ", ".join(_WORDS.get(word, word.replace("_", " ")) for word in words.split(", "))
 
 

@@ -25,8 +25,10 @@ from nodeprint.report.figures.part_levels import (
     draw_brackets,
     names_room,
     part_levels,
+    size_pt,
     tick_step,
 )
+from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.strips import peer_ranges
 from nodeprint.report.figures.style import Style
@@ -79,7 +81,7 @@ class OwnPlaces(msgspec.Struct, frozen=True):
         """A strip, with the parts as brackets below."""
         below = 8.5 + len(self.levels) * BRACKET_PT * _MM_A_POINT
         below += 1.45 * max(map(len, self.places)) - 2.5 if self.turned else 0.0
-        return Frame(width, 24.0 + below + 5.0, max(14.0, names_room(self.levels)), 3.0, below, 5.0)
+        return Frame(width, 24.0 + below + 5.0, max(17.0, names_room(self.levels)), 3.0, below, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each place."""
@@ -283,7 +285,7 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     ax.axhline(data.effect, color=style.colour("alarm"), linewidth=0.7)
     _node_marks(ax, x, data, style)
     _finish(ax, data, style)
-    ax.set_ylabel(data.title)
+    ax.set_ylabel(wrapped(data.title, size_pt(ax)[1], style))
     seen = np.concatenate([
         data.difference, data.peer_difference_low, data.peer_difference_high, data.interval,
         (-1.15 * data.bound.below, 1.15 * data.bound.above),

@@ -174,7 +174,8 @@ def _is_link(finding: Finding) -> bool:
 def _link_row(finding: Finding) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
     """The row of a slow link between two nodes, of which neither is slow itself."""
     return (names.part(finding.part),), (
-        printable(str(finding.part.where["node"]), 40), state_mark(finding), text.part_in_words(finding),
+        printable(str(finding.part.where["node"]), 40),
+        replace(state_mark(finding), word=say("messages_of", "outcome")), text.part_in_words(finding),
         names.signed(finding.effect), names.bound(finding.bound), text.remedy(finding), "",
     )  # fmt: skip
 
