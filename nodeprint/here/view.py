@@ -10,13 +10,16 @@ from rich.text import Text
 from nodeprint.cards import reference
 from nodeprint.cards.card import LEVELS, Card, Figure
 from nodeprint.errors import printable
-from nodeprint.here.matrix_text import painted, square
+from nodeprint.here.matrix_text import square
 from nodeprint.here.plan import STEPS
 from nodeprint.here.result import Result
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
+from nodeprint.report.painted import painted
 from nodeprint.settings.texts import say
 
+#: So many columns of text a matrix takes at most.
+_COLUMNS = 100
 _SHOWN = {step.measurement: step.shown for step in STEPS}
 
 
@@ -34,7 +37,7 @@ def as_text(result: Result) -> Text:
     out = Text(f"{first}\n\n" if first else "")
     out.append(f"{heading(card)}\n{labels(card)}\n")
     if card.matrix is not None and len(card.matrix.places.cpus) > 2:
-        out.append("\ncore to core, ").append_text(painted(square(card.matrix))).append("\n")
+        out.append("\ncore to core, ").append_text(painted(square(card.matrix), _COLUMNS)).append("\n")
     out.append("\n" + "\n".join(medians(card.figures)) + "\n")
     if lost := max((figure.disturbed or 0.0 for figure in card.figures), default=0.0):
         out.append(f"* {say('marked', share=names.percent(lost))}\n")

@@ -23,6 +23,7 @@ from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.here import matrix_text, measure, plan, view
 from nodeprint.machine import topology as labels
+from nodeprint.report.painted import painted
 from tests.support.real_parts import ROOT, need
 
 
@@ -90,7 +91,7 @@ def test_a_large_matrix_is_shown_by_parts(campaign: Path) -> None:
     assert matrix is not None
     shown = matrix_text.square(matrix)
     assert "CCX by CCX" in shown.title and len(shown.names) == 16
-    text = matrix_text.painted(shown).plain.splitlines()
+    text = painted(shown, 100).plain.splitlines()
     assert len(text) == 18 and max(map(len, text)) <= 100
 
 
@@ -98,7 +99,7 @@ def test_a_large_matrix_is_shown_by_parts(campaign: Path) -> None:
 def test_matrices_of_all_sizes_without_labels(cpus: int) -> None:
     values = np.full((cpus, cpus), 1234.0)
     shown = matrix_text.square(Matrix("m", "cas", "hop", "", Places(tuple(range(0, 2 * cpus, 2))), tenths(values)))
-    text = matrix_text.painted(shown)
+    text = painted(shown, 100)
     Console(width=120, record=True, file=open(os.devnull, "w")).print(text)  # noqa: SIM115, PTH123
     assert len(text.plain.splitlines()) == len(shown.names) + 2
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.report import small_matrix
+from nodeprint.report.painted import Square, painted
 
 
 def test_missing_values_are_dots() -> None:
     values = np.array([[np.nan, 20.0, 300.0], [20.0, np.nan, np.nan], [300.0, np.nan, np.nan]])
-    square = small_matrix.Square("m", ("0", "1", "2"), values)
-    shown = small_matrix.painted(square, 80).plain.splitlines()
+    square = Square("m", ("0", "1", "2"), values)
+    shown = painted(square, 80).plain.splitlines()
     assert shown[2].split() == ["0", ".", "20", "300"] and shown[3].split() == ["1", "20", ".", "."]
