@@ -4,7 +4,7 @@
     python -m bench.scale --nodes 1000 --jobs 2
 
 A few dozen nodes are simulated; every other one has the values of one of them, all moved by a factor of its own. Only
-the store is written, as `packed/` of a campaign without records, so that nothing but the judge is measured.
+the store is written, as `store/fleet/` of a campaign without records, so that nothing but the judge is measured.
 """
 
 from __future__ import annotations

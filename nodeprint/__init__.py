@@ -18,10 +18,11 @@ def open(campaign: str | Path) -> OpenCampaign:
 
     Raises NodeprintError where no campaign is there.
     """
-    from nodeprint.errors import NodeprintError  # noqa: PLC0415 (the command line imports this package for its version)
+    from nodeprint.campaign import derived  # noqa: PLC0415 (the command line imports this package for its version)
+    from nodeprint.errors import NodeprintError  # noqa: PLC0415
     from nodeprint.interface.open_campaign import OpenCampaign  # noqa: PLC0415
 
     folder = Path(campaign)
-    if not (folder / "nodes.tsv").is_file() and not (folder / "packed").is_dir():
+    if not (folder / "nodes.tsv").is_file() and not (folder / derived.FLEET).is_dir():
         raise NodeprintError("no campaign is there", where=folder, advice="name a folder that holds nodes.tsv")
     return OpenCampaign(folder)

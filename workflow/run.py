@@ -244,7 +244,7 @@ class Call:
 class Steps:
     """The steps of a call, seen by the files that they write."""
 
-    FILES = (("gather", "fleet.json"), ("judge", "verdict.json"), ("report", "report/cluster.pdf"))
+    FILES = (("gather", "store/fleet.json"), ("judge", "verdict.json"), ("report", "report/cluster.pdf"))
 
     def __init__(self, campaign: Path, watched: progress.CampaignProgress) -> None:
         self.campaign, self.watched = campaign, watched

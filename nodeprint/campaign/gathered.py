@@ -1,4 +1,4 @@
-"""What of a campaign could not be used when it was gathered, as fleet.json says: records of another host, garbage."""
+"""What of a campaign could not be used when it was gathered, by store/fleet.json: records of another host, garbage."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint import reading
-from nodeprint.campaign import job_status
+from nodeprint.campaign import derived, job_status
 
 
 def unusable(folder: Path) -> dict[str, str]:
     """By node why the campaign as it was gathered has no result of it, or not all that its newest job has as done;
     empty where nothing was gathered."""
     try:
-        nodes = json.loads(reading.text(folder / "fleet.json", reading.RECORD_BYTES))["nodes"]
+        nodes = json.loads(reading.text(folder / derived.STATES, reading.RECORD_BYTES))["nodes"]
         reasons = {node["node"]: _reason(node) for node in nodes}
         return {node: reason for node, reason in reasons.items() if reason}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -37,6 +37,6 @@ def _reason(node: Mapping[str, Any]) -> str:
 def is_of(job: Path, folder: Path) -> bool:
     """Whether a job had its outcome when the campaign in `folder` was gathered."""
     try:
-        return (job / job_status.NAME).stat().st_mtime <= (folder / "fleet.json").stat().st_mtime
+        return (job / job_status.NAME).stat().st_mtime <= (folder / derived.STATES).stat().st_mtime
     except OSError:
         return False

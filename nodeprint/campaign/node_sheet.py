@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, get_type_hints
 
 from nodeprint import files, reading
+from nodeprint.campaign import derived
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.keys import key
 
@@ -80,7 +81,7 @@ def read_sheet(path: Path) -> list[Node]:
     try:
         text = reading.content(path).decode()
     except OSError as error:
-        if (path.parent / "packed" / "index.json").exists():
+        if (path.parent / derived.FLEET / "index.json").exists():
             what = "is a table of figures, which has no jobs to follow and no topology"
             advice = f"`nodeprint judge {path.parent}` says what its nodes are"
             raise NodeprintError(what, where=path.parent, advice=advice) from error

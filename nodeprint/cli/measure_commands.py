@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from nodeprint.campaign import derived
 from nodeprint.cli.app import MEASURE, app
 from nodeprint.cli.shared import Campaign, Json, print_json, print_text
 from nodeprint.errors import NodeprintError
@@ -18,7 +19,7 @@ _CONFIG = Path("config/config.yaml")
 
 def _read_whole(campaign: Path) -> Collection[str]:
     """Nodes whose records a verdict has read, and none was damaged."""
-    if not (campaign / "packed").is_dir():
+    if not (campaign / derived.FLEET).is_dir():
         return ()
     from nodeprint.data import packing  # numpy, for those who have measured
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from nodeprint import files, reading
-from nodeprint.campaign import followed, node_sheet, preparation
+from nodeprint.campaign import derived, followed, node_sheet, preparation
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.campaign.node_sheet import Node, short
 from nodeprint.data import jobs, store
@@ -43,10 +43,10 @@ class NodeState:
 
 
 def write(folder: Path, states: Sequence[NodeState]) -> None:
-    """Write fleet.json. Raises CannotWriteError."""
+    """Write store/fleet.json. Raises CannotWriteError."""
     simulated = any(node.state == "simulated" for node in node_sheet.read_sheet(folder / "nodes.tsv"))
     text = json.dumps({"schema": 1, "simulated": simulated, "nodes": [vars(state) for state in states]}, indent=1)
-    files.write(store.base(folder) / "fleet.json", text + "\n")
+    files.write(store.base(folder) / derived.STATES, text + "\n")
 
 
 def read(folder: Path, node: Node, values: Collection[str] | None = None) -> tuple[NodeState, list[Job]]:

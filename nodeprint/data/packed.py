@@ -1,6 +1,6 @@
 """The fleet as arrays: what is known of every node, and its quantities, each one memory-mapped float32 file.
 
-docs/formats.md, packed, has the files.
+docs/formats.md, store, has the files.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import msgspec
 import numpy as np
 
 from nodeprint import files
+from nodeprint.campaign import derived
 from nodeprint.campaign.followed import Followed
 from nodeprint.data import job_parts
 from nodeprint.data.quantity import Key, NodeLayout, Quantity, is_metric, models
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.measurements import Model
 
-SCHEMA = 4
-FOLDER = "packed"
+FOLDER = derived.FLEET
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def os_places(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
 
 
 def write(fleet: PackedFleet, campaign: Path) -> Path:
-    """Write `fleet` into `campaign`/packed; returns the index's path. Raises NodeprintError where that fails."""
+    """Write `fleet` into `campaign`/store/fleet; returns the index's path. Raises NodeprintError where that fails."""
     with files.replacing_folder(campaign / FOLDER) as partial:
         for number, one in enumerate(fleet.quantities):
             np.save(job_parts.file_of(partial, one.measurement, number), np.asarray(one.values, dtype=np.float32))
@@ -127,7 +127,7 @@ def write_index(fleet: PackedFleet, partial: Path, stamp: str, gathered: Sequenc
         np.save(_places_of(file), np.stack([one.places[dim] for dim in one.dims]))
         entries.append(_entry(one, file.name))
     index = {
-        "schema": SCHEMA,
+        "schema": derived.SCHEMA,
         "stamp": stamp,
         "campaign": fleet.campaign,
         "simulated": fleet.simulated,
@@ -168,8 +168,8 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
         index = msgspec.json.decode(path.read_bytes())
         if stamp is not None and index.get("stamp") != stamp:
             raise NodeprintError("was made of other records", where=path, advice="it is made again")
-        if index["schema"] != SCHEMA:
-            raise NodeprintError(f"schema version {index['schema']}, this nodeprint reads {SCHEMA}", where=path)
+        if index["schema"] != derived.SCHEMA:
+            raise NodeprintError(f"schema version {index['schema']}, this nodeprint reads {derived.SCHEMA}", where=path)
         same: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         nodes = tuple(_node(entry, same) for entry in index["nodes"])
         twice = [name for name, count in Counter(node.name for node in nodes).items() if count > 1]

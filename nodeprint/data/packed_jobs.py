@@ -1,4 +1,4 @@
-"""What a report says of a node's jobs beside their values, kept with the packed fleet: packed/jobs/<node>.json.
+"""What a report says of a node's jobs beside their values, kept with the packed fleet: store/fleet/jobs/<node>.json.
 
 Pages of a node then need none of its record files, which are a hundred, and may be gone.
 """
@@ -24,8 +24,6 @@ from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.model import Machine
 from nodeprint.stats.robust import median_of_passes
 
-#: Of these files: one more where what is in them changes.
-SCHEMA = 4
 FOLDER = "jobs"
 #: Another name of a node is no file's: it may be too long with its ending, or, of a verdict alone, anything.
 _STEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
@@ -111,7 +109,6 @@ class NodeJobs(msgspec.Struct, frozen=True):
 
     jobs: tuple[PackedJob, ...] = ()
     machine: Machine | None = None
-    schema: int = SCHEMA
 
 
 def packed_job(job: Job) -> PackedJob:
@@ -202,5 +199,5 @@ def read(folder: Path, node: str) -> NodeJobs:
     except FileNotFoundError:
         return NodeJobs()
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
-        advice = "remove the folder `packed`; it is made again of the records"
+        advice = "remove the folder `store`; it is made again of the records"
         raise NodeprintError(f"not a node's jobs ({error})", where=path, advice=advice) from error

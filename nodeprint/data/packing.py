@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import files
-from nodeprint.campaign import node_sheet
+from nodeprint.campaign import derived, node_sheet
 from nodeprint.campaign.followed import read as read_followed
 from nodeprint.data import homes, job_parts, nodes, packed_jobs, senses, store
 from nodeprint.data.job_parts import JobPart, NodePlaces
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.layout import layout_of, slots_of
-from nodeprint.data.packed import FOLDER, SCHEMA, PackedFleet, PackedNode, read, write_index
+from nodeprint.data.packed import FOLDER, PackedFleet, PackedNode, read, write_index
 from nodeprint.data.processes import Pool
 from nodeprint.data.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.data.record_lines import FLAGS
@@ -60,12 +60,14 @@ def pack(campaign: Path) -> PackedFleet:
     for folder in dict.fromkeys((campaign, place)):
         with suppress(NodeprintError):
             fleet = read(folder, stamp)
-            if not (folder / "fleet.json").exists():  # Snakemake removes it before it is made again
+            if not (folder / derived.STATES).exists():  # Snakemake removes it before it is made again
                 _write_states(campaign, fleet)
             return fleet
     _pack(campaign, stamp, made_of, place)
     fleet = read(place)
     _write_states(campaign, fleet)
+    if place == campaign:
+        store.remove_former(campaign)
     return fleet
 
 
@@ -89,7 +91,7 @@ def nodes_read_whole(campaign: Path) -> frozenset[str]:
 
 def _made_of(campaign: Path) -> dict[str, str]:
     """By node a digest of what it is packed from: its row, every file's name, size and time, and the rules."""
-    made_by = f"{SCHEMA} {packed_jobs.SCHEMA} {store.SCHEMA} {processors.digest()} {models()}"
+    made_by = f"{derived.SCHEMA} {processors.digest()} {models()}"
     out = {}
     for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
         place = campaign / "nodes" / row.node

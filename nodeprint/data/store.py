@@ -1,7 +1,7 @@
 """What is kept beside a node's records: what its newest survey says, so that it is unpacked and labelled once.
 
-`<campaign>/store/<node>/survey.json` names the files that it was made of, with size and time; where these are others
-now, or the schema is, or the table of parts that labels CPUs, it is made again. The folder may be removed at any time.
+`<campaign>/store/nodes/<node>/survey.json` names the files that it was made of, with size and time; where these are
+others now, or the schema is, or the table of parts that labels CPUs, it is made again.
 """
 
 from __future__ import annotations
@@ -20,16 +20,12 @@ from typing import Any
 import msgspec
 
 from nodeprint import files
-from nodeprint.campaign import job_status, run_files
+from nodeprint.campaign import derived, job_status, run_files
 from nodeprint.data import jobs, senses
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import fingerprint, preflight, topology
 from nodeprint.machine.topology import processors
 from nodeprint.machine.tree import Tree, open_tree
-
-FOLDER = "store"
-#: Of what is kept, and of the rules that label CPUs: one more where either changes.
-SCHEMA = 4
 
 Sources = list[list[Any]]
 
@@ -49,7 +45,24 @@ def base(campaign: Path) -> Path:
 
 def kept(node_dir: Path) -> Path:
     """Where what was read of a node's folder is kept."""
-    return base(node_dir.parent.parent) / FOLDER / node_dir.name
+    return base(node_dir.parent.parent) / derived.NODES / node_dir.name
+
+
+def remove_former(campaign: Path) -> None:
+    """Remove what former versions made of a campaign's records, which are still there: files by their names, and no
+    link."""
+    if not (campaign / "nodes").is_dir():
+        return
+    former = campaign / "packed"
+    if (former / "index.json").is_file() and not former.is_symlink():
+        shutil.rmtree(former, ignore_errors=True)  # which follows no link
+    files.remove(campaign / "fleet.json")
+    for kept_survey in (campaign / derived.FOLDER).glob(f"*/{_SURVEY}"):
+        if not kept_survey.parent.is_symlink():
+            for name in (_SURVEY, "dies.msgpack"):
+                files.remove(kept_survey.with_name(name))
+            with suppress(OSError):
+                kept_survey.parent.rmdir()
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -80,7 +93,7 @@ def survey(node_dir: Path, *, write: bool = True) -> Survey:
     if survey_now is None:
         survey_now = _surveyed(node_dir)
         if write:
-            made = _KeptSurvey(SCHEMA, processors.digest(), _sources(_of_survey(node_dir)), survey_now)
+            made = _KeptSurvey(derived.SCHEMA, processors.digest(), _sources(_of_survey(node_dir)), survey_now)
             files.write(kept(node_dir) / _SURVEY, msgspec.json.encode(made))
     return survey_now
 
@@ -89,7 +102,7 @@ def _kept_survey(node_dir: Path) -> Survey | None:
     path = kept(node_dir) / _SURVEY
     with suppress(OSError, msgspec.MsgspecError, RecursionError):
         kept_survey = _SURVEYS.decode(path.read_bytes() if path.is_file() else b"")
-        by_this = (kept_survey.schema, kept_survey.parts) == (SCHEMA, processors.digest())
+        by_this = (kept_survey.schema, kept_survey.parts) == (derived.SCHEMA, processors.digest())
         if by_this and kept_survey.sources == _sources(_of_survey(node_dir)):
             return kept_survey.survey
     return None

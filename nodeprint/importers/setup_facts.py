@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nodeprint.campaign import derived
 from nodeprint.campaign.node_sheet import checked_name
 from nodeprint.data.packed import PackedNode
 from nodeprint.errors import NodeprintError, printable, unreadable
@@ -21,7 +22,7 @@ _ADVICE = "make it by `ansible nodes -m setup --tree FOLDER`"
 
 def is_capture(folder: Path) -> bool:
     """Whether a folder is one of captures: it has files, none of a campaign, and one of them has Ansible's facts."""
-    if not folder.is_dir() or any((folder / name).exists() for name in ("nodes.tsv", "packed", "nodes")):
+    if not folder.is_dir() or any((folder / name).exists() for name in ("nodes.tsv", derived.FLEET, "nodes")):
         return False
     return any(b'"ansible_' in path.read_bytes() for path in _files(folder))
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from nodeprint import files
-from nodeprint.campaign import node_sheet
+from nodeprint.campaign import derived, node_sheet
 from nodeprint.data import msgpack_arrays, store
 from nodeprint.data.processes import Pool
 from nodeprint.data.waiting import counted
@@ -126,7 +126,7 @@ def _keep(node: NodeDies | NodeprintError, folder: Path, made_of: store.Sources)
 
 
 def _schemas() -> tuple[int, int]:
-    return SCHEMA, store.SCHEMA
+    return SCHEMA, derived.SCHEMA
 
 
 _DECODER = msgspec.msgpack.Decoder(_KeptNode, dec_hook=msgpack_arrays.decoded)

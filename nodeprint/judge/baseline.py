@@ -106,7 +106,8 @@ def points(folder: Path) -> list[PackedFleet]:
         raise NodeprintError("no such baseline", where=folder, advice="make one with `nodeprint baseline save`")
     if (folder / packed.FOLDER).is_dir() or (folder / "nodes.tsv").exists():
         return [packing.pack(folder)]
-    found = [packed.read(path.parent.parent) for path in sorted(folder.glob(f"*/{packed.FOLDER}/index.json"))]
+    kept = (place for place in sorted(folder.iterdir()) if (place / packed.FOLDER / "index.json").exists())
+    found = [packed.read(place) for place in kept]
     if not found:
         raise NodeprintError("holds no campaign", where=folder, advice="add one with `nodeprint baseline save`")
     return sorted(found, key=lambda fleet: (_begun(fleet), fleet.campaign))

@@ -35,7 +35,7 @@ from nodeprint.stats.peers import MAJORITY
 
 #: What of a campaign the protocol rests on, and the manifest lists.
 _EVIDENCE = (
-    "config.yaml", "acceptance.yaml", "nodes.tsv", "plan.tsv", "fleet.json", "verdict.json", "verdict.xml",
+    "config.yaml", "acceptance.yaml", "nodes.tsv", "plan.tsv", "store/fleet.json", "verdict.json", "verdict.xml",
     "deviations.nc", "report/*.pdf", "report/cluster.html", "report/*-check.sh", "report/tables/*.csv",
     "nodes/*/job*/status.json", "nodes/*/job*/plan.tsv", "nodes/*/job*/survey.tar.gz",
     "nodes/*/job*/run*.tar.?z", "nodes/*/job*/run*/*.jsonl.gz", "nodes/*/job*/run*/*.jsonl",

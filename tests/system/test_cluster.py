@@ -91,7 +91,9 @@ def test_a_crashing_kernel_a_drained_node_and_a_bundle_of_another_host(
     assert outcome(campaign, "cn02") == "complete"
     assert verdicts(campaign)["cn02"]["outcome"] != "NOT MEASURED"
     assert "DEADLINE" in (campaign / "nodes/cn03/job2/status.json").read_text()
-    problems = {node["node"]: node["problems"] for node in json.loads((campaign / "fleet.json").read_text())["nodes"]}
+    problems = {
+        node["node"]: node["problems"] for node in json.loads((campaign / "store/fleet.json").read_text())["nodes"]
+    }
     assert any("DEADLINE" in problem for problem in problems["cn03"])
     assert hosts(campaign, "cn03") == {"cn03"}
 
@@ -257,7 +259,7 @@ def test_each_node_is_a_job_of_snakemake(house: Path, slurm: Path) -> None:
     snakemake(f"{campaign.relative_to(house)}/nodes/cn02/job1/status.json")
     assert [path.parent.parent.name for path in campaign.glob("nodes/*/job1/status.json")] == ["cn02"]
     snakemake("--until", "measure")
-    assert not (campaign / "fleet.json").exists()
+    assert not (campaign / "store/fleet.json").exists()
     snakemake()
     assert [outcome(campaign, node) for node in NODES[:2]] == ["complete", "complete"]
     assert hosts(campaign, "cn02") == {"cn02"}

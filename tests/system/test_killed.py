@@ -98,7 +98,7 @@ def reached(campaign: Campaign, phase: str) -> None:
     elif phase == "completing":
         wait_for(lambda: any(campaign.folder.glob("nodes/*/job1/status.json")), "the first outcome")
     else:
-        wait_for((campaign.folder / "fleet.json").exists, "fleet.json")
+        wait_for((campaign.folder / "store/fleet.json").exists, "fleet.json")
 
 
 CALL = ("make", "run", "snakemake")

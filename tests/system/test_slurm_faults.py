@@ -72,7 +72,7 @@ def test_a_node_that_crashes_costs_itself_alone_and_is_measured_in_a_new_job(hou
     assert any(text in campaign.reason("cn-n") for text in lost), campaign.reason("cn-n")
     assert "node-run: run 1 of 1: coherence-cas" in campaign.reason("cn-n")
     assert "2 of 3 nodes came back" in output
-    fleet = {node["node"]: node for node in json.loads((campaign.folder / "fleet.json").read_text())["nodes"]}
+    fleet = {node["node"]: node for node in json.loads((campaign.folder / "store/fleet.json").read_text())["nodes"]}
     problems = " ".join(fleet["cn-n"]["problems"])
     assert any(text in problems for text in lost), "also where a part is judged"
     assert fleet["cn03"]["problems"] == []

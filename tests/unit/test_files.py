@@ -165,7 +165,7 @@ def test_no_output_option_harms_what_is_there(
     [
         ("judge", ["verdict.json", "verdict.xml", "verdict.prom", "drain.sh"]),
         ("report", ["report/cluster.pdf", "report/cluster.html"]),
-        ("gather", ["fleet.json", "store/a/survey.json"]),
+        ("gather", ["store/fleet.json", "store/nodes/a/survey.json"]),
         ("discover", ["plan.tsv", "nodes/a/job1/status.former.json", "logs/judge.log", "report/a.pdf"]),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_verdict_that_is_a_pipe_is_not_waited_for(
 
 def _gather_or_discover(command: str, folder: Path) -> None:
     if command == "gather":
-        shutil.rmtree(folder / "packed")
+        shutil.rmtree(folder / "store/fleet")
         pack(folder)
         return
     made_status.put(folder / "nodes/a/job1", "failed")

@@ -85,7 +85,8 @@ def test_a_log_is_read_while_another_writes_it(tmp_path: Path) -> None:
 def test_steps_are_seen_by_the_files_they_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = {"n": job(folder, "n")}
     (folder / "nodes.tsv").write_text("node\nn\n")
-    (folder / "fleet.json").write_text("of a former call")
+    (folder / "store").mkdir()
+    (folder / "store/fleet.json").write_text("of a former call")
     steps = run.Steps(folder, progress.CampaignProgress(folder, jobs, STEPS, PLANNED))
     monkeypatch.setattr(progress, "span", lambda seconds: "3 s")
     assert steps.ended() == [] and steps.present()[0] == "measure"
@@ -95,12 +96,12 @@ def test_steps_are_seen_by_the_files_they_write(folder: Path, monkeypatch: pytes
     (jobs["n"] / "status.json").write_text("{}")
     assert steps.ended() == ["measure: 6 of 6 measurements; 3 s"]
     assert steps.present()[0] == "judge and report"
-    (folder / "fleet.json").unlink()
+    (folder / "store/fleet.json").unlink()
     assert steps.ended() == []
-    for name in ("fleet.json", "verdict.json"):
+    for name in ("store/fleet.json", "verdict.json"):
         (folder / name).write_text("new")
     assert steps.ended() == ["gather: 3 s", "judge: 3 s"]
-    (folder / "fleet.json").write_text("written by the judge, too")
+    (folder / "store/fleet.json").write_text("written by the judge, too")
     assert steps.ended() == []
 
 

@@ -4,7 +4,7 @@ rule gather:
         outcomes,
         fabric_outcomes,
     output:
-        CAMPAIGN / "fleet.json",
+        CAMPAIGN / "store/fleet.json",
     log:
         CAMPAIGN / "logs/gather.log",
     conda:

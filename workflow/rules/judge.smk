@@ -2,7 +2,7 @@
 # judges and reports again, and measures nothing. The campaign keeps a copy of it, with all defaults.
 rule judge:
     input:
-        CAMPAIGN / "fleet.json",
+        CAMPAIGN / "store/fleet.json",
         acceptance=SETTINGS.acceptance,
     output:
         CAMPAIGN / "verdict.json",

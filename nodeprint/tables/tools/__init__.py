@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from nodeprint.campaign import derived
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.importers.parsing import lines_of
 from nodeprint.tables import figures
@@ -64,7 +65,7 @@ _NAMED = 3
 
 def is_outputs(folder: Path) -> bool:
     """Whether a folder is one of outputs, and no campaign."""
-    return folder.is_dir() and not any((folder / name).exists() for name in ("nodes.tsv", "nodes", "packed"))
+    return folder.is_dir() and not any((folder / name).exists() for name in ("nodes.tsv", "nodes", derived.FLEET))
 
 
 def matches(lines: list[str]) -> bool:

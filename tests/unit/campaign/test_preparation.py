@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodeprint import files
 from nodeprint.campaign import node_sheet, node_status, plans, preparation
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data import packing
@@ -457,7 +458,7 @@ def test_a_node_whose_records_cannot_be_used_gets_a_new_job(
     job = complete_job(settings)
     folder = job.parents[2]
     said = {"node": "a", "host": "a", "state": "refused", "reason": "its records were written on host b, not on a"}
-    (folder / "fleet.json").write_text(json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
+    files.write(folder / "store/fleet.json", json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
     assert node_status.read(folder).nodes[0].standing == "failed"
     preparation.prepare(settings, lambda: [], [], {})
     assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 2
@@ -474,7 +475,7 @@ def test_a_job_that_was_lost_is_continued_though_it_was_gathered(settings: Confi
     folder = job.parents[2]
     made_status.put(job, "partial", lost=True)
     said = {"node": "a", "host": "a", "state": "not measured", "reason": "Slurm job 7: NODE_FAIL"}
-    (folder / "fleet.json").write_text(json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
+    files.write(folder / "store/fleet.json", json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
     preparation.prepare(settings, lambda: [], [], {})
     assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 1
 

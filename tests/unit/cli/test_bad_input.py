@@ -123,8 +123,8 @@ def test_no_input_gives_a_traceback(
 
 #: Files of a campaign that are read again.
 FILES = (
-    "nodes.tsv", "plan.tsv", "config.yaml", "fleet.json", "verdict.json", "packed/index.json",
-    "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "store/a/survey.json", "nodes/a/job1/run1/*",
+    "nodes.tsv", "plan.tsv", "config.yaml", "store/fleet.json", "verdict.json", "store/fleet/index.json",
+    "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "store/nodes/a/survey.json", "nodes/a/job1/run1/*",
 )  # fmt: skip
 
 

@@ -126,7 +126,7 @@ def test_a_simulated_campaign(tmp_path: Path) -> None:
     pack(folder)
     verdict_files.write(judge(folder).verdict, folder)
     assert valid_campaign(folder) == ["fleet.json", "records", "status.json", "verdict.json"]
-    arrays = {*folder.glob("packed/*")} - {folder / "packed/index.json"}  # which says it for them
+    arrays = {*folder.glob("store/fleet/*")} - {folder / "store/fleet/index.json"}  # which says it for them
     unmarked = [
         str(path.relative_to(folder))
         for path in folder.rglob("*")

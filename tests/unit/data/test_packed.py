@@ -29,7 +29,7 @@ def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:
     assert back.nodes == campaign.nodes
     assert (back.campaign, back.versions, back.notes) == (campaign.campaign, campaign.versions, campaign.notes)
     assert np.array_equal(back.pairs[0].values, campaign.pairs[0].values)
-    index = tmp_path / "packed/index.json"
+    index = tmp_path / "store/fleet/index.json"
     whole = index.read_text()
     index.write_text(whole.replace('"name":"node001"', '"name":"node002"'))
     with pytest.raises(NodeprintError, match="node002 is there twice"):

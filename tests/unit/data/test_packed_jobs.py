@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodeprint.campaign import node_sheet
+from nodeprint.campaign import derived, node_sheet
 from nodeprint.data import jobs, packed_jobs, packing, records
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.errors import NodeprintError
@@ -59,7 +59,7 @@ def test_every_curve_with_a_sentence_is_kept() -> None:
 
 def test_packed_fleet_has_the_jobs_of_its_records(campaign: Path) -> None:
     for name in ("node000", "node001"):
-        kept = packed_jobs.read(campaign / "packed", name)
+        kept = packed_jobs.read(campaign / "store/fleet", name)
         read = tuple(packed_jobs.packed_job(jobs.read(path)) for path in jobs.folders(campaign / "nodes" / name))
         assert [job.number for job in kept.jobs] == [1, 2] and kept.machine is not None
         for job, of_records in zip(kept.jobs, read, strict=True):
@@ -74,7 +74,11 @@ def test_jobs_of_nodes_that_are_the_same_are_taken_along(campaign: Path, tmp_pat
     shutil.copytree(folder / "nodes/node000", folder / "nodes/more")
     node_sheet.write_sheet(folder / "nodes.tsv", [*sheet, replace(sheet[0], node="more")])
     packing.pack(folder)
-    assert [len(packed_jobs.read(folder / "packed", name).jobs) for name in ("more", "node000", "node001")] == [2, 2, 2]
+    assert [len(packed_jobs.read(folder / "store/fleet", name).jobs) for name in ("more", "node000", "node001")] == [
+        2,
+        2,
+        2,
+    ]
 
 
 def test_a_fleet_that_was_packed_without_jobs_is_packed_again(
@@ -85,11 +89,11 @@ def test_a_fleet_that_was_packed_without_jobs_is_packed_again(
     with monkeypatch.context() as patch:
         patch.setattr(records, "read", lambda *_: pytest.fail("read again"))
         packing.pack(folder)
-    shutil.rmtree(folder / "packed/jobs")
+    shutil.rmtree(folder / "store/fleet/jobs")
     with monkeypatch.context() as patch:
-        patch.setattr(packed_jobs, "SCHEMA", packed_jobs.SCHEMA + 1)
+        patch.setattr(derived, "SCHEMA", derived.SCHEMA + 1)
         packing.pack(folder)
-    assert len(packed_jobs.read(folder / "packed", "node001").jobs) == 2
+    assert len(packed_jobs.read(folder / "store/fleet", "node001").jobs) == 2
 
 
 @pytest.mark.parametrize("name", ["n" * 253, "../../etc/passwd", "\ud800", "a\0b"])

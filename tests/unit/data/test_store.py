@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from nodeprint.campaign import node_sheet
+from nodeprint.campaign import derived, node_sheet
 from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.data import jobs, netcdf, packing, records, store, waiting
 from nodeprint.data.jobs import Job
@@ -78,12 +78,12 @@ def test_a_fleet_is_packed_anew_by_other_rules(campaign: Make, monkeypatch: pyte
 
     def written() -> int:
         packing.pack(folder)
-        return (folder / "packed/index.json").stat().st_mtime_ns
+        return (folder / "store/fleet/index.json").stat().st_mtime_ns
 
     first = written()
     assert written() == first
     with monkeypatch.context() as patch:
-        patch.setattr(store, "SCHEMA", store.SCHEMA + 1)
+        patch.setattr(derived, "SCHEMA", derived.SCHEMA + 1)
         second = written()
         assert second > first
         assert written() == second
@@ -153,11 +153,11 @@ def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(
     def files_of(nodes: list[node_sheet.Node]) -> dict[str, bytes]:
         node_sheet.write_sheet(folder / "nodes.tsv", nodes)
         packing.pack(folder)
-        packed = folder / "packed"
+        packed = folder / "store/fleet"
         return {path.name: path.read_bytes() for path in packed.rglob("*") if path.is_file()}
 
     def anew(nodes: list[node_sheet.Node]) -> dict[str, bytes]:
-        shutil.rmtree(folder / "packed")
+        shutil.rmtree(folder / "store/fleet")
         return files_of(nodes)
 
     real = jobs.read
@@ -180,7 +180,7 @@ def test_one_more_job_is_packed_with_its_node_alone_and_as_if_all_were_packed_an
     campaign: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = campaign("n0", "n1", "n2")
-    packed = folder / "packed"
+    packed = folder / "store/fleet"
 
     def records_of(name: str, job: int, *cells: dict[str, object]) -> None:
         path = folder / f"nodes/{name}/job{job}/run1/chase-levels.jsonl"
@@ -256,7 +256,7 @@ def test_the_order_of_arrival_does_not_matter(tmp_path: Path) -> None:
         defects=("node002: core 3 +9%",),
     )  # fmt: skip
     whole, parted = write(plan, tmp_path / "whole/c"), tmp_path / "parted/c"
-    outputs = ("verdict.json", "verdict.xml", "verdict.prom", "drain.sh", "fleet.json")
+    outputs = ("verdict.json", "verdict.xml", "verdict.prom", "drain.sh", "store/fleet.json")
     shutil.copytree(whole, parted)
     judge(whole)
     later = [parted / "nodes/node000", *parted.glob("nodes/node00[12]/job2"), parted / "nodes/node003/job1/run1"]
@@ -373,3 +373,29 @@ def test_long_work_is_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     now = iter([0.0, 0.5, 1.0])
     assert list(waiting.counted("ab", 2, "nodes read")) == ["a", "b"]
     assert capsys.readouterr().err == ""
+
+
+def test_what_a_former_version_derived_is_removed_and_nothing_else(campaign: Make, tmp_path: Path) -> None:
+    """Links are left, with what is behind them, and so is a folder of that name which is somebody's."""
+    folder, theirs = campaign("a", "b"), tmp_path / "theirs"
+    for path in ("packed/index.json", "packed/jobs/a.json", "store/a/survey.json", "store/b/survey.json"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("{}")
+    (folder / "fleet.json").write_text("{}")
+    (folder / "store/b/notes.txt").write_text("mine")
+    (theirs / "jobs").mkdir(parents=True)
+    (theirs / "survey.json").write_text("{}")
+    (folder / "packed/linked").symlink_to(theirs)
+    (folder / "store/c").symlink_to(theirs)
+    measured = {path: path.read_bytes() for path in folder.glob("nodes/**/*") if path.is_file()}
+    packing.pack(folder)
+    assert (
+        not (folder / "packed").exists() and not (folder / "fleet.json").exists() and not (folder / "store/a").exists()
+    )
+    assert [path.name for path in (folder / "store/b").iterdir()] == ["notes.txt"]
+    assert (theirs / "survey.json").exists() and (theirs / "jobs").is_dir()
+    assert {path: path.read_bytes() for path in measured} == measured
+    (folder / "packed").symlink_to(theirs)
+    shutil.rmtree(folder / "store/fleet")
+    packing.pack(folder)
+    assert (folder / "packed").is_symlink() and (theirs / "survey.json").exists()

@@ -43,7 +43,7 @@ def test_records_are_judged_like_the_same_draws_packed(campaign: Path) -> None:
 def test_a_campaign_is_judged_the_same_again_from_records_or_packed(campaign: Path) -> None:
     first = files.as_json(judge(campaign).verdict)
     assert files.as_json(judge(campaign).verdict) == first
-    shutil.rmtree(campaign / "packed")
+    shutil.rmtree(campaign / "store/fleet")
     assert files.as_json(judge(campaign).verdict) == first
 
 

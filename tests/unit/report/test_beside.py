@@ -32,8 +32,8 @@ def test_common_nodes_are_drawn_beside_themselves_those_that_changed_first(tmp_p
 
 def test_two_parts_without_a_common_node_are_on_one_scale(tmp_path: Path) -> None:
     parts = [campaign(tmp_path / "small", "graviton3-64", 1), campaign(tmp_path / "large", "naples-2x32", 1)]
-    (tmp_path / "large/packed/index.json").write_text(
-        (tmp_path / "large/packed/index.json").read_text().replace("node000", "other000")
+    (tmp_path / "large/store/fleet/index.json").write_text(
+        (tmp_path / "large/store/fleet/index.json").read_text().replace("node000", "other000")
     )
     svg, _, csv = beside.write(parts, tmp_path / "figures")
     assert svg.name == "node000-other000-coherence-cas.svg"
@@ -42,7 +42,7 @@ def test_two_parts_without_a_common_node_are_on_one_scale(tmp_path: Path) -> Non
 
 def test_campaigns_of_other_operations_are_refused(tmp_path: Path) -> None:
     both = [campaign(tmp_path / name, "graviton3-64", 1) for name in ("before", "after")]
-    index = both[1] / "packed/index.json"
+    index = both[1] / "store/fleet/index.json"
     index.write_text(index.read_text().replace('"cas"', '"faa"'))
     with pytest.raises(NodeprintError, match="no matrix of the same operation"):
         beside.write(both, tmp_path / "figures")

@@ -68,8 +68,8 @@ def words(path: Path, *, page: int = 0) -> str:
 def changed(folder: Path, tmp_path: Path, change: Callable[[Verdict], Verdict]) -> Path:
     """The same measurements with another verdict."""
     target = tmp_path / "changed"
-    target.mkdir()
-    (target / "packed").symlink_to(folder / "packed")
+    (target / "store").mkdir(parents=True)
+    (target / "store/fleet").symlink_to(folder / "store/fleet")
     files.write(change(files.read(folder)), target)
     return target
 

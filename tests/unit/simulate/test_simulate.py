@@ -72,7 +72,7 @@ def test_every_command_says_that_it_is_simulated(tmp_path: Path) -> None:
     for name, mark in (("xml", "(simulated)"), ("prom", 'simulated="true"')):
         assert mark in (campaign / f"verdict.{name}").read_text()
     assert "# SIMULATED" in (campaign / "drain.sh").read_text()
-    assert json.loads((campaign / "fleet.json").read_text())["simulated"] is True
+    assert json.loads((campaign / "store/fleet.json").read_text())["simulated"] is True
 
 
 def test_runs_of_a_node_differ_less_than_nodes_and_are_not_copies() -> None:
