@@ -19,6 +19,7 @@ from nodeprint.report.figures.pixels import (
 )
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import row as row_in_words
 from nodeprint.report.names import shortened
 
 _MM_A_LETTER = 1.3
@@ -103,7 +104,7 @@ def numa(levels: NodeLevels, node: str, stream: str = "", limits: tuple[float, f
     numbers = levels.nodes[levels.rows[node]].numbers.get("node", ())
     names = [numbers[order] if 0 <= order < len(numbers) else order for order in range(quantity.layout.numa_nodes)]
     low, high = limits or value_limits(table)
-    title = f"{f'{stream}: ' if stream else ''}{levels.title}"
+    title = f"{f'{row_in_words(stream)}: ' if stream else ''}{levels.title}"
     return GridData(
         table, table, tuple(str(names[row]) for row in rows.tolist()), tuple(str(names[at]) for at in columns.tolist()),
         "CPUs of NUMA node", "memory of NUMA node", title, ColourScale(title, low, high),
