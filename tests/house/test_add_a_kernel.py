@@ -73,7 +73,7 @@ def test_it_is_measured(clone: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     job = jobs.read(campaign / "nodes/n1/job1")
-    assert job.status.outcome == "complete", done.stderr
+    assert job.status is not None and job.status.outcome == "complete", done.stderr
     cells = job.measured["fence-cost"].columns
     low, value, high = (cells[name] for name in ("ci_low_ns", "fence_ns", "ci_high_ns"))
     assert value.shape[:2] == (2, 3)
