@@ -1,8 +1,10 @@
 # Spack 1.0 and newer, whose packages are in a repository of their own (spack-packages). From a checkout:
 #   spack repo add packaging/spack/spack_repo/nodeprint
-#   spack develop --path "$PWD" nodeprint@main   (or, where the project has an address: spack install nodeprint)
+#   spack install nodeprint
 # It installs what a login node calls (workflow, kernels, `nodeprint`) and what kernels need on the nodes. msgspec,
 # cmcrameri, junitparser and typst, which Spack does not have, are packages of this repository.
+from pathlib import Path
+
 from spack.package import *
 from spack_repo.builtin.build_systems.python import PythonPackage
 
@@ -10,6 +12,8 @@ from spack_repo.builtin.build_systems.python import PythonPackage
 class Nodeprint(PythonPackage):
     """Measures every node of a cluster and says whether identically configured nodes really are the same."""
 
+    # the checkout that this recipe is in; a version of a branch needs a repository
+    git = Path(__file__).parents[6].as_uri()
     # address: homepage = "@"
     # address: git = "@.git"
 
