@@ -90,6 +90,13 @@ def own_folder(path: Path) -> Path:
     return path
 
 
+def refuse_links(*folders: Path) -> None:
+    """Raise CannotWriteError where one of these folders of a campaign is a link."""
+    for folder in folders:
+        if folder.is_symlink():
+            own_folder(folder)
+
+
 def check(path: Path) -> None:
     """Raise CannotWriteError where `path` is there and no regular file, before another program writes it."""
     _check(path, stat.S_IFREG)

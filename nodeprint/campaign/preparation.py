@@ -164,9 +164,7 @@ def _refuse_links(folder: Path) -> None:
     for name in ("nodes", "launch", "logs", "locks", "fabric"):
         if (folder / name).exists():
             files.own_folder(folder / name)
-    for path in (folder / "nodes").glob("*"):
-        if path.is_symlink():
-            files.own_folder(path)
+    files.refuse_links(*(folder / "nodes").glob("*"))
     # programs open these by their names
     for path in (path for name in ("launch", "logs") for path in (folder / name).glob("*")):
         files.check(path)

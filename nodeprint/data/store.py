@@ -33,7 +33,8 @@ Sources = list[list[Any]]
 @cache
 def base(campaign: Path) -> Path:
     """Where what is read of a campaign is kept: in its folder, or, where that cannot be written, in a temporary one
-    until this process ends."""
+    until this process ends. Raises CannotWriteError where the campaign has a link in its place."""
+    files.refuse_links(campaign / derived.FOLDER, campaign / derived.NODES)
     if not campaign.is_dir() or os.access(campaign, os.W_OK):
         return campaign
     folder = tempfile.mkdtemp(prefix="nodeprint-")

@@ -116,7 +116,12 @@ def write_nodes(
 
 
 def _target(campaign: Path, out: Path | None, pseudonyms: bool) -> Path:
-    return out or campaign / ("published" if pseudonyms else "report")
+    """Where the report is written. Raises CannotWriteError where the campaign has a link in its place."""
+    if out:
+        return out
+    own = campaign / ("published" if pseudonyms else "report")
+    files.refuse_links(own, own / "tables", own / "figures")
+    return own
 
 
 def _figure_files(

@@ -399,3 +399,10 @@ def test_what_a_former_version_derived_is_removed_and_nothing_else(campaign: Mak
     shutil.rmtree(folder / "store/fleet")
     packing.pack(folder)
     assert (folder / "packed").is_symlink() and (theirs / "survey.json").exists()
+
+
+def test_nothing_is_kept_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "store").symlink_to(tmp_path / "theirs")
+    with pytest.raises(NodeprintError, match="store: is a symbolic link"):
+        store.kept(tmp_path / "nodes/n1")

@@ -18,7 +18,7 @@ from nodeprint import simulate
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.quantity import models
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.judge.outcome import Outcome, Why
 from nodeprint.judge.verdict import Part, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
@@ -313,6 +313,20 @@ def test_without_verdict_or_with_an_unknown_node_the_error_is_a_sentence(folder:
     with pytest.raises(NodeprintError, match="cn9 is not part of this campaign"):
         documents.write_nodes(folder, ["node001", "cn9"], tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["report", "report/tables", "report/figures"])
+def test_no_report_goes_through_a_link_in_the_campaign(name: str, folder: Path, tmp_path: Path) -> None:
+    """Who may write into a shared folder could have files of the caller replaced by ours."""
+    campaign, theirs = tmp_path / "c", tmp_path / "theirs"
+    shutil.copytree(folder, campaign, ignore=shutil.ignore_patterns("report"))
+    theirs.mkdir()
+    (theirs / "cluster.pdf").write_text("theirs")
+    (campaign / name).parent.mkdir(exist_ok=True)
+    (campaign / name).symlink_to(theirs)
+    with pytest.raises(CannotWriteError, match=f"{name}: is a symbolic link"):
+        documents.write(campaign)
+    assert [(path.name, path.read_text()) for path in theirs.iterdir()] == [("cluster.pdf", "theirs")]
 
 
 def test_pseudonyms_leave_no_name(folder: Path, tmp_path: Path) -> None:
