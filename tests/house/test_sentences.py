@@ -65,7 +65,12 @@ def sentences(source: str) -> Iterator[str]:
     # a name of which an error is made
     refused = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and refuses(node)}
     for node in ast.walk(tree):
-        if words_of(text_of(node)) < WORDS or isinstance(above[node], ast.Expr | ast.JoinedStr) or refuses(node):
+        if (
+            not isinstance(node, ast.expr)
+            or words_of(text_of(node)) < WORDS
+            or isinstance(above[node], ast.Expr | ast.JoinedStr)
+            or refuses(node)
+        ):
             continue
         statement = next(outer for outer in chain(node) if isinstance(outer, ast.stmt))
         names = {

@@ -9,7 +9,7 @@ from nodeprint.campaign.job_status import JobStatus, Outcome, RunOutcome
 
 def run_outcome(name: str = "coherence-cas", run: int = 1, **changes: Any) -> RunOutcome:
     """A run that was done, but for `changes`."""
-    usual = {"outcome": "done", "exit_code": 0, "seconds": 1.0, "pinned_by": "native", "message": ""}
+    usual: dict[str, Any] = {"outcome": "done", "exit_code": 0, "seconds": 1.0, "pinned_by": "native", "message": ""}
     return RunOutcome(name=name, run=run, **usual | changes)
 
 

@@ -170,7 +170,7 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
     assert all("`srun --mpi=list` names those that it has" in note for note in notes)
     measured = job(house, slurm, "partitions", common)
     assert [(run.partition, run.run, run.name, run.outcome) for run in outcomes(house, "partitions")] == [
-        [partition, "1", "linktest-fabric", "done"] for partition in ("left", "right")
+        (partition, 1, "linktest-fabric", "done") for partition in ("left", "right")
     ]
     assert [(one["partition"], one["nodes"]) for one in measured["fabric"]] == [
         ("left", ["cn01", "cn02"]), ("right", ["cn03", "cn04"]),

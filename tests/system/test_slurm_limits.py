@@ -102,7 +102,7 @@ def test_a_call_on_another_login_node_waits_for_the_first(house: Path, slurm: Pa
     campaign.measuring("cn01")
     said = campaign.tmp / "second.log"
     call = f"cd {house} && exec {' '.join(campaign.command)} >{said} 2>&1"
-    words = [CLUSTER, "exec", "cn03", "env", f"TMPDIR={campaign.tmp}", "sh", "-c", call]
+    words = [str(CLUSTER), "exec", "cn03", "env", f"TMPDIR={campaign.tmp}", "sh", "-c", call]
     with subprocess.Popen(words, env=environment() | {"CLUSTER_STATE": str(slurm)}) as second:
         wait_for(lambda: said.exists() and "another call is at work" in said.read_text(), "the second call waits")
         campaign.done(first)

@@ -36,7 +36,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_job_has_medians_of_runs_and_what_was_flagged() -> None:
     runs = [[[10.0, 30.0], [10.0, np.nan]], [[11.0, 33.0], [11.0, 33.0]]]
-    kept = packed_jobs.packed_job(Job(2, {}, {"chase-levels": made([4, 8], runs)}, problems=("lost",)))
+    kept = packed_jobs.packed_job(Job(2, None, {"chase-levels": made([4, 8], runs)}, problems=("lost",)))
     measured = kept.measured["chase-levels"]
     assert [(run.number, run.median) for run in measured.runs] == [(1, 20.0), (2, 22.0)]
     assert measured.passes == 2 and measured.unit == "ns" and measured.flagged == 1 / 8
@@ -47,7 +47,7 @@ def test_job_has_medians_of_runs_and_what_was_flagged() -> None:
 def test_curves_come_back_as_they_were_measured(tmp_path: Path) -> None:
     measured = made([4, 8], [[[1.5, np.nan], [2.5, 3.5]]])
     (tmp_path / packed_jobs.FOLDER).mkdir()
-    packed_jobs.write(tmp_path, "n1", packed_jobs.NodeJobs((packed_jobs.packed_job(Job(1, {}, {"c": measured})),)))
+    packed_jobs.write(tmp_path, "n1", packed_jobs.NodeJobs((packed_jobs.packed_job(Job(1, None, {"c": measured})),)))
     (back,) = packed_jobs.read(tmp_path, "n1").jobs[0].curves
     np.testing.assert_array_equal(back.columns["latency_ns"], measured.columns["latency_ns"])
     np.testing.assert_array_equal(back.grid("latency_ns"), measured.grid("latency_ns"))

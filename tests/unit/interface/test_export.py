@@ -26,7 +26,7 @@ def test_every_column_of_a_cell_is_in_one_row_by_os_number(tmp_path: Path) -> No
     seconds = {"writer_s": [[1.0, 2.0], [3.0, np.nan]], "reader_s": [[5.0, 6.0], [7.0, np.nan]]}
     ring = measured("remap-ring", "ring", {"writer": [0, 2], "reader": [2, 0]}, **seconds)
     touch = measured("touch-ratio", "ratio", {"a": [0, 0], "b": [2, 2]}, ratio=[[1.5, 1.5], [1.5, 1.5]])
-    kept = packed_jobs.packed_job(Job(2, {}, {"remap-ring": ring, "touch-ratio": touch}))
+    kept = packed_jobs.packed_job(Job(2, None, {"remap-ring": ring, "touch-ratio": touch}))
     (tmp_path / packed_jobs.FOLDER).mkdir()
     packed_jobs.write(tmp_path, "cn1", packed_jobs.NodeJobs((kept,)))
     frames = list(export.details(PackedFleet("main", False, (PackedNode("cn1"),), (), folder=tmp_path)))

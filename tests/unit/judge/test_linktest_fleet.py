@@ -93,7 +93,7 @@ def test_slowest_pairs_have_their_first_and_their_second_time(tmp_path: Path) ->
     file.write_text("".join(json.dumps(record) + "\n" for record in (header, *first, differ, again)))
     measured = jobs.of_file(file)
     assert measured is not None
-    kept = packed_jobs.packed_job(jobs.Job(1, {}, {"linktest-node": measured})).measured["linktest-node"]
+    kept = packed_jobs.packed_job(jobs.Job(1, None, {"linktest-node": measured})).measured["linktest-node"]
     (slowest,) = kept.runs[0].slowest_again
     assert slowest == {"a": 0, "b": 2, "first_ns": 104e3, "again_ns": 80e3}
     facts = dict(message_rates.facts(np.array([80e3, 104e3]), header, [slowest]))
