@@ -44,6 +44,8 @@ SOURCES: Mapping[str, str] = {
     "judge/measuring_time._LEAST_SHARE": f"{_CHOICE}, of what is named",
     "judge/messages.FEWEST_NODES": f"{_CHOICE}: of three nodes each has two links",
     "judge/messages._ROUNDS": "they settle",
+    "judge/messages._FEW_NODES": "a median of more is moved by less than a tenth of an effect",
+    "judge/messages._PLANTED": "how finely the limit is known, not what it is; made fabrics of 4 to 16 nodes",
     "judge/messages._BOTH_WAYS": _CHOICE, "judge/messages._RUN_PRIOR": f"{_CHOICE}; with no runs beside",
     "stats/intervals.EQUIVALENCE": "Schuirmann 1987",
     "stats/peers.LEAVE_OUT_BELOW": f"{_CHOICE}, of time",
