@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from nodeprint import files
+from nodeprint import files, reading
 from nodeprint.campaign import derived
 from nodeprint.campaign.followed import Followed
 from nodeprint.data import job_parts
@@ -165,7 +165,7 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
     """
     path = campaign / FOLDER / "index.json"
     try:
-        index = msgspec.json.decode(path.read_bytes())
+        index = msgspec.json.decode(reading.content(path, reading.RECORD_BYTES))
         if stamp is not None and index.get("stamp") != stamp:
             raise NodeprintError("was made of other records", where=path, advice="it is made again")
         if index["schema"] != derived.SCHEMA:

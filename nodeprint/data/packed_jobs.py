@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint import reading
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.quantity import models
 from nodeprint.errors import NodeprintError
@@ -195,7 +196,7 @@ def read(folder: Path, node: str) -> NodeJobs:
     """
     path = file_of(folder, node)
     try:
-        return _DECODER.decode(path.read_bytes())
+        return _DECODER.decode(reading.content(path, reading.RECORD_BYTES))
     except FileNotFoundError:
         return NodeJobs()
     except (OSError, msgspec.MsgspecError, RecursionError) as error:

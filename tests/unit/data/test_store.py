@@ -15,7 +15,7 @@ import xarray as xr
 
 from nodeprint.campaign import derived, node_sheet
 from nodeprint.cli.shared import judge_and_write as judge
-from nodeprint.data import jobs, netcdf, packing, records, store, waiting
+from nodeprint.data import jobs, netcdf, packed, packing, records, store, waiting
 from nodeprint.data.jobs import Job
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
@@ -406,3 +406,10 @@ def test_nothing_is_kept_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "store").symlink_to(tmp_path / "theirs")
     with pytest.raises(NodeprintError, match="store: is a symbolic link"):
         store.kept(tmp_path / "nodes/n1")
+
+
+def test_a_pipe_in_the_place_of_the_index_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / packed.FOLDER).mkdir(parents=True)
+    os.mkfifo(tmp_path / packed.FOLDER / "index.json")
+    with pytest.raises(NodeprintError, match="no regular file"):
+        packed.read(tmp_path)
