@@ -10,10 +10,23 @@ from bench.table import ROOT
 
 #: Names and arguments; `python -m bench.NAME --help` shows more.
 ALL = {
-    "coherence": (), "lines": (), "fresh": (), "numa": (), "peers": (), "remap": (), "structure": (),
-    "verdict": (), "calibration": (), "linktest": (), "slurm": (), "iodie": (), "report": (), "fleet": (), "scale": (),
+    "coherence": (),
+    "lines": (),
+    "fresh": (),
+    "numa": (),
+    "peers": (),
+    "remap": (),
+    "structure": (),
+    "verdict": (),
+    "calibration": (),
+    "linktest": (),
+    "slurm": (),
+    "iodie": (),
+    "report": (),
+    "fleet": (),
+    "scale": (),
     "history": (),
-}  # fmt: skip
+}
 
 
 def main() -> int:

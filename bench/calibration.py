@@ -59,11 +59,16 @@ def parts_of(name: str) -> Matrix:
     base = nominal(MEASURED[name][0])
     quantities = tuple(
         replace(
-            quantity, values=np.repeat(quantity.values[:1, :1], 2, axis=0), node=np.arange(2),
-            job=np.ones(2, dtype=int), run=np.ones(2, dtype=int), started=("", ""), disturbed=np.zeros(2),
+            quantity,
+            values=np.repeat(quantity.values[:1, :1], 2, axis=0),
+            node=np.arange(2),
+            job=np.ones(2, dtype=int),
+            run=np.ones(2, dtype=int),
+            started=("", ""),
+            disturbed=np.zeros(2),
         )
         for quantity in base.quantities
-    )  # fmt: skip
+    )
     nodes = tuple(replace(base.nodes[0], name=f"node{number}") for number in range(2))
     population = Population.of(replace(base, nodes=nodes, quantities=quantities), RULES, ())
     return next(matrix for _, _, matrix in population.matrices(np.arange(2)) if matrix.name == name)

@@ -208,9 +208,14 @@ def _of_rows(quantity: Quantity, values: Floats, jobs: Sequence[int], runs: int)
     node, job, run = np.array(rows).T
     started = tuple(f"2026-01-{job:02d}T00:{run:02d}:00Z" for _, job, run in rows)
     return replace(
-        quantity, values=values.astype(np.float32), node=node, job=job, run=run, started=started,
+        quantity,
+        values=values.astype(np.float32),
+        node=node,
+        job=job,
+        run=run,
+        started=started,
         disturbed=np.zeros(len(rows)),
-    )  # fmt: skip
+    )
 
 
 @lru_cache(maxsize=16)
@@ -269,9 +274,13 @@ def _parts(quantity: Quantity) -> _Parts:
 
 
 def _pairs_of_chip(
-    quantity: Quantity, nominal: Floats, kind: Kind, rng: np.random.Generator,
-    pool: tuple[Floats, Floats] | None, harvested_ns: float,
-) -> Floats:  # fmt: skip
+    quantity: Quantity,
+    nominal: Floats,
+    kind: Kind,
+    rng: np.random.Generator,
+    pool: tuple[Floats, Floats] | None,
+    harvested_ns: float,
+) -> Floats:
     at = _parts(quantity)
     cores = CORE * kind.chip * _draw(rng, kind.chip_tail, at.cores)
     ports = CCD * kind.chip * _draw(rng, kind.chip_tail, at.ccxs)

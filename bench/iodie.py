@@ -112,9 +112,14 @@ class Node:
 def ours(case: Case, hop_ns: float, seed: int, *, drift: float = 0.0015, port_ns: float = 0.0, runs: int = 2) -> Node:
     """A node of nodeprint's simulator. A slow port is CCD 1's, whose every hop out of its CCXs is longer."""
     modes = simulate.Modes(
-        hop_ns, case.shares, clustered=not case.shares, pair_step_ns=hop_ns, die=case.kind, sites=case.sites,
+        hop_ns,
+        case.shares,
+        clustered=not case.shares,
+        pair_step_ns=hop_ns,
+        die=case.kind,
+        sites=case.sites,
         hashing=case.hashing,
-    )  # fmt: skip
+    )
     plan = simulate.Plan(
         case.topology, nodes=1, runs=runs, modes=modes, seed=seed, spread=replace(simulate.Spread(), drift=drift)
     )
@@ -265,8 +270,10 @@ def repeats(nodes: int) -> list[Row]:
                 same = one.sites is not None and other.sites is not None
                 apart_by.append(1 - rand_index(one.sites.of_end, other.sites.of_end) if same else 1.0)  # type: ignore[union-attr]
         rows.append(row(f"{name}: two runs of a node, 1 - Rand index", float(np.mean(apart_by)), 0.02))
-    drifting = [1 - ours(CASES[0], 2.0, seed, drift=0.01).ccd_index(ours(CASES[0], 2.0, seed, drift=0.01).found())
-                for seed in range(nodes)]  # fmt: skip
+    drifting = [
+        1 - ours(CASES[0], 2.0, seed, drift=0.01).ccd_index(ours(CASES[0], 2.0, seed, drift=0.01).found())
+        for seed in range(nodes)
+    ]
     rows.append(row("ours, fabric clock drifts by 1 %: 1 - Rand index", float(np.mean(drifting)), 0.01))
     return rows
 

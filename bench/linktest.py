@@ -42,8 +42,11 @@ def peer(name: str, folder: Path, size: int) -> float:
     words = [word.format(size=size, out=out) for word in PEERS[name]]
     done = subprocess.run(
         ["mpirun", "--host", "localhost:2", "--bind-to", "core", "-n", "2", *words],
-        env=os.environ | AS_ROOT, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        env=os.environ | AS_ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     if name == "NetPIPE":  # size, Mbit/s, seconds
         return float(out.read_text().split()[2]) * 1e9
     return float(done.stdout.split()[-1]) * 1e3  # the last line is size, us
@@ -70,7 +73,7 @@ def main() -> None:
     raw: dict[str, list[tuple[float, float]]] = {name: [] for name in SIZES}
     peers: dict[tuple[str, str], list[float]] = {
         (name, what): [] for name, (program, *_) in PEERS.items() if shutil.which(program) for what in SIZES
-    }  # fmt: skip
+    }
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         subprocess.run(["mpicc", "-O2", "-o", folder / "pingpong", ROOT / "bench/pingpong.c"], check=True)

@@ -68,9 +68,14 @@ def records(kernel: str, *arguments: str, before: Sequence[str] = ()) -> list[di
 def said(*command: str | Path, **environment: str) -> str:
     """What a program prints."""
     return subprocess.run(
-        command, capture_output=True, text=True, check=True, env=os.environ | environment, stdin=subprocess.DEVNULL,
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
         timeout=LONGEST_S,
-    ).stdout  # fmt: skip
+    ).stdout
 
 
 def listed(cpus: list[int]) -> str:

@@ -68,9 +68,14 @@ def _repeated(quantity: Quantity, factors: Floats, path: Path) -> Quantity:
         begin += len(of_node)
     every = np.concatenate(rows)
     return replace(
-        quantity, values=values, node=np.repeat(node, counts), job=quantity.job[every], run=quantity.run[every],
-        started=tuple(quantity.started[at] for at in every.tolist()), disturbed=quantity.disturbed[every],
-    )  # fmt: skip
+        quantity,
+        values=values,
+        node=np.repeat(node, counts),
+        job=quantity.job[every],
+        run=quantity.run[every],
+        started=tuple(quantity.started[at] for at in every.tolist()),
+        disturbed=quantity.disturbed[every],
+    )
 
 
 def _rows_of(quantity: Quantity) -> list[np.ndarray]:

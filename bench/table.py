@@ -124,7 +124,13 @@ def keep(bench: str, rows: Sequence[Row], load: float, **raw: Any) -> None:
         print(f"load average {load:.1f} before: the machine was not quiet")
     KEPT.mkdir(exist_ok=True)
     kept = {
-        "bench": bench, "host": platform.node(), "ended": now, "commit": commit, "load_before": load,
-        "load_after": os.getloadavg()[0], "rows": [asdict(one) for one in rows], "raw": raw,
-    }  # fmt: skip
+        "bench": bench,
+        "host": platform.node(),
+        "ended": now,
+        "commit": commit,
+        "load_before": load,
+        "load_after": os.getloadavg()[0],
+        "rows": [asdict(one) for one in rows],
+        "raw": raw,
+    }
     (KEPT / f"{bench}-{now}.json").write_text(json.dumps(kept, indent=1) + "\n")

@@ -44,12 +44,18 @@ NODES, SHARED = (8, 3, 16, 4, 8, 32, 6, 64), ((4, 8), (3, 6), (9, 20))
 SIZES = (1.2, 1.5, 2.5)
 #: By kind of defect its measurement and the families or the composite that it is drawn from.
 PARTS: Mapping[str, tuple[str, str]] = {
-    "node": ("coherence-cas", "node"), "socket": ("coherence-cas", "socket"), "class": ("coherence-cas", "class"),
-    "ccd": ("coherence-cas", "ccd"), "link": ("coherence-cas", "link"), "core": ("coherence-cas", "core"),
-    "ccx": ("coherence-cas", "ccx"), "memory": ("chase-latency", "memory_node"),
-    "memory cell": ("chase-latency", "ccd x memory_node"), "bandwidth": ("bandwidth-nodes", "memory_node"),
+    "node": ("coherence-cas", "node"),
+    "socket": ("coherence-cas", "socket"),
+    "class": ("coherence-cas", "class"),
+    "ccd": ("coherence-cas", "ccd"),
+    "link": ("coherence-cas", "link"),
+    "core": ("coherence-cas", "core"),
+    "ccx": ("coherence-cas", "ccx"),
+    "memory": ("chase-latency", "memory_node"),
+    "memory cell": ("chase-latency", "ccd x memory_node"),
+    "bandwidth": ("bandwidth-nodes", "memory_node"),
     "clock": ("clock-together", "cpu"),
-}  # fmt: skip
+}
 #: Rounds of further jobs.
 _ROUNDS = 2
 
@@ -98,11 +104,17 @@ def healthy(fleets: int, machines: Sequence[str], names: Sequence[str], section:
                 print(
                     f"{section}: {name}, {made.machine}, seed {seed}: nodes {np.flatnonzero(hits)} accused", flush=True
                 )
-            counts.update({
-                "fleets": 1, "accused": int(hits.any()), "within": int(within.sum()),
-                "same": sum(o is Outcome.SAME for o, w in zip(outcomes(first), within, strict=True) if w),
-                "suspected": int(any(o is Outcome.SUSPECT for o, w in zip(outcomes(first), within, strict=True) if w)),
-            })  # fmt: skip
+            counts.update(
+                {
+                    "fleets": 1,
+                    "accused": int(hits.any()),
+                    "within": int(within.sum()),
+                    "same": sum(o is Outcome.SAME for o, w in zip(outcomes(first), within, strict=True) if w),
+                    "suspected": int(
+                        any(o is Outcome.SUSPECT for o, w in zip(outcomes(first), within, strict=True) if w)
+                    ),
+                }
+            )
         print(f"{section}: {name}: {dict(counts)}, {(time.monotonic() - begun) / counts['fleets']:.2f} s", flush=True)
         total.update(counts)
         least = {"usual": {"harvested": 80.0, "healthy": 95.0}[section], "loaded": 60.0}.get(name)
@@ -184,12 +196,17 @@ def planted(fleets: int) -> Iterator[Row]:
             counts[kind, part.times, "same"] += outcome is Outcome.SAME
             counts[kind, part.times, "found"] += is_found
             counts[kind, part.times, "headed"] += is_found and headed(first, node, part)
-            if (part.times == SIZES[0] and outcome is Outcome.SAME) or (part.times > SIZES[0] and not is_found) or (
-                is_found and not headed(first, node, part)
-            ):  # fmt: skip
+            if (
+                (part.times == SIZES[0] and outcome is Outcome.SAME)
+                or (part.times > SIZES[0] and not is_found)
+                or (is_found and not headed(first, node, part))
+            ):
                 heads = [(s.cause.term, dict(s.cause.where)) for s in first.shown.get(node, ())[:2]]
-                print(f"planted: seed {seed}, {made.machine}, {name}, {len(outcomes(first))} nodes: {kind} "
-                      f"{dict(part.where)} {part.times} bounds: {outcome.value} {heads}", flush=True)  # fmt: skip
+                print(
+                    f"planted: seed {seed}, {made.machine}, {name}, {len(outcomes(first))} nodes: {kind} "
+                    f"{dict(part.where)} {part.times} bounds: {outcome.value} {heads}",
+                    flush=True,
+                )
     yield from _planted_rows(counts)
 
 
@@ -240,8 +257,11 @@ def shared(fleets: int) -> Iterator[Row]:
             same = [node for node in range(off) if of_nodes[node] is Outcome.SAME]
             counts.update({"fleets": 1, "accused": bool(accused), "same": bool(same)})
             if accused or same or not any(outcome is Outcome.SPLIT for outcome in of_nodes):
-                print(f"shared: seed {seed}, {made.machine}, {off} of {nodes}: {kind} {dict(part.where)}: "
-                      f"{dict(Counter(outcome.value for outcome in of_nodes))}", flush=True)  # fmt: skip
+                print(
+                    f"shared: seed {seed}, {made.machine}, {off} of {nodes}: {kind} {dict(part.where)}: "
+                    f"{dict(Counter(outcome.value for outcome in of_nodes))}",
+                    flush=True,
+                )
         name = f"shared, {off} of {nodes}: of {counts['fleets']} fleets"
         yield row(f"{name} a healthy node DEVIATES in", counts["accused"], 0, "fleets")
         yield row(f"{name} a node that is off is SAME in", counts["same"], 0, "fleets")

@@ -38,7 +38,8 @@ SOURCES: Mapping[str, str] = {
     "stats/measuring_order.FEWEST, _EACH_SIDE": f"{_CHOICE}: of fewer no order is clear at 1 %",
     "data/whole_runs._FEW": f"{_CHOICE}: figures have three digits and more",
     "judge/baseline.MIN_RUNS, MIN_BOOTS": f"{_CHOICE}: one boot shows nothing of the next",
-    "judge/baseline._RUN_SHARE": _CHOICE, "stats/mixture.MIXED": f"{_CHOICE}, of figures that are shown",
+    "judge/baseline._RUN_SHARE": _CHOICE,
+    "stats/mixture.MIXED": f"{_CHOICE}, of figures that are shown",
     "judge/figures._LEAST_PAIRS": f"{_CHOICE}, of figures that are shown",
     "judge/measuring_time.ALARM": f"{_CHOICE}: as often as a healthy fleet may have any DEVIATES",
     "judge/measuring_time._LEAST_SHARE": f"{_CHOICE}, of what is named",
@@ -46,33 +47,45 @@ SOURCES: Mapping[str, str] = {
     "judge/messages._ROUNDS": "they settle",
     "judge/messages._FEW_NODES": "a median of more is moved by less than a tenth of an effect",
     "judge/messages._PLANTED": "how finely the limit is known, not what it is; made fabrics of 4 to 16 nodes",
-    "judge/messages._BOTH_WAYS": _CHOICE, "judge/messages._RUN_PRIOR": f"{_CHOICE}; with no runs beside",
+    "judge/messages._BOTH_WAYS": _CHOICE,
+    "judge/messages._RUN_PRIOR": f"{_CHOICE}; with no runs beside",
     "stats/intervals.EQUIVALENCE": "Schuirmann 1987",
     "stats/peers.LEAVE_OUT_BELOW": f"{_CHOICE}, of time",
     "stats/peers.MAJORITY, FEWEST": f"{_CHOICE}: more than half, surely",
-    "stats/peers.HUBER, TEMPLATE_ERROR": "Huber 1964", "stats/peers._MAD, _OF_CLIPPED": "the normal distribution",
-    "stats/runs.RARE": _CALIBRATION, "stats/runs.PRIOR_DEGREES": f"{_CHOICE}; of fleets with one run alone",
+    "stats/peers.HUBER, TEMPLATE_ERROR": "Huber 1964",
+    "stats/peers._MAD, _OF_CLIPPED": "the normal distribution",
+    "stats/runs.RARE": _CALIBRATION,
+    "stats/runs.PRIOR_DEGREES": f"{_CHOICE}; of fleets with one run alone",
     "stats/runs.JOB_DEGREES": f"{_CALIBRATION}: with 2 and more, intervals of 3 nodes are narrower",
-    "stats/runs.OWN_DEGREES": _CALIBRATION, "stats/runs.SURE": _CALIBRATION,
+    "stats/runs.OWN_DEGREES": _CALIBRATION,
+    "stats/runs.SURE": _CALIBRATION,
     "stats/runs.MOST_DEGREES": "as good as infinite",
     "stats/runs.ENOUGH_DEGREES": "t(0.95) is within 2 % of the normal",
-    "stats/strata._LEAST, _LEAST_SHARE": _CHOICE, "stats/strata._STRAY_SHARE": _CHOICE,
-    "stats/strata.BEYOND": _TRIED, "stats/strata._EMPTY, _TRIMMED": _TRIED,
+    "stats/strata._LEAST, _LEAST_SHARE": _CHOICE,
+    "stats/strata._STRAY_SHARE": _CHOICE,
+    "stats/strata.BEYOND": _TRIED,
+    "stats/strata._EMPTY, _TRIMMED": _TRIED,
     "judge/causes.MOST_CAUSES": f"{_CHOICE}, of what a page shows",
     "judge/causes._AGREE_SHARE, _AGREE_ERRORS": _VERDICT,
-    "judge/causes._RIVAL": _VERDICT, "judge/causes._OWN_SHARE": _VERDICT, "judge/causes._MOST": _VERDICT,
+    "judge/causes._RIVAL": _VERDICT,
+    "judge/causes._OWN_SHARE": _VERDICT,
+    "judge/causes._MOST": _VERDICT,
     "judge/confirmation.FEW_NODES": f"{_CHOICE}: of three others two may be wrong",
-    "judge/confirmation._LEAST_VARIANCE": "below what a float resolves", "judge/confirmation.AT_ONCE": _SIZE,
+    "judge/confirmation._LEAST_VARIANCE": "below what a float resolves",
+    "judge/confirmation.AT_ONCE": _SIZE,
     "judge/deviations._FEW": f"{_CHOICE}, of time: of more nodes one hardly moves the centre",
     "judge/groups.GAP": f"{_CHOICE}: half of what is accepted",
     "judge/judge.SUSPECT": f"{_CHOICE}: it costs second jobs alone",
     "judge/margins.MOST_RUNS, MOST_NODES": f"{_CHOICE}, of what a site can do",
     "judge/margins._NOISIER": f"{_CHOICE}, of words alone: which remedy is named",
     "judge/margins._CLOSE": f"{_CHOICE}, of words alone: which remedy is named",
-    "judge/margins.NINE_OF_TEN": "the normal distribution", "judge/margins.FAR": _CHOICE,
-    "judge/margins._WIDE_SHARE, _WIDE_NODES": _CHOICE, "judge/margins._SHARED": f"{_CHOICE}: a majority",
-    "judge/reduction._CHUNK": _SIZE, "judge/reduction._CLIP": f"{_CHOICE}: twice the usual latency",
-}  # fmt: skip
+    "judge/margins.NINE_OF_TEN": "the normal distribution",
+    "judge/margins.FAR": _CHOICE,
+    "judge/margins._WIDE_SHARE, _WIDE_NODES": _CHOICE,
+    "judge/margins._SHARED": f"{_CHOICE}: a majority",
+    "judge/reduction._CHUNK": _SIZE,
+    "judge/reduction._CLIP": f"{_CHOICE}: twice the usual latency",
+}
 
 
 def constants() -> Iterator[tuple[str, str, str]]:
@@ -102,9 +115,18 @@ def _is_number(value: ast.expr) -> bool:
 def page() -> str:
     """The page of constants."""
     rows = [f"| `{name}` | {value} | {words} | {SOURCES.get(name, '')} |" for name, value, words in constants()]
-    return "\n".join((
-        "# Constants of the verdict", "",
-        "Made from the code by `python docs/hooks.py`. Bounds and assumed spreads, which a site may change,",
-        "are in `config/README.md`.", "",
-        "| constant | value | what it is | from |", "|---|---|---|---|", *rows,
-    )) + "\n"  # fmt: skip
+    return (
+        "\n".join(
+            (
+                "# Constants of the verdict",
+                "",
+                "Made from the code by `python docs/hooks.py`. Bounds and assumed spreads, which a site may change,",
+                "are in `config/README.md`.",
+                "",
+                "| constant | value | what it is | from |",
+                "|---|---|---|---|",
+                *rows,
+            )
+        )
+        + "\n"
+    )

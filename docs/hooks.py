@@ -33,9 +33,14 @@ ROOT = Path(__file__).parents[1]
 #: More choices than these are counted, not listed.
 _MOST_CHOICES = 16
 _TYPES = {
-    "string": "text", "integer": "whole number", "number": "number", "boolean": "true, false", "null": "null",
-    "array": "list", "object": "keys",
-}  # fmt: skip
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true, false",
+    "null": "null",
+    "array": "list",
+    "object": "keys",
+}
 
 Schema = Mapping[str, Any]
 

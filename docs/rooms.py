@@ -42,9 +42,11 @@ def first_sentence(path: Path) -> str:
 def page() -> str:
     """The map, a heading for each room and a line for each of its modules."""
     out = [
-        "# The map of the package", "", "Made from the modules' own first sentences by `python docs/hooks.py`.",
+        "# The map of the package",
+        "",
+        "Made from the modules' own first sentences by `python docs/hooks.py`.",
         "Imports go down this page only.",
-    ]  # fmt: skip
+    ]
     for room in (room for floor in FLOORS for room in floor):
         alone = PACKAGE / f"{room}.py"
         out += ["", f"## {room}{'' if alone.exists() else '/'}"]

@@ -81,8 +81,9 @@ def own_folder(path: Path) -> Path:
     written there would come to whom it belongs."""
     try:
         if path.is_symlink():
-            raise CannotWriteError("is a symbolic link, and results are written into folders alone", where=path,
-                                   advice="remove the link")  # fmt: skip
+            raise CannotWriteError(
+                "is a symbolic link, and results are written into folders alone", where=path, advice="remove the link"
+            )
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         advice = "make it writable, or work in a copy of your own"

@@ -14,10 +14,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 #: The files that name the address.
 FILES = (
-    "pyproject.toml", "CITATION.cff", "ansible/galaxy.yml", "packaging/conda/recipe.yaml",
+    "pyproject.toml",
+    "CITATION.cff",
+    "ansible/galaxy.yml",
+    "packaging/conda/recipe.yaml",
     "packaging/easybuild/nodeprint-0.1.0-foss-2025b.eb",
     "packaging/spack/spack_repo/nodeprint/packages/nodeprint/package.py",
-)  # fmt: skip
+)
 _WANTED = re.compile(r"^(?P<indent> *)# address: (?P<text>.*)$")
 
 

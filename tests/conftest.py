@@ -108,15 +108,31 @@ def campaign(tmp_path: Path) -> Callable[..., Path]:
                 text = lines(header(host=node, run=run), *passes, TRAILER)
                 (job / f"run{run}" / "coherence-cas.jsonl").write_text(text)
             done = [
-                {"name": "coherence-cas", "run": run, "outcome": "done", "exit_code": 0, "seconds": 0.1,
-                 "pinned_by": "native", "message": ""}
+                {
+                    "name": "coherence-cas",
+                    "run": run,
+                    "outcome": "done",
+                    "exit_code": 0,
+                    "seconds": 0.1,
+                    "pinned_by": "native",
+                    "message": "",
+                }
                 for run in (1, 2)
-            ]  # fmt: skip
+            ]
             status = {
-                "schema": 1, "node": node, "host": node, "job": 1, "started": "2026-01-01T00:00:00Z",
-                "ended": "2026-01-01T00:00:10Z", "runs": 2, "outcome": "complete", "cpus_allowed": 2,
-                "cpus_expected": 2, "simulated": False, "measurements": done,
-            }  # fmt: skip
+                "schema": 1,
+                "node": node,
+                "host": node,
+                "job": 1,
+                "started": "2026-01-01T00:00:00Z",
+                "ended": "2026-01-01T00:00:10Z",
+                "runs": 2,
+                "outcome": "complete",
+                "cpus_allowed": 2,
+                "cpus_expected": 2,
+                "simulated": False,
+                "measurements": done,
+            }
             (job / "status.json").write_text(json.dumps(status))
         (folder / "nodes.tsv").write_text("\n".join(rows) + "\n")
         (folder / "plan.tsv").write_text("coherence-cas\tcoherence\t--op cas\n")

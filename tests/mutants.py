@@ -50,11 +50,27 @@ ASKED = 0.8
 _NO_TEST = 5
 #: What becomes of an operator.
 _OPERATORS: Mapping[type[ast.AST], ast.AST] = {
-    ast.Lt: ast.LtE(), ast.LtE: ast.Lt(), ast.Gt: ast.GtE(), ast.GtE: ast.Gt(), ast.Eq: ast.NotEq(),
-    ast.NotEq: ast.Eq(), ast.Is: ast.IsNot(), ast.IsNot: ast.Is(), ast.In: ast.NotIn(), ast.NotIn: ast.In(),
-    ast.Add: ast.Sub(), ast.Sub: ast.Add(), ast.Mult: ast.Div(), ast.Div: ast.Mult(), ast.FloorDiv: ast.Div(),
-    ast.Pow: ast.Mult(), ast.And: ast.Or(), ast.Or: ast.And(), ast.BitAnd: ast.BitOr(), ast.BitOr: ast.BitAnd(),
-}  # fmt: skip
+    ast.Lt: ast.LtE(),
+    ast.LtE: ast.Lt(),
+    ast.Gt: ast.GtE(),
+    ast.GtE: ast.Gt(),
+    ast.Eq: ast.NotEq(),
+    ast.NotEq: ast.Eq(),
+    ast.Is: ast.IsNot(),
+    ast.IsNot: ast.Is(),
+    ast.In: ast.NotIn(),
+    ast.NotIn: ast.In(),
+    ast.Add: ast.Sub(),
+    ast.Sub: ast.Add(),
+    ast.Mult: ast.Div(),
+    ast.Div: ast.Mult(),
+    ast.FloorDiv: ast.Div(),
+    ast.Pow: ast.Mult(),
+    ast.And: ast.Or(),
+    ast.Or: ast.And(),
+    ast.BitAnd: ast.BitOr(),
+    ast.BitOr: ast.BitAnd(),
+}
 
 
 class Mutant(msgspec.Struct, frozen=True):
@@ -99,8 +115,12 @@ def _equivalents() -> frozenset[tuple[str, str, str, str]]:
 
 def drawn(seed: int, root: Path = ROOT, rooms: Mapping[str, tuple[str, str]] = ROOMS) -> Iterator[Mutant]:
     """Mutants of a project without end: a function or constant at random, then a place in it."""
-    scopes = [(room, path, number) for room, (sources, _) in rooms.items() for path in _files(root / sources)
-                 for number in range(len(_scopes(path)))]  # fmt: skip
+    scopes = [
+        (room, path, number)
+        for room, (sources, _) in rooms.items()
+        for path in _files(root / sources)
+        for number in range(len(_scopes(path)))
+    ]
     generator = random.Random(seed)
     while True:
         room, path, number = generator.choice(scopes)
@@ -129,9 +149,10 @@ def _places(scope: ast.AST) -> list[ast.expr]:
     types += [node.value for node in ast.walk(scope) if isinstance(node, ast.keyword) and node.arg == "strict"]
     left_alone = {id(node) for of in types if of is not None for node in ast.walk(of)}
     return [
-        node for node in ast.walk(scope)
+        node
+        for node in ast.walk(scope)
         if isinstance(node, ast.expr) and id(node) not in left_alone and _changed(node) is not None
-    ]  # fmt: skip
+    ]
 
 
 def _mutated(room: str, path: Path, name: str, number: int, generator: random.Random) -> Mutant:
@@ -217,15 +238,34 @@ def _first_failure(copy: Path, tests: Iterable[str]) -> str:
     """The first test that fails, or a file that cannot be collected; "time" where they do not end, "" where all
     pass."""
     environment = {key: value for key, value in os.environ.items() if key != "NODEPRINT_DATA"} | {
-        "PYTHONPATH": f"{copy}{os.pathsep}{copy / 'workflow'}", "PYTHONDONTWRITEBYTECODE": "1",
-    }  # fmt: skip
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-rfE", "--tb=no", "-p", "no:cacheprovider",
-               "-m", "not long and not emulated and not machine", *tests]  # fmt: skip
+        "PYTHONPATH": f"{copy}{os.pathsep}{copy / 'workflow'}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-rfE",
+        "--tb=no",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not long and not emulated and not machine",
+        *tests,
+    ]
     try:
         ended = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=_ASLEEP_S, check=False,
+            command,
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_ASLEEP_S,
+            check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE * LIMIT_S,) * 2),
-        )  # fmt: skip
+        )
     except subprocess.TimeoutExpired:
         return "time"
     if ended.returncode in {0, _NO_TEST}:

@@ -150,9 +150,14 @@ class Call:
         # Its locks outlive it where it is killed; ours do not. A session of its own: a Ctrl-C reaches it by us alone.
         path = [str(WORKFLOW), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.snakemake = start(
-            words, with_us=True, stdin=subprocess.DEVNULL, stdout=log.descriptor, stderr=subprocess.STDOUT,
-            start_new_session=True, env=os.environ | {"PYTHONPATH": ":".join(path)},
-        )  # fmt: skip
+            words,
+            with_us=True,
+            stdin=subprocess.DEVNULL,
+            stdout=log.descriptor,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=os.environ | {"PYTHONPATH": ":".join(path)},
+        )
         steps = Steps(self.campaign, watched)
         while self.snakemake.poll() is None:
             self.watch(log, steps)
@@ -340,8 +345,13 @@ def fail_kinds(text: str) -> tuple[Kind, ...]:
 
 def parser() -> Parser:
     """The options of workflow/run."""
-    out = Parser("workflow/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                 allow_abbrev=False, epilog="VERBOSE=1 in the environment shows Snakemake's output.")  # fmt: skip
+    out = Parser(
+        "workflow/run",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        epilog="VERBOSE=1 in the environment shows Snakemake's output.",
+    )
     out.add_argument("--config", metavar="FILE", default="config/config.yaml", help="the configuration")
     out.add_argument(
         "--preset", choices=get_args(get_type_hints(Config)["preset"]), help="in place of the configuration's preset"
@@ -353,9 +363,12 @@ def parser() -> Parser:
         help="measure these nodes again as a new job, as in cn[001-004],gpu7",
     )
     out.add_argument(
-        "--fail-on", metavar="KIND,...", default=[FOUND], type=fail_kinds,
+        "--fail-on",
+        metavar="KIND,...",
+        default=[FOUND],
+        type=fail_kinds,
         help=f"end with 3 where an outcome of a node, the fleet or messages is: {', '.join(Kind)} (default {FOUND})",
-    )  # fmt: skip
+    )
     out.add_argument("--report-only", action="store_true", help="judge and report again what is there")
     return out
 

@@ -33,31 +33,45 @@ _STARTS = 3
 _CRASH = re.compile(r"exited on signal (?:6|7|8|11)\b|tasks? [\d,-]+: (?:Segmentation fault|Aborted|Bus error)")
 #: What a launcher says, and what it means; the first that is found.
 _MEANINGS = (
-    (r"plugin name for mpi/pmix|Invalid MPI type '?pmix|mpi/pmix.*(fail|cannot)",
-     "Slurm has no such PMIx plugin here: `srun --mpi=list` names those that it has; install Slurm's PMIx plugin, "
-     "or write another command into mpi.launcher (between nodes mpi.fabric_launcher), e.g. mpirun"),
-    (r"OMPI was not built with SLURM|not built with PMI|PMI support|OPAL ERROR: Unreachable in file ext\w+_client",
-     "this Open MPI does not speak Slurm's PMI: use srun --mpi=pmix with an Open MPI that has PMIx, or mpirun"),
-    (r"DUE TO TIME LIMIT",
-     "Slurm ended the job at its time limit: a firewall may keep ranks waiting, else raise slurm.minutes"),
-    (r"unable to find network interfaces",
-     "Open MPI finds no network interface that is up, not even the loopback: `ip link set lo up`"),
-    (r"(?:ORTE was unable to reliably start|PRTE has lost communication|unable to launch .*daemon|Could not resolve "
-     r"hostname|Host key verification failed|Permission denied \(|plm_rsh_agent)",
-     "mpirun could not start its daemon on a node by ssh: the name, the key or the network is wrong; try "
-     "`mpirun --host NODE hostname`, or write another command into mpi.launcher (between nodes mpi.fabric_launcher)"),
+    (
+        r"plugin name for mpi/pmix|Invalid MPI type '?pmix|mpi/pmix.*(fail|cannot)",
+        "Slurm has no such PMIx plugin here: `srun --mpi=list` names those that it has; install Slurm's PMIx plugin, "
+        "or write another command into mpi.launcher (between nodes mpi.fabric_launcher), e.g. mpirun",
+    ),
+    (
+        r"OMPI was not built with SLURM|not built with PMI|PMI support|OPAL ERROR: Unreachable in file ext\w+_client",
+        "this Open MPI does not speak Slurm's PMI: use srun --mpi=pmix with an Open MPI that has PMIx, or mpirun",
+    ),
+    (
+        r"DUE TO TIME LIMIT",
+        "Slurm ended the job at its time limit: a firewall may keep ranks waiting, else raise slurm.minutes",
+    ),
+    (
+        r"unable to find network interfaces",
+        "Open MPI finds no network interface that is up, not even the loopback: `ip link set lo up`",
+    ),
+    (
+        r"(?:ORTE was unable to reliably start|PRTE has lost communication|unable to launch .*daemon|Could not resolve "
+        r"hostname|Host key verification failed|Permission denied \(|plm_rsh_agent)",
+        "mpirun could not start its daemon on a node by ssh: the name, the key or the network is wrong; try "
+        "`mpirun --host NODE hostname`, or write another command into mpi.launcher (between nodes mpi.fabric_launcher)",
+    ),
     (r"not enough slots", "the launcher has fewer slots than ranks: add --oversubscribe, or name slots by --host"),
     (r"allow-run-as-root|OMPI_ALLOW_RUN_AS_ROOT", "mpirun does not start as root: run as a user"),
     (r"Unable to allocate resources: (.*)", "Slurm gives no allocation: {0}"),
-    (r"Connection refused|No route to host|Connection timed out|unreachable|unable to reach|no route",
-     "ranks cannot reach each other: a firewall, or networks apart; open MPI's ports between the nodes, or choose "
-     "the network (OMPI_MCA_btl_tcp_if_include) in site.setup"),
+    (
+        r"Connection refused|No route to host|Connection timed out|unreachable|unable to reach|no route",
+        "ranks cannot reach each other: a firewall, or networks apart; open MPI's ports between the nodes, or choose "
+        "the network (OMPI_MCA_btl_tcp_if_include) in site.setup",
+    ),
     (r"error while loading shared libraries: (\S+)", "MPI does not start: {0} is missing; install Open MPI"),
     (r"(?:process rank|task) (\d+)\D.*?(?:on node (\S+) )?exited on signal (\d+)", "rank {0} was killed by signal {2}"),
-    *((rf"error: (\S+): tasks? ([\d,-]+): ({ends})", "rank {1} on {0} ended: {2}")
-      for ends in ("Segmentation fault|Aborted|Bus error", "Killed|Terminated")),  # the cause first
+    *(
+        (rf"error: (\S+): tasks? ([\d,-]+): ({ends})", "rank {1} on {0} ended: {2}")
+        for ends in ("Segmentation fault|Aborted|Bus error", "Killed|Terminated")
+    ),  # the cause first
     (r"(?:NODE FAILURE|Node failure on|node failure)", "a node failed"),
-)  # fmt: skip
+)
 
 
 def meaning(said: Sequence[str], code: int) -> str:
@@ -164,9 +178,13 @@ def _watched(command: list[str], settings: Settings) -> tuple[int, list[str]]:
     """
     stopped: list[int] = []
     launcher = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=_environment(settings),
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=_environment(settings),
         preexec_fn=_ends_with_us,  # noqa: PLW1509 there are no threads yet
-    )  # fmt: skip
+    )
     ends = math.inf  # when the launcher is killed that was asked to end
 
     def end() -> None:

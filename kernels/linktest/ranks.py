@@ -122,9 +122,15 @@ class Rank:
         """This rank's part of a pair (a starts); the pair's numbers on rank a."""
         settings, me = self.settings, self.rank
         pair = timed.Pair(
-            mode=MODES.index(settings.mode), first=me == a, partner=b if me == a else a, bytes=size,
-            warm_up=settings.warm_up, samples=settings.samples, messages=settings.messages, together=together,
-        )  # fmt: skip
+            mode=MODES.index(settings.mode),
+            first=me == a,
+            partner=b if me == a else a,
+            bytes=size,
+            warm_up=settings.warm_up,
+            samples=settings.samples,
+            messages=settings.messages,
+            together=together,
+        )
         times = self.timed.measure(pair, self.buffers)
         return {**samples.summary(times), "round_trips": pair.messages} if me == a else None
 
@@ -143,9 +149,12 @@ class Rank:
             loaded[kind].append(name)
         wishes = {name: value for name, value in os.environ.items() if re.match(r"(OMPI_MCA_(pml|btl|mtl)|UCX_)", name)}
         return {
-            "library": self.mpi.Get_library_version().partition(",")[0], **loaded,
-            "single_copy": self.timed.single_copy(), "ucx": "ucx" in loaded["pml"], "environment": wishes,
-        }  # fmt: skip
+            "library": self.mpi.Get_library_version().partition(",")[0],
+            **loaded,
+            "single_copy": self.timed.single_copy(),
+            "ucx": "ucx" in loaded["pml"],
+            "environment": wishes,
+        }
 
 
 def _rank_before_mpi() -> int | None:
@@ -354,16 +363,28 @@ class Scribe:
             what = {"cells": {"dims": ["a", "b", "size_bytes"], "values": dict.fromkeys(values, "ns")}}
         pages = {"bytes": 2 * max(sizes), "bound": False, "verified_by": "nothing", "pages": "base"}
         return {
-            "record": "header", "schema": 1, "segment": self.former.segments, **self._identity, "quantity": "message",
-            "unit": "ns", "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip(), "seed": self.seed,
-            "start_time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "compiler": rank.timed.compiler,
-            "clock": {"source": "clock_gettime", "hz": 1e9, "step_ns": 1.0}, "passes": settings.passes, **what,
-            "batches": settings.samples, "directed": settings.directed, "pinned_by": "native",
+            "record": "header",
+            "schema": 1,
+            "segment": self.former.segments,
+            **self._identity,
+            "quantity": "message",
+            "unit": "ns",
+            "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+            "seed": self.seed,
+            "start_time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "compiler": rank.timed.compiler,
+            "clock": {"source": "clock_gettime", "hz": 1e9, "step_ns": 1.0},
+            "passes": settings.passes,
+            **what,
+            "batches": settings.samples,
+            "directed": settings.directed,
+            "pinned_by": "native",
             "placement": {} if settings.in_gpu else {"buffers": pages},
-            "timed_by": rank.timed.name, "transport": rank.transport(),
+            "timed_by": rank.timed.name,
+            "transport": rank.transport(),
             "parallel": settings.ranks // 2 if settings.parallel else 1,
             **({"ranks": [list(place) for place in rank.places]} if settings.by_rank else {}),
-        }  # fmt: skip
+        }
 
     def expect(self, work: list[Step]) -> None:
         """These steps come next."""
@@ -443,13 +464,20 @@ class Scribe:
             raise RefusalError(f"the rank on CPU {cpu} of {host} was moved to another CPU; let nothing else pin it")
         mine = [cpu for host, cpu in self._rank.places if host == self._rank.host]
         self._say()
-        self._writer.add([{
-            "record": "trailer", "elapsed_s": round(time.monotonic() - self._began, 3),
-            "cells" if len(self._settings.sizes) > 1 else "pairs": len(self.former.done),
-            "voluntary_switches": sum(one for _, one, _ in seen),
-            "involuntary_switches": sum(one for _, _, one in seen),
-            "steal_s": round(max(0.0, _steal_s(mine) - self._steal), 2), **self._alltoall(), "complete": True,
-        }])  # fmt: skip
+        self._writer.add(
+            [
+                {
+                    "record": "trailer",
+                    "elapsed_s": round(time.monotonic() - self._began, 3),
+                    "cells" if len(self._settings.sizes) > 1 else "pairs": len(self.former.done),
+                    "voluntary_switches": sum(one for _, one, _ in seen),
+                    "involuntary_switches": sum(one for _, _, one in seen),
+                    "steal_s": round(max(0.0, _steal_s(mine) - self._steal), 2),
+                    **self._alltoall(),
+                    "complete": True,
+                }
+            ]
+        )
 
     def _alltoall(self) -> dict[str, Any]:
         """The median all-to-all, where there were any."""

@@ -27,9 +27,15 @@ def kernel_hash() -> str:
 def identity(settings: Settings, host: str) -> dict[str, Any]:
     """What must be alike for a file to be continued."""
     return {
-        "kernel": "linktest", "operation": settings.mode, "kernel_hash": kernel_hash(), "arguments": settings.words,
-        "cpus": list(settings.cpus), "host": host, "job": settings.job, "run": settings.run,
-    }  # fmt: skip
+        "kernel": "linktest",
+        "operation": settings.mode,
+        "kernel_hash": kernel_hash(),
+        "arguments": settings.words,
+        "cpus": list(settings.cpus),
+        "host": host,
+        "job": settings.job,
+        "run": settings.run,
+    }
 
 
 @dataclass

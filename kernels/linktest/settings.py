@@ -226,9 +226,13 @@ class _Parser(argparse.ArgumentParser):
 def _arguments(words: list[str]) -> argparse.Namespace:
     """The command line, its numbers within their limits."""
     parser = _Parser(
-        prog="linktest", description=_HELP, epilog=_END, add_help=True, allow_abbrev=False,
+        prog="linktest",
+        description=_HELP,
+        epilog=_END,
+        add_help=True,
+        allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
 
     def number(option: str, default: int | None, text: str | None = None) -> None:
         parser.add_argument(option, type=int, metavar="N", default=default, help=text)
@@ -294,11 +298,33 @@ def parse(words: list[str]) -> Settings:
         raise RefusalError(f"{ranks} ranks are more than {_MOST_RANKS}; name fewer CPUs or nodes", BAD_INPUT)
     launcher = unquote(given.launcher) or _LAUNCHERS["nodes" if nodes else "node"]
     return Settings(
-        given.mode, given.schedule == "parallel", given.bisection, given.mix, sizes, given.messages, given.warm_up,
-        given.samples or _samples(ranks, bool(nodes)), given.passes, _bytes(given.load, "--load"), retest, cpus, nodes,
-        given.per_node, ranks, launcher, given.patience, Path(given.out or "-"), given.job, given.run, given.seed,
-        given.as_rank, given.plan, given.csv, given.min_seconds, given.buffers == "cuda",
-    )  # fmt: skip
+        given.mode,
+        given.schedule == "parallel",
+        given.bisection,
+        given.mix,
+        sizes,
+        given.messages,
+        given.warm_up,
+        given.samples or _samples(ranks, bool(nodes)),
+        given.passes,
+        _bytes(given.load, "--load"),
+        retest,
+        cpus,
+        nodes,
+        given.per_node,
+        ranks,
+        launcher,
+        given.patience,
+        Path(given.out or "-"),
+        given.job,
+        given.run,
+        given.seed,
+        given.as_rank,
+        given.plan,
+        given.csv,
+        given.min_seconds,
+        given.buffers == "cuda",
+    )
 
 
 def _samples(ranks: int, between_nodes: bool) -> int:

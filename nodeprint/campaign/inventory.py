@@ -59,9 +59,7 @@ def _list(inventory: Path) -> dict[str, Any]:
         raise NodeprintError("ansible-inventory is not on PATH", key="launch", advice=advice)
     command = [program, "--inventory", str(inventory), "--list"]
     try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
-        )  # fmt: skip
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired as error:
         advice = f"call `{' '.join(command)}` by hand to see more"
         raise NodeprintError(f"no answer in {_SECONDS:.0f} s", where=inventory, advice=advice) from error

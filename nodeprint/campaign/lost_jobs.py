@@ -25,11 +25,20 @@ def settle(job: Path, reason: str) -> JobStatus:
     why = job_status.as_message(reason)
     rows = tuple(_row(run, name, (run, name) in complete, why) for run, name in configuration.steps(plan))
     status = JobStatus(
-        schema=1, node=node, host=sheet[node].host if node in sheet else node, job=int(job.name.removeprefix("job")),
-        started=None, ended=None, runs=max(row.runs for row in plan), outcome=job_status.outcome_of(rows),
-        cpus_allowed=0, cpus_expected=sheet[node].cpus if node in sheet else 0, simulated=False, lost=True,
+        schema=1,
+        node=node,
+        host=sheet[node].host if node in sheet else node,
+        job=int(job.name.removeprefix("job")),
+        started=None,
+        ended=None,
+        runs=max(row.runs for row in plan),
+        outcome=job_status.outcome_of(rows),
+        cpus_allowed=0,
+        cpus_expected=sheet[node].cpus if node in sheet else 0,
+        simulated=False,
+        lost=True,
         measurements=rows,
-    )  # fmt: skip
+    )
     for folder in (job.parent, job):
         files.own_folder(folder)
     job_status.write(job, status)
@@ -39,6 +48,11 @@ def settle(job: Path, reason: str) -> JobStatus:
 def _row(run: int, name: str, done: bool, reason: str) -> RunOutcome:
     """What came of a run of a measurement."""
     return RunOutcome(
-        name=name, run=run, outcome="done" if done else "failed", exit_code=0 if done else -1, seconds=0.0,
-        pinned_by="native", message="" if done else reason,
-    )  # fmt: skip
+        name=name,
+        run=run,
+        outcome="done" if done else "failed",
+        exit_code=0 if done else -1,
+        seconds=0.0,
+        pinned_by="native",
+        message="" if done else reason,
+    )

@@ -35,9 +35,7 @@ JUDGED = ("measured", "partly measured", *_MADE)
 #: What a node can be, in the order in which an administrator wants to read it. `failed`: nothing is measured, or
 #: nothing can be read; `interrupted`: what is there will be continued; `partly measured`: of the rest the node refused
 #: each part, or a kernel failed on it.
-STANDINGS = (
-    "failed", "interrupted", "partly measured", "running", "queued", "not begun", "left out", *_ENDED
-)  # fmt: skip
+STANDINGS = ("failed", "interrupted", "partly measured", "running", "queued", "not begun", "left out", *_ENDED)
 #: What is to be measured by the next call.
 UNFINISHED = ("failed", "interrupted", "running", "queued", "not begun")
 #: The status for scripts while nodes run or are queued.
@@ -109,9 +107,12 @@ class Status:
         """The facts for programs."""
         nodes = [asdict(node) for node in self.nodes]
         return {
-            "campaign": self.campaign, "counts": self.counts, "followed": self.followed, "left_s": self.left_s,
+            "campaign": self.campaign,
+            "counts": self.counts,
+            "followed": self.followed,
+            "left_s": self.left_s,
             "nodes": nodes,
-        }  # fmt: skip
+        }
 
     def as_text(self) -> str:
         """For a terminal: the counts, then nodes with the same words in one line, at most _MOST_ROWS of a kind."""
@@ -207,9 +208,13 @@ def _running(node: Standing, seen: NodeProgress | None, state: State, number: st
     if not seen or not seen.current:
         return replace(node, standing="running", reason="it begins", slurm_job=number)
     return replace(
-        node, standing="running", slurm_job=number, measurement=seen.current.name, run=seen.current.run,
+        node,
+        standing="running",
+        slurm_job=number,
+        measurement=seen.current.name,
+        run=seen.current.run,
         left_s=state.left_of(seen),
-    )  # fmt: skip
+    )
 
 
 def _words(node: Standing) -> str:

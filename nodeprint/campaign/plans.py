@@ -130,9 +130,13 @@ def _layout(cpus: int) -> Iterator[dict[str, str]]:
         for node, socket in enumerate(sockets):
             first = node * _CPUS_A_NODE
             write(f"node/node{node}/cpulist", f"{first}-{min(first + _CPUS_A_NODE, cpus) - 1}")
-            write(f"node/node{node}/distance", " ".join(
-                "10" if target == node else "12" if sockets[target] == socket else "32" for target in range(last + 1)
-            ))  # fmt: skip
+            write(
+                f"node/node{node}/distance",
+                " ".join(
+                    "10" if target == node else "12" if sockets[target] == socket else "32"
+                    for target in range(last + 1)
+                ),
+            )
         for cpu in range(cpus):
             node = cpu // _CPUS_A_NODE
             write(f"cpu/cpu{cpu}/topology/physical_package_id", str(sockets[node]))
@@ -155,10 +159,15 @@ def _asked(
         try:
             done = subprocess.run(
                 [program.absolute(), *arguments, "--plan"],
-                cwd="/", env=os.environ | dict(machine or {}), capture_output=True, text=True, errors="replace",
-                timeout=_SECONDS, check=False,
+                cwd="/",
+                env=os.environ | dict(machine or {}),
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_SECONDS,
+                check=False,
                 stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+            )
         except (OSError, subprocess.TimeoutExpired):
             continue
         if 0 <= done.returncode < 126:  # beyond: the loader or the shell could not start it, or it crashed

@@ -107,10 +107,23 @@ def discovered(folder: Path, config: Config) -> Path:
 def node_run(config: Config, node: Node, job: int) -> list[str]:
     """The arguments that node-run gets for a job of a node."""
     return [
-        "--campaign", str(configuration.campaign_folder(config)), "--node", node.node, "--job", str(job),
-        "--runs", str(config.runs), "--expect-cpus", str(node.cpus), "--host", node.host, "--setup", config.site.setup,
-        "--serials", config.serials,
-    ]  # fmt: skip
+        "--campaign",
+        str(configuration.campaign_folder(config)),
+        "--node",
+        node.node,
+        "--job",
+        str(job),
+        "--runs",
+        str(config.runs),
+        "--expect-cpus",
+        str(node.cpus),
+        "--host",
+        node.host,
+        "--setup",
+        config.site.setup,
+        "--serials",
+        config.serials,
+    ]
 
 
 def job_folder(campaign: Path, node: Node) -> Path:

@@ -119,9 +119,16 @@ def _figure(place: _Key, unit: str, values: list[float], runs: list[float], boun
     known = [sd for sd in runs if math.isfinite(sd)]
     spread = robust_sd(np.array(values) / middle - 1)
     return FleetFigure(
-        place[0], place[1], unit, place[2], len(values), rounded(middle), rounded(spread),
-        rounded(median(known)) if known else 0.0, rounded(bound),
-    )  # fmt: skip
+        place[0],
+        place[1],
+        unit,
+        place[2],
+        len(values),
+        rounded(middle),
+        rounded(spread),
+        rounded(median(known)) if known else 0.0,
+        rounded(bound),
+    )
 
 
 def write(reference: FleetReference, path: Path) -> Path:

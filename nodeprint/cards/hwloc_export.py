@@ -94,9 +94,13 @@ def _attribute(name: str, flags: str, values: Iterable[tuple[str, ET.Element, in
     out = ET.Element("memattr", name=name, flags=flags)
     for initiator, node, value in values:
         ET.SubElement(
-            out, "memattr_value", target_obj_type="NUMANode", target_obj_gp_index=node.get("gp_index", ""),
-            value=str(value), initiator_cpuset=initiator,
-        )  # fmt: skip
+            out,
+            "memattr_value",
+            target_obj_type="NUMANode",
+            target_obj_gp_index=node.get("gp_index", ""),
+            value=str(value),
+            initiator_cpuset=initiator,
+        )
     return out
 
 

@@ -57,8 +57,9 @@ class Measured:
         #: What makes it invalid, and all that disturbed it.
         self.invalid: list[Disturbance] = quality.of_job(self.node, number, newest, self.reduced, odd, rules)
         self.disturbances: list[Disturbance] = [
-            *self.invalid, *quality.beside(self.node, number, fleet.quantities, self.reduced, rules)
-        ]  # fmt: skip
+            *self.invalid,
+            *quality.beside(self.node, number, fleet.quantities, self.reduced, rules),
+        ]
         labels = store.survey(campaign / "nodes" / self.node.name).topology
         self.topology: Topology | None = topology.from_text(labels) if labels else None
         self.number = number
@@ -87,9 +88,11 @@ class Measured:
             labelled = {"sockets": sockets, "cores": cores, "cpus": len(self.topology.cpus), "numa_nodes": nodes}
         counts = {key: int(facts.get(key) or count) for key, count in labelled.items()}
         return Processor(
-            name=str(facts.get("cpu") or ""), generation=(machine.generation or "") if machine else "",
-            virtual=machine.virtual if machine else None, **counts,
-        )  # fmt: skip
+            name=str(facts.get("cpu") or ""),
+            generation=(machine.generation or "") if machine else "",
+            virtual=machine.virtual if machine else None,
+            **counts,
+        )
 
     def _figures(self) -> list[Figure]:
         lost = quality.lost(self.node, self.number, self.reduced)
@@ -97,21 +100,34 @@ class Measured:
         rows = figures.marked(figures.of_rows(self.reduced, self.fleet.nodes)[self.number], lost)
         of_pairs = [
             Figure(
-                figure.measurement, figure.name, "ns", rounded(figure.median_ns), finite(figure.ci_low_ns),
-                finite(figure.ci_high_ns), figure.runs, figure.home,
-                {name: rounded(value) for name, value in figure.groups.items()}, figure.left_out or msgspec.UNSET,
+                figure.measurement,
+                figure.name,
+                "ns",
+                rounded(figure.median_ns),
+                finite(figure.ci_low_ns),
+                finite(figure.ci_high_ns),
+                figure.runs,
+                figure.home,
+                {name: rounded(value) for name, value in figure.groups.items()},
+                figure.left_out or msgspec.UNSET,
                 rounded(figure.disturbed) if figure.is_marked else msgspec.UNSET,
             )
             for figure in classes
-        ]  # fmt: skip
+        ]
         of_cells = [
             Figure(
-                row.measurement, row.name, row.unit, rounded(row.median), finite(row.ci_low), finite(row.ci_high),
-                row.runs, left_out=row.left_out or msgspec.UNSET,
+                row.measurement,
+                row.name,
+                row.unit,
+                rounded(row.median),
+                finite(row.ci_low),
+                finite(row.ci_high),
+                row.runs,
+                left_out=row.left_out or msgspec.UNSET,
                 disturbed=rounded(row.disturbed) if row.is_marked else msgspec.UNSET,
             )
             for row in rows
-        ]  # fmt: skip
+        ]
         return of_pairs + of_cells
 
     def _matrix(self) -> Matrix | None:
@@ -132,9 +148,13 @@ class Measured:
         kept = _rows_shown(square)
         cpus = [self.node.cpus[slot] if self.node.cpus else slot for slot in kept]
         return Matrix(
-            quantity.measurement, quantity.operation, quantity.quantity, self._home(quantity.measurement),
-            places(cpus, self.topology), tenths(square[np.ix_(kept, kept)]),
-        )  # fmt: skip
+            quantity.measurement,
+            quantity.operation,
+            quantity.quantity,
+            self._home(quantity.measurement),
+            places(cpus, self.topology),
+            tenths(square[np.ix_(kept, kept)]),
+        )
 
     def _home(self, measurement: str) -> str:
         """The policy of the line's home, as the first words of the plan say; the kernel's default otherwise."""

@@ -27,18 +27,24 @@ def card(imported: Imported, name: str, sockets: int = 0) -> Card:
     }
     return Card(
         processor=Processor(
-            name, sockets=sockets or (len(levels["socket"].groups) if "socket" in levels else 0),
-            cores=len(levels["smt"].groups) if "smt" in levels else 0, cpus=len(cpus),
+            name,
+            sockets=sockets or (len(levels["socket"].groups) if "socket" in levels else 0),
+            cores=len(levels["smt"].groups) if "smt" in levels else 0,
+            cpus=len(cpus),
         ),
         origin=Origin(imported.format, file=imported.source.name, unknown=imported.unknown),
         figures=tuple(
             Figure(measurement, name, "ns", rounded(value)) for name, value in classes(structure, latency).items()
         ),
         matrix=Matrix(
-            measurement, cores.operation, cores.quantity, cores.home or "",
-            Places(cpus, parts, dict.fromkeys(parts, "matrix")), tenths(latency),
+            measurement,
+            cores.operation,
+            cores.quantity,
+            cores.home or "",
+            Places(cpus, parts, dict.fromkeys(parts, "matrix")),
+            tenths(latency),
         ),
-    )  # fmt: skip
+    )
 
 
 def classes(structure: Structure, latency_ns: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:

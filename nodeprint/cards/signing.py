@@ -56,9 +56,13 @@ def signer(card: Card, signers: Path | None = None) -> str:
 def _ssh_keygen(action: str, *words: str, message: str = "", where: Path | None = None) -> str:
     try:
         done = subprocess.run(
-            ["ssh-keygen", "-Y", action, *words], input=message, capture_output=True, text=True, timeout=_SECONDS,
+            ["ssh-keygen", "-Y", action, *words],
+            input=message,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
             check=False,
-        )  # fmt: skip
+        )
     except FileNotFoundError as error:
         raise NodeprintError("ssh-keygen is not installed", advice="install openssh-client") from error
     except subprocess.TimeoutExpired as error:

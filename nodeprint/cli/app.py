@@ -16,9 +16,7 @@ from nodeprint.errors import NodeprintError, NoServiceError, printable
 from nodeprint.settings.commit import commit
 
 #: The groups of commands, in the order of the help.
-MEASURE, JUDGE, SHOW, MACHINES, DATA = GROUPS = (
-    "Measure", "Judge", "Show", "Machines", "Other data",
-)  # fmt: skip
+MEASURE, JUDGE, SHOW, MACHINES, DATA = GROUPS = ("Measure", "Judge", "Show", "Machines", "Other data")
 
 
 class Grouped(TyperGroup):

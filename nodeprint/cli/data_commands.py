@@ -12,9 +12,15 @@ from nodeprint.cli.shared import Format, input_file, judge_and_write, print_resu
 
 #: Those of topology/presets.py, which is not imported to print the help.
 PRESETS = (
-    "naples-2x32", "rome-2x64", "milan-2x64", "genoa-2x96", "turin-2x64", "bergamo-2x128", "icelake-2x40",
+    "naples-2x32",
+    "rome-2x64",
+    "milan-2x64",
+    "genoa-2x96",
+    "turin-2x64",
+    "bergamo-2x128",
+    "icelake-2x40",
     "graviton3-64",
-)  # fmt: skip
+)
 
 
 @app.command(
@@ -92,9 +98,20 @@ def simulate(
     spread = simulator.Spread().times(noise)
     lived = simulator.modes_named(modes)
     plan = simulator.Plan(
-        machine, nodes, jobs, runs, passes, seed, spread, tuple(defect or ()), cells=True, linktest=linktest,
-        modes=lived, detail=detail, pair_runs=runs * config.runs_factor("coherence-cas", "standard"),
-    )  # fmt: skip
+        machine,
+        nodes,
+        jobs,
+        runs,
+        passes,
+        seed,
+        spread,
+        tuple(defect or ()),
+        cells=True,
+        linktest=linktest,
+        modes=lived,
+        detail=detail,
+        pair_runs=runs * config.runs_factor("coherence-cas", "standard"),
+    )
     typer.echo(simulator.write(plan, out))
 
 

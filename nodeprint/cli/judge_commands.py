@@ -109,12 +109,19 @@ def judge(
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
     of_tables: dict[str, object] = {
-        "--to": to, "--bound": bound, "--better": better, "--fingerprint": fingerprint, "--node-name": node_name,
-    }  # fmt: skip
+        "--to": to,
+        "--bound": bound,
+        "--better": better,
+        "--fingerprint": fingerprint,
+        "--node-name": node_name,
+    }
     of_campaigns: dict[str, object] = {
-        "--baseline": baseline, "--acceptance": acceptance, "--recheck": recheck, "--reference": reference,
+        "--baseline": baseline,
+        "--acceptance": acceptance,
+        "--recheck": recheck,
+        "--reference": reference,
         "--notify": notify,
-    }  # fmt: skip
+    }
     is_campaign = campaign.is_dir() and not tools.is_outputs(campaign)
     if is_campaign:
         _leave_out(of_tables, "is of a table of figures", "leave it out of a campaign")

@@ -71,9 +71,13 @@ def discover(
         row.name: row for row in configuration.read_plan(configuration.plan(settings)) if settings.launch == "here"
     }
     folder = preparation.prepare(
-        settings, find, names, preparation.read_hashes(hashes), _read_whole(configuration.campaign_folder(settings)),
+        settings,
+        find,
+        names,
+        preparation.read_hashes(hashes),
+        _read_whole(configuration.campaign_folder(settings)),
         is_available,
-    )  # fmt: skip
+    )
     acceptance.keep(Path(settings.acceptance), folder)
     if settings.launch == "slurm":
         slurm_sheet.check_jobs(settings, sheet.read_sheet(folder / "nodes.tsv"), hashes.parent, config)

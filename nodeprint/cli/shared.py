@@ -21,9 +21,16 @@ Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. result
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 #: Those of importers.FORMATS, which are not imported to print the help.
 FORMATS = (
-    "nodeprint", "intel-mlc", "linktest", "multichase-pingpong", "c2clat", "chips-and-cheese",
-    "core-to-core-latency-terminal", "long-table", "core-to-core-latency",
-)  # fmt: skip
+    "nodeprint",
+    "intel-mlc",
+    "linktest",
+    "multichase-pingpong",
+    "c2clat",
+    "chips-and-cheese",
+    "core-to-core-latency-terminal",
+    "long-table",
+    "core-to-core-latency",
+)
 Format = Annotated[
     str | None, typer.Option(help=f"The format of a matrix, where it cannot be recognised: {', '.join(FORMATS)}.")
 ]

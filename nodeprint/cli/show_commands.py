@@ -68,9 +68,12 @@ def report(
         if is_given and not figures:
             raise NodeprintError("is for files of figures", key=option, advice="add --figures")
     saved: Any = {
-        "figures": figures, "figure_width": width, "figure_style": style, "pseudonyms": pseudonyms,
+        "figures": figures,
+        "figure_width": width,
+        "figure_style": style,
+        "pseudonyms": pseudonyms,
         "over_time": None if pseudonyms else courses.beside(campaign),
-    }  # fmt: skip
+    }
     elsewhere = "make it writable, or name another folder with `--to`"
     with nullcontext() if to or pseudonyms else _advised(elsewhere):
         if nodes is None:

@@ -138,9 +138,12 @@ def _what(file: records.Records) -> tuple[str, ...]:
 
 
 def _fabric(
-    name: str, partition: str, files: list[tuple[str, records.Records]], sheet: Sequence[Node],
+    name: str,
+    partition: str,
+    files: list[tuple[str, records.Records]],
+    sheet: Sequence[Node],
     followed: Mapping[int, Followed],
-) -> Fabric:  # fmt: skip
+) -> Fabric:
     names = {node.host: node.node for node in sheet}
     places = {node.node: node.switch or node.rack for node in sheet}
     ranks = [[names.get(host, printable(host)) for host, _ in file.header["ranks"]] for _, file in files]
@@ -193,10 +196,13 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], 
             "see mpi.fabric_launcher, which must start the ranks on {nodes}"
         )
     later = [
-        node.node for node in sheet
-        if measured and node.node not in known and (node.partition or NO_PARTITION) not in without
+        node.node
+        for node in sheet
+        if measured
+        and node.node not in known
+        and (node.partition or NO_PARTITION) not in without
         and any((campaign / "nodes" / node.node).glob(f"job*/{job_status.NAME}"))
-    ]  # fmt: skip
+    ]
     if later:
         notes.append(
             f"no messages between nodes were measured on {', '.join(later)}, measured after them: "

@@ -36,8 +36,11 @@ class NodePlaces(msgspec.Struct, frozen=True):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodePlaces) and (self.layout.key, self.cpus, self.cores, self.nodes) == (
-            other.layout.key, other.cpus, other.cores, other.nodes,
-        )  # fmt: skip
+            other.layout.key,
+            other.cpus,
+            other.cores,
+            other.nodes,
+        )
 
 
 class JobPart(msgspec.Struct, frozen=True):
@@ -99,9 +102,10 @@ def pair_places(homes: Sequence[int], pairs: Ints) -> dict[str, Ints]:
     """Places of `pairs` (slots, the first the smaller) at each of `homes`."""
     a, b = pairs.T
     return {
-        "home": np.repeat(np.array(homes, dtype=np.int64), len(a)), "a": np.tile(a, len(homes)),
+        "home": np.repeat(np.array(homes, dtype=np.int64), len(a)),
+        "a": np.tile(a, len(homes)),
         "b": np.tile(b, len(homes)),
-    }  # fmt: skip
+    }
 
 
 @lru_cache(maxsize=64)
@@ -125,9 +129,16 @@ def measured_pairs(
 
 
 def part(
-    node: int, job: int, measurement: str, header: Mapping[str, Any], node_places: NodePlaces,
-    coordinates: Mapping[str, Sequence[Key]], values: npt.NDArray[Any], runs: Sequence[int], started: Sequence[str],
-) -> JobPart:  # fmt: skip
+    node: int,
+    job: int,
+    measurement: str,
+    header: Mapping[str, Any],
+    node_places: NodePlaces,
+    coordinates: Mapping[str, Sequence[Key]],
+    values: npt.NDArray[Any],
+    runs: Sequence[int],
+    started: Sequence[str],
+) -> JobPart:
     """A job's values (run, pass, place) that are not of pairs, `coordinates` of each place as measured.
 
     Where places become one, as two CPUs of one NUMA node do, their median counts. A place without a value is none.
@@ -144,9 +155,20 @@ def part(
     unit = str(header.get("cells", {}).get("values", {}).get(models()[measurement].value, header.get("unit", "")))
     operation, quantity = (str(header.get(key, "")) for key in ("operation", "quantity"))
     return JobPart(
-        node, job, measurement, operation, quantity, unit, node_places.layout, places, names, tuple(runs), out.shape[1],
-        tuple(started), lambda: out,
-    )  # fmt: skip
+        node,
+        job,
+        measurement,
+        operation,
+        quantity,
+        unit,
+        node_places.layout,
+        places,
+        names,
+        tuple(runs),
+        out.shape[1],
+        tuple(started),
+        lambda: out,
+    )
 
 
 @lru_cache(maxsize=256)
@@ -246,16 +268,24 @@ def _merge(parts: Sequence[JobPart], path: Path | None) -> Quantity:
             span[:, : job_part.passes][..., place_of[number]] = job_part.values()
         row += len(job_part.runs)
     return Quantity(
-        first.measurement, first.operation, first.quantity, first.unit, model, first.layout,
-        dict(zip(first.places, places.T.copy(), strict=True)), values,
-        np.repeat([job_part.node for job_part in parts], runs), np.repeat([job_part.job for job_part in parts], runs),
+        first.measurement,
+        first.operation,
+        first.quantity,
+        first.unit,
+        model,
+        first.layout,
+        dict(zip(first.places, places.T.copy(), strict=True)),
+        values,
+        np.repeat([job_part.node for job_part in parts], runs),
+        np.repeat([job_part.job for job_part in parts], runs),
         np.concatenate([np.array(job_part.runs, dtype=np.int64) for job_part in parts]),
         tuple(time for job_part in parts for time in job_part.started),
-        np.concatenate([
-            np.zeros(len(job_part.runs)) if job_part.disturbed is None else job_part.disturbed for job_part in parts
-        ]),
-        names, first.tick_ns,
-    )  # fmt: skip
+        np.concatenate(
+            [np.zeros(len(job_part.runs)) if job_part.disturbed is None else job_part.disturbed for job_part in parts]
+        ),
+        names,
+        first.tick_ns,
+    )
 
 
 def has_places_of(earlier: JobPart, parts: Sequence[JobPart]) -> bool:

@@ -352,9 +352,11 @@ def _cells(name: str, files: Sequence[Records], wanted: Collection[str] | None) 
 
 
 def _gridded(
-    passes: Sequence[Array], coordinates: Sequence[Array], values: Mapping[str, Sequence[Array]],
+    passes: Sequence[Array],
+    coordinates: Sequence[Array],
+    values: Mapping[str, Sequence[Array]],
     kinds: Mapping[str, np.dtype[Any]],
-) -> tuple[tuple[int, ...], Array, dict[str, Array]]:  # fmt: skip
+) -> tuple[tuple[int, ...], Array, dict[str, Array]]:
     """Columns of each run as (run, pass, place); the passes and the places, sorted.
 
     By run: the pass of each record, its coordinates (record, dimension) and values. Of records of one pass and place

@@ -171,9 +171,12 @@ class _Holding(io.FileIO):
 
 
 def write_table(
-    path: Path, labels: xr.Dataset, dims: tuple[str, str], variables: Mapping[str, str],
+    path: Path,
+    labels: xr.Dataset,
+    dims: tuple[str, str],
+    variables: Mapping[str, str],
     blocks: Iterable[Mapping[str, npt.NDArray[np.float32]]],
-) -> Path:  # fmt: skip
+) -> Path:
     """Write a table as netCDF whose values are never in memory at once; returns its path.
 
     `labels` are its coordinates over `dims`, rows and columns, and its attributes; `variables` have names and meanings,
@@ -206,9 +209,11 @@ def _begin_table(file: h5netcdf.File, labels: xr.Dataset, dims: tuple[str, str],
         values = labelled.to_numpy()
         texts = values.dtype.kind in "OU"
         file.create_variable(
-            str(coordinate), labelled.dims, h5py.string_dtype() if texts else values.dtype,
+            str(coordinate),
+            labelled.dims,
+            h5py.string_dtype() if texts else values.dtype,
             data=values.astype(object) if texts else values,
-        )  # fmt: skip
+        )
 
 
 def dataset(one: Measured) -> xr.Dataset:
@@ -297,6 +302,11 @@ def _pairs(name: str, data: xr.Dataset) -> Measured:
     places = {"home": data["home"].to_numpy()[home], "a": cpus[a], "b": cpus[b]}
     runs = tuple({"run": int(run)} for run in data["run"].to_numpy())
     return Measured(
-        name, header, runs, tuple(data["pass"].to_numpy().tolist()), places, {},
+        name,
+        header,
+        runs,
+        tuple(data["pass"].to_numpy().tolist()),
+        places,
+        {},
         {record_lines.PAIR_VALUES[0]: latency[:, :, home, a, b]},
-    )  # fmt: skip
+    )

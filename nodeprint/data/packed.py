@@ -147,15 +147,28 @@ def _places_of(file: Path) -> Path:
 def _entry(one: Quantity, file: str) -> dict[str, Any]:
     layout = one.layout
     return {
-        "file": file, "measurement": one.measurement, "operation": one.operation, "quantity": one.quantity,
-        "unit": one.unit, "tick_ns": one.tick_ns, "slots": layout.slots.tolist(), "numa": layout.numa.tolist(),
-        "numa_nodes": layout.numa_nodes, "harvested": layout.harvested, "ordered": layout.ordered,
-        "levels": list(layout.levels), "kinds": list(layout.kinds),
-        "dims": list(one.dims), "names": {dim: list(words) for dim, words in one.names.items()},
-        "node": one.node.tolist(), "job": one.job.tolist(), "run": one.run.tolist(), "started": list(one.started),
+        "file": file,
+        "measurement": one.measurement,
+        "operation": one.operation,
+        "quantity": one.quantity,
+        "unit": one.unit,
+        "tick_ns": one.tick_ns,
+        "slots": layout.slots.tolist(),
+        "numa": layout.numa.tolist(),
+        "numa_nodes": layout.numa_nodes,
+        "harvested": layout.harvested,
+        "ordered": layout.ordered,
+        "levels": list(layout.levels),
+        "kinds": list(layout.kinds),
+        "dims": list(one.dims),
+        "names": {dim: list(words) for dim, words in one.names.items()},
+        "node": one.node.tolist(),
+        "job": one.job.tolist(),
+        "run": one.run.tolist(),
+        "started": list(one.started),
         "disturbed": one.disturbed.tolist(),
         **({"model": vars(one.model)} if is_metric(one.measurement) else {}),
-    }  # fmt: skip
+    }
 
 
 def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
@@ -193,9 +206,15 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             advice="remove the folder; it is made again",
         ) from error
     return PackedFleet(
-        str(index["campaign"]), bool(index["simulated"]), nodes, quantities, versions, gathered, path.parent,
+        str(index["campaign"]),
+        bool(index["simulated"]),
+        nodes,
+        quantities,
+        versions,
+        gathered,
+        path.parent,
         tuple(index.get("notes", ())),
-    )  # fmt: skip
+    )
 
 
 def _node(entry: Mapping[str, Any], same: dict[tuple[Any, ...], tuple[Any, ...]]) -> PackedNode:
@@ -258,7 +277,19 @@ def _quantity(folder: Path, entry: Mapping[str, Any]) -> Quantity:
     )
     model = msgspec.convert(entry["model"], Model) if "model" in entry else models()[measurement]
     return Quantity(
-        measurement, operation, quantity, unit, model, layout, dict(zip(dims, places, strict=True)),
-        values, node, job, run, tuple(entry["started"]), np.array(entry["disturbed"], dtype=np.float64),
-        {dim: tuple(words) for dim, words in entry["names"].items()}, float(entry["tick_ns"]),
-    )  # fmt: skip
+        measurement,
+        operation,
+        quantity,
+        unit,
+        model,
+        layout,
+        dict(zip(dims, places, strict=True)),
+        values,
+        node,
+        job,
+        run,
+        tuple(entry["started"]),
+        np.array(entry["disturbed"], dtype=np.float64),
+        {dim: tuple(words) for dim, words in entry["names"].items()},
+        float(entry["tick_ns"]),
+    )

@@ -85,10 +85,14 @@ class JobMeasured(msgspec.Struct, frozen=True):
             return None
         kept = self.kept_curve
         return Measured(
-            name, self.header, tuple({"run": run.number} for run in self.runs), tuple(range(self.passes)),
-            {dim: np.array(places, dtype=np.int64) for dim, places in kept.places.items()}, kept.names,
+            name,
+            self.header,
+            tuple({"run": run.number} for run in self.runs),
+            tuple(range(self.passes)),
+            {dim: np.array(places, dtype=np.int64) for dim, places in kept.places.items()},
+            kept.names,
             {key: np.array(values, dtype=np.float64) for key, values in kept.columns.items()},
-        )  # fmt: skip
+        )
 
 
 class PackedJob(msgspec.Struct, frozen=True):
@@ -126,11 +130,14 @@ def _measured(measured: Measured) -> JobMeasured:
         unit = "share" if model.scale == "share" else measured.units[model.value]
     runs = tuple(
         RunMeasured(
-            int(run["run"]), str(run["start_time"]), _median(of_run), tuple(run.get("load_seconds", ())),
+            int(run["run"]),
+            str(run["start_time"]),
+            _median(of_run),
+            tuple(run.get("load_seconds", ())),
             tuple(run.get("slowest_again", ())),
         )
         for run, of_run in zip(measured.runs, values, strict=True)
-    )  # fmt: skip
+    )
     header = {key: value for key, value in measured.header.items() if key != "cpus"}
     flagged = float((measured.columns["flags"] != 0).mean())
     passes = len(measured.passes)
@@ -162,9 +169,10 @@ def _curve(measured: Measured) -> _Curve | None:
     if not columns:
         return None
     return _Curve(
-        {dim: tuple(places.tolist()) for dim, places in measured.places.items()}, measured.names,
+        {dim: tuple(places.tolist()) for dim, places in measured.places.items()},
+        measured.names,
         {key: _as_written(column) for key, column in columns.items()},
-    )  # fmt: skip
+    )
 
 
 def _as_written(column: npt.NDArray[np.floating]) -> tuple[tuple[tuple[float | None, ...], ...], ...]:

@@ -211,9 +211,15 @@ def _from_jobs(
     campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: nodes.NodeState, of_jobs: Sequence[Job]
 ) -> _OfNode:
     node = PackedNode(
-        state.node, state.host, state.state, state.reason, state.log_tail, quality=state.problems, rack=row.rack,
+        state.node,
+        state.host,
+        state.state,
+        state.reason,
+        state.log_tail,
+        quality=state.problems,
+        rack=row.rack,
         switch=row.switch,
-    )  # fmt: skip
+    )
     place = campaign / "nodes" / state.node
     survey = store.survey(place) if place.is_dir() else Survey()
     gathered = _Gathered(made_of, state)
@@ -290,10 +296,22 @@ class _Earlier:
 
 def _as_packed(number: int, one: Quantity, rows: slice) -> JobPart:
     return JobPart(
-        number, int(one.job[rows.start]), one.measurement, one.operation, one.quantity, one.unit, one.layout,
-        one.places, one.names, tuple(one.run[rows].tolist()), one.values.shape[1], one.started[rows],
-        lambda: one.values[rows], one.disturbed[rows], one.tick_ns,
-    )  # fmt: skip
+        number,
+        int(one.job[rows.start]),
+        one.measurement,
+        one.operation,
+        one.quantity,
+        one.unit,
+        one.layout,
+        one.places,
+        one.names,
+        tuple(one.run[rows].tolist()),
+        one.values.shape[1],
+        one.started[rows],
+        lambda: one.values[rows],
+        one.disturbed[rows],
+        one.tick_ns,
+    )
 
 
 def _of_node(
@@ -306,10 +324,13 @@ def _of_node(
     kind = _kind_of_node(survey.topology, everywhere, paired)
     warnings: list[Mapping[str, str]] = []
     if not survey.topology:
-        warnings.append({
-            "id": "no-topology", "text": "no survey of the node: its CPUs are compared by OS number",
-            "advice": "measure it again with node-run; a matrix of another tool: import it with --part or --xml",
-        })  # fmt: skip
+        warnings.append(
+            {
+                "id": "no-topology",
+                "text": "no survey of the node: its CPUs are compared by OS number",
+                "advice": "measure it again with node-run; a matrix of another tool: import it with --part or --xml",
+            }
+        )
     # the same fact may be seen by both; said once
     warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
     of_node = []
@@ -324,9 +345,7 @@ def _of_node(
         unusable=() if survey.topology else tuple(survey.problems),
         not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
         untaken=found[-1].untaken if found else {},
-        followed={
-            job.number: times for job in found if (times := read_followed(place / f"job{job.number}")).submitted
-        },
+        followed={job.number: times for job in found if (times := read_followed(place / f"job{job.number}")).submitted},
         rebooted=tuple(f"job{job.number}" for job in found if len(_boots(job)) > 1),
         imported=any("imported" in measured.header for job in found for measured in job.measured.values()),
         identified=bool(survey.topology),
@@ -337,10 +356,8 @@ def _of_node(
         boots=tuple(sorted(boots)),
         numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
         senses=senses.of(found, kind.cpus) | survey.senses,
-        seen=tuple(
-            run for job in found for one in (*job.pairs, *job.cells) for run in _seen(job.number, one)
-        ),
-    )  # fmt: skip
+        seen=tuple(run for job in found for one in (*job.pairs, *job.cells) for run in _seen(job.number, one)),
+    )
     return described, of_node
 
 
@@ -394,18 +411,36 @@ def _pairs(number: int, job: int, measured: Measured, kind: _NodeKind) -> JobPar
     step = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
     round_trips = float(header.get("round_trips") or 0)
     return JobPart(
-        number, job, measured.name, str(header["operation"]), str(header["quantity"]), str(header["unit"]), kind.layout,
-        places, {}, tuple(measured.numbers), len(measured.passes),
-        tuple(str(run["start_time"]) for run in measured.runs), values, disturbed,
+        number,
+        job,
+        measured.name,
+        str(header["operation"]),
+        str(header["quantity"]),
+        str(header["unit"]),
+        kind.layout,
+        places,
+        {},
+        tuple(measured.numbers),
+        len(measured.passes),
+        tuple(str(run["start_time"]) for run in measured.runs),
+        values,
+        disturbed,
         step / (2 * round_trips) if round_trips else 0.0,
-    )  # fmt: skip
+    )
 
 
 def _cells(number: int, job: int, one: Measured, whole: NodePlaces) -> JobPart:
     made = job_parts.part(
-        number, job, one.name, one.header, whole, {dim: one.keys(dim) for dim in one.places},
-        one.columns[models()[one.name].value], one.numbers, [str(run["start_time"]) for run in one.runs],
-    )  # fmt: skip
+        number,
+        job,
+        one.name,
+        one.header,
+        whole,
+        {dim: one.keys(dim) for dim in one.places},
+        one.columns[models()[one.name].value],
+        one.numbers,
+        [str(run["start_time"]) for run in one.runs],
+    )
     disturbed = (one.columns["flags"] & FLAGS["disturbed"]) != 0
     return msgspec.structs.replace(made, disturbed=disturbed.reshape(len(one.runs), -1).mean(axis=1))
 

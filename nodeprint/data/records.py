@@ -84,9 +84,12 @@ def read(path: Path, called: str = "", raw: bytes | None = None, values: Collect
 
 
 def _assembled(
-    path: Path, where: str, notes: Sequence[str], lines: Iterable[tuple[int, bytes]],
+    path: Path,
+    where: str,
+    notes: Sequence[str],
+    lines: Iterable[tuple[int, bytes]],
     quick: Mapping[str, dict[str, npt.NDArray[Any]]],
-) -> Records:  # fmt: skip
+) -> Records:
     """The records in numbered `lines`, and the columns of pairs or cells that are known already (`quick`)."""
     headers: list[dict[str, Any]] = []
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in ("pass", "pair", "cell", "companion")}

@@ -38,9 +38,8 @@ def _whole(job: Job, first: dict[tuple[str, object], str]) -> Job:
 
 
 def _why_not(
-    name: str, where: str, run: Mapping[str, Any], of_name: Measured, number: int,
-    first: dict[tuple[str, object], str],
-) -> str:  # fmt: skip
+    name: str, where: str, run: Mapping[str, Any], of_name: Measured, number: int, first: dict[tuple[str, object], str]
+) -> str:
     """Why a run is none; empty where it is one, which is noted in `first` by what no other run has."""
     if not run["trailer"]:
         return "its record has no end, as it was cut off"

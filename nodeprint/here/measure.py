@@ -75,13 +75,24 @@ def measure(folder: Path, progress: Progress) -> None:
     """
     node = node_sheet.read_sheet(folder / "nodes.tsv")[0]
     command: list[str | Path] = [
-        sources.folder() / "kernels/node-run", "--campaign", folder, "--node", node.node, "--job", "1",
-        "--kernels", sources.kernels(),
-    ]  # fmt: skip
+        sources.folder() / "kernels/node-run",
+        "--campaign",
+        folder,
+        "--node",
+        node.node,
+        "--job",
+        "1",
+        "--kernels",
+        sources.kernels(),
+    ]
     with subprocess.Popen(
-        ["sh", *command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        ["sh", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         errors="replace",
-    ) as process:  # fmt: skip
+    ) as process:
         try:
             last = _follow(process, progress)
         except KeyboardInterrupt:

@@ -30,31 +30,42 @@ class Step:
 #: In the order in which they are measured: what heats the processor comes last.
 STEPS = (
     Step(
-        "coherence-cas", "core to core", "coherence",
+        "coherence-cas",
+        "core to core",
+        "coherence",
         tuple(
             f"--op cas --cpus cores --siblings {sweep}"
             for sweep in ("--passes 1 --lines 8", "--passes 1 --lines 16", "--passes 1", "--passes 2", "--passes 3")
         ),
     ),
     Step(
-        "chase-latency", "memory latency", "chase",
+        "chase-latency",
+        "memory latency",
+        "chase",
         tuple(f"--op latency --cpus cores --passes 1{each}" for each in (" --per node", "")),
     ),
     Step(
-        "bandwidth-machine", "bandwidth", "bandwidth",
-        tuple(f"--op machine --cpus cores --passes 1 --streams {streams}" for streams in (
-            "load", "load,store_mem,triad_mem",
-        )),
+        "bandwidth-machine",
+        "bandwidth",
+        "bandwidth",
+        tuple(
+            f"--op machine --cpus cores --passes 1 --streams {streams}"
+            for streams in ("load", "load,store_mem,triad_mem")
+        ),
     ),
     Step(
-        "clock-together", "clock", "clock",
+        "clock-together",
+        "clock",
+        "clock",
         tuple(f"--op together --cpus cores --passes 1 --seconds {seconds}" for seconds in (1, 2)),
     ),
     Step(
-        "load-together", "vector load", "load",
+        "load-together",
+        "vector load",
+        "load",
         tuple(f"--op together --cpus cores --passes 1 --seconds {seconds}" for seconds in (1, 2)),
     ),
-)  # fmt: skip
+)
 
 #: Seconds of one run of a kernel with these arguments.
 Seconds = Callable[[str, Sequence[str]], float]

@@ -52,9 +52,7 @@ def read(folder: Path, fleet: FleetReference | None = None) -> Result:
     card = measured.card
     disturbances = tuple(measured.disturbances)
     beside = () if fleet is None else beside_fleet.sentences(fleet, card.processor.name, of_card(card))
-    return Result(
-        str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card), tuple(beside)
-    )  # fmt: skip
+    return Result(str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card), tuple(beside))
 
 
 def _any_failed(folder: Path) -> bool:

@@ -153,9 +153,10 @@ def _history(
     simultaneous, half_95 = (intervals.quantile(degrees, tail) for tail in (_tails(of_node, nodes), _TAIL_95))
     # a level that moved by its bound has values that are as far apart: most parts are not looked at
     steps = [
-        step for part in np.flatnonzero(reach >= 1).tolist()
+        step
+        for part in np.flatnonzero(reach >= 1).tolist()
         for step in _steps(part, levels[:, part], errors[:, part], float(bounds[part]), z, float(simultaneous[part]))
-    ]  # fmt: skip
+    ]
     together = _together(steps, of_node)
     changes = [
         _change(name, of_node, first, further, float(half_95[first.part]) * first.error, judged)
@@ -196,11 +197,16 @@ def _course(of_node: xr.Dataset, part: int, values: Floats, errors: Floats, z: f
     size = float(np.nanmedian(of_node["bound"].values[:, part])) if len(at) else np.nan
     first = change_points.stretches(values[at], errors[at], z)[0].level if len(at) else 0.0
     return Course(
-        measurement, home, subject, _part(of_node, part), bound,
+        measurement,
+        home,
+        subject,
+        _part(of_node, part),
+        bound,
         tuple(of_node["started"].values[at].astype(str).tolist()),
         tuple(of_node["campaign"].values[at].astype(str).tolist()),
-        tuple(((values[at] - first) / size).tolist()), tuple((half_95 * errors[at] / size).tolist()),
-    )  # fmt: skip
+        tuple(((values[at] - first) / size).tolist()),
+        tuple((half_95 * errors[at] / size).tolist()),
+    )
 
 
 def _labels(of_node: xr.Dataset, part: int) -> tuple[str, int, str, float]:
@@ -279,12 +285,26 @@ def _change(
     after = before + effect if unit == "share" else before * (1 + effect)
     times = of_node["started"].values.astype(str)
     return Change(
-        name, measurement, home, subject, _part(of_node, step.part),
-        unit, before, after, effect, interval, bound, str(times[step.unchanged]), str(times[step.since]),
-        str(times[step.by]), min(step.counts) >= _SEVERAL, step.counts,
-        (effect > 0) == (model is None or model.better == "lower"), further,
+        name,
+        measurement,
+        home,
+        subject,
+        _part(of_node, step.part),
+        unit,
+        before,
+        after,
+        effect,
+        interval,
+        bound,
+        str(times[step.unchanged]),
+        str(times[step.since]),
+        str(times[step.by]),
+        min(step.counts) >= _SEVERAL,
+        step.counts,
+        (effect > 0) == (model is None or model.better == "lower"),
+        further,
         _fields(name, of_node, step, judged),
-    )  # fmt: skip
+    )
 
 
 def _fields(

@@ -19,11 +19,17 @@ def data(history: NodeHistory) -> CourseData:
     """What the figure of a node draws: each part that changed, of an unchanged node the one that moved most."""
     lines = [
         CourseLine(
-            text.part_name(course), course.bound, course.measured, course.campaigns, course.distance, course.half,
+            text.part_name(course),
+            course.bound,
+            course.measured,
+            course.campaigns,
+            course.distance,
+            course.half,
             tuple(change.since for change in history.changes if changes.is_of(change, course)),
         )
-        for course in history.courses if course.measured
-    ]  # fmt: skip
+        for course in history.courses
+        if course.measured
+    ]
     return CourseData(printable(history.node, 80), tuple(lines))
 
 

@@ -72,13 +72,17 @@ def _fleet(histories: Sequence[NodeHistory], drawn: Sequence[NodeHistory], selec
     listed = [history for history in histories if history.node in links]
     lead = report_text.sentence(f"{text.summary(histories, len(selected.judged))}.")
     return Page(
-        "history", "history", "Over time", None, (lead,),
+        "history",
+        "history",
+        "Over time",
+        None,
+        (lead,),
         sections(
             Section("What changed", (Bullets(tuple(changed)), Text(more if undrawn else "", quiet=True))),
             Section("Nodes", (Table(_NODE_HEADER, tuple(_node_row(h, links) for h in listed), "lrllrrl", 6),)),
             Section("Campaigns", (_campaigns(selected), Bullets(tuple(text.left_out(histories, selected))))),
         ),
-    )  # fmt: skip
+    )
 
 
 _NODE_HEADER = ("node", "measured", "first", "last", "changes", "now, bounds", "the part that moved most")
@@ -87,10 +91,14 @@ _NODE_HEADER = ("node", "measured", "first", "last", "changes", "now, bounds", "
 def _node_row(history: NodeHistory, links: dict[str, Reference]) -> tuple[Cell, ...]:
     course = history.courses[0]
     return (
-        links[history.node], str(len(history.measured)), history.measured[0][:10], history.measured[-1][:10],
-        str(len(history.changes) or ""), f"{course.distance[-1]:+z.1f}" if course.distance else "",
+        links[history.node],
+        str(len(history.measured)),
+        history.measured[0][:10],
+        history.measured[-1][:10],
+        str(len(history.changes) or ""),
+        f"{course.distance[-1]:+z.1f}" if course.distance else "",
         text.part_name(course),
-    )  # fmt: skip
+    )
 
 
 def _campaigns(selected: Selected) -> Table:
@@ -132,6 +140,12 @@ def _change_row(change: Change) -> tuple[Cell, ...]:
     before, after = (names.quantity(value, change.unit) for value in (change.before, change.after))
     interval = names.interval(change.interval.low, change.interval.high, change.effect).removeprefix("interval ")
     return (
-        names.scoped(change.part), change.measurement, before, after, f"{change.effect * 100:+.1f} %", interval,
-        names.bound(change.bound), f"{change.unchanged[:10]} and {change.by[:10]}",
-    )  # fmt: skip
+        names.scoped(change.part),
+        change.measurement,
+        before,
+        after,
+        f"{change.effect * 100:+.1f} %",
+        interval,
+        names.bound(change.bound),
+        f"{change.unchanged[:10]} and {change.by[:10]}",
+    )

@@ -39,9 +39,16 @@ class _Format(Protocol):
 
 
 _MODULES: tuple[_Format, ...] = (
-    record_file, intel_mlc, linktest, multichase, c2clat, chips_and_cheese, terminal_table, long_table,
+    record_file,
+    intel_mlc,
+    linktest,
+    multichase,
+    c2clat,
+    chips_and_cheese,
+    terminal_table,
+    long_table,
     core_to_core_latency,
-)  # fmt: skip
+)
 #: By name; in the order in which a file is tried, the surest marks first.
 FORMATS = {module.NAME: module for module in _MODULES}
 
@@ -85,6 +92,7 @@ def _check_unit(path: Path, cores: CoreMatrix) -> None:
     limit = f"below {_LEAST_NS:g} ns" if median < _LEAST_NS else f"above {_MOST_NS:g} ns"
     likely = "microseconds or seconds" if median < _LEAST_NS else "picoseconds, cycles or of a whole run"
     raise NodeprintError(
-        f"the median latency is {median:.3g}, and no hop between CPUs is {limit}", where=path,
+        f"the median latency is {median:.3g}, and no hop between CPUs is {limit}",
+        where=path,
         advice=f"give nanoseconds: these figures may be {likely}",
-    )  # fmt: skip
+    )

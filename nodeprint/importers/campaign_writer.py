@@ -112,14 +112,21 @@ def _check(item: Imported, machine: Topology | None) -> None:
 def _records(node: str, item: Imported) -> dict[str, list[Record]]:
     """The records of each measurement, by its name."""
     header = {
-        "record": "header", "schema": 1, "segment": 0, "host": node, "job": 1, "run": 1, "arguments": [], "passes": 1,
+        "record": "header",
+        "schema": 1,
+        "segment": 0,
+        "host": node,
+        "job": 1,
+        "run": 1,
+        "arguments": [],
+        "passes": 1,
         "imported": {
             "format": item.format,
             "source": item.source.name,
             "unknown": list(item.unknown),
             "notes": [*item.notes, *filter(None, [item.differing])],
         },
-    }  # fmt: skip
+    }
     out = {}
     if item.cores is not None:
         name, records = _pairs(header, item.cores)
@@ -131,9 +138,13 @@ def _records(node: str, item: Imported) -> dict[str, list[Record]]:
         ]
         kernel = item.format.rpartition("-")[2]
         table_header = header | {
-            "kernel": kernel, "operation": table.name, "quantity": table.quantity, "unit": table.unit, "cpus": [],
+            "kernel": kernel,
+            "operation": table.name,
+            "quantity": table.quantity,
+            "unit": table.unit,
+            "cpus": [],
             "cells": {"dims": list(table.dims), "values": {table.value: table.unit}},
-        }  # fmt: skip
+        }
         trailer = {"record": "trailer", "elapsed_s": 0.0, "cells": len(cells), "complete": True}
         out[f"{kernel}-{table.name}"] = [table_header, *cells, trailer]
     return out
@@ -150,9 +161,14 @@ def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:
         latency = round(float(both[i, j]), 6)
         pairs.append({"record": "pair", "a": a, "b": b, "home": -1, "pass": 0, "latency_ns": latency, "flags": []})
     pairs_header = header | {
-        "kernel": cores.kernel, "operation": cores.operation, "quantity": cores.quantity, "unit": "ns",
-        "cpus": sorted(cores.cpus), "home": cores.home, **cores.facts,
-    }  # fmt: skip
+        "kernel": cores.kernel,
+        "operation": cores.operation,
+        "quantity": cores.quantity,
+        "unit": "ns",
+        "cpus": sorted(cores.cpus),
+        "home": cores.home,
+        **cores.facts,
+    }
     beginning: list[Record] = [{"record": "pass", "pass": 0, "home": -1, "line_set": []}]
     trailer = {"record": "trailer", "elapsed_s": 0.0, "pairs": len(pairs), "complete": True}
     begin = beginning if cores.kernel == "coherence" else []
@@ -179,6 +195,17 @@ def _status(node: str, cpus: int, done: Sequence[str]) -> JobStatus:
         for name in done
     )
     return JobStatus(
-        schema=1, node=node, host=node, job=1, started=None, ended=None, runs=1, outcome="complete",
-        cpus_allowed=cpus, cpus_expected=cpus, simulated=False, imported=True, measurements=measurements,
-    )  # fmt: skip
+        schema=1,
+        node=node,
+        host=node,
+        job=1,
+        started=None,
+        ended=None,
+        runs=1,
+        outcome="complete",
+        cpus_allowed=cpus,
+        cpus_expected=cpus,
+        simulated=False,
+        imported=True,
+        measurements=measurements,
+    )

@@ -35,9 +35,12 @@ def read(path: Path, lines: list[str]) -> Imported:
     for number, table in zip(heads, tables, strict=True):
         if table.shape != tables[0].shape:
             raise NodeprintError(
-                f"a table of {len(table)} CPUs after one of {len(tables[0])}", where=path, line=number + 1, column=1,
+                f"a table of {len(table)} CPUs after one of {len(tables[0])}",
+                where=path,
+                line=number + 1,
+                column=1,
                 advice="give the output of one run",
-            )  # fmt: skip
+            )
     values = tables[0] if len(tables) == 1 else np.median(np.stack(tables), axis=0)
     values = np.where(np.isnan(values), values.T, values)
     np.fill_diagonal(values, np.nan)
@@ -53,7 +56,10 @@ def _table(path: Path, lines: list[str], start: int, end: int) -> Matrix:
     for number, cells in rows:
         if len(cells) != len(rows) or len(rows) < 2:
             raise NodeprintError(
-                f"{len(cells)} latencies for {len(rows)} CPUs", where=path, line=number, column=len(cells),
+                f"{len(cells)} latencies for {len(rows)} CPUs",
+                where=path,
+                line=number,
+                column=len(cells),
                 advice="let the tool end, and give its standard output",
-            )  # fmt: skip
+            )
     return np.array([latencies(cells, path, number, 1) for number, cells in rows])

@@ -120,8 +120,9 @@ def read(path: Path, lines: Sequence[str]) -> Grid:
         if len(large) > 1 and len(readable) == len(large):
             raise NodeprintError(
                 f"{len(large)} tables, from line {' and from line '.join(str(block[0].number) for block in large)}",
-                where=path, advice="give one table a file",
-            )  # fmt: skip
+                where=path,
+                advice="give one table a file",
+            )
         if len(large) != 1 or not readable:
             raise _misfit(path, table)
         every, table, form = readable[0]
@@ -167,9 +168,12 @@ def _decided(path: Path, rows: Sequence[_Row]) -> tuple[_Table, _Form | None]:
             return table, sure or numbered[0]
         if numbered and numbered[0].labels == 3 and _counted(numbered[0].cpus or ()):
             raise NodeprintError(
-                "its first line and first column may be CPU numbers or latencies", where=path, line=rows[0].number,
-                column=1, advice="write CPU in the corner, or latencies with a decimal point",
-            )  # fmt: skip
+                "its first line and first column may be CPU numbers or latencies",
+                where=path,
+                line=rows[0].number,
+                column=1,
+                advice="write CPU in the corner, or latencies with a decimal point",
+            )
         if plain is not None:
             return table, plain
     return tables[0], None
@@ -326,15 +330,19 @@ def _left_out(path: Path, lines: Sequence[str], rows: Sequence[_Row], form: _For
     """Notes on the lines that are no rows. Raises NodeprintError where the table may have been cut by what follows."""
     inside = {row.number for row in rows}
     texts = [
-        _Row(number, line) for number, line in enumerate(lines, start=1)
+        _Row(number, line)
+        for number, line in enumerate(lines, start=1)
         if line.strip() and number not in inside and not _RULE.fullmatch(line)
-    ]  # fmt: skip
+    ]
     after = [row for row in texts if row.number > rows[-1].number]
     if after and form.shape in ("lower", "upper") and not form.head:
         raise NodeprintError(
-            f"{printable(repr(after[0].text.strip()), _QUOTED)} after a triangle, which may be cut there", where=path,
-            line=after[0].number, column=1, advice="take the line out where the table is complete",
-        )  # fmt: skip
+            f"{printable(repr(after[0].text.strip()), _QUOTED)} after a triangle, which may be cut there",
+            where=path,
+            line=after[0].number,
+            column=1,
+            advice="take the line out where the table is complete",
+        )
     if not texts:
         return ()
     quoted = printable(repr(texts[0].text.strip()), _QUOTED)
@@ -347,9 +355,12 @@ def _check_separators(path: Path, row: _Row, cells: Sequence[str], separator: Se
         kind = next((kind for kind in _SEPARATORS if kind and kind != separator and kind in cell), None)
         if kind is not None:
             raise NodeprintError(
-                f"{_NAMES[kind]} beside {_NAMES[separator]} as separator", where=path, line=row.number, column=column,
+                f"{_NAMES[kind]} beside {_NAMES[separator]} as separator",
+                where=path,
+                line=row.number,
+                column=column,
                 advice="write the whole table with one separator",
-            )  # fmt: skip
+            )
 
 
 def _misfit(path: Path, table: _Table) -> NodeprintError:
@@ -360,15 +371,21 @@ def _misfit(path: Path, table: _Table) -> NodeprintError:
         twice = next((text for text in heads[1:] if heads.count(text) > 1), None)
         if twice is not None:
             return NodeprintError(
-                f"CPU {_number(twice)} is listed twice", where=path, line=table.rows[0].number, column=1,
+                f"CPU {_number(twice)} is listed twice",
+                where=path,
+                line=table.rows[0].number,
+                column=1,
                 advice="give each CPU one column",
-            )  # fmt: skip
+            )
         for row, text in zip(table.rows[1:], heads[1:], strict=False):
             if _number(table.cells(row)[0]) != _number(text):
                 return NodeprintError(
-                    f"the row is not that of CPU {_number(text)}", where=path, line=row.number, column=1,
+                    f"the row is not that of CPU {_number(text)}",
+                    where=path,
+                    line=row.number,
+                    column=1,
                     advice="order rows as columns",
-                )  # fmt: skip
+                )
     widths = [table.width(row) for row in table.rows]
     odd = next((i for i, width in enumerate(widths) if width != len(widths)), 0)
     if table.separator is not None:
@@ -378,6 +395,9 @@ def _misfit(path: Path, table: _Table) -> NodeprintError:
         except NodeprintError as error:
             return error
     return NodeprintError(
-        f"{widths[odd]} cells in a table of {len(widths)} lines", where=path, line=table.rows[odd].number,
-        column=min(widths[odd], len(widths)), advice="give a square matrix or its lower triangle, complete",
-    )  # fmt: skip
+        f"{widths[odd]} cells in a table of {len(widths)} lines",
+        where=path,
+        line=table.rows[odd].number,
+        column=min(widths[odd], len(widths)),
+        advice="give a square matrix or its lower triangle, complete",
+    )

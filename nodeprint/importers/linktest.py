@@ -38,9 +38,10 @@ def read(path: Path, lines: list[str]) -> Imported:
             bytes_of_pairs.append(microseconds * 1e-6 * rate * _MIB)
     if not by_pair:
         raise NodeprintError(
-            "no pair of ranks: a parallel run prints summaries alone", where=path,
+            "no pair of ranks: a parallel run prints summaries alone",
+            where=path,
             advice="run LinkTest serially, which prints each pair",
-        )  # fmt: skip
+        )
     ranks = sorted({end for pair in by_pair for end in pair})
     values = np.full((len(ranks), len(ranks)), np.nan)
     for (a, b), times in by_pair.items():

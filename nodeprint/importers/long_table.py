@@ -74,24 +74,33 @@ def _values(path: Path, lines: list[str]) -> Iterator[tuple[int, int, str | None
     if columns is None:
         if any(_WORD.search(cell) for cell in table[0][1]):
             raise NodeprintError(
-                "no two columns of CPUs and one of latencies by these names", where=path, line=table[0][0], column=1,
+                "no two columns of CPUs and one of latencies by these names",
+                where=path,
+                line=table[0][0],
+                column=1,
                 advice="call them a, b and latency_ns",
-            )  # fmt: skip
+            )
         columns = (0, 1, 2)
     width = len(table[0][1])
     for number, cells in body:
         if len(cells) != width:
             raise NodeprintError(
-                f"{len(cells)} cells where the first line has {width}", where=path, line=number, column=len(cells),
+                f"{len(cells)} cells where the first line has {width}",
+                where=path,
+                line=number,
+                column=len(cells),
                 advice="give the table complete",
-            )  # fmt: skip
+            )
         ends = [cells[column] for column in columns[:2]]
         for column, end in zip(columns, ends, strict=False):
             if not re.fullmatch(r"\d{1,6}", end):
                 raise NodeprintError(
-                    f"{printable(repr(end), 40)} is no CPU", where=path, line=number, column=column + 1,
+                    f"{printable(repr(end), 40)} is no CPU",
+                    where=path,
+                    line=number,
+                    column=column + 1,
                     advice="number CPUs as the system does",
-                )  # fmt: skip
+                )
         value = latency(cells[columns[2]], path, number, columns[2] + 1)
         if ends[0] != ends[1]:
             yield int(ends[0]), int(ends[1]), None if address is None else cells[address], value

@@ -92,9 +92,12 @@ def latency(text: str, path: Path, line: int, column: int) -> float:
     value = np.nan if nothing(text) else positive(text, path, line, column)
     if value > _MOST_NS:
         raise NodeprintError(
-            f"a latency of {printable(text.strip(), 40)} ns is more than a second", where=path, line=line,
-            column=column, advice="give latencies in nanoseconds",
-        )  # fmt: skip
+            f"a latency of {printable(text.strip(), 40)} ns is more than a second",
+            where=path,
+            line=line,
+            column=column,
+            advice="give latencies in nanoseconds",
+        )
     return value
 
 

@@ -32,9 +32,14 @@ def read(path: Path, lines: list[str]) -> Imported:
     header = measured.header
     values = matrix(measured)
     cores = CoreMatrix(
-        tuple(measured.cpus), values, str(header.get("operation", "unknown")), str(header.get("quantity", "hop")),
-        home=header.get("home"), kernel=str(header["kernel"]), facts={k: header[k] for k in _FACTS if k in header},
-    )  # fmt: skip
+        tuple(measured.cpus),
+        values,
+        str(header.get("operation", "unknown")),
+        str(header.get("quantity", "hop")),
+        home=header.get("home"),
+        kernel=str(header["kernel"]),
+        facts={k: header[k] for k in _FACTS if k in header},
+    )
     return Imported(path, NAME, cores, unknown=("topology",), notes=missing(values), differing=differing(measured))
 
 

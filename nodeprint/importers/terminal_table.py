@@ -81,16 +81,22 @@ def _terminal(path: Path, lines: Sequence[str], start: int, end: int) -> Grid:
         place = cells[min(at + (row if texts[at : at + 1] == [cpu] else 0), len(cells) - 1)]
         if texts[at : at + 1] != [cpu] or len(texts) < at + 1 + row:
             raise NodeprintError(
-                f"not the line of CPU {cpu} with {row} latencies", where=path, line=place[0], column=place[1],
+                f"not the line of CPU {cpu} with {row} latencies",
+                where=path,
+                line=place[0],
+                column=place[1],
                 advice="let the tool end, and give all that it printed",
-            )  # fmt: skip
+            )
         for column in range(row):
             line, cell, text = cells[at + 1 + column]
             values[row, column] = latencies([text], path, line, cell)[0]
         at += 1 + row
     if at < len(cells):
         raise NodeprintError(
-            f"{len(cells) - at} numbers after the latencies of CPU {texts[count - 1]}", where=path, line=cells[at][0],
-            column=cells[at][1], advice="give the table as it was printed",
-        )  # fmt: skip
+            f"{len(cells) - at} numbers after the latencies of CPU {texts[count - 1]}",
+            where=path,
+            line=cells[at][0],
+            column=cells[at][1],
+            advice="give the table as it was printed",
+        )
     return Grid(tuple(int(text) for text in texts[:count]), values, ())

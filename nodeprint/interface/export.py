@@ -58,9 +58,11 @@ def _run_of_pairs(fleet: PackedFleet, quantity: Quantity, row: int) -> pd.DataFr
     cpus = np.array(node.cpus or range(len(quantity.layout.slots)), dtype=np.int64)
     classes = np.array(quantity.pair_layout.class_names)[quantity.pair_layout.classes]
     places = {
-        "home": np.array(quantity.homes)[home], "a": cpus[quantity.pairs[pair, 0]], "b": cpus[quantity.pairs[pair, 1]],
+        "home": np.array(quantity.homes)[home],
+        "a": cpus[quantity.pairs[pair, 0]],
+        "b": cpus[quantity.pairs[pair, 1]],
         "class": classes[pair],
-    }  # fmt: skip
+    }
     return _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, home, pair])
 
 
@@ -68,10 +70,14 @@ def cells(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
     """Every value that is not of a pair, a run at a time. Each dimension of any measurement is a column of text, empty
     where a measurement does not have it; CPUs and NUMA nodes are OS numbers."""
     # a figure of a table that is of no part has the place `node` all the same
-    dims = list(dict.fromkeys(
-        dim for quantity in fleet.others for dim in quantity.dims
-        if dim != "node" or not is_metric(quantity.measurement)
-    ))  # fmt: skip
+    dims = list(
+        dict.fromkeys(
+            dim
+            for quantity in fleet.others
+            for dim in quantity.dims
+            if dim != "node" or not is_metric(quantity.measurement)
+        )
+    )
     for quantity in fleet.others:
         for row in range(len(quantity.node)):
             values = np.asarray(quantity.values[row])
@@ -97,9 +103,13 @@ def details(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
         columns = {key: np.asarray(column, dtype=np.float64) for key, column in measured.columns.items()}
         run, number_of_pass, place = np.nonzero(np.any([np.isfinite(column) for column in columns.values()], axis=0))
         of_run = {
-            "node": node, "measurement": measured.name, "operation": str(measured.header["operation"]), "job": job,
-            "run": np.array(measured.numbers)[run], "pass": np.array(measured.passes)[number_of_pass],
-        }  # fmt: skip
+            "node": node,
+            "measurement": measured.name,
+            "operation": str(measured.header["operation"]),
+            "job": job,
+            "run": np.array(measured.numbers)[run],
+            "pass": np.array(measured.passes)[number_of_pass],
+        }
         none = np.full(len(run), "")
         places = {
             dim: np.array(measured.keys(dim)).astype(str)[place] if dim in measured.places else none for dim in dims
@@ -122,10 +132,14 @@ def _frame(
 ) -> pd.DataFrame:
     """The values of a run (row of the quantity) with what they are of."""
     of_run = {
-        "node": fleet.nodes[int(quantity.node[row])].name, "measurement": quantity.measurement,
-        "operation": quantity.operation, "quantity": quantity.quantity, "unit": quantity.unit,
-        "job": int(quantity.job[row]), "run": int(quantity.run[row]),
-    }  # fmt: skip
+        "node": fleet.nodes[int(quantity.node[row])].name,
+        "measurement": quantity.measurement,
+        "operation": quantity.operation,
+        "quantity": quantity.quantity,
+        "unit": quantity.unit,
+        "job": int(quantity.job[row]),
+        "run": int(quantity.run[row]),
+    }
     columns = {"pass": number_of_pass, **places, "value": values, "simulated": fleet.simulated}
     return pd.DataFrame({**of_run, **columns}, index=range(len(values)))
 

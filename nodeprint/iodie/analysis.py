@@ -54,9 +54,14 @@ def analyse(source: NodeLines) -> NodeDies:
         missing.append(say("dies", "missing", "census"))
     dies = _linked(dies)
     return NodeDies(
-        source.node, source.measurement, source.topology, dies, _costs(dies),
-        (*source.missing, *missing), source.simulated,
-    )  # fmt: skip
+        source.node,
+        source.measurement,
+        source.topology,
+        dies,
+        _costs(dies),
+        (*source.missing, *missing),
+        source.simulated,
+    )
 
 
 def site_ends(die: Die) -> tuple[tuple[int, ...], ...]:

@@ -235,11 +235,19 @@ def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: in
         dtype=np.int64,
     )
     return Tensor(
-        socket, level, ends, np.array(here), labels_of,
+        socket,
+        level,
+        ends,
+        np.array(here),
+        labels_of,
         Lines(parts, part[whole], np.concatenate([pass_.lines for pass_ in passes])[whole]),
-        {cpu: float(offsets[cpu]) for cpu in measured}, _clocks(passes, end_of, len(ends)),
-        between, counts[keep], half, ns[keep][:, whole],
-    )  # fmt: skip
+        {cpu: float(offsets[cpu]) for cpu in measured},
+        _clocks(passes, end_of, len(ends)),
+        between,
+        counts[keep],
+        half,
+        ns[keep][:, whole],
+    )
 
 
 def _between(pass_: Pass, inner_of: Ints) -> Pass:

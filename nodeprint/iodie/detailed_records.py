@@ -67,7 +67,11 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Detail:
     clocks = [np.array(list(map(attrgetter(name), good)), dtype=np.float64) for name in PAIR_CLOCKS]  # None becomes NaN
     trailer = kinds.get("trailer", [{}])[-1]
     return Detail(
-        tuple(kinds["header"]), tuple(kinds.get("pass", ())),
-        tuple(record for kind in sorted(COMPANIONS) for record in kinds.get(kind, ())), columns, ns,
-        np.stack(clocks, axis=1), trailer.get("complete") is True,
-    )  # fmt: skip
+        tuple(kinds["header"]),
+        tuple(kinds.get("pass", ())),
+        tuple(record for kind in sorted(COMPANIONS) for record in kinds.get(kind, ())),
+        columns,
+        ns,
+        np.stack(clocks, axis=1),
+        trailer.get("complete") is True,
+    )

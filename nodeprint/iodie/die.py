@@ -135,10 +135,23 @@ def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
     agrees = rand_index(site_map.of_end, labels) if site_map and (labels >= 0).all() else None
     rules = _rules(clusters, tensor.lines, of_census, census_lines, bits)
     return Die(
-        tensor.frame, homes, clusters, of_census, both, tuple(rules), site_map, no_map, fit,
-        paths.far(tensor, clusters, site_map, fit), distances, shape if isinstance(shape, Geometry) else None,
-        shape if isinstance(shape, str) else "", counted, agrees, paths.core(tensor),
-    )  # fmt: skip
+        tensor.frame,
+        homes,
+        clusters,
+        of_census,
+        both,
+        tuple(rules),
+        site_map,
+        no_map,
+        fit,
+        paths.far(tensor, clusters, site_map, fit),
+        distances,
+        shape if isinstance(shape, Geometry) else None,
+        shape if isinstance(shape, str) else "",
+        counted,
+        agrees,
+        paths.core(tensor),
+    )
 
 
 def _shape(distances: Distances, clusters: Clusters) -> Geometry | str:

@@ -35,22 +35,33 @@ def _die_json(die: Die) -> dict[str, Any]:
         "census": _clusters_json(die.census) if die.census is not None else None,
         "agreement": None if both is None else {"lines": both.lines, "index": _figure(both.index)},
         "rules": [
-            {"bits": list(r.bits), "groups": [list(g) for g in r.groups], "right": _figure(r.right), "lines": r.lines,
-             "in_page": r.in_page} for r in die.rules
+            {
+                "bits": list(r.bits),
+                "groups": [list(g) for g in r.groups],
+                "right": _figure(r.right),
+                "lines": r.lines,
+                "in_page": r.in_page,
+            }
+            for r in die.rules
         ],
         "map": _map_json(die),
         "no_map": die.no_map,
         "no_geometry": die.no_geometry,
         "ends": [
-            {"end": int(e), "ns": _figure(v), "half_ns": _figure(h), "apart_sd": _figure(z, 2),
-             "stands_apart": int(e) in odd}
+            {
+                "end": int(e),
+                "ns": _figure(v),
+                "half_ns": _figure(h),
+                "apart_sd": _figure(z, 2),
+                "stands_apart": int(e) in odd,
+            }
             for e, v, h, z in zip(ends, ns, half, apart, strict=True)
         ],
         "links": [{"socket": link.socket, "ns": _figure(link.ns), "half_ns": _figure(link.half)} for link in die.links],
         "scatter_ns": _figure(die.fit.scatter_ns),
         "core": None if die.core is None else {"cycles": _figure(die.core.cycles), "half": _figure(die.core.half)},
         "clock_spread": _figure(die.frame.clock_spread),
-    }  # fmt: skip
+    }
 
 
 def _clusters_json(clusters: Clusters) -> dict[str, Any]:

@@ -69,9 +69,11 @@ def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> Pas
     """A table as one pass over the addresses that most pairs have, at home in a single NUMA node."""
     if not long_table.matches(lines):
         raise NodeprintError(
-            "no records, and no table with a row for each pair and address", where=path, line=1,
+            "no records, and no table with a row for each pair and address",
+            where=path,
+            line=1,
             advice="give records of coherence with --detail, or columns named a, b, address and latency_ns",
-        )  # fmt: skip
+        )
     by_pair = long_table.by_address(path, lines)
     counts: dict[str, int] = {}
     for of_pair in by_pair.values():
@@ -122,9 +124,10 @@ def _of_hops(passes: Sequence[Pass], path: Path) -> Topology:
     levels = structure.find(latency, cpus.tolist(), None, None).levels
     if any(level.name == "socket" for level in levels):
         raise NodeprintError(
-            "these are CPUs of several sockets, and nothing says in which of them lines are at home", where=path,
+            "these are CPUs of several sockets, and nothing says in which of them lines are at home",
+            where=path,
             advice="name the machine's labels by --xml or --root",
-        )  # fmt: skip
+        )
     cores = next((level.groups for level in levels if level.name == "smt"), ())
     groups = next((level.groups for level in levels if level.name != "smt"), ())
     core_of = {cpu: number for number, members in enumerate(cores) for cpu in members}

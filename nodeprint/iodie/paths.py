@@ -95,8 +95,9 @@ def fit(tensor: Tensor, clusters: Clusters, sites: Sites | None) -> Fit:
         np.concatenate([visits.mean(axis=1), to_lines, by_cluster - by_cluster.mean()]),
         _blocks(variance, of_lines, np.diag(own**2)),
         np.concatenate([_identified(design * root), known_lines, np.ones(count, dtype=bool)]),
-        np.repeat([degrees, of_line], [len(names), len(names_lines) + count]), float(np.sqrt(scatter / size.mean())),
-    )  # fmt: skip
+        np.repeat([degrees, of_line], [len(names), len(names_lines) + count]),
+        float(np.sqrt(scatter / size.mean())),
+    )
 
 
 def _by_ends(between: Ints, weight: Floats) -> tuple[Ints, Floats, Floats]:
@@ -225,8 +226,9 @@ def far(tensor: Tensor, clusters: Clusters, sites: Sites | None, fitted: Fit) ->
         site = np.full(len(tensor.here), -1)
         site[tensor.here] = sites.of_end
         lines = {key: fitted.value[index] for key, index in fitted.positions("line").items()}
-        ways = np.array([[0.0 if q == p else lines[min(p, q), max(p, q)] for q in sites.of_cluster]
-                         for p in range(sites.count)])  # fmt: skip
+        ways = np.array(
+            [[0.0 if q == p else lines[min(p, q), max(p, q)] for q in sites.of_cluster] for p in range(sites.count)]
+        )
         own += ways.mean(axis=1)[site[here]]
     rest = mean - own
     ends = np.unique(away)

@@ -203,11 +203,27 @@ class FingerprintFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         "virtual", "kernel_hash", "compiler", "homes",
     )  # fmt: skip
     soft: Annotated[tuple[Field, ...], key("a difference is a warning, and evidence beside findings")] = (
-        "microcode", "bios", "product", "kernel", "os", "dimms", "dimm_speed", "dimm_rated_speed", "memory_channels",
-        "memory_channels_per_socket", "frequency_driver", "frequency_max_mhz", "idle_driver",
-        "idle_states_off", "clocksource", "thp", "numa_balancing", "nmi_watchdog", "mitigations",
+        "microcode",
+        "bios",
+        "product",
+        "kernel",
+        "os",
+        "dimms",
+        "dimm_speed",
+        "dimm_rated_speed",
+        "memory_channels",
+        "memory_channels_per_socket",
+        "frequency_driver",
+        "frequency_max_mhz",
+        "idle_driver",
+        "idle_states_off",
+        "clocksource",
+        "thp",
+        "numa_balancing",
+        "nmi_watchdog",
+        "mitigations",
         "cpus_isolated",
-    )  # fmt: skip
+    )
     cmdline_ignored: Annotated[
         tuple[str, ...],
         key(
@@ -235,10 +251,9 @@ class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     its unit (ns, bytes or cycles per second)."""
 
     measurement: Annotated[Measurement, key("its name, as `bandwidth-nodes`")]
-    class_: Annotated[
-        PairClass | UnsetType,
-        key("the class of pairs; a limit has either this or `row`"),
-    ] = msgspec.field(name="class", default=UNSET)  # fmt: skip
+    class_: Annotated[PairClass | UnsetType, key("the class of pairs; a limit has either this or `row`")] = (
+        msgspec.field(name="class", default=UNSET)
+    )
     row: Annotated[str | UnsetType, key("the row's name in the report's table and in verdict.json")] = UNSET
     at_most: Annotated[float | UnsetType, key("a limit has this, `at_least`, or both")] = UNSET
     at_least: Annotated[float | UnsetType, key("as `at_most`")] = UNSET

@@ -166,8 +166,9 @@ def _trust(
     facts = [", ".join(filter(None, (printable(point.campaign), _begun(point)[:10]))) for point in past]
     for names, what in (
         (sorted(thin), say("baseline", "thin", runs=MIN_RUNS, boots=MIN_BOOTS)),
-        (absent, say("baseline", "absent")), (differing, say("baseline", "differing")),
-    ):  # fmt: skip
+        (absent, say("baseline", "absent")),
+        (differing, say("baseline", "differing")),
+    ):
         if names:
             facts.append(f"{what}: {', '.join(map(printable, names[:8]))}{', ...' if len(names) > 8 else ''}")
     return "; ".join(facts)
@@ -270,17 +271,29 @@ def _finding(
     limit, interval = scale.allowed(float(bound[column]), effect), Interval(low, high)
     pairs, covers = matrix.quantity.of_pairs, matrix.terms.terms[term].covers
     return Finding(
-        id="changed", state=State.SUSPECTED, measurement=matrix.name, home=matrix.part.home,
-        part=naming.part(matrix, term, node), effect=size, effect_unit=size * level, interval=interval,
-        half_95=abs(scale.relative(half)), bound=limit, bound_unit=limit * level,
-        times_bound=abs(size) / limit, value=usual + size * level, peers=usual,
+        id="changed",
+        state=State.SUSPECTED,
+        measurement=matrix.name,
+        home=matrix.part.home,
+        part=naming.part(matrix, term, node),
+        effect=size,
+        effect_unit=size * level,
+        interval=interval,
+        half_95=abs(scale.relative(half)),
+        bound=limit,
+        bound_unit=limit * level,
+        times_bound=abs(size) / limit,
+        value=usual + size * level,
+        peers=usual,
         unit="share" if share else matrix.quantity.unit,
         worse=(effect > 0) == (matrix.quantity.model.better == "lower"),
         by_job=(JobEffect("since the baseline", size, interval, {}),),
         pairs=naming.cpu_pairs(matrix, covers, node) if pairs else {},
-        cells=() if pairs else naming.cells(matrix, covers, node), remedy="changed", baseline=called,
+        cells=() if pairs else naming.cells(matrix, covers, node),
+        remedy="changed",
+        baseline=called,
         expected=expected.of_term(matrix, term, reference, node),
-    )  # fmt: skip
+    )
 
 
 def _changes(
@@ -314,9 +327,7 @@ def _changes(
         jump = newest - reference
         then = np.sum([of_runs[rows[at, node.name]] for at in history], axis=0) / len(history) ** 2
         jobs = of_job * (1 + 1 / len(history))
-        error, degrees = intervals.combined([
-            (of_runs[rows[0, node.name]] + then, spread.degrees), (jobs, job_degrees),
-        ])  # fmt: skip
+        error, degrees = intervals.combined([(of_runs[rows[0, node.name]] + then, spread.degrees), (jobs, job_degrees)])
         half = intervals.half_width(error, degrees, alpha / 2)
         changed = intervals.outside(jump, half, one.bound)
         changed &= _in_every_run(one.now[node.name], reference, _RUN_SHARE * jump)

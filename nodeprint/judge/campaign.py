@@ -68,7 +68,8 @@ def _judged(campaign: Path, fleet: PackedFleet, rules: Acceptance, kept: Path | 
     verdict = judged.verdict
     notes = (*verdict.fleet.notes, *(Note("fabric", detail=text) for text in fabrics.notes))
     verdict = replace(
-        verdict, versions={**verdict.versions, "acceptance": accepted.name(kept)},
+        verdict,
+        versions={**verdict.versions, "acceptance": accepted.name(kept)},
         fleet=replace(verdict.fleet, notes=notes),
-    )  # fmt: skip
+    )
     return replace(judged, verdict=verdict)

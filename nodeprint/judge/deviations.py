@@ -246,18 +246,35 @@ def _compared(matrix: Matrix, job: int, rules: Acceptance, levels: Levels, sprea
 
 
 def built(
-    matrix: Matrix, job: int, rules: Acceptance, levels: Levels, spread: RunSpread, template: Template,
-    peers: Floats, difference: Floats,
-) -> Block:  # fmt: skip
+    matrix: Matrix,
+    job: int,
+    rules: Acceptance,
+    levels: Levels,
+    spread: RunSpread,
+    template: Template,
+    peers: Floats,
+    difference: Floats,
+) -> Block:
     """The block of a `difference` from so many `peers`."""
     if matrix.terms.share:
         np.maximum(difference, 0.0, out=difference)  # losing less of its time than the peers is no fault
     assumed, parts = priors(matrix, rules).job ** 2, len(matrix.terms.terms)
     return Block(
-        matrix, job, difference, assumed, np.full(parts, MOST_DEGREES), assumed, bounds.of_matrix(matrix, rules), peers,
-        spread, template, levels.tail(matrix.terms), len(matrix.nodes), np.ones(parts, dtype=np.bool_),
+        matrix,
+        job,
+        difference,
+        assumed,
+        np.full(parts, MOST_DEGREES),
+        assumed,
+        bounds.of_matrix(matrix, rules),
+        peers,
+        spread,
+        template,
+        levels.tail(matrix.terms),
+        len(matrix.nodes),
+        np.ones(parts, dtype=np.bool_),
         np.zeros(parts),
-    )  # fmt: skip
+    )
 
 
 def _template(compared: Peers, matrix: Matrix, spread: RunSpread, trusted: Bools, of_job: Floats) -> Template:
@@ -311,9 +328,13 @@ def later_job(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels:
     shift, of_shift = _shift((means - run_means(first)[rows])[calm])
     of_first, kind = block.template, block.template.kind[rows]
     template = Template(
-        np.arange(len(rows)), of_first.between[kind], of_first.of_runs[kind], of_first.share[kind] + of_shift,
-        of_first.nature[kind], of_first.degrees[kind],
-    )  # fmt: skip
+        np.arange(len(rows)),
+        of_first.between[kind],
+        of_first.of_runs[kind],
+        of_first.share[kind] + of_shift,
+        of_first.nature[kind],
+        of_first.degrees[kind],
+    )
     centre = (run_means(first) - block.difference)[rows] + shift
     later = built(matrix, job, rules, levels, spread, template, block.peers[rows], means - centre)
     return msgspec.structs.replace(later, centred=block.centred, reach=block.reach, shifted=True)

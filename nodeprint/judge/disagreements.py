@@ -125,8 +125,16 @@ def _differing(
     kind: str, quantity: Quantity, found: Disagreement, run: str, names: Sequence[str], values: Values
 ) -> Disturbance:
     return Disturbance(
-        kind, False, quantity.measurement, run, found.apart, found.factor,
-        odd=tuple(names[number] for number in found.odd), low=float(values[found.lowest, found.place]),
-        high=float(values[found.highest, found.place]), unit=quantity.unit, low_in=names[found.lowest],
+        kind,
+        False,
+        quantity.measurement,
+        run,
+        found.apart,
+        found.factor,
+        odd=tuple(names[number] for number in found.odd),
+        low=float(values[found.lowest, found.place]),
+        high=float(values[found.highest, found.place]),
+        unit=quantity.unit,
+        low_in=names[found.lowest],
         high_in=names[found.highest],
-    )  # fmt: skip
+    )

@@ -37,9 +37,13 @@ def of_term(matrix: Matrix, number: int, centre: float, node: PackedNode) -> Exp
         return None
     statistic = "log" if matrix.scale.kind == "log" else "mean"
     return Expected(
-        quantity.model.value, statistic, *_places(quantity, matrix.part.home, at, node),
-        tuple(matrix.template[at].astype(float).tolist()), tuple(weights[at].tolist()), centre,
-    )  # fmt: skip
+        quantity.model.value,
+        statistic,
+        *_places(quantity, matrix.part.home, at, node),
+        tuple(matrix.template[at].astype(float).tolist()),
+        tuple(weights[at].tolist()),
+        centre,
+    )
 
 
 def of_median(quantity: Quantity, places: Ints, node: PackedNode) -> Expected:

@@ -61,10 +61,21 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
                 groups = mixed.get(node) or _groups(one, rows[node], np.concatenate(apart))
                 out[node].append(
                     ClassFigure(
-                        name, one.quantity.measurement, home, over.median, over.low, over.high, pairs, over.runs,
-                        over.sd, groups, one.quantity.tick_ns, harvested, over.left_out,
+                        name,
+                        one.quantity.measurement,
+                        home,
+                        over.median,
+                        over.low,
+                        over.high,
+                        pairs,
+                        over.runs,
+                        over.sd,
+                        groups,
+                        one.quantity.tick_ns,
+                        harvested,
+                        over.left_out,
                     )
-                )  # fmt: skip
+                )
     return out
 
 
@@ -296,6 +307,16 @@ def _row(
     wide = over.runs - over.left_out == 2 or over.runs < 2
     low, high = (float("nan"), float("nan")) if wide else (over.low, over.high)
     return CellFigure(
-        quantity.measurement, name, "share" if quantity.model.scale == "share" else quantity.unit, over.median, low,
-        high, group, *worst, count, over.runs, over.sd, over.left_out,
-    )  # fmt: skip
+        quantity.measurement,
+        name,
+        "share" if quantity.model.scale == "share" else quantity.unit,
+        over.median,
+        low,
+        high,
+        group,
+        *worst,
+        count,
+        over.runs,
+        over.sd,
+        over.left_out,
+    )

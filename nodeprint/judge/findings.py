@@ -89,9 +89,15 @@ def _causes(series: Series, standing: Standing, parts: Bools, block: Block, i: i
     row, matrix = block.row[i], block.matrix
     residual = np.nan_to_num(matrix.scale.residual(matrix.level_of(row), matrix.template)).astype(np.float64)
     deviation = Deviation(
-        block.difference[row], block.error(row), np.sqrt(block.between(row)), _half(standing, block, i), block.bound,
-        parts, standing.confirmed & parts, residual,
-    )  # fmt: skip
+        block.difference[row],
+        block.error(row),
+        np.sqrt(block.between(row)),
+        _half(standing, block, i),
+        block.bound,
+        parts,
+        standing.confirmed & parts,
+        residual,
+    )
     return causes(matrix, deviation)
 
 
@@ -132,23 +138,34 @@ def _finding(
     worse = (effect > 0) == (model.better == "lower")
     where, whole = naming.place(matrix, cause.where, node), cause.term
     return Finding(
-        id=_identity(cause.term, effect, model.better, model.scale), state=state, measurement=matrix.name,
-        home=matrix.part.home, part=Part(cause.term, matrix.terms.terms[head].family, where),
-        effect=relative, effect_unit=value - peers, interval=Interval(low, high),
-        half_95=(high_95 - low_95) / 2, bound=bound,
+        id=_identity(cause.term, effect, model.better, model.scale),
+        state=state,
+        measurement=matrix.name,
+        home=matrix.part.home,
+        part=Part(cause.term, matrix.terms.terms[head].family, where),
+        effect=relative,
+        effect_unit=value - peers,
+        interval=Interval(low, high),
+        half_95=(high_95 - low_95) / 2,
+        bound=bound,
         bound_unit=bound if matrix.terms.share else bound * peers,
-        times_bound=abs(relative) / bound, value=value, peers=peers,
+        times_bound=abs(relative) / bound,
+        value=value,
+        peers=peers,
         figures_of=None if whole == matrix.terms.terms[head].name else naming.part(matrix, head, node),
-        unit="share" if matrix.terms.share else matrix.quantity.unit, worse=worse,
+        unit="share" if matrix.terms.share else matrix.quantity.unit,
+        worse=worse,
         by_job=tuple(_by_job(block, head, i) for block in standing.blocks),
         finer=_finer(cause, block, half, i, node),
         pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
         cells=() if pairs else naming.cells(matrix, cause.covers, node),
-        consistent_with=_consistent(cause, relative, worse), remedy=_remedy(cause.term, cause.where),
-        error=error, degrees=degrees,
+        consistent_with=_consistent(cause, relative, worse),
+        remedy=_remedy(cause.term, cause.where),
+        error=error,
+        degrees=degrees,
         tail=float((standing.tail if block is standing.newest else block.tail)[head]),
         expected=expected.of_term(matrix, head, _centre(block, row, head), node),
-    )  # fmt: skip
+    )
 
 
 def _centre(block: Block, row: int, part: int) -> float:

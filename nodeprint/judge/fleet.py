@@ -49,9 +49,16 @@ def verdict(reading: Reading, versions: Mapping[str, str]) -> Verdict:
     letters = {i: letter(number) for i, number in population.group_of.items()} if len(population.groups) > 1 else {}
     nodes = {node.name: reading.node(i, letters.get(i, "")) for i, node in enumerate(fleet.nodes)}
     return Verdict(
-        fleet.campaign, fleet.simulated, any(node.imported for node in fleet.nodes), {**fleet.versions, **versions},
-        population.rules.decides, _fleet(reading, nodes), nodes, tuple(reading.fabrics), _recheck(reading, nodes),
-    )  # fmt: skip
+        fleet.campaign,
+        fleet.simulated,
+        any(node.imported for node in fleet.nodes),
+        {**fleet.versions, **versions},
+        population.rules.decides,
+        _fleet(reading, nodes),
+        nodes,
+        tuple(reading.fabrics),
+        _recheck(reading, nodes),
+    )
 
 
 def letter(number: int) -> str:
@@ -71,15 +78,26 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     tests = sum(series.first.difference.size for series in reading.series)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
     return FleetVerdict(
-        found, len(nodes), measured, counts, _worst(nodes), tuple(rests_on), _missing(reading, nodes),
-        tuple(_groups(reading)), tuple(_shared(reading, nodes)), spreads, _limits(reading), tests,
-        population.rules.false_alarm * (bool(reading.series) + bool(reading.fabrics)), tuple(_notes(reading, nodes)),
+        found,
+        len(nodes),
+        measured,
+        counts,
+        _worst(nodes),
+        tuple(rests_on),
+        _missing(reading, nodes),
+        tuple(_groups(reading)),
+        tuple(_shared(reading, nodes)),
+        spreads,
+        _limits(reading),
+        tests,
+        population.rules.false_alarm * (bool(reading.series) + bool(reading.fabrics)),
+        tuple(_notes(reading, nodes)),
         () if population.gap is None else (_group(reading, population.gap, ""),),
         reading.over_time,
         _assumed_jobs(reading, rests_on),
         single_runs.of_series(population, reading.series),
         reached.memory(nodes),
-    )  # fmt: skip
+    )
 
 
 def _assumed_jobs(reading: Reading, subjects: Sequence[str]) -> dict[str, float]:
@@ -154,11 +172,18 @@ def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
     low, effect, high = (relative(cut.effect + side * _NORMAL_95 * cut.error) for side in (-1, 0, 1))
     than = letter(population.group_of[int(cut.first[0])]) if name else ""
     return replace(
-        of_it, measurement=cut.matrix.name, part=cut.part, than=than, effect=effect,
-        effect_unit=effect * level, interval=Interval(low, high), bound=relative(cut.bound),
-        unit=cut.matrix.quantity.unit, later_h=_later_h(population, nodes, cut.first.tolist()),
+        of_it,
+        measurement=cut.matrix.name,
+        part=cut.part,
+        than=than,
+        effect=effect,
+        effect_unit=effect * level,
+        interval=Interval(low, high),
+        bound=relative(cut.bound),
+        unit=cut.matrix.quantity.unit,
+        later_h=_later_h(population, nodes, cut.first.tolist()),
         differences=_differences(population, cut, nodes),
-    )  # fmt: skip
+    )
 
 
 def _differences(population: Population, cut: Cut, nodes: Sequence[int]) -> dict[str, float]:
@@ -309,9 +334,13 @@ class _Companions:
     """The calm nodes of a configuration, by rack: which of them are measured again beside another."""
 
     def __init__(
-        self, configuration: Ints, names: Sequence[str], nodes: Mapping[str, NodeVerdict], calm: Sequence[bool],
+        self,
+        configuration: Ints,
+        names: Sequence[str],
+        nodes: Mapping[str, NodeVerdict],
+        calm: Sequence[bool],
         compared: Mapping[int, int],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._names = names
         #: In the order of their numbers.
         self._every = sorted(j for j in configuration.tolist() if calm[j] and j in compared)

@@ -108,13 +108,15 @@ def judge(
                 standings.setdefault(i, {})[number] = standing
     # 5. The coarsest part that explains the others is the finding.
     shown = {
-        i: merged([
-            finding
-            for number, standing in by_series.items()
-            for finding in of_series(series[number], standing, i, population.fleet.nodes[i])
-        ])
+        i: merged(
+            [
+                finding
+                for number, standing in by_series.items()
+                for finding in of_series(series[number], standing, i, population.fleet.nodes[i])
+            ]
+        )
         for i, by_series in standings.items()
-    }  # fmt: skip
+    }
     #    An exchange of parts that explains an imported matrix is said in place of it.
     imported = [i for i, of_node in shown.items() if of_node and population.fleet.nodes[i].imported]
     exchanged = {i: found for i in imported if (found := exchange(series, i)) is not None}

@@ -61,13 +61,25 @@ def outside(
             effect, relative_half = median / allowed - 1, half / allowed
             interval = Interval(effect - relative_half, effect + relative_half)
             yield Finding(
-                id="limit", state=State.CONFIRMED, measurement=figure.measurement, home=figure.home,
-                part=Part("limit", "limit", {"figure": figure.called, "reason": limit.reason}), effect=effect,
+                id="limit",
+                state=State.CONFIRMED,
+                measurement=figure.measurement,
+                home=figure.home,
+                part=Part("limit", "limit", {"figure": figure.called, "reason": limit.reason}),
+                effect=effect,
                 effect_unit=median - allowed,
-                interval=interval, half_95=relative_half, bound=0.0, bound_unit=allowed, times_bound=median / allowed,
-                value=median, peers=allowed, unit=unit, worse=True, by_job=(JobEffect(job, effect, interval, {}),),
+                interval=interval,
+                half_95=relative_half,
+                bound=0.0,
+                bound_unit=allowed,
+                times_bound=median / allowed,
+                value=median,
+                peers=allowed,
+                unit=unit,
+                worse=True,
+                by_job=(JobEffect(job, effect, interval, {}),),
                 remedy="limit",
-            )  # fmt: skip
+            )
 
 
 def applied(

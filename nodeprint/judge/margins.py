@@ -101,11 +101,22 @@ def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Mar
     if difference - half <= block.bound[part] < worst.reach < np.inf:
         remedy, needed = remedy_of(worst)
     return Margin(
-        name, name in rules.decides, matrix.name, naming.part(matrix, part, node), within, bound,
-        "share" if matrix.terms.share else matrix.quantity.unit, within * unit_of, bound * unit_of,
-        worst.share, relative(float(worst.pooled.difference[part])), int(worst.pooled.runs[part]), remedy, needed,
+        name,
+        name in rules.decides,
+        matrix.name,
+        naming.part(matrix, part, node),
+        within,
+        bound,
+        "share" if matrix.terms.share else matrix.quantity.unit,
+        within * unit_of,
+        bound * unit_of,
+        worst.share,
+        relative(float(worst.pooled.difference[part])),
+        int(worst.pooled.runs[part]),
+        remedy,
+        needed,
         _oddest_run(worst) if remedy == "quiet" else "",
-    )  # fmt: skip
+    )
 
 
 def _oddest_run(worst: Worst) -> str:

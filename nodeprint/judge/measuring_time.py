@@ -86,9 +86,19 @@ def _effect(family: _Tested) -> TimeEffect:
     since = "" if order.step is None else _text(family.moments[order.step])
     low, size, high = (relative(order.effect + side) for side in (-order.half_95, 0.0, order.half_95))
     return TimeEffect(
-        margins.subject(matrix.quantity), matrix.name, matrix.part.home, family.family, size, Interval(low, high),
-        matrix.scale.allowed(family.bound, order.effect), len(family.moments), first, last, since, order.p,
-    )  # fmt: skip
+        margins.subject(matrix.quantity),
+        matrix.name,
+        matrix.part.home,
+        family.family,
+        size,
+        Interval(low, high),
+        matrix.scale.allowed(family.bound, order.effect),
+        len(family.moments),
+        first,
+        last,
+        since,
+        order.p,
+    )
 
 
 def _moments(matrix: Matrix) -> Floats:

@@ -122,10 +122,23 @@ def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit,
     )
     header = fabric.header
     return FabricVerdict(
-        fabric.measurement, fabric.partition, str(header.get("operation", "")), fabric.nodes, fabric.places,
-        int(header.get("message_bytes") or 0), int(header.get("parallel", 1)), bool(header.get("directed")),
-        tuple(tuple(map(float, row)) for row in median), smallest, mean, largest, findings, limits, _alone(fabric), why,
-    )  # fmt: skip
+        fabric.measurement,
+        fabric.partition,
+        str(header.get("operation", "")),
+        fabric.nodes,
+        fabric.places,
+        int(header.get("message_bytes") or 0),
+        int(header.get("parallel", 1)),
+        bool(header.get("directed")),
+        tuple(tuple(map(float, row)) for row in median),
+        smallest,
+        mean,
+        largest,
+        findings,
+        limits,
+        _alone(fabric),
+        why,
+    )
 
 
 def _alone(fabric: Fabric) -> tuple[str, ...]:
@@ -199,9 +212,15 @@ def _judged(ways: _Ways, fabric: Fabric, bound: float, of_runs: float, levels: L
     effect = _smallest_found(ways, fabric, newest, outside[-1], bound)
     remedy, needed = ("runs", _runs_needed(newest, bound, effect)) if effect > FAR * bound else ("", 0)
     limit = Limit(
-        "messages", fabric.measurement, ways.family, ways.family, float(np.expm1(effect)), float(np.expm1(bound)),
-        remedy, needed,
-    )  # fmt: skip
+        "messages",
+        fabric.measurement,
+        ways.family,
+        ways.family,
+        float(np.expm1(effect)),
+        float(np.expm1(bound)),
+        remedy,
+        needed,
+    )
     return _JudgedWays(findings, limit)
 
 
@@ -278,9 +297,14 @@ def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts
 
 
 def _finding(
-    ways: _Ways, fabric: Fabric, number: int, jobs: Sequence[_JobOfParts], outside: Sequence[Bools],
-    confirming: Floats, bound: float,
-) -> Finding | None:  # fmt: skip
+    ways: _Ways,
+    fabric: Fabric,
+    number: int,
+    jobs: Sequence[_JobOfParts],
+    outside: Sequence[Bools],
+    confirming: Floats,
+    bound: float,
+) -> Finding | None:
     """The finding of a node or link that is slow in one or both directions, by the more certain of these."""
     columns = (2 * number, 2 * number + 1)
     values = ways.values.reshape(len(fabric.runs), -1)
@@ -310,14 +334,26 @@ def _finding(
     relative_bound = float(np.expm1(bound))
     half_95 = float(np.expm1(intervals.half_width(deciding.error[column], deciding.degrees[column], 0.025)))
     return Finding(
-        id=f"{ways.family}-slow", state=state, measurement=fabric.measurement, home=-1,
-        part=Part(ways.family, ways.family, where), effect=size, effect_unit=size * level,
-        interval=Interval(low, high), half_95=half_95, bound=relative_bound, bound_unit=relative_bound * level,
-        times_bound=size / relative_bound, value=level * (1 + size), peers=level, unit="ns", worse=True,
+        id=f"{ways.family}-slow",
+        state=state,
+        measurement=fabric.measurement,
+        home=-1,
+        part=Part(ways.family, ways.family, where),
+        effect=size,
+        effect_unit=size * level,
+        interval=Interval(low, high),
+        half_95=half_95,
+        bound=relative_bound,
+        bound_unit=relative_bound * level,
+        times_bound=size / relative_bound,
+        value=level * (1 + size),
+        peers=level,
+        unit="ns",
+        worse=True,
         by_job=tuple(_effect_of(job, column, fabric, ways) for job in jobs),
         consistent_with=("adapter", "cable", "network-settings") if ways.family == NODE else ("switch-link", "route"),
         remedy=ways.family,
-    )  # fmt: skip
+    )
 
 
 def _state(

@@ -37,13 +37,18 @@ from nodeprint.stats.peers import FEWEST
 
 #: By the state of a finding the reason that it is.
 _WHY = {
-    State.CONFIRMED: Why.CONFIRMED, State.INTERMITTENT: Why.INTERMITTENT, State.SUSPECTED: Why.SUSPECTED,
+    State.CONFIRMED: Why.CONFIRMED,
+    State.INTERMITTENT: Why.INTERMITTENT,
+    State.SUSPECTED: Why.SUSPECTED,
     State.DIFFERS: Why.DIFFERS,
-}  # fmt: skip
+}
 #: By the kind of a disturbance that makes a job invalid the reason that it is.
 _OF_DISTURBANCE = {
-    "disturbed": Why.DISTURBED, "missing": Why.MISSING_PAIRS, quality.ODD_RUN: Why.ODD_RUN, "cpus-moved": Why.DISTURBED,
-}  # fmt: skip
+    "disturbed": Why.DISTURBED,
+    "missing": Why.MISSING_PAIRS,
+    quality.ODD_RUN: Why.ODD_RUN,
+    "cpus-moved": Why.DISTURBED,
+}
 #: By finding why where that does not follow from its state.
 _WHY_OF = {"limit": Why.LIMIT, quality.WRONG_RESULT: Why.WRONG}
 #: A part that fewer of the nodes have is missing on nobody.
@@ -108,12 +113,22 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         lost = quality.lost(node, i, self.population.reduced)
         disturbances += quality.beside(node, i, quantities, self.population.reduced, self.population.rules)
         return NodeVerdict(
-            OUTCOME_OF[first(reason.why for reason in reasons)], tuple(reasons), findings, node_margins,
-            tuple(disturbances), (*node.warnings, *self._soft(i)), node.fingerprint,
-            tuple(figures.marked(self.classes[i], lost)), tuple(figures.marked(self.rows[i], lost)),
-            tuple(f"job{job}" for job in self.population.jobs(i)), letter, node.rack, node.log_tail,
-            self.population.newest(i), node.untaken,
-        )  # fmt: skip
+            OUTCOME_OF[first(reason.why for reason in reasons)],
+            tuple(reasons),
+            findings,
+            node_margins,
+            tuple(disturbances),
+            (*node.warnings, *self._soft(i)),
+            node.fingerprint,
+            tuple(figures.marked(self.classes[i], lost)),
+            tuple(figures.marked(self.rows[i], lost)),
+            tuple(f"job{job}" for job in self.population.jobs(i)),
+            letter,
+            node.rack,
+            node.log_tail,
+            self.population.newest(i),
+            node.untaken,
+        )
 
     def _soft(self, i: int) -> Iterator[Mapping[str, str]]:
         """Fields in which a node differs from the majority, as warnings."""
@@ -186,12 +201,25 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             wrong = kind == quality.WRONG_RESULT
             cpus = ",".join(map(str, quality.wrong_cpus(self.population.fleet.nodes[i]))) if wrong else ""
             yield Finding(
-                id=kind, state=State.CONFIRMED if wrong or len(by_job) > 1 else State.SUSPECTED, measurement="",
-                home=-1, part=Part(kind, kind, {"cpus": cpus} if cpus else {}), effect=count, effect_unit=count,
-                interval=Interval(count, count), half_95=0.0, bound=0.0, bound_unit=0.0,
-                times_bound=count, value=count, peers=0.0, unit="events", worse=True,
-                by_job=jobs, remedy=kind,
-            )  # fmt: skip
+                id=kind,
+                state=State.CONFIRMED if wrong or len(by_job) > 1 else State.SUSPECTED,
+                measurement="",
+                home=-1,
+                part=Part(kind, kind, {"cpus": cpus} if cpus else {}),
+                effect=count,
+                effect_unit=count,
+                interval=Interval(count, count),
+                half_95=0.0,
+                bound=0.0,
+                bound_unit=0.0,
+                times_bound=count,
+                value=count,
+                peers=0.0,
+                unit="events",
+                worse=True,
+                by_job=jobs,
+                remedy=kind,
+            )
 
     # --- how alike ---
 

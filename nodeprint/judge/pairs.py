@@ -48,12 +48,18 @@ def build(layout: Layout) -> Terms:
     """All terms that the layout's design matrix can estimate."""
     at, hybrid = _places(layout), bool(layout.kinds)
     cores = [*_core_terms(at, inside=not layout.harvested, hybrid=hybrid)]
-    found = _distinct([
-        *_class_terms(at), *(cores if hybrid else ()),  # a performance core is a cluster, too, and is called a core
-        *_part_terms("ccd", at.ccd, at), *_part_terms("quadrant", at.quadrant, at),
-        *_link_terms("link", "quadrant", at.quadrant, at), *_link_terms("block", "ccd", at.ccd, at), *_ccx_terms(at),
-        *cores,
-    ])  # fmt: skip
+    found = _distinct(
+        [
+            *_class_terms(at),
+            *(cores if hybrid else ()),  # a performance core is a cluster, too, and is called a core
+            *_part_terms("ccd", at.ccd, at),
+            *_part_terms("quadrant", at.quadrant, at),
+            *_link_terms("link", "quadrant", at.quadrant, at),
+            *_link_terms("block", "ccd", at.ccd, at),
+            *_ccx_terms(at),
+            *cores,
+        ]
+    )
     contrast = np.zeros((len(found), len(layout.pairs)), dtype=np.float32)
     for row, term in zip(contrast, found, strict=True):
         row[:] = _contrast_row(term, at.stratum)
@@ -62,10 +68,16 @@ def build(layout: Layout) -> Terms:
     across = np.array([at.closeness[term.covers[0]] == OTHER_SOCKET for term in found], dtype=np.int64)
     pool = np.where(family > 0, 2 * family + across, 0)
     return Terms(
-        layout, tuple(found), contrast, tuple(_composites(found, at)), families, family, pool,
+        layout,
+        tuple(found),
+        contrast,
+        tuple(_composites(found, at)),
+        families,
+        family,
+        pool,
         {int(number): families[number // 2] for number in np.unique(pool)},
         tuple(family for family in _unwitnessed(found, contrast, at) if not (layout.harvested and family == "core-in")),
-    )  # fmt: skip
+    )
 
 
 #: A part is examined where some term shows at least this share of an effect that the part alone has on its pairs.

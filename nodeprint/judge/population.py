@@ -63,9 +63,15 @@ class Population(msgspec.Struct, frozen=True, dict=True):
             for nodes in alike
         ]
         return cls(
-            fleet, rules, tuple(planned), valid, tuple(alike),
-            tuple(PeerGroup(nodes) for nodes in usable if len(nodes) > 1), differing, disturbed,
-        )  # fmt: skip
+            fleet,
+            rules,
+            tuple(planned),
+            valid,
+            tuple(alike),
+            tuple(PeerGroup(nodes) for nodes in usable if len(nodes) > 1),
+            differing,
+            disturbed,
+        )
 
     def split(self) -> Population:
         """The same with the groups of machines and configurations in which no majority is alike."""
@@ -223,9 +229,12 @@ def _disturbed(
 
 
 def _moved(
-    nodes: Sequence[PackedNode], alike: Sequence[Ints], reduced: Sequence[Reduced], rules: Acceptance,
+    nodes: Sequence[PackedNode],
+    alike: Sequence[Ints],
+    reduced: Sequence[Reduced],
+    rules: Acceptance,
     disturbed: Sequence[Mapping[int, Sequence[Disturbance]]],
-) -> tuple[Mapping[int, Sequence[Disturbance]], ...]:  # fmt: skip
+) -> tuple[Mapping[int, Sequence[Disturbance]], ...]:
     """`disturbed` with the virtual machines among which one was moved and whose pairs differ from each other as far:
     where a host moves CPUs, a difference between two nodes is no more a fault than one between two runs."""
     out = list(disturbed)

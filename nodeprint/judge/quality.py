@@ -25,9 +25,13 @@ ODD_RUN = "odd-run"
 
 
 def of_job(
-    node: PackedNode, i: int, job: int, reduced: Sequence[Reduced], odd: Sequence[Mapping[int, float]],
+    node: PackedNode,
+    i: int,
+    job: int,
+    reduced: Sequence[Reduced],
+    odd: Sequence[Mapping[int, float]],
     rules: Acceptance,
-) -> list[Disturbance]:  # fmt: skip
+) -> list[Disturbance]:
     """The measurements of a node's job that too few or disturbed pairs, an `odd` run (by measurement and row), or CPUs
     of a virtual machine that its host moved make invalid, of those that decide."""
     out = [found for found in disagreements.of_job(node, i, job, reduced, rules) if found.invalid]

@@ -264,9 +264,16 @@ def of_jobs(
         template = _over("median", np.ascontiguousarray(mean_of_runs(level).T), 1)
     names = tuple(tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in mine) for mine in rows.values())
     return Matrix(
-        quantity, part, reduced.scale, np.array(list(rows), dtype=np.int64), names, tuple(rows.values()), measured,
-        template, term_values(level, template, part.terms, reduced.scale),
-    )  # fmt: skip
+        quantity,
+        part,
+        reduced.scale,
+        np.array(list(rows), dtype=np.int64),
+        names,
+        tuple(rows.values()),
+        measured,
+        template,
+        term_values(level, template, part.terms, reduced.scale),
+    )
 
 
 def padded(values: Reals, rows: Sequence[Sequence[int]]) -> Reals:

@@ -103,9 +103,17 @@ def of(one: Quantity) -> Terms:
     family_of = np.array([families.index(one_term.family) for one_term in found], dtype=np.int64)
     layout = Layout(one.layout.slots, np.zeros((0, 2), dtype=np.int64), levels=one.layout.levels)
     return Terms(
-        layout, tuple(found), contrast, () if share else tuple(_composites(one, found, known)), families, family_of,
-        family_of, dict(enumerate(families)), (), share,
-    )  # fmt: skip
+        layout,
+        tuple(found),
+        contrast,
+        () if share else tuple(_composites(one, found, known)),
+        families,
+        family_of,
+        family_of,
+        dict(enumerate(families)),
+        (),
+        share,
+    )
 
 
 def _composites(one: Quantity, terms: Sequence[Term], known: Mapping[str, Sequence[Key | None]]) -> list[Candidate]:

@@ -46,8 +46,14 @@ def _of(population: Population, series: Series) -> Iterator[SingleRuns]:
     away = np.flatnonzero(gaps.apart(effects))
     upper = gaps.two_groups(effects)
     yield SingleRuns(
-        matrix.name, len(measured), level, matrix.quantity.unit, float(effects.min()), float(effects.max()),
-        robust_sd(effects), nodes_at(np.array([int(np.abs(effects).argmax())])),
+        matrix.name,
+        len(measured),
+        level,
+        matrix.quantity.unit,
+        float(effects.min()),
+        float(effects.max()),
+        robust_sd(effects),
+        nodes_at(np.array([int(np.abs(effects).argmax())])),
         tuple(nodes_at(away[effects[away] * side > 0]) for side in (-1, 1) if (effects[away] * side > 0).any()),
         () if upper is None else (nodes_at(np.flatnonzero(~upper)), nodes_at(np.flatnonzero(upper))),
-    )  # fmt: skip
+    )

@@ -75,10 +75,12 @@ class Table(msgspec.Struct, frozen=True):
         """All of it; `.to_dataframe()` has a row for each node, job, measurement and part."""
         blocks = list(self.blocks)
         none = np.zeros((0, self.labels.sizes["part"]), dtype=np.float32)
-        return self.labels.assign({
-            name: (DIMS, np.concatenate([none, *(block[name] for block in blocks)]), {"long_name": meaning})
-            for name, meaning in VARIABLES.items()
-        })  # fmt: skip
+        return self.labels.assign(
+            {
+                name: (DIMS, np.concatenate([none, *(block[name] for block in blocks)]), {"long_name": meaning})
+                for name, meaning in VARIABLES.items()
+            }
+        )
 
 
 def table(rows: Rows) -> Table:
@@ -148,10 +150,17 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
             if identity not in positions:
                 positions[identity] = len(parts)
                 unit = "share" if matrix.terms.share else matrix.quantity.unit
-                parts.append({
-                    "measurement": matrix.name, "home": matrix.part.home, "subject": margins.subject(matrix.quantity),
-                    "term": term.name, "family": term.family, "place": place, "unit": unit,
-                })  # fmt: skip
+                parts.append(
+                    {
+                        "measurement": matrix.name,
+                        "home": matrix.part.home,
+                        "subject": margins.subject(matrix.quantity),
+                        "term": term.name,
+                        "family": term.family,
+                        "place": place,
+                        "unit": unit,
+                    }
+                )
             numbers.append(positions[identity])
         columns.append(np.array(numbers, dtype=np.int64))
     return parts, columns
@@ -197,14 +206,23 @@ def _of_block(block: Block, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArra
     above, below = runs_beyond(block, rows)
     error_different, degrees_different = block.by_itself.different(rows)
     return {
-        "difference": block.difference[rows], "error": block.error(rows), "error_runs": np.sqrt(block.of_runs(rows)),
+        "difference": block.difference[rows],
+        "error": block.error(rows),
+        "error_runs": np.sqrt(block.of_runs(rows)),
         "error_jobs": np.broadcast_to(np.sqrt(block.of_job), shape),
-        "error_template": np.sqrt(block.of_template(rows)), "degrees": block.degrees(rows),
-        "half_90": block.half_90(rows), "error_different": error_different, "degrees_different": degrees_different,
+        "error_template": np.sqrt(block.of_template(rows)),
+        "degrees": block.degrees(rows),
+        "half_90": block.half_90(rows),
+        "error_different": error_different,
+        "degrees_different": degrees_different,
         "half_simultaneous": block.half_simultaneous[rows],
-        "bound": np.broadcast_to(block.bound, shape), "value": value, "peers": peers, "runs": block.runs[rows],
-        "runs_above": above, "runs_below": below,
-    }  # fmt: skip
+        "bound": np.broadcast_to(block.bound, shape),
+        "value": value,
+        "peers": peers,
+        "runs": block.runs[rows],
+        "runs_above": above,
+        "runs_below": below,
+    }
 
 
 def _half_confirming(series: Series, job: int, rows: npt.NDArray[np.int64], tail: float) -> npt.NDArray[np.float64]:
@@ -235,7 +253,12 @@ def _enter_pooled(
     relative = np.expm1(pooled.difference) if scale.kind != "linear" else pooled.difference
     value = peers + relative * (scale.floor + peers) if block.terms.share else peers * (1 + relative)
     for name, array in (
-        ("difference", pooled.difference), ("error", pooled.error), ("half_90", pooled.half_90), ("bound", block.bound),
-        ("value", value), ("peers", peers), ("runs", pooled.runs),
-    ):  # fmt: skip
+        ("difference", pooled.difference),
+        ("error", pooled.error),
+        ("half_90", pooled.half_90),
+        ("bound", block.bound),
+        ("value", value),
+        ("peers", peers),
+        ("runs", pooled.runs),
+    ):
         values[name][sample, columns] = array

@@ -581,9 +581,10 @@ def schema() -> dict[str, Any]:
     and no other key is there."""
     made = msgspec.json.schema(Verdict, schema_hook=lambda _: {})
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "verdict.json of nodeprint",
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "verdict.json of nodeprint",
         **_as_written(made),
-    }  # fmt: skip
+    }
 
 
 def _as_written(node: Any) -> Any:

@@ -88,7 +88,7 @@ _PROGRAMS = (
     _Program("ansible-playbook", ("--version",), "no `launch: ansible`", ".venv/bin/pip install ansible-core"),
     _Program("ssh", ("-V",), "no `launch: ansible`", "apt-get install openssh-client, dnf install openssh-clients"),
     _Program("sbatch", ("--version",), "no `launch: slurm`", "start where Slurm's commands are"),
-)  # fmt: skip
+)
 
 _PACKAGES = {
     "snakemake": "`make run` does not work; `nodeprint here` does",

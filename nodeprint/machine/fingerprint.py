@@ -85,9 +85,7 @@ DRIFT: frozenset[str] = frozenset(
     {"memory_gib", "dimm_slots", "bmc", "adapter_firmware", "pcie_links", "modules", "kernel_parameters"}
 )
 #: What separates the items of fields that are long lists: only those in which nodes differ are shown.
-LISTS = {
-    "dimm_slots": "; ", "adapter_firmware": ", ", "pcie_links": ", ", "modules": " ", "kernel_parameters": " ",
-}  # fmt: skip
+LISTS = {"dimm_slots": "; ", "adapter_firmware": ", ", "pcie_links": ", ", "modules": " ", "kernel_parameters": " "}
 HARD: frozenset[str] = frozenset(field.name for field in FIELDS if field.hard)
 _ORDER = {field.name: number for number, field in enumerate(FIELDS)}
 

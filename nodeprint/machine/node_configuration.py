@@ -25,10 +25,18 @@ _MODULES = re.compile(
     r"|isst_.*|k10temp|knem|kvm\w*|lustre|mlx[45]_core|mmfs.*|msr|nvidia\w*|amdgpu|ofi\w*|pcc_cpufreq|vtune|sep\d*|xpmem|zfs"
 )
 _PARAMETERS = (
-    "kernel/perf_event_paranoid", "kernel/randomize_va_space", "kernel/sched_autogroup_enabled",
-    "kernel/timer_migration", "kernel/watchdog", "vm/compaction_proactiveness", "vm/nr_hugepages",
-    "vm/overcommit_memory", "vm/stat_interval", "vm/swappiness", "vm/zone_reclaim_mode",
-)  # fmt: skip
+    "kernel/perf_event_paranoid",
+    "kernel/randomize_va_space",
+    "kernel/sched_autogroup_enabled",
+    "kernel/timer_migration",
+    "kernel/watchdog",
+    "vm/compaction_proactiveness",
+    "vm/nr_hugepages",
+    "vm/overcommit_memory",
+    "vm/stat_interval",
+    "vm/swappiness",
+    "vm/zone_reclaim_mode",
+)
 #: PCI base classes: storage, network, display, accelerators.
 _LINKED_CLASSES = ("0x01", "0x02", "0x03", "0x12")
 

@@ -36,8 +36,9 @@ def write(campaigns: Sequence[Path], to: Path, first: Sequence[str] = ()) -> lis
             paths += _drawn(fleets, nodes, of_nodes, to)
     if not paths:
         advice = "measure one operation in both, such as coherence-cas"
-        raise NodeprintError(f"no matrix of the same operation is in it and in {campaigns[1]}", where=campaigns[0],
-                             advice=advice)  # fmt: skip
+        raise NodeprintError(
+            f"no matrix of the same operation is in it and in {campaigns[1]}", where=campaigns[0], advice=advice
+        )
     return paths
 
 

@@ -19,9 +19,14 @@ def sentences(reference: FleetReference, processor: str, values: Mapping[tuple[s
     alike = sum(of.alike for of in compared)
     nodes = max(of.figure.nodes for of in compared)
     first = say(
-        "beside_fleet", "all", alike=alike, figures=names.counted(len(compared), "figure"), processor=called,
-        nodes=nodes, simulated=say("beside_fleet", "simulated") if reference.simulated else "",
-    )  # fmt: skip
+        "beside_fleet",
+        "all",
+        alike=alike,
+        figures=names.counted(len(compared), "figure"),
+        processor=called,
+        nodes=nodes,
+        simulated=say("beside_fleet", "simulated") if reference.simulated else "",
+    )
     others = sorted((of for of in compared if not of.alike), key=lambda of: -abs(of.effect) / of.figure.bound)
     return [first, *map(_sentence, others)]
 
@@ -30,8 +35,13 @@ def _sentence(of: Beside) -> str:
     figure = of.figure
     name = figure.measurement if figure.name == "all" else f"{figure.measurement}, {figure.name}"
     return say(
-        "beside_fleet", "other", name=printable(name, 80), value=names.quantity(of.value, figure.unit),
-        effect=names.percent(abs(of.effect)), change=text.change(of.effect, figure.measurement),
-        median=names.quantity(figure.median, figure.unit), bound=names.bound(figure.bound),
+        "beside_fleet",
+        "other",
+        name=printable(name, 80),
+        value=names.quantity(of.value, figure.unit),
+        effect=names.percent(abs(of.effect)),
+        change=text.change(of.effect, figure.measurement),
+        median=names.quantity(figure.median, figure.unit),
+        bound=names.bound(figure.bound),
         deviations=f"{of.deviations:.1f}" if of.deviations < 100 else "over 100",
-    )  # fmt: skip
+    )

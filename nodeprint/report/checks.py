@@ -129,9 +129,11 @@ def script(node: str, findings: Sequence[Again], origin: str, disturbed_percent:
     the values are flagged is not judged; `origin` is SIMULATED or IMPORTED."""
     template = (sources.folder() / "reports" / "check.sh").read_text(encoding="utf-8")
     head = {
-        "node": printable(node, 200), "origin": origin, "count": len(findings),
+        "node": printable(node, 200),
+        "origin": origin,
+        "count": len(findings),
         "disturbed_percent": f"{disturbed_percent:g}",
-    }  # fmt: skip
+    }
     lines = [*_assigned(head, "")]
     parts = [(number, again, again.why_not) for number, again in enumerate(findings, 1)]
     lines += ["", "# finding NUMBER: what it is and what is expected", "finding() {", "    case $1 in"]
@@ -156,18 +158,26 @@ def _values(number: int, again: Again, why_not: str) -> dict[str, object]:
     """The variables of a finding."""
     finding, expected = again.finding, again.finding.expected
     values: dict[str, object] = {
-        "title": f"finding {number}, {text.subject(finding)}", "kernel": again.header.get("kernel", ""),
+        "title": f"finding {number}, {text.subject(finding)}",
+        "kernel": again.header.get("kernel", ""),
         "why_not": why_not,
-    }  # fmt: skip
+    }
     if why_not or expected is None:
         return values
     size, unit = names.shown_unit(finding.peers, finding.unit)
     dims = [dim for dim in expected.dims if dim != "home" or "a" not in expected.dims]
     return {
-        **values, "key": expected.value, "dims": " ".join(dims), "statistic": expected.statistic,
-        "centre": f"{expected.centre:.9g}", "expected": f"{finding.peers:.9g}", "end": f"{finding.fails_at:.9g}",
-        "side": _side(finding), "size": f"{size:g}", "unit": unit,
-    }  # fmt: skip
+        **values,
+        "key": expected.value,
+        "dims": " ".join(dims),
+        "statistic": expected.statistic,
+        "centre": f"{expected.centre:.9g}",
+        "expected": f"{finding.peers:.9g}",
+        "end": f"{finding.fails_at:.9g}",
+        "side": _side(finding),
+        "size": f"{size:g}",
+        "unit": unit,
+    }
 
 
 def _side(finding: Finding) -> str:

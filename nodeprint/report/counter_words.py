@@ -26,11 +26,18 @@ def of_senses(senses: Mapping[str, Any]) -> tuple[str, ...]:
         moved, filled, read = (
             f"{size / 1e9:.3g} GB" for size in (memory.counted_bytes, memory.filled_bytes, memory.read_bytes)
         )
-        said.append(say(
-            "counters", "memory", counted=moved, filled=filled, read=read, seconds=names.duration(1e9 * memory.seconds),
-            ratio=f"{memory.counted_bytes / (memory.filled_bytes + memory.read_bytes):.2f}",
-            rate=names.quantity(memory.counted_bytes / memory.seconds, "B/s"),
-        ))  # fmt: skip
+        said.append(
+            say(
+                "counters",
+                "memory",
+                counted=moved,
+                filled=filled,
+                read=read,
+                seconds=names.duration(1e9 * memory.seconds),
+                ratio=f"{memory.counted_bytes / (memory.filled_bytes + memory.read_bytes):.2f}",
+                rate=names.quantity(memory.counted_bytes / memory.seconds, "B/s"),
+            )
+        )
     groups_by_reason: dict[str, list[str]] = {}
     for group, reason in counted.not_readable.items():
         groups_by_reason.setdefault(reason, []).append(group)

@@ -184,10 +184,15 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         rows = node_sheet.read_sheet(sheet) if sheet.is_file() and not self.pseudonyms else []
         switches = {row.node: row.switch for row in rows if row.switch}
         return Campaign(
-            self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,
-            SiteTexts() if self.pseudonyms else site_branding.of(self.folder), switches,
-            self.figures, self.over_time, tuple(row.node for row in rows),
-        )  # fmt: skip
+            self.called.verdict(verdict),
+            self.called.fleet(fleet),
+            None if self.pseudonyms else self.folder,
+            SiteTexts() if self.pseudonyms else site_branding.of(self.folder),
+            switches,
+            self.figures,
+            self.over_time,
+            tuple(row.node for row in rows),
+        )
 
     @cached_property
     def names(self) -> list[str]:

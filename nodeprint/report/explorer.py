@@ -102,10 +102,17 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
             machine = {"cpus": one.cpus, "labels": one.labels, "parts": one.parts}
             if machine not in machines:
                 machines.append(machine)
-            entries.append({
-                "node": printable(node, 120), "measurement": one.measurement, "home": one.home, "title": one.title,
-                "step": one.step, "machine": machines.index(machine), "data": one.data,
-            })  # fmt: skip
+            entries.append(
+                {
+                    "node": printable(node, 120),
+                    "measurement": one.measurement,
+                    "home": one.home,
+                    "title": one.title,
+                    "step": one.step,
+                    "machine": machines.index(machine),
+                    "data": one.data,
+                }
+            )
     if not entries:
         return ""
     verdict = campaign.verdict
@@ -126,9 +133,14 @@ def _row(campaign: Campaign, name: str) -> dict[str, Any]:
     meaning = MEANING[node.outcome]
     first = text.subject(node.counted[0]) if node.counted else ""
     return {
-        "node": printable(name, 120), "word": node.outcome, "symbol": meaning.symbol, "colour": meaning.colour,
-        "same": node.outcome is Outcome.SAME, "place": printable(node.rack, 40), "finding": first,
-    }  # fmt: skip
+        "node": printable(name, 120),
+        "word": node.outcome,
+        "symbol": meaning.symbol,
+        "colour": meaning.colour,
+        "same": node.outcome is Outcome.SAME,
+        "place": printable(node.rack, 40),
+        "finding": first,
+    }
 
 
 def _palette(campaign: Campaign, name: Map) -> str:

@@ -221,10 +221,18 @@ def scoped(of: Part) -> str:
 
 #: Words of records as a reader has them.
 _WORDS = {
-    "l1": "L1", "l2": "L2", "l3": "L3", "store_mem": "streaming store", "copy_mem": "streaming copy",
-    "triad_mem": "streaming triad", "huge": "huge pages", "base": "small pages", "thp": "transparent huge pages",
-    "ccx": "CCX", "ccd": "CCD",
-}  # fmt: skip
+    "l1": "L1",
+    "l2": "L2",
+    "l3": "L3",
+    "store_mem": "streaming store",
+    "copy_mem": "streaming copy",
+    "triad_mem": "streaming triad",
+    "huge": "huge pages",
+    "base": "small pages",
+    "thp": "transparent huge pages",
+    "ccx": "CCX",
+    "ccd": "CCD",
+}
 
 
 def row(words: str) -> str:

@@ -83,8 +83,10 @@ def ends(matrix: Floats, cpus: Sequence[int]) -> Ends | None:
     known = np.triu(np.isfinite(matrix), 1)
     if known.sum() < 2:
         return None
-    low, high = (np.unravel_index(at(np.where(known, matrix, fill)), matrix.shape)
-                 for at, fill in ((np.argmin, np.inf), (np.argmax, -np.inf)))  # fmt: skip
+    low, high = (
+        np.unravel_index(at(np.where(known, matrix, fill)), matrix.shape)
+        for at, fill in ((np.argmin, np.inf), (np.argmax, -np.inf))
+    )
     pairs = [(cpus[int(a)], cpus[int(b)]) for a, b in (low, high)]
     return Ends(pairs[0], pairs[1], float(matrix[low]), float(matrix[high]))
 
@@ -95,19 +97,29 @@ def sentences(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence
     if len(fits := rooms(matrix, cpus, groups)) > 1:
         first = fits[0].median_ns
         said = [
-            say("placement", "room" if number + 1 < len(fits) else "all", threads=str(len(room.cpus)), part=room.name,
-                level=names.duration(room.median_ns), cpus=list_text(room.cpus),
-                times=say("placement", "times", times=f"{room.median_ns / first:.1f}") if number else "")
+            say(
+                "placement",
+                "room" if number + 1 < len(fits) else "all",
+                threads=str(len(room.cpus)),
+                part=room.name,
+                level=names.duration(room.median_ns),
+                cpus=list_text(room.cpus),
+                times=say("placement", "times", times=f"{room.median_ns / first:.1f}") if number else "",
+            )
             for number, room in enumerate(fits)
-        ]  # fmt: skip
+        ]
         out.append(say("placement", "pin", rooms="; ".join(said)))
     if found := ends(matrix, cpus):
         out.append(
             say(
-                "placement", "ends", low=names.duration(found.low_ns), high=names.duration(found.high_ns),
-                low_pair=names.listed(map(str, found.low)), high_pair=names.listed(map(str, found.high)),
+                "placement",
+                "ends",
+                low=names.duration(found.low_ns),
+                high=names.duration(found.high_ns),
+                low_pair=names.listed(map(str, found.low)),
+                high_pair=names.listed(map(str, found.high)),
             )
-        )  # fmt: skip
+        )
     return out
 
 
@@ -150,7 +162,8 @@ def of_structure(matrix: Floats, cpus: Sequence[int], structure: Structure) -> l
     kept = [cpus[number] for number in rows]
     groups = {
         level_name(level.name): [[cpu for cpu in group if cpu in first] for group in level.groups]
-        for level in structure.levels if level.name != "smt"
-    }  # fmt: skip
+        for level in structure.levels
+        if level.name != "smt"
+    }
     both = np.fmin(matrix, matrix.T)[np.ix_(rows, rows)]
     return sentences(both, kept, groups)

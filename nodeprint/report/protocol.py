@@ -35,12 +35,27 @@ from nodeprint.stats.peers import MAJORITY
 
 #: What of a campaign the protocol rests on, and the manifest lists.
 _EVIDENCE = (
-    "config.yaml", "acceptance.yaml", "nodes.tsv", "plan.tsv", "store/fleet.json", "verdict.json", "verdict.xml",
-    "deviations.nc", "report/*.pdf", "report/cluster.html", "report/*-check.sh", "report/tables/*.csv",
-    "nodes/*/job*/status.json", "nodes/*/job*/plan.tsv", "nodes/*/job*/survey.tar.gz",
-    "nodes/*/job*/run*.tar.?z", "nodes/*/job*/run*/*.jsonl.gz", "nodes/*/job*/run*/*.jsonl",
-    "fabric/job*/*/run*/*.jsonl.gz", "fabric/job*/status.json",
-)  # fmt: skip
+    "config.yaml",
+    "acceptance.yaml",
+    "nodes.tsv",
+    "plan.tsv",
+    "store/fleet.json",
+    "verdict.json",
+    "verdict.xml",
+    "deviations.nc",
+    "report/*.pdf",
+    "report/cluster.html",
+    "report/*-check.sh",
+    "report/tables/*.csv",
+    "nodes/*/job*/status.json",
+    "nodes/*/job*/plan.tsv",
+    "nodes/*/job*/survey.tar.gz",
+    "nodes/*/job*/run*.tar.?z",
+    "nodes/*/job*/run*/*.jsonl.gz",
+    "nodes/*/job*/run*/*.jsonl",
+    "fabric/job*/*/run*/*.jsonl.gz",
+    "fabric/job*/status.json",
+)
 
 
 #: Outcomes of a fleet in which it is open what its nodes differ from.
@@ -152,8 +167,12 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
     fields: dict[str, Any] = {
         "origin": text.origin(campaigns[0].verdict),
         "parties": [
-            ["customer", site.customer], ["supplier", site.supplier], ["system", site.system],
-            ["contract", site.contract], ["place", site.place], ["contact", site.contact],
+            ["customer", site.customer],
+            ["supplier", site.supplier],
+            ["system", site.system],
+            ["contract", site.contract],
+            ["place", site.place],
+            ["contact", site.contact],
         ],
         "machines": [list(row) for row in machines(last)],
         "result": by_rule,
@@ -174,7 +193,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
         "signatures": [f"For the customer{_named(site.customer)}", f"For the supplier{_named(site.supplier)}"],
         "manifest": hashlib.sha256(manifest_text.encode()).hexdigest(),
         "files": manifest_text.count("\n"),
-    }  # fmt: skip
+    }
     return {key: _plain(value) for key, value in fields.items()}
 
 
@@ -218,19 +237,24 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
     rules, default = acceptance.load(acceptance.kept(campaign.folder)), acceptance.load()
     limits = [
         [
-            text.measured(limit.measurement), limit.figure,
-            _least(limit), "" if limit.at_most is UNSET else f"{limit.at_most:g}", limit.reason,
+            text.measured(limit.measurement),
+            limit.figure,
+            _least(limit),
+            "" if limit.at_most is UNSET else f"{limit.at_most:g}",
+            limit.reason,
         ]
         for limit in rules.limits
-    ]  # fmt: skip
+    ]
     return {
-        "name": campaign.verdict.campaign, "bounds": _bounds(campaign.verdict),
+        "name": campaign.verdict.campaign,
+        "bounds": _bounds(campaign.verdict),
         "source": "nodeprint's defaults" if rules == default else "acceptance.yaml of the campaign",
         "limits": limits[:_MOST_ROWS],
         "suppressions": [[s.node, s.finding, s.reason, s.until.isoformat()] for s in rules.suppressions][:_MOST_ROWS],
-        "file": _bounds_file(campaign), "digest": hashlib.sha256(_rules_of(campaign).encode()).hexdigest(),
+        "file": _bounds_file(campaign),
+        "digest": hashlib.sha256(_rules_of(campaign).encode()).hexdigest(),
         "judged_by": campaign.verdict.versions.get("acceptance", ""),
-    }  # fmt: skip
+    }
 
 
 def _least(limit: ContractLimit) -> str:

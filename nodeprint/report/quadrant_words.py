@@ -84,9 +84,13 @@ def _compared(difference: Difference, first: str, second: str) -> Iterator[str]:
         yield text.sentence(say("quadrants", "alike", first=first, second=second, most=most))
         return
     words = say(
-        "quadrants", "more" if difference.ns > 0 else "less", first=first, second=second,
-        by=names.duration(abs(difference.ns)), interval=_interval(difference),
-    )  # fmt: skip
+        "quadrants",
+        "more" if difference.ns > 0 else "less",
+        first=first,
+        second=second,
+        by=names.duration(abs(difference.ns)),
+        interval=_interval(difference),
+    )
     yield text.sentence(words)
 
 
@@ -106,10 +110,18 @@ def _outside(die: SocketDie, difference: Difference, part: str) -> str:
     if difference.is_apart:
         several = len(die.far) > 1
         return say(
-            "quadrants", "outside", socket=die.socket, near=near, far=far, near_level=near_level, far_level=far_level,
-            by=names.duration(difference.ns), interval=_interval(difference), part=f"{part}s" if several else part,
+            "quadrants",
+            "outside",
+            socket=die.socket,
+            near=near,
+            far=far,
+            near_level=near_level,
+            far_level=far_level,
+            by=names.duration(difference.ns),
+            interval=_interval(difference),
+            part=f"{part}s" if several else part,
             **text.changed(several=several),
-        )  # fmt: skip
+        )
     level = _mean((difference.first_ns, len(die.near)), (difference.second_ns, len(die.far)))
     said = say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))
     if math.isnan(difference.half_ns):
@@ -142,9 +154,17 @@ def table(blocks: Blocks) -> list[dict[str, object]]:
 def _row(die: SocketDie, where: str, difference: Difference) -> dict[str, object]:
     low, high = difference.ns - difference.half_ns, difference.ns + difference.half_ns
     return {
-        "socket": die.socket, "where": where, "first": difference.first, "second": difference.second,
-        "first_ns": difference.first_ns, "second_ns": difference.second_ns, "difference_ns": difference.ns,
-        "low_ns": None if math.isnan(low) else low, "high_ns": None if math.isnan(high) else high,
-        "apart": difference.is_apart, "partners": [list(pair) for pair in die.partners], "near": list(die.near),
+        "socket": die.socket,
+        "where": where,
+        "first": difference.first,
+        "second": difference.second,
+        "first_ns": difference.first_ns,
+        "second_ns": difference.second_ns,
+        "difference_ns": difference.ns,
+        "low_ns": None if math.isnan(low) else low,
+        "high_ns": None if math.isnan(high) else high,
+        "apart": difference.is_apart,
+        "partners": [list(pair) for pair in die.partners],
+        "near": list(die.near),
         "far": list(die.far),
-    }  # fmt: skip
+    }

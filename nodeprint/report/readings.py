@@ -179,8 +179,10 @@ def _ports(data: Measured, port_known: bool) -> Iterator[str]:
 def _hops(data: Measured) -> Iterator[str]:
     hops, loads = over_runs(data.columns["latency_ns"]), np.array(data.keys("load"))
     pairs = list(zip(data.keys("a"), data.keys("b"), data.keys("home"), strict=True))
-    of = {load: dict(zip((pairs[i] for i in np.flatnonzero(loads == load)), hops[loads == load], strict=True))
-          for load in ("idle", "light", "full")}  # fmt: skip
+    of = {
+        load: dict(zip((pairs[i] for i in np.flatnonzero(loads == load)), hops[loads == load], strict=True))
+        for load in ("idle", "light", "full")
+    }
     good = [pair for pair in of["idle"] if all(np.isfinite(of[load].get(pair, np.nan)) for load in of)]
     if good:
         ratios = ([of[load][pair] / of["idle"][pair] for pair in good] for load in ("light", "full"))

@@ -21,9 +21,13 @@ from nodeprint.settings.texts import say
 
 #: What a terminal calls the colours of reports/style.yaml: its own, which fit its background.
 _PALETTE = {
-    "alarm": "red", "warning": "yellow", "disturbed": "magenta", "neutral": "bright_black", "different": "blue",
+    "alarm": "red",
+    "warning": "yellow",
+    "disturbed": "magenta",
+    "neutral": "bright_black",
+    "different": "blue",
     "good": "green",
-}  # fmt: skip
+}
 #: The colour of each outcome's word.
 _COLOURS: Mapping[str, str] = {
     **{str(outcome): meaning.colour for outcome, meaning in FLEET_MEANING.items()},

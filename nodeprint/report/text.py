@@ -228,10 +228,13 @@ def moved_cpus(found: Disturbance, nodes: Sequence[str] = (), node: str = "") ->
     machine."""
     on = f" on {printable(node, 60)}" if len(nodes) > 1 and found.low_in not in nodes else ""
     return say(
-        "moved", of_nodes=f" of {names.nodes(nodes)}" if nodes else "", low=names.quantity(found.low, found.unit),
-        high=names.quantity(found.high, found.unit), low_in=repetition(found.low_in) + on,
+        "moved",
+        of_nodes=f" of {names.nodes(nodes)}" if nodes else "",
+        low=names.quantity(found.low, found.unit),
+        high=names.quantity(found.high, found.unit),
+        low_in=repetition(found.low_in) + on,
         high_in=repetition(found.high_in),
-    )  # fmt: skip
+    )
 
 
 def repetition(name: str) -> str:
@@ -252,9 +255,11 @@ def differ(found: Disturbance) -> str:
         "factor": f"{found.value:.1f}" if found.value < 10 else f"{found.value:.0f}",
         "measurement": measured(found.measurement),
         "same": texts()["differ"]["same"] if model is not None and model.places == "pairs" else "",
-        "low": names.quantity(found.low, found.unit), "high": names.quantity(found.high, found.unit),
-        "low_in": repetition(found.low_in), "high_in": repetition(found.high_in),
-    }  # fmt: skip
+        "low": names.quantity(found.low, found.unit),
+        "high": names.quantity(found.high, found.unit),
+        "low_in": repetition(found.low_in),
+        "high_in": repetition(found.high_in),
+    }
     if not found.odd:
         repetitions = texts()["differ"]["repetitions"][found.kind].format(run=repetition(found.run))
         return say("differ", "all", repetitions=repetitions, **values)
@@ -278,9 +283,15 @@ def plain_outcome(verdict: Verdict) -> str:
     plain = texts()["plain"]
     key = str(fleet.outcome) if str(fleet.outcome) in plain else "some" if others else "all"
     return say(
-        "plain", key, same=same, nodes=nodes, are="is" if fleet.nodes == 1 else "are", measured=fleet.measured,
-        others=f"; {' and '.join(clauses)}" if clauses else "", groups=names.counted(len(fleet.groups), "group"),
-    )  # fmt: skip
+        "plain",
+        key,
+        same=same,
+        nodes=nodes,
+        are="is" if fleet.nodes == 1 else "are",
+        measured=fleet.measured,
+        others=f"; {' and '.join(clauses)}" if clauses else "",
+        groups=names.counted(len(fleet.groups), "group"),
+    )
 
 
 def _few(on: Sequence[str]) -> str:
@@ -301,13 +312,17 @@ def headline_of(fleet: FleetVerdict) -> str:
     groups = names.counted(len(fleet.groups), "group")
     unapplied = [printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied"]
     return say(
-        "fleet", fleet.outcome,
-        same=fleet.counts.get(Outcome.SAME, 0), measured=fleet.measured, nodes=names.counted(fleet.nodes, "node"),
-        are="is" if fleet.nodes == 1 else "are", groups=groups,
+        "fleet",
+        fleet.outcome,
+        same=fleet.counts.get(Outcome.SAME, 0),
+        measured=fleet.measured,
+        nodes=names.counted(fleet.nodes, "node"),
+        are="is" if fleet.nodes == 1 else "are",
+        groups=groups,
         of_groups=say("of_groups", groups=groups) if fleet.groups else "",
         within=say("within", margins=margins) if margins else "",
         unapplied=say("unapplied", limits="; ".join(unapplied)) if unapplied else "",
-    )  # fmt: skip
+    )
 
 
 def not_same(verdict: Verdict) -> list[str]:
@@ -376,11 +391,15 @@ def group(group: Group) -> str:
     apart = ""
     if group.part is not None and group.measurement:
         apart = say(
-            "group_apart", effect=names.percent(abs(group.effect)), change=change(group.effect, group.measurement),
-            than=group.than, place=f"in {names.scoped(group.part)} ({measured(group.measurement)})",
+            "group_apart",
+            effect=names.percent(abs(group.effect)),
+            change=change(group.effect, group.measurement),
+            than=group.than,
+            place=f"in {names.scoped(group.part)} ({measured(group.measurement)})",
             interval=names.interval(group.interval.low, group.interval.high, group.effect),
-            bound=names.bound(group.bound), added=_added(group.effect_unit, group.unit),
-        )  # fmt: skip
+            bound=names.bound(group.bound),
+            added=_added(group.effect_unit, group.unit),
+        )
     size = f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})"
     return say("group", name=group.name, nodes=size, apart=apart, fields=_fields(group.fields) + _later(group))
 
@@ -389,38 +408,55 @@ def gap(group: Group) -> str:
     """Nodes that are apart from the others within every bound."""
     assert group.part is not None
     return say(
-        "gap", nodes=f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})",
-        effect=names.percent(abs(group.effect)), change=change(group.effect, group.measurement),
-        place=f"in {names.scoped(group.part)} ({measured(group.measurement)})", bound=names.bound(group.bound),
+        "gap",
+        nodes=f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})",
+        effect=names.percent(abs(group.effect)),
+        change=change(group.effect, group.measurement),
+        place=f"in {names.scoped(group.part)} ({measured(group.measurement)})",
+        bound=names.bound(group.bound),
         interval=names.interval(group.interval.low, group.interval.high, group.effect),
         fields=_fields(group.fields) + _later(group),
-    )  # fmt: skip
+    )
 
 
 def single_runs(runs: SingleRuns) -> str:
     """How far nodes with one run are from each other, and who is apart."""
     apart = [
         say(
-            "single_runs", "apart", nodes=names.nodes(of.nodes), verb="stands" if len(of.nodes) == 1 else "stand",
-            effect=names.percent(abs(of.effect)), change=change(of.effect, runs.measurement),
+            "single_runs",
+            "apart",
+            nodes=names.nodes(of.nodes),
+            verb="stands" if len(of.nodes) == 1 else "stand",
+            effect=names.percent(abs(of.effect)),
+            change=change(of.effect, runs.measurement),
         )
         for of in runs.apart
-    ]  # fmt: skip
+    ]
     if runs.groups:
         low, high = runs.groups
         apart.append(
             say(
-                "single_runs", "groups", low=names.counted(len(low.nodes), "node"),
-                high=names.counted(len(high.nodes), "node"), high_nodes=names.nodes(high.nodes),
-                apart=names.percent(high.effect - low.effect), change=change(1.0, runs.measurement),
+                "single_runs",
+                "groups",
+                low=names.counted(len(low.nodes), "node"),
+                high=names.counted(len(high.nodes), "node"),
+                high_nodes=names.nodes(high.nodes),
+                apart=names.percent(high.effect - low.effect),
+                change=change(1.0, runs.measurement),
             )
-        )  # fmt: skip
+        )
     words = say(
-        "single_runs", "all", measurement=runs.measurement, nodes=names.counted(runs.nodes, "node"),
-        median=names.quantity(runs.median, runs.unit), low=f"{100 * runs.low:+z.2g} %",
-        high=f"{100 * runs.high:+z.2g} %", sd=f"{100 * runs.sd:.2g} %", farthest=names.nodes(runs.farthest.nodes),
+        "single_runs",
+        "all",
+        measurement=runs.measurement,
+        nodes=names.counted(runs.nodes, "node"),
+        median=names.quantity(runs.median, runs.unit),
+        low=f"{100 * runs.low:+z.2g} %",
+        high=f"{100 * runs.high:+z.2g} %",
+        sd=f"{100 * runs.sd:.2g} %",
+        farthest=names.nodes(runs.farthest.nodes),
         effect=f"{100 * runs.farthest.effect:+z.2g} %",
-    )  # fmt: skip
+    )
     return " ".join([words, *apart])
 
 
@@ -444,18 +480,23 @@ def _memory_warning(reached: MemoryReached, measured: int) -> str:
     nodes = f"node {names.nodes(reached.nodes)} reaches" if count == 1 else f"nodes {names.nodes(reached.nodes)} reach"
     if count == measured > 1:
         nodes = "all nodes reach"
-    return sentence(say(
-        "memory", "warning", nodes=nodes, share=names.whole_percent(reached.of_most),
-        reasons=names.listed(reasons),
-    ))  # fmt: skip
+    return sentence(
+        say("memory", "warning", nodes=nodes, share=names.whole_percent(reached.of_most), reasons=names.listed(reasons))
+    )
 
 
 def memory(reached: MemoryReached) -> str:
     """What the shares of `memory_warnings` are of."""
-    return sentence(say(
-        "memory", "of", most=reached.memory.most_name, configured=reached.memory.name,
-        share=names.whole_percent(reached.of_configured), rate=names.quantity(reached.memory.most_bytes_per_s, "B/s"),
-    ))  # fmt: skip
+    return sentence(
+        say(
+            "memory",
+            "of",
+            most=reached.memory.most_name,
+            configured=reached.memory.name,
+            share=names.whole_percent(reached.of_configured),
+            rate=names.quantity(reached.memory.most_bytes_per_s, "B/s"),
+        )
+    )
 
 
 def possible(node: NodeVerdict) -> list[str]:
@@ -466,10 +507,16 @@ def possible(node: NodeVerdict) -> list[str]:
     if memory is not None and "bandwidth" in shown:
         source = "by_processor" if memory.by_processor else "by_modules"
         less = say("possible", "less", memory=memory.name) if memory.could_be_more else ""
-        words.append(say(
-            "possible", "bandwidth", memory=memory.most_name, rate=names.quantity(memory.most_bytes_per_s, "B/s"),
-            source=say("possible", source), less=less,
-        ))  # fmt: skip
+        words.append(
+            say(
+                "possible",
+                "bandwidth",
+                memory=memory.most_name,
+                rate=names.quantity(memory.most_bytes_per_s, "B/s"),
+                source=say("possible", source),
+                less=less,
+            )
+        )
     return words + ([say("possible", "load", flops=cycle)] if "load" in shown else [])
 
 
@@ -487,13 +534,18 @@ def over_time(verdict: Verdict) -> list[str]:
     if largest is None:
         return []
     words = say(
-        "over_time", "step" if largest.since else "trend", place=_over(largest),
-        nodes=names.counted(largest.nodes, "node"), effect=names.percent(abs(largest.effect)),
+        "over_time",
+        "step" if largest.since else "trend",
+        place=_over(largest),
+        nodes=names.counted(largest.nodes, "node"),
+        effect=names.percent(abs(largest.effect)),
         **changed(largest.effect, largest.measurement),
         interval=names.interval(largest.interval.low, largest.interval.high, largest.effect),
-        bound=names.bound(largest.bound), first=names.moment(largest.first), last=names.moment(largest.last),
+        bound=names.bound(largest.bound),
+        first=names.moment(largest.first),
+        last=names.moment(largest.last),
         since=names.moment(largest.since),
-    )  # fmt: skip
+    )
     more = names.listed(f"{_over(effect)} {effect.effect * 100:+.1f} %" for effect in others)
     return [words, say("over_time", "others", effects=more)] if others else [words]
 
@@ -507,21 +559,27 @@ def _over(effect: TimeEffect) -> str:
 def shared(shared: Shared) -> str:
     """A difference that several nodes have."""
     return say(
-        "shared", nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
-        place=f"{names.scoped(shared.part)} ({measured(shared.measurement)})", effect=names.percent(abs(shared.effect)),
+        "shared",
+        nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
+        place=f"{names.scoped(shared.part)} ({measured(shared.measurement)})",
+        effect=names.percent(abs(shared.effect)),
         change=change(shared.effect, shared.measurement),
         interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
         fields=_fields(shared.fields),
-    )  # fmt: skip
+    )
 
 
 def spread(spread: Spread) -> str:
     """How far the nodes of a fleet that is not uniform differ, and the bound at which most would be the same."""
     return say(
-        "spread", family=sentence(f"{named('terms', spread.family)} ({measured(spread.measurement)})"),
-        chips=names.percent(spread.chips), runs=names.percent(spread.runs), bound=names.bound(spread.bound),
-        nodes=names.counted(spread.nodes_beyond, "node"), smallest=names.percent(spread.smallest_bound),
-    )  # fmt: skip
+        "spread",
+        family=sentence(f"{named('terms', spread.family)} ({measured(spread.measurement)})"),
+        chips=names.percent(spread.chips),
+        runs=names.percent(spread.runs),
+        bound=names.bound(spread.bound),
+        nodes=names.counted(spread.nodes_beyond, "node"),
+        smallest=names.percent(spread.smallest_bound),
+    )
 
 
 def limit(limit: Limit, *, remedied: bool = True) -> str:
@@ -534,10 +592,13 @@ def limit(limit: Limit, *, remedied: bool = True) -> str:
     )
     family = sentence(f"{named('terms', limit.family)} ({measured(limit.measurement)})")
     return say(
-        "limit_far" if far else "limit", family=family,
-        effect=names.percent(min(limit.effect, _NOTHING)), bound=names.bound(limit.bound),
-        times=names.times(limit.effect, limit.bound), remedy=remedy,
-    )  # fmt: skip
+        "limit_far" if far else "limit",
+        family=family,
+        effect=names.percent(min(limit.effect, _NOTHING)),
+        bound=names.bound(limit.bound),
+        times=names.times(limit.effect, limit.bound),
+        remedy=remedy,
+    )
 
 
 def note(note: Note) -> str:
@@ -764,13 +825,17 @@ def _finding_sentence(finding: Finding) -> str:
         **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
         "effect": names.percent(abs(finding.effect)),
         **changed(
-            finding.effect, finding.measurement, several=names.is_plural(finding.part),
+            finding.effect,
+            finding.measurement,
+            several=names.is_plural(finding.part),
             past=finding.state is State.INTERMITTENT,
         ),
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
-        "bound": names.bound(finding.bound), "times": names.times(finding.effect, finding.bound),
-        "value": names.quantity(finding.value, unit), "peers": names.quantity(finding.peers, unit),
-    }  # fmt: skip
+        "bound": names.bound(finding.bound),
+        "times": names.times(finding.effect, finding.bound),
+        "value": names.quantity(finding.value, unit),
+        "peers": names.quantity(finding.peers, unit),
+    }
     where = finding.part.where
     if finding.part.term.startswith("fabric-"):
         return _link_sentence(finding, values)
@@ -883,10 +948,12 @@ def refuted(finding: Finding) -> str:
     first = finding.by_job[0] if finding.by_job else None
     effect = first.effect if first is not None else finding.effect
     return say(
-        "refuted", place=_begin(subject(finding), finding.measurement), effect=names.percent(abs(effect)),
+        "refuted",
+        place=_begin(subject(finding), finding.measurement),
+        effect=names.percent(abs(effect)),
         first=first.job if first is not None else "a first job",
         **changed(effect, finding.measurement, several=names.is_plural(finding.part), past=True),
-    )  # fmt: skip
+    )
 
 
 def remedy(finding: Finding) -> str:
@@ -902,9 +969,11 @@ def evidence(seen: Evidence) -> str:
     words = kinds[seen.kind][{False: 0, True: 1, None: 2}[seen.seen]]
     difference = f"{(seen.value / seen.peers - 1) * 100:+z.1f} %" if seen.peers else "unknown"
     return str(words).format(
-        difference=difference, value=names.quantity(seen.value, seen.unit), peers=names.quantity(seen.peers, seen.unit),
+        difference=difference,
+        value=names.quantity(seen.value, seen.unit),
+        peers=names.quantity(seen.peers, seen.unit),
         field=sentence(fingerprint.label(seen.field)),
-    )  # fmt: skip
+    )
 
 
 def change(effect: float, measurement: str) -> str:
@@ -943,11 +1012,12 @@ def margin_with_remedy(margin: Margin) -> str:
     if not math.isfinite(margin.within):
         return say("margin_one_run", subject=in_words) + "."
     text = say(
-        "margin", subject=in_words,
+        "margin",
+        subject=in_words,
         place=names.scoped(margin.part) if is_metric(margin.measurement) else subject(margin),
         within=_both(margin.within, margin.within_unit, margin.unit),
         bound=_both(margin.bound, margin.bound_unit, margin.unit),
-    )  # fmt: skip
+    )
     words = margin_remedy(margin)
     return f"{text}; {words}." if words else f"{text}."
 
@@ -982,15 +1052,22 @@ def disturbance(disturbance: Disturbance) -> str:
     if disturbance.kind not in texts()["disturbances"]:
         return f"{disturbance.kind}: {printable(disturbance.detail, 200)}"
     return say(
-        "disturbances", disturbance.kind, share=names.percent(disturbance.share), value=f"{disturbance.value:.4g}",
+        "disturbances",
+        disturbance.kind,
+        share=names.percent(disturbance.share),
+        value=f"{disturbance.value:.4g}",
         measurement=measured(disturbance.measurement) if disturbance.measurement else "the measurement",
         run=f" in {disturbance.run}" if disturbance.run else "",
-        cpus=f" on CPUs {cpus}" if cpus else "", cpus_alone=f"CPUs {cpus}" if cpus else "its CPUs",
-        detail=printable(disturbance.detail, 300), low=names.quantity(disturbance.low, disturbance.unit),
-        high=names.quantity(disturbance.high, disturbance.unit), low_in=repetition(disturbance.low_in),
+        cpus=f" on CPUs {cpus}" if cpus else "",
+        cpus_alone=f"CPUs {cpus}" if cpus else "its CPUs",
+        detail=printable(disturbance.detail, 300),
+        low=names.quantity(disturbance.low, disturbance.unit),
+        high=names.quantity(disturbance.high, disturbance.unit),
+        low_in=repetition(disturbance.low_in),
         high_in=repetition(disturbance.high_in),
-        job=disturbance.run.partition("/")[0], run_number=disturbance.run.partition("/run")[2],
-    )  # fmt: skip
+        job=disturbance.run.partition("/")[0],
+        run_number=disturbance.run.partition("/run")[2],
+    )
 
 
 def fabric(fabric: FabricVerdict) -> str:

@@ -81,9 +81,10 @@ class _Loader(yaml.SafeLoader):
             if name in seen or not is_text:
                 what = "is there twice" if is_text else "must be text"
                 raise yaml.constructor.ConstructorError(
-                    problem=f"the key {printable(name, 60)} {what}", problem_mark=key.start_mark,
+                    problem=f"the key {printable(name, 60)} {what}",
+                    problem_mark=key.start_mark,
                     note="remove one of them" if is_text else "write it in quotes",
-                )  # fmt: skip
+                )
             seen.add(name)
         return super().construct_mapping(node, deep)
 

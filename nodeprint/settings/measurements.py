@@ -22,8 +22,13 @@ _ADVICE = "docs/how-to/add-a-kernel.md has an example"
 
 #: What a coordinate of this name is, unless the model's `labels` say otherwise: a CPU's slot, a NUMA node's order.
 LABELS: Mapping[str, str] = {
-    "cpu": "cpu", "a": "cpu", "b": "cpu", "home": "node", "memory_node": "node", "cpu_node": "node",
-}  # fmt: skip
+    "cpu": "cpu",
+    "a": "cpu",
+    "b": "cpu",
+    "home": "node",
+    "memory_node": "node",
+    "cpu_node": "node",
+}
 
 
 @dataclass(frozen=True)
@@ -218,9 +223,13 @@ def _typed(value: Any, kind: Any, path: Path, key: str) -> Any:
 _SETS = tuple[tuple[str, ...], ...]
 #: What must be written, by type.
 _WORDS: Mapping[Any, str] = {
-    str: "text", int: "a whole number", float: "a number", bool: "true or false", tuple: "a list",
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    tuple: "a list",
     Mapping: "keys with values",
-}  # fmt: skip
+}
 
 
 def _scalar(value: Any, kind: Any, path: Path, key: str) -> Any:

@@ -106,19 +106,32 @@ def _write_node(plan: Plan, number: int, node: NodePlan, folder: Path) -> None:
         files.write(job_dir / "survey.tar.gz", captured)
         cpus = len(node.topology.cpus)
         status = JobStatus(
-            schema=1, node=node.name, host=node.name, job=job, started=time_text(began),
-            ended=time_text(began + timedelta(minutes=5)), runs=plan.runs,
-            outcome=job_status.outcome_of(measurements), cpus_allowed=cpus, cpus_expected=cpus, simulated=True,
+            schema=1,
+            node=node.name,
+            host=node.name,
+            job=job,
+            started=time_text(began),
+            ended=time_text(began + timedelta(minutes=5)),
+            runs=plan.runs,
+            outcome=job_status.outcome_of(measurements),
+            cpus_allowed=cpus,
+            cpus_expected=cpus,
+            simulated=True,
             measurements=tuple(measurements),
-        )  # fmt: skip
+        )
         job_status.write(job_dir, status)
 
 
 def _outcome(name: str, run: int, cut: bool) -> RunOutcome:
     return RunOutcome(
-        name=name, run=run, outcome="failed" if cut else "done", exit_code=137 if cut else 0, seconds=8.0,
-        pinned_by="native", message="simulated: killed" if cut else "",
-    )  # fmt: skip
+        name=name,
+        run=run,
+        outcome="failed" if cut else "done",
+        exit_code=137 if cut else 0,
+        seconds=8.0,
+        pinned_by="native",
+        message="simulated: killed" if cut else "",
+    )
 
 
 def _header(plan: Plan, number: int, node: NodePlan, *, job: int, run: int) -> dict[str, Any]:
@@ -270,9 +283,14 @@ _PAIR = (
 
 
 def _pair_lines(
-    values: npt.NDArray[np.float32], clocks: silicon.Floats, ends: tuple[layout.Ints, layout.Ints, layout.Ints],
-    run_pass: int, sd: float, each: Sequence[str] | None, order: layout.Ints,
-) -> list[str]:  # fmt: skip
+    values: npt.NDArray[np.float32],
+    clocks: silicon.Floats,
+    ends: tuple[layout.Ints, layout.Ints, layout.Ints],
+    run_pass: int,
+    sd: float,
+    each: Sequence[str] | None,
+    order: layout.Ints,
+) -> list[str]:
     """The records of a pass's pairs in their `order`: of `values` (p), `clocks` (p, 2), `ends` (each (p): both CPUs and
     the NUMA node of the lines), and with the text that is added to `each`."""
     ns = values[order].astype(np.float64)

@@ -55,10 +55,19 @@ _LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
 
 #: What `draw` gives.
 MEASUREMENTS = (
-    "chase-latency", "chase-levels", "jitter-detours", "clock-together", "bandwidth-nodes", "bandwidth-ccx",
-    "bandwidth-machine", "load-alone", "load-ladder", "load-together",
-    "coherence-loaded", *system_cells.MEASUREMENTS,
-)  # fmt: skip
+    "chase-latency",
+    "chase-levels",
+    "jitter-detours",
+    "clock-together",
+    "bandwidth-nodes",
+    "bandwidth-ccx",
+    "bandwidth-machine",
+    "load-alone",
+    "load-ladder",
+    "load-together",
+    "coherence-loaded",
+    *system_cells.MEASUREMENTS,
+)
 
 
 @dataclass(frozen=True)
@@ -96,9 +105,15 @@ def probed_ghz(chip: Chip, cores: Ints, seeds: Sequence[int]) -> Floats:
 
 
 def draw(  # noqa: PLR0915 (a measurement after the other)
-    topology: Topology, cpus: list[int], path: Paths, chip: Chip, state: NodeDefects, *,
-    seeds: tuple[int, int, int, int], passes: int,
-) -> list[DrawnRun]:  # fmt: skip
+    topology: Topology,
+    cpus: list[int],
+    path: Paths,
+    chip: Chip,
+    state: NodeDefects,
+    *,
+    seeds: tuple[int, int, int, int],
+    passes: int,
+) -> list[DrawnRun]:
     """One run's cells; `cpus` are OS numbers by slot, `seeds` those of the campaign, node, job and run.
 
     A disturbance of one run is planted in the first job.
@@ -150,11 +165,20 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
     modules = memory_modules(topology, {**FINGERPRINT, **state.fingerprint})
     configured = modules.bytes_per_s / modules.most_bytes_per_s if modules else 1.0
     channels = configured * np.array([state.memory_channel.get(number, 1.0) for number in numbers])
-    rates = np.array([
-        [[rate * memory[m] * channels[m] if c == m else min(_LINK_RATE * link[c, m], rate * memory[m] * channels[m])
-          for rate in _RATE.values()] for m in range(len(numbers))]
-        for c in range(len(numbers))
-    ])  # fmt: skip
+    rates = np.array(
+        [
+            [
+                [
+                    rate * memory[m] * channels[m]
+                    if c == m
+                    else min(_LINK_RATE * link[c, m], rate * memory[m] * channels[m])
+                    for rate in _RATE.values()
+                ]
+                for m in range(len(numbers))
+            ]
+            for c in range(len(numbers))
+        ]
+    )
     hz = seen(hertz, 0.1, run=0.1)[:1]  # a median over a second's windows
     chase = seen(latency * chip.whole)
     caches = seen(levels * chip.whole)
@@ -170,52 +194,102 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
     memories: list[Key] = list(numbers)
     streams: list[Key] = list(_RATE)
     return [
-        DrawnRun("chase-latency", {"cpu": cores, "memory_node": memories}, {
-            **_statistics(chase), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], chase.shape)),
-        }),
-        DrawnRun("chase-levels", {"cpu": cores, "level": list(_CYCLES)}, {
-            **_statistics(caches), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], caches.shape)),
-        }),
-        DrawnRun("jitter-detours", {"cpu": cores}, {
-            "detours": ("1", np.round(lost[:1] * 1e5)), "share": ("1", lost[:1]), "longest_ns": ("ns", lost[:1] * 1e8),
-        }),
-        DrawnRun("clock-together", {"cpu": cores}, {
-            "core_hz": ("Hz", hz), "ci_low_hz": ("Hz", hz * 0.9995), "ci_high_hz": ("Hz", hz * 1.0005),
-            "start_hz": ("Hz", hz), "end_hz": ("Hz", hz), "mean_hz": ("Hz", hz * (1 - lost[:1])),
-        }),
-        DrawnRun("bandwidth-nodes",
+        DrawnRun(
+            "chase-latency",
+            {"cpu": cores, "memory_node": memories},
+            {**_statistics(chase), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], chase.shape))},
+        ),
+        DrawnRun(
+            "chase-levels",
+            {"cpu": cores, "level": list(_CYCLES)},
+            {**_statistics(caches), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], caches.shape))},
+        ),
+        DrawnRun(
+            "jitter-detours",
+            {"cpu": cores},
+            {
+                "detours": ("1", np.round(lost[:1] * 1e5)),
+                "share": ("1", lost[:1]),
+                "longest_ns": ("ns", lost[:1] * 1e8),
+            },
+        ),
+        DrawnRun(
+            "clock-together",
+            {"cpu": cores},
+            {
+                "core_hz": ("Hz", hz),
+                "ci_low_hz": ("Hz", hz * 0.9995),
+                "ci_high_hz": ("Hz", hz * 1.0005),
+                "start_hz": ("Hz", hz),
+                "end_hz": ("Hz", hz),
+                "mean_hz": ("Hz", hz * (1 - lost[:1])),
+            },
+        ),
+        DrawnRun(
+            "bandwidth-nodes",
             {"cpu_node": memories, "memory_node": memories, "stream": streams, "pages": ["huge"]},
             {"rate_bytes_per_s": ("B/s", rate[..., None])},
         ),
-        DrawnRun("bandwidth-ccx",
-            {"cpu": [first[core] for core in _first_of_ccx(path)], "scope": ["ccx", "ccd"], "memory": list(_FROM),
-             "stream": list(_PORT), "pages": ["huge"]}, {"rate_bytes_per_s": ("B/s", ports)},
+        DrawnRun(
+            "bandwidth-ccx",
+            {
+                "cpu": [first[core] for core in _first_of_ccx(path)],
+                "scope": ["ccx", "ccd"],
+                "memory": list(_FROM),
+                "stream": list(_PORT),
+                "pages": ["huge"],
+            },
+            {"rate_bytes_per_s": ("B/s", ports)},
         ),
-        DrawnRun("bandwidth-machine",
-            {"cpu": _first_of_socket(path, first), "scope": ["socket", "machine"], "stream": streams,
-             "pages": list(_PAGES)}, {"rate_bytes_per_s": ("B/s", machine)},
+        DrawnRun(
+            "bandwidth-machine",
+            {
+                "cpu": _first_of_socket(path, first),
+                "scope": ["socket", "machine"],
+                "stream": streams,
+                "pages": list(_PAGES),
+            },
+            {"rate_bytes_per_s": ("B/s", machine)},
         ),
         *_loads(path, first, hertz, _under_load(path.layout.slots[path.core_slots, SOCKET], state, silicon), seen),
-        DrawnRun("coherence-loaded",
-            {"a": cores[:1], "b": [first[core] for core in beside], "home": [numbers[of_core[0]]],
-             "load": list(_BESIDE)},
-            {**_statistics(hops), "rate_bytes_per_s": ("B/s", np.broadcast_to(drawn, hops.shape)),
-             "injectors": ("1", np.broadcast_to(injectors, hops.shape))},
+        DrawnRun(
+            "coherence-loaded",
+            {
+                "a": cores[:1],
+                "b": [first[core] for core in beside],
+                "home": [numbers[of_core[0]]],
+                "load": list(_BESIDE),
+            },
+            {
+                **_statistics(hops),
+                "rate_bytes_per_s": ("B/s", np.broadcast_to(drawn, hops.shape)),
+                "injectors": ("1", np.broadcast_to(injectors, hops.shape)),
+            },
         ),
         *_of_the_system(
             system_cells.Cores(
                 first, np.array(of_core), path.ccx_of_core, path.layout.slots[path.core_slots, SOCKET], clock
             ),
-            np.take_along_axis(latency, np.array(of_core)[:, None], axis=1)[:, 0], float(np.mean(chip.fabric)),
-            numbers, state, seeds=seeds, passes=passes,
+            np.take_along_axis(latency, np.array(of_core)[:, None], axis=1)[:, 0],
+            float(np.mean(chip.fabric)),
+            numbers,
+            state,
+            seeds=seeds,
+            passes=passes,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _of_the_system(
-    cores: system_cells.Cores, own_latency_ns: Floats, fabric: float, memories: Sequence[int], state: NodeDefects, *,
-    seeds: tuple[int, int, int, int], passes: int,
-) -> list[DrawnRun]:  # fmt: skip
+    cores: system_cells.Cores,
+    own_latency_ns: Floats,
+    fabric: float,
+    memories: Sequence[int],
+    state: NodeDefects,
+    *,
+    seeds: tuple[int, int, int, int],
+    passes: int,
+) -> list[DrawnRun]:
     """Pages, faults, wake-ups and barriers, as of `system_cells.draw`."""
     drawn = system_cells.draw(cores, own_latency_ns, fabric, memories, state, seeds=seeds, passes=passes)
     out = []
@@ -251,8 +325,8 @@ def _under_load(socket_of_core: Ints, state: NodeDefects, silicon: np.random.Gen
 
 
 def _loads(
-    path: Paths, first: Sequence[int], hertz: Floats, clock_share: Floats, seen: Callable[[Floats, float], Floats],
-) -> list[DrawnRun]:  # fmt: skip
+    path: Paths, first: Sequence[int], hertz: Floats, clock_share: Floats, seen: Callable[[Floats, float], Floats]
+) -> list[DrawnRun]:
     """Each core alone, by the number of cores, and all together; `clock_share` is what is left of the clocks `hertz`
     (core) when all are at work (core, phase)."""
     socket_of_core = path.layout.slots[path.core_slots, SOCKET]
@@ -262,17 +336,20 @@ def _loads(
     together = seen(hertz[:, None] * clock_share, _LOAD_CELL)[:1]
     ladder = seen(_ladder(hertz, clock_share[:, 1], socket_of_core, steps), _LOAD_CELL)[:1]
     return [
-        DrawnRun("load-alone", {"cpu": cores}, {
-            "flops_per_s": ("1/s", alone * _FLOPS_A_CYCLE), "core_hz": ("Hz", alone),
-        }),
-        DrawnRun("load-ladder",
+        DrawnRun(
+            "load-alone", {"cpu": cores}, {"flops_per_s": ("1/s", alone * _FLOPS_A_CYCLE), "core_hz": ("Hz", alone)}
+        ),
+        DrawnRun(
+            "load-ladder",
             {"cpu": _first_of_socket(path, first), "scope": ["socket"], "cores": steps, "work": ["scalar", "vector"]},
             {"core_hz": ("Hz", ladder)},
         ),
-        DrawnRun("load-together", {"cpu": cores, "phase": list(_PHASES)}, {
-            "flops_per_s": ("1/s", together * _FLOPS_A_CYCLE), "core_hz": ("Hz", together),
-        }),
-    ]  # fmt: skip
+        DrawnRun(
+            "load-together",
+            {"cpu": cores, "phase": list(_PHASES)},
+            {"flops_per_s": ("1/s", together * _FLOPS_A_CYCLE), "core_hz": ("Hz", together)},
+        ),
+    ]
 
 
 def _steps(cores: int) -> list[Key]:

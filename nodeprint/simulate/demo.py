@@ -25,9 +25,16 @@ def write(folder: Path) -> None:
             "is there and holds no simulated campaign", where=folder, key="--out", advice="name a new folder"
         )
     plan = Plan(
-        topology.preset("rome-2x64"), nodes=8, jobs=2, runs=2, pair_runs=3, passes=1,
-        defects=("node005: core 37 +6%",), cells=True, modes=modes_named("quadrants"),
-    )  # fmt: skip
+        topology.preset("rome-2x64"),
+        nodes=8,
+        jobs=2,
+        runs=2,
+        pair_runs=3,
+        passes=1,
+        defects=("node005: core 37 +6%",),
+        cells=True,
+        modes=modes_named("quadrants"),
+    )
     folder.parent.mkdir(parents=True, exist_ok=True)
     # beside its place until it is whole: a demo that was interrupted leaves nothing
     with tempfile.TemporaryDirectory(prefix=".demo-", dir=folder.parent) as beside:

@@ -15,9 +15,14 @@ from nodeprint.simulate.plan import NodePlan, Plan, draw_pairs, homes_of, planne
 
 
 def line_values(
-    plan: Plan, node: NodePlan, pools: Sequence[lines.Pool], home: npt.NDArray[np.int64],
-    values: npt.NDArray[np.float32], run_pass: int, rng: np.random.Generator,
-) -> silicon.Floats:  # fmt: skip
+    plan: Plan,
+    node: NodePlan,
+    pools: Sequence[lines.Pool],
+    home: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float32],
+    run_pass: int,
+    rng: np.random.Generator,
+) -> silicon.Floats:
     """The hop of each pair on each line of a pass (pair, line); the pair's value is that of its lines' clusters."""
     out = np.empty((len(values), plan.spread.lines))
     over = np.asarray(values, dtype=np.float64)

@@ -60,11 +60,20 @@ def _of_pairs(
     operation, quantity = ("cas", "hop") if name == PAIRS else ("semidirectional", "message")
     values = np.stack(drawn_runs).reshape(len(drawn_runs), len(drawn_runs[0]), -1)
     return JobPart(
-        number, job, name, operation, quantity, "ns",
-        job_parts.pair_layout(places), _places_of(places.pairs.tobytes(), homes), {},
-        tuple(range(1, len(drawn_runs) + 1)), values.shape[1],
-        tuple(started(job, run) for run in range(1, len(drawn_runs) + 1)), lambda: values,
-    )  # fmt: skip
+        number,
+        job,
+        name,
+        operation,
+        quantity,
+        "ns",
+        job_parts.pair_layout(places),
+        _places_of(places.pairs.tobytes(), homes),
+        {},
+        tuple(range(1, len(drawn_runs) + 1)),
+        values.shape[1],
+        tuple(started(job, run) for run in range(1, len(drawn_runs) + 1)),
+        lambda: values,
+    )
 
 
 @lru_cache(maxsize=8)
@@ -77,6 +86,13 @@ def _part(number: int, job: int, run: int, machine: NodePlaces, cells: drawn.Dra
     header = {**cells.identity, "cells": cells.declared}
     places = zip(*itertools.product(*cells.coordinates.values()), strict=True)
     return job_parts.part(
-        number, job, cells.measurement, header, machine, dict(zip(cells.coordinates, places, strict=True)),
-        values.reshape(1, len(values), -1), [run], [started(job, run)],
-    )  # fmt: skip
+        number,
+        job,
+        cells.measurement,
+        header,
+        machine,
+        dict(zip(cells.coordinates, places, strict=True)),
+        values.reshape(1, len(values), -1),
+        [run],
+        [started(job, run)],
+    )

@@ -153,9 +153,16 @@ def draw_pairs(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> n
     rng = np.random.default_rng([plan.seed, number, job, run])
     disturbances = [d for d in node.state.disturbances if d.run == 0 or job == plan.first_job]
     return silicon.draw_run(
-        node.path, node.truth, plan.spread, rng, passes=plan.passes, run=run, disturbances=disturbances,
-        pools=pools_of(plan, number, node, job, run), homes=homes_of(plan, node.topology, node.path),
-    )  # fmt: skip
+        node.path,
+        node.truth,
+        plan.spread,
+        rng,
+        passes=plan.passes,
+        run=run,
+        disturbances=disturbances,
+        pools=pools_of(plan, number, node, job, run),
+        homes=homes_of(plan, node.topology, node.path),
+    )
 
 
 def pools_of(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> list[lines.Pool]:

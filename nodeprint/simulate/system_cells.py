@@ -48,9 +48,15 @@ class Cells:
 
 
 def draw(
-    cores: Cores, own_latency_ns: Floats, fabric: float, memories: Sequence[int], state: NodeDefects, *,
-    seeds: tuple[int, int, int, int], passes: int,
-) -> list[Cells]:  # fmt: skip
+    cores: Cores,
+    own_latency_ns: Floats,
+    fabric: float,
+    memories: Sequence[int],
+    state: NodeDefects,
+    *,
+    seeds: tuple[int, int, int, int],
+    passes: int,
+) -> list[Cells]:
     """One run of each of `MEASUREMENTS`, in their order. `own_latency_ns` is each core's to its own memory (core),
     `fabric` how much longer the fabric takes than usual, `seeds` are those of the campaign, node, job and run."""
     rng = np.random.default_rng([*seeds, 9])

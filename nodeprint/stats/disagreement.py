@@ -73,9 +73,13 @@ def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
     typical = among[np.argsort(ratio[among])[len(among) // 2]]
     of_place = logs[:, typical]
     return Disagreement(
-        found[0], float(np.exp(found[1])), apart, int(np.flatnonzero(usable)[typical]), int(np.nanargmin(of_place)),
+        found[0],
+        float(np.exp(found[1])),
+        apart,
+        int(np.flatnonzero(usable)[typical]),
+        int(np.nanargmin(of_place)),
         int(np.nanargmax(of_place)),
-    )  # fmt: skip
+    )
 
 
 def nearer_once(values: Reals) -> Disagreement | None:
@@ -91,10 +95,13 @@ def nearer_once(values: Reals) -> Disagreement | None:
     place = int(np.nanargmax(factors))
     near = np.flatnonzero((factors >= NEARER)[None] & (values * NEARER <= typical))
     return Disagreement(
-        tuple(sorted({int(at) // values.shape[1] for at in near})), float(factors[place]),
-        float((factors >= NEARER).mean()), place, int(np.nanargmin(values[:, place])),
+        tuple(sorted({int(at) // values.shape[1] for at in near})),
+        float(factors[place]),
+        float((factors >= NEARER).mean()),
+        place,
+        int(np.nanargmin(values[:, place])),
         int(np.nanargmin(np.abs(values[:, place] - typical[place]))),
-    )  # fmt: skip
+    )
 
 
 class Repeated(msgspec.Struct, frozen=True):

@@ -131,9 +131,10 @@ def levels_of_cores(between: Matrix, threads: Labels) -> list[Partition]:
     nested = _nested([_refined(cells, labels) for labels in separated_groups(between, cells)])
     finest: list[Labels] = [np.arange(len(between))]
     nested = [
-        labels for labels, finer in zip(nested, finest + nested, strict=False)
+        labels
+        for labels, finer in zip(nested, finest + nested, strict=False)
         if _nearer_in_every_group(cells, labels, finer)
-    ]  # fmt: skip
+    ]
     if not nested and (clusters := _clusters_of_singles(between, threads)) is not None:
         return [Partition("group", clusters)]
     if not nested and len(between) >= 2 * MIN_PACKAGE_CORES and (sides := sockets_of(between)) is not None:

@@ -105,9 +105,10 @@ class Blocks(msgspec.Struct, frozen=True):
     def inside(self, socket: int) -> list[int]:
         """The blocks between two quadrants of a socket, its own quadrants left out."""
         return [
-            number for number, (ends, of) in enumerate(zip(self.ends, self.sockets, strict=True))
+            number
+            for number, (ends, of) in enumerate(zip(self.ends, self.sockets, strict=True))
             if of == (socket, socket) and ends[0] != ends[1]
-        ]  # fmt: skip
+        ]
 
     def own(self, socket: int) -> list[int]:
         """The blocks inside the quadrants of a socket."""
@@ -118,9 +119,8 @@ class Blocks(msgspec.Struct, frozen=True):
     def outside(self, quadrant: int) -> list[int]:
         """The blocks between a quadrant and those of other sockets."""
         return [
-            number for number, ends in enumerate(self.ends)
-            if quadrant in ends and len(set(self.sockets[number])) > 1
-        ]  # fmt: skip
+            number for number, ends in enumerate(self.ends) if quadrant in ends and len(set(self.sockets[number])) > 1
+        ]
 
 
 def of_pairs(values: Floats, slots: Ints, pairs: Ints) -> Blocks | None:
@@ -173,8 +173,11 @@ def _found(cpus: Sequence[int], structure: Structure) -> Ints | None:
 
 def dies(blocks: Blocks) -> tuple[SocketDie, ...]:
     """Socket by socket what is between its quadrants and towards other sockets; all intervals hold at once."""
-    quadrants = {end: of for ends, sockets in zip(blocks.ends, blocks.sockets, strict=True)
-                 for end, of in zip(ends, sockets, strict=True)}  # fmt: skip
+    quadrants = {
+        end: of
+        for ends, sockets in zip(blocks.ends, blocks.sockets, strict=True)
+        for end, of in zip(ends, sockets, strict=True)
+    }
     by_socket = {socket: sorted(q for q, of in quadrants.items() if of == socket) for socket in quadrants.values()}
     comparisons = sum(_compared(len(members)) for members in by_socket.values())
     return tuple(_die(blocks, socket, by_socket[socket], comparisons) for socket in sorted(by_socket))
@@ -203,11 +206,18 @@ def _die(blocks: Blocks, socket: int, quadrants: Sequence[int], comparisons: int
     if to_sockets and (rest or matched):
         across = _difference(blocks, "others", rest or matched, "other sockets", to_sockets, comparisons)
     return SocketDie(
-        socket, tuple(quadrants), partners, inside, near, far, outside, across,
+        socket,
+        tuple(quadrants),
+        partners,
+        inside,
+        near,
+        far,
+        outside,
+        across,
         tuple(q for q in quadrants if _is_faster_elsewhere(blocks, q, own, between, comparisons)),
         _named(blocks, sorted(between, key=lambda n: float(blocks.medians[n])), comparisons),
         _named(blocks, sorted(between, key=lambda n: -float(blocks.medians[n])), comparisons),
-    )  # fmt: skip
+    )
 
 
 def _named(blocks: Blocks, ordered: Sequence[int], comparisons: int) -> tuple[tuple[int, int], ...]:

@@ -98,9 +98,14 @@ def _of_measured(measured: Measured, labels: Topology | None) -> Source:
     home = _controlled(measured.header.get("home"))
     simulated = measured.header.get("simulated") is True
     return Source(
-        matrix, tuple(measured.cpus), labels, home, simulated, record_file.differing(measured),
+        matrix,
+        tuple(measured.cpus),
+        labels,
+        home,
+        simulated,
+        record_file.differing(measured),
         record_file.matrices(measured),
-    )  # fmt: skip
+    )
 
 
 def _controlled(home: object) -> bool | None:

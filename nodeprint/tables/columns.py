@@ -36,10 +36,22 @@ _WITH_UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,20})[)\]]\s*")
 #: Columns for people, which say nothing that can be compared.
 _REMARKS = frozenset(("comment", "comments", "note", "notes", "remark", "remarks", "description", "ticket"))
 #: Words in the name of a column that says how a node was set up or used, and nothing of how fast it is.
-_SETTINGS = frozenset((
-    "driver", "firmware", "fw", "vbios", "bios", "microcode", "version", "governor", "threads", "ranks", "temp",
-    "temperature",
-))  # fmt: skip
+_SETTINGS = frozenset(
+    (
+        "driver",
+        "firmware",
+        "fw",
+        "vbios",
+        "bios",
+        "microcode",
+        "version",
+        "governor",
+        "threads",
+        "ranks",
+        "temp",
+        "temperature",
+    )
+)
 
 
 @dataclass(frozen=True)

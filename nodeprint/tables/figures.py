@@ -210,9 +210,11 @@ def _times(texts: pd.Series[str], source: str, lines: pd.Series[int]) -> pd.Seri
         text = str(unique[moments.isna()].iloc[0])
         row = int(np.flatnonzero(known == text)[0])
         raise NodeprintError(
-            f"{printable(repr(text), 40)} is no time", where=source, line=int(lines.iloc[row]) or None,
+            f"{printable(repr(text), 40)} is no time",
+            where=source,
+            line=int(lines.iloc[row]) or None,
             advice="write times as 2026-11-26T14:00:00, or as seconds since 1970",
-        )  # fmt: skip
+        )
     named = dict(zip(unique, moments.dt.strftime("%Y-%m-%dT%H:%M:%SZ"), strict=True)) | {"": ""}
     return texts.astype(str).map(named)
 

@@ -43,11 +43,14 @@ def packed(figures: Figures, campaign: str, better: Mapping[str, units.Better]) 
     standing = dict.fromkeys(figures.unmeasured, unmeasured) | dict.fromkeys(figures.wrong, wrong)
     nodes = tuple(
         PackedNode(
-            name, name, *standing.get(name, ("measured", "")),
-            fingerprint=dict(figures.fields.get(name, {})), imported=True,
+            name,
+            name,
+            *standing.get(name, ("measured", "")),
+            fingerprint=dict(figures.fields.get(name, {})),
+            imported=True,
         )
         for name in names
-    )  # fmt: skip
+    )
     # what a protocol rests on is named by it, as the table itself is not in the campaign's folder
     versions = {"table": f"{Path(figures.source).name}, SHA-256 {figures.digest}"} if figures.digest else {}
     return PackedFleet(campaign, False, nodes, quantities, versions, notes=figures.notes)
@@ -99,9 +102,21 @@ def _quantity(metric: str, rows: pd.DataFrame, figures: Figures, better: Mapping
     model = Model("value", "log", called(metric), side, _terms(dims), {}, tuple(dims))
     node, job, run = unique.T.copy()
     return Quantity(
-        called(metric), metric, "figure", unit, model, _NO_LAYOUT, places or {"node": np.zeros(1, dtype=np.int64)},
-        values, node, job, run, tuple(started), np.zeros(len(unique)), names,
-    )  # fmt: skip
+        called(metric),
+        metric,
+        "figure",
+        unit,
+        model,
+        _NO_LAYOUT,
+        places or {"node": np.zeros(1, dtype=np.int64)},
+        values,
+        node,
+        job,
+        run,
+        tuple(started),
+        np.zeros(len(unique)),
+        names,
+    )
 
 
 def _places(rows: pd.DataFrame, dims: list[str]) -> tuple[dict[str, Ints], dict[str, tuple[str, ...]], Ints]:

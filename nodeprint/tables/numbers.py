@@ -68,9 +68,12 @@ def read(cells: Sequence[str]) -> Numbers:
 
 
 def _read_others(
-    texts: pd.Series[str], others: npt.NDArray[np.intp], plain: npt.NDArray[np.bool_], values: Floats,
+    texts: pd.Series[str],
+    others: npt.NDArray[np.intp],
+    plain: npt.NDArray[np.bool_],
+    values: Floats,
     units: npt.NDArray[np.object_],
-) -> None:  # fmt: skip
+) -> None:
     """Read the cells that are no plain numbers, in the style that all of them have."""
     bare = {}
     for cell in others.tolist():
@@ -114,9 +117,10 @@ def _decimal_comma(bare: dict[int, str], *, pointed: bool) -> bool:
     if not decided and ambiguous is not None and not pointed:
         whole, _, rest = bare[ambiguous].partition(",")
         raise NotANumber(
-            ambiguous, f"{_shown(bare[ambiguous])} may be {whole}.{rest} or {whole}{rest}",
+            ambiguous,
+            f"{_shown(bare[ambiguous])} may be {whole}.{rest} or {whole}{rest}",
             "write numbers with a decimal point and without separators of thousands",
-        )  # fmt: skip
+        )
     return True in decided
 
 

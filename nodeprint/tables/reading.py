@@ -107,14 +107,24 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
         raise wrong
     try:
         frame = pd.read_csv(
-            io.StringIO("\n".join(body)), sep=separator, header=None, names=range(len(names)), dtype=str,
-            keep_default_na=False, skip_blank_lines=False, index_col=False, skipinitialspace=True, na_values=[],
-        )  # fmt: skip
+            io.StringIO("\n".join(body)),
+            sep=separator,
+            header=None,
+            names=range(len(names)),
+            dtype=str,
+            keep_default_na=False,
+            skip_blank_lines=False,
+            index_col=False,
+            skipinitialspace=True,
+            na_values=[],
+        )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         raise NodeprintError(
-            f"is no table ({printable(str(error).strip(), 120)})", where=source, line=head + 1,
+            f"is no table ({printable(str(error).strip(), 120)})",
+            where=source,
+            line=head + 1,
             advice="give a line of names and a line for each figure, with as many cells",
-        ) from error  # fmt: skip
+        ) from error
     frame.index = frame.index + head + 2
     frame = frame.fillna("")
     frame = frame[(frame != "").any(axis=1)]
@@ -252,13 +262,15 @@ def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[
     steady = {name for name, of_node in of_nodes.items() if of_node.max() == 1}
     # of a long table, numbers of threads that vary on a node say what a figure is of
     settings = {
-        name for name, (_, unit) in candidates.items()
+        name
+        for name, (_, unit) in candidates.items()
         if columns.is_setting(name, unit) and (known.is_wide or name in steady)
-    }  # fmt: skip
+    }
     constant = {
-        name for name, (place, unit) in candidates.items()
+        name
+        for name, (place, unit) in candidates.items()
         if known.is_wide and len(node) > 1 and units.better(name, unit) is None and cells[place].nunique() == 1
-    }  # fmt: skip
+    }
     # what is left has to have a figure
     settings |= constant if not settings | constant >= known.metrics.keys() else set()
     if not settings or (known.is_wide and settings >= known.metrics.keys()):

@@ -69,8 +69,11 @@ def test_it_is_measured(clone: Path) -> None:
     (campaign / "plan.tsv").write_text(python(clone, "-c", PLAN))
     done = subprocess.run(
         [clone / "kernels/node-run", "--campaign", campaign, "--node", "n1", "--job", "1", "--runs", "2"],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     job = jobs.read(campaign / "nodes/n1/job1")
     assert job.status is not None and job.status.outcome == "complete", done.stderr
@@ -83,9 +86,18 @@ def test_it_is_measured(clone: Path) -> None:
 def test_a_planted_defect_is_found_said_drawn_and_exported(clone: Path) -> None:
     root = machines.xeon(sockets=1, cores=8, threads=1).write(clone / "root")
     nodeprint(
-        clone, "simulate", root, "--nodes", "5", "--passes", "1", "--out", "fleet", "--defect",
+        clone,
+        "simulate",
+        root,
+        "--nodes",
+        "5",
+        "--passes",
+        "1",
+        "--out",
+        "fleet",
+        "--defect",
         "node002: slow-fence core 5 +60%",
-    )  # fmt: skip
+    )
     judged = nodeprint(clone, "judge", "fleet")
     assert "SUSPECT: node002" in judged
     assert re.search(r"Time of a memory fence of core 5 \(CPU 5\) is \d\d\.\d % slower .*bound 5 %", judged), judged

@@ -57,9 +57,14 @@ def test_two_programs_agree_only_where_the_whole_interval_does(ratio: float, spr
 
 @pytest.mark.parametrize(
     ("least", "most", "said"),
-    [((0.91, 0.93), (0.99, 1.01), "within 3%"), ((1.04, 1.06), (1.1, 1.2), "NOT"), ((0.8, 0.9), (0.93, 0.96), "NOT"),
-     ((0.9, 0.95), (0.96, 1.0), "UNDECIDED"), ((1.0, 1.04), (1.1, 1.2), "UNDECIDED")],
-)  # fmt: skip
+    [
+        ((0.91, 0.93), (0.99, 1.01), "within 3%"),
+        ((1.04, 1.06), (1.1, 1.2), "NOT"),
+        ((0.8, 0.9), (0.93, 0.96), "NOT"),
+        ((0.9, 0.95), (0.96, 1.0), "UNDECIDED"),
+        ((1.0, 1.04), (1.1, 1.2), "UNDECIDED"),
+    ],
+)
 def test_a_value_may_lie_between_two_of_ours(least: tuple[float, float], most: tuple[float, float], said: str) -> None:
     lower, upper = (Agreement((low + high) / 2, low, high, 9) for low, high in (least, most))
     assert conclusion(lower, upper, limit=0.03).startswith(said)

@@ -175,9 +175,17 @@ def test_every_outcome_is_explained_to_administrators() -> None:
 def test_documents_name_kinds_of_fail_on_that_are_there() -> None:
     """A recipe with another one ends with 2 and never measures."""
     files = (
-        "README.md", "CONTRIBUTING.md", "Makefile", "config/*", "docs/**/*.md", "packaging/**/*", "profiles/**/*",
-        "workflow/**/*.smk", ".github/**/*", ".ci/*",
-    )  # fmt: skip
+        "README.md",
+        "CONTRIBUTING.md",
+        "Makefile",
+        "config/*",
+        "docs/**/*.md",
+        "packaging/**/*",
+        "profiles/**/*",
+        "workflow/**/*.smk",
+        ".github/**/*",
+        ".ci/*",
+    )
     pages = [path for pattern in files for path in ROOT.glob(pattern) if path.is_file() and path.suffix != ".pyc"]
     named = re.compile(r"(?:--fail-on[ =\n]|FAIL_ON=|fail_on = variable\(str, value=\")([a-z][a-z,-]*)")
     used = {
@@ -205,9 +213,11 @@ def test_every_warning_is_explained(page: str, sources: str) -> None:
         str(call.args[0].value)
         for source in (ROOT / "nodeprint").glob(sources)
         for call in ast.walk(ast.parse(source.read_text()))
-        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in ("Warning", "warn")
-        and call.args and isinstance(call.args[0], ast.Constant)
-    }  # fmt: skip
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func).split(".")[-1] in ("Warning", "warn")
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+    }
     assert len(found) > 5 and [name for name in found if f"`{name}`" not in text] == []
 
 

@@ -88,13 +88,37 @@ def house(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copytree(ROOT / "setup", tmp_path / "setup")
     programs = {
-        "apt-get": APT_GET.format(top=tmp_path), "apt-cache": "exit 0", "id": "echo 0",
-        "dpkg": f'echo "dpkg $*" >>{tmp_path}/calls; rm -f {tmp_path}/dpkg/updates/*', "dpkg-query": "exit 0",
+        "apt-get": APT_GET.format(top=tmp_path),
+        "apt-cache": "exit 0",
+        "id": "echo 0",
+        "dpkg": f'echo "dpkg $*" >>{tmp_path}/calls; rm -f {tmp_path}/dpkg/updates/*',
+        "dpkg-query": "exit 0",
         **dict.fromkeys(("cc", "mpirun", "mpicc", "flock"), "exit 0"),
-    }  # fmt: skip
+    }
     (tmp_path / "bin").mkdir()
-    for tool in ("sh", "make", "sed", "tr", "uniq", "mktemp", "tail", "rm", "cat", "chmod", "dirname", "grep", "tee",
-                 "date", "mkdir", "stty", "touch", "sleep", "setsid", "printf", "env"):  # fmt: skip
+    for tool in (
+        "sh",
+        "make",
+        "sed",
+        "tr",
+        "uniq",
+        "mktemp",
+        "tail",
+        "rm",
+        "cat",
+        "chmod",
+        "dirname",
+        "grep",
+        "tee",
+        "date",
+        "mkdir",
+        "stty",
+        "touch",
+        "sleep",
+        "setsid",
+        "printf",
+        "env",
+    ):
         (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
     for name, script in programs.items():
         (tmp_path / "bin" / name).unlink(missing_ok=True)
@@ -191,9 +215,7 @@ def test_an_interrupted_installation_is_mended_before_anything_else(house: Path)
     (house / "dpkg/updates/0001").touch()
     terminal = set_up(house)
     assert terminal.end() == 0, terminal.output
-    assert calls(house) == [
-        "dpkg --configure -a", "update", "fix-broken", "update", "download", "unpack", "unpacked"
-    ]  # fmt: skip
+    assert calls(house) == ["dpkg --configure -a", "update", "fix-broken", "update", "download", "unpack", "unpacked"]
     assert b"an installation of packages was interrupted; will run: dpkg --configure -a" in terminal.output
 
 

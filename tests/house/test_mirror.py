@@ -106,9 +106,15 @@ class Site:
         """`command` in the checkout, with nothing in its environment but `environment`."""
         clean = {"PATH": os.environ["PATH"], "HOME": str(self.home), "PIP_NO_CACHE_DIR": "1", "PIP_RETRIES": "1"}
         return subprocess.run(
-            command, cwd=self.checkout, env=clean | environment, stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, timeout=300, check=False,
-        )  # fmt: skip
+            command,
+            cwd=self.checkout,
+            env=clean | environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
 
     def downloaded(self, out: Path, **environment: str) -> str:
         """What set-up's pip prints; it must have downloaded the trial's wheel."""
@@ -172,11 +178,29 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     packages(top / "mirror/simple")
     key = top / "key.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=site", "-addext", "subjectAltName=DNS:localhost,DNS:mirror.invalid,IP:127.0.0.1",
-         "-keyout", key, "-out", certificate],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=site",
+            "-addext",
+            "subjectAltName=DNS:localhost,DNS:mirror.invalid,IP:127.0.0.1",
+            "-keyout",
+            key,
+            "-out",
+            certificate,
+        ],
+        check=True,
+        capture_output=True,
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     index = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Index, directory=str(top / "mirror")))
@@ -264,9 +288,13 @@ def test_an_index_or_proxy_that_cannot_be_reached_is_named_with_its_remedy(site:
 
 def test_a_package_that_the_mirror_lacks_is_named(site: Site) -> None:
     done = site.call(
-        ROOT / "setup/pip", "install", "nodeprint-trial-none==1", PIP_INDEX_URL=site.index,
-        PIP_CERT=str(site.certificate), PIP_CONFIG_FILE=os.devnull,
-    )  # fmt: skip
+        ROOT / "setup/pip",
+        "install",
+        "nodeprint-trial-none==1",
+        PIP_INDEX_URL=site.index,
+        PIP_CERT=str(site.certificate),
+        PIP_CONFIG_FILE=os.devnull,
+    )
     assert done.returncode == 1
     assert "No matching distribution found for nodeprint-trial-none==1" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -81,9 +81,12 @@ def test_nhc_reads_the_verdict_of_its_own_node(campaign: Callable[..., Path]) ->
             f'die() {{ echo "$2"; }}; . {PACKAGING}/nhc/nodeprint.nhc; check_nodeprint {path} DEVIATES "OUTSIDE LIMIT"'
         )
         done = subprocess.run(
-            ["bash", "-c", script], env={"PATH": "/usr/bin:/bin", "HOSTNAME": f"{node}.site"}, capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
+            ["bash", "-c", script],
+            env={"PATH": "/usr/bin:/bin", "HOSTNAME": f"{node}.site"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return done.returncode, done.stdout
 
     assert checked("a") == checked("nowhere") == (0, "")
@@ -112,9 +115,12 @@ def test_the_address_of_the_project_is_set_in_one_place(tmp_path: Path) -> None:
         assert tool["written"](known, "https://git.site/other").count("git.site/nodeprint") == 0
         assert tool["written"](known, "") == tool["written"](text, "")
     sources = subprocess.run(
-        ["git", "ls-files", "packaging", "*.toml", "*.cff", "ansible", ".github", "environment.yml"], cwd=ROOT,
-        capture_output=True, text=True, check=True,
-    ).stdout.split()  # fmt: skip
+        ["git", "ls-files", "packaging", "*.toml", "*.cff", "ansible", ".github", "environment.yml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
     assert not [name for name in sources if re.search(r"example\.(org|com)|your-?name|TODO", (ROOT / name).read_text())]
 
 
@@ -198,7 +204,11 @@ def test_promtool_takes_what_is_exported_and_the_alerts(what: str, tmp_path: Pat
         (tmp_path / "test.yaml").write_text(_RULE_TEST)
         words = ["test", "rules", "test.yaml"]
     done = subprocess.run(
-        ["promtool", *words], cwd=tmp_path, input=exported() if what == "metrics" else "", capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        ["promtool", *words],
+        cwd=tmp_path,
+        input=exported() if what == "metrics" else "",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -66,9 +66,15 @@ def system(bare: Path, *parts: str, path: str = "", os_release: str = "", code: 
     (bare.parent / "os-release").write_text(os_release)
     clean = {"PATH": path or str(bare), "OS_RELEASE": str(bare.parent / "os-release")}
     done = subprocess.run(
-        [ROOT / "setup/system", *parts], env=clean | environment, stdin=subprocess.DEVNULL, cwd=bare.parent,
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        [ROOT / "setup/system", *parts],
+        env=clean | environment,
+        stdin=subprocess.DEVNULL,
+        cwd=bare.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == code, done.stderr
     return done.stderr
 
@@ -182,9 +188,14 @@ def test_venv_names_the_package_where_no_python_can(bare: Path) -> None:
     apt(bare)
     python(bare, "python3", "3.11", "")
     done = subprocess.run(
-        [ROOT / "setup/venv", "requirements.lock"], env={"PATH": str(bare)}, cwd=bare.parent, capture_output=True,
-        text=True, timeout=300, check=False,
-    )  # fmt: skip
+        [ROOT / "setup/venv", "requirements.lock"],
+        env={"PATH": str(bare)},
+        cwd=bare.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 1
     assert done.stderr.endswith("can make an environment with pip; to be installed: python3.11-venv\n")
 
@@ -254,9 +265,14 @@ def test_a_phase_fits_the_terminal_and_leaves_it_alone(tmp_path: Path) -> None:
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
     done = subprocess.run(
-        [ROOT / "setup/phase", "some packages", "sh", "-c", command], cwd=tmp_path, stdin=follower, stdout=follower,
-        stderr=follower, timeout=60, check=False,
-    )  # fmt: skip
+        [ROOT / "setup/phase", "some packages", "sh", "-c", command],
+        cwd=tmp_path,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        timeout=60,
+        check=False,
+    )
     os.close(follower)
     shown = read_to_end(leader)
     assert done.returncode == 0, shown
@@ -268,9 +284,13 @@ def test_a_phase_fits_the_terminal_and_leaves_it_alone(tmp_path: Path) -> None:
 def test_a_phase_that_fails_says_why(tmp_path: Path) -> None:
     def phase(command: str) -> list[str]:
         done = subprocess.run(
-            [ROOT / "setup/phase", "that", "sh", "-c", command], cwd=tmp_path, capture_output=True, text=True,
-            timeout=60, check=False,
-        )  # fmt: skip
+            [ROOT / "setup/phase", "that", "sh", "-c", command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert done.returncode == 3
         return done.stderr.splitlines()
 
@@ -307,9 +327,7 @@ def test_static_kernels_stand_in_for_a_compiler(bare: Path, tmp_path: Path) -> N
     assert (static.parent / "hashes.tsv").read_text() == "coherence\t0123\n"
 
 
-@pytest.mark.parametrize(
-    "tool, command", [("micromamba", "create"), ("mamba", "env create"), ("conda", "env create")]
-)  # fmt: skip
+@pytest.mark.parametrize("tool, command", [("micromamba", "create"), ("mamba", "env create"), ("conda", "env create")])
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
 def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command: str, lock: str) -> None:
     """A fake conda notes its arguments and makes what the script looks for; that conda-forge has the packages is not
@@ -328,9 +346,14 @@ def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command:
     def venv() -> list[str]:
         called.unlink(missing_ok=True)
         done = subprocess.run(
-            [ROOT / "setup/venv", lock], env={"PATH": str(bare), "ENV": "conda"}, cwd=folder, capture_output=True,
-            text=True, timeout=300, check=False,
-        )  # fmt: skip
+            [ROOT / "setup/venv", lock],
+            env={"PATH": str(bare), "ENV": "conda"},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         return called.read_text().splitlines()
 
@@ -350,9 +373,14 @@ def test_the_environment_of_another_checkout_is_left_alone(bare: Path, environme
     add(other / ".venv/bin", "python", f"touch {bare.parent}/called")
     (mine / ".venv").symlink_to(other / ".venv")
     done = subprocess.run(
-        [ROOT / "setup/venv", "requirements.lock"], env={"PATH": str(bare), **environment}, cwd=mine,
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        [ROOT / "setup/venv", "requirements.lock"],
+        env={"PATH": str(bare), **environment},
+        cwd=mine,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 1 and not (bare.parent / "called").exists()
     what = f".venv is a symbolic link to the environment of {other}"
     assert done.stderr == f"setup: {what}: remove the link (rm .venv), and call this again\n"
@@ -360,8 +388,13 @@ def test_the_environment_of_another_checkout_is_left_alone(bare: Path, environme
 
 def test_without_any_conda_it_says_so(bare: Path) -> None:
     done = subprocess.run(
-        [ROOT / "setup/venv", "requirements.lock"], env={"PATH": str(bare), "ENV": "conda"}, cwd=bare.parent,
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        [ROOT / "setup/venv", "requirements.lock"],
+        env={"PATH": str(bare), "ENV": "conda"},
+        cwd=bare.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 1
     assert "none of micromamba, mamba and conda is on the PATH" in done.stderr

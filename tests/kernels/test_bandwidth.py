@@ -133,24 +133,34 @@ def test_a_rate_is_of_whole_sweeps(tmp_path: Path) -> None:
 #: What moves a vector of a stream or calculates with it, by machine: loads, stores, stores past the caches, sums.
 MOVES = {
     "x86_64": {
-        "load": r"v?mova\w+\s+\S*\(%\w+.*\),%[xy]mm", "store": r"v?mova\w+\s+%[xy]mm\d+,.*\(%\w+.*\)",
-        "past": r"v?movntp\w\s+%[xy]mm\d+,.*\(%\w+.*\)", "sum": r"(mul|add)pd\s|vfmadd\d+pd\s",
+        "load": r"v?mova\w+\s+\S*\(%\w+.*\),%[xy]mm",
+        "store": r"v?mova\w+\s+%[xy]mm\d+,.*\(%\w+.*\)",
+        "past": r"v?movntp\w\s+%[xy]mm\d+,.*\(%\w+.*\)",
+        "sum": r"(mul|add)pd\s|vfmadd\d+pd\s",
     },
     "aarch64": {
-        "load": r"ldp\s+q\d+, q\d+, \[", "store": r"stp\s+q\d+, q\d+, \[", "past": r"stnp\s+q\d+, q\d+, \[",
+        "load": r"ldp\s+q\d+, q\d+, \[",
+        "store": r"stp\s+q\d+, q\d+, \[",
+        "past": r"stnp\s+q\d+, q\d+, \[",
         "sum": r"f(mul|add|mla)\s",
     },
-}  # fmt: skip
+}
 
 #: How many of each there are in a turn, which moves a line of 64 bytes of each array; a compiler may join turns.
 TURNS = {
-    "load_chunk_16": {"load": 4}, "store_mem_chunk_16": {"past": 4}, "copy_chunk_16": {"load": 4, "store": 4},
-    "copy_mem_chunk_16": {"load": 4, "past": 4}, "triad_chunk_16": {"load": 8, "sum": 8, "store": 4},
+    "load_chunk_16": {"load": 4},
+    "store_mem_chunk_16": {"past": 4},
+    "copy_chunk_16": {"load": 4, "store": 4},
+    "copy_mem_chunk_16": {"load": 4, "past": 4},
+    "triad_chunk_16": {"load": 8, "sum": 8, "store": 4},
     "triad_mem_chunk_16": {"load": 8, "sum": 8, "past": 4},
-    "load_chunk_32": {"load": 2}, "store_mem_chunk_32": {"past": 2}, "copy_chunk_32": {"load": 2, "store": 2},
-    "copy_mem_chunk_32": {"load": 2, "past": 2}, "triad_chunk_32": {"load": 4, "sum": 2, "store": 2},
+    "load_chunk_32": {"load": 2},
+    "store_mem_chunk_32": {"past": 2},
+    "copy_chunk_32": {"load": 2, "store": 2},
+    "copy_mem_chunk_32": {"load": 2, "past": 2},
+    "triad_chunk_32": {"load": 4, "sum": 2, "store": 2},
     "triad_mem_chunk_32": {"load": 4, "sum": 2, "past": 2},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("stream", [name for name in TURNS if name.endswith("_16") or platform.machine() == "x86_64"])
@@ -247,15 +257,23 @@ def test_kinds_of_pages_are_cells_of_their_own(tmp_path: Path) -> None:
 def small(folder: Path, l3_mib: int, free_mib: int) -> dict[str, str]:
     """An environment with this machine's CPUs, an L3 of so many MiB, and a NUMA node with so much free memory."""
     cache = "sys/devices/system/cpu/cpu{}/cache/index0"
-    files = {f"{cache.format(cpu)}/{name}": text for cpu in ALLOWED for name, text in (
-        ("level", "3"), ("type", "Unified"), ("size", f"{l3_mib << 10}K"),
-        ("shared_cpu_list", f"{ALLOWED[0]}-{ALLOWED[-1]}"))}  # fmt: skip
+    files = {
+        f"{cache.format(cpu)}/{name}": text
+        for cpu in ALLOWED
+        for name, text in (
+            ("level", "3"),
+            ("type", "Unified"),
+            ("size", f"{l3_mib << 10}K"),
+            ("shared_cpu_list", f"{ALLOWED[0]}-{ALLOWED[-1]}"),
+        )
+    }
     files |= {
-        "sys/devices/system/cpu/online": f"0-{ALLOWED[-1]}", "sys/devices/system/node/has_memory": "0",
+        "sys/devices/system/cpu/online": f"0-{ALLOWED[-1]}",
+        "sys/devices/system/node/has_memory": "0",
         "sys/devices/system/node/node0/cpulist": f"0-{ALLOWED[-1]}",
         "sys/devices/system/node/node0/meminfo": f"Node 0 MemFree: {free_mib << 10} kB",
         "proc/self/status": "Mems_allowed_list:\t0",
-    }  # fmt: skip
+    }
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"{text}\n")

@@ -857,9 +857,12 @@ def test_census_and_clusters(coherence: Path, tmp_path: Path) -> None:
 @needs_two_cpus
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [(["--any-lines"], "not asked for"), (["--op", "flag2"], "a hop has two lines"),
-     (["--parallel", "2", "--lines", "512", "--any-lines"], "not asked for")],
-)  # fmt: skip
+    [
+        (["--any-lines"], "not asked for"),
+        (["--op", "flag2"], "a hop has two lines"),
+        (["--parallel", "2", "--lines", "512", "--any-lines"], "not asked for"),
+    ],
+)
 def test_lines_without_a_census(coherence: Path, tmp_path: Path, arguments: list[str], reason: str) -> None:
     out = tmp_path / "r.jsonl"
     assert run(coherence, out, "--passes", "1", *arguments).returncode == 0

@@ -125,26 +125,40 @@ def test_a_burst_moves_neither_value_nor_interval() -> None:
         ("[cn02:00025] OPAL ERROR: Unreachable in file ext3x_client.c at line 112", "srun --mpi=pmix"),
         ("slurmstepd: error: *** JOB 7 ON cn01 CANCELLED AT 2026-11-22 DUE TO TIME LIMIT ***", "slurm.minutes"),
         ("There are not enough slots available in the system to satisfy the 5", "--oversubscribe"),
-        ("The application appears to have been direct launched using srun, but OMPI was not built with SLURM's PMI",
-         "srun --mpi=pmix"),
+        (
+            "The application appears to have been direct launched using srun, but OMPI was not built with SLURM's PMI",
+            "srun --mpi=pmix",
+        ),
         ("WARNING: Open MPI failed to TCP connect to a peer: connect() failed: No route to host (113)", "firewall"),
-        ("mpirun noticed that process rank 3 with PID 0 on node cn02 exited on signal 9 (Killed).",
-         "rank 3 was killed by signal 9"),
+        (
+            "mpirun noticed that process rank 3 with PID 0 on node cn02 exited on signal 9 (Killed).",
+            "rank 3 was killed by signal 9",
+        ),
         ("srun: error: cn02: task 1: Killed", "rank 1 on cn02 ended: Killed"),
-        ("srun: error: cn01: tasks 0-1: Terminated\nsrun: error: cn04: tasks 6-7: Segmentation fault (core dumped)",
-         "rank 6-7 on cn04 ended: Segmentation fault"),
+        (
+            "srun: error: cn01: tasks 0-1: Terminated\nsrun: error: cn04: tasks 6-7: Segmentation fault (core dumped)",
+            "rank 6-7 on cn04 ended: Segmentation fault",
+        ),
         ("linktest-refused: cn01 and cn02 exchanged no message\nmpirun: aborted", "cn01 and cn02 exchanged"),
-        ("opal_ifinit: unable to find network interfaces.\nThe PMIx server's listener thread failed to start.",
-         "ip link set lo up"),
+        (
+            "opal_ifinit: unable to find network interfaces.\nThe PMIx server's listener thread failed to start.",
+            "ip link set lo up",
+        ),
         ("one line\nsomething nobody knows", "exit code 7 (something nobody knows)"),
-        ("before\n" + 60 * "-" + "\nA daemon failed. We cannot\ncontinue.\n" + 60 * "-" + "\nafter",
-         "exit code 7 (A daemon failed. We cannot continue.)"),
-        ("\n".join((FRAME, "A component was not found.", FRAME, FRAME, "MPI_INIT failed.", FRAME)),
-         "(A component was not found.)"),
-        ("\n".join((FRAME, "ORTE was unable to reliably start one or more daemons.", "routing).", FRAME)),
-         "start its daemon on a node by ssh"),
+        (
+            "before\n" + 60 * "-" + "\nA daemon failed. We cannot\ncontinue.\n" + 60 * "-" + "\nafter",
+            "exit code 7 (A daemon failed. We cannot continue.)",
+        ),
+        (
+            "\n".join((FRAME, "A component was not found.", FRAME, FRAME, "MPI_INIT failed.", FRAME)),
+            "(A component was not found.)",
+        ),
+        (
+            "\n".join((FRAME, "ORTE was unable to reliably start one or more daemons.", "routing).", FRAME)),
+            "start its daemon on a node by ssh",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_launcher_says_becomes_one_sentence(said: str, sentence: str) -> None:
     found = launch.meaning(said.splitlines(), 7)
     assert sentence in found
@@ -189,8 +203,11 @@ def test_bad_arguments_get_one_sentence(words: list[str], sentence: str, code: i
 def test_a_plan_needs_neither_mpi_nor_the_cpus() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "kernels/linktest.py", "--plan", "--cpus", "0-127"],
-        capture_output=True, text=True, check=True, env={"PATH": "/nowhere"},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": "/nowhere"},
+    )
     facts = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert facts["pairs"] == str(128 * 127 // 2)
     assert 0 < float(facts["seconds"]) < 180
@@ -234,9 +251,22 @@ def content(out: Path) -> list[dict[str, Any]]:
 def test_every_pair_of_every_mode(kernel: Path, tmp_path: Path, mode: str, schedule_: str, ranks: int) -> None:
     out = tmp_path / "r.jsonl"
     done = call(
-        kernel, out, "--mode", mode, "--schedule", schedule_, "--ranks", str(ranks), "--mix", "--seed", "5",
-        "--load", "1K", "--passes", "2",
-    )  # fmt: skip
+        kernel,
+        out,
+        "--mode",
+        mode,
+        "--schedule",
+        schedule_,
+        "--ranks",
+        str(ranks),
+        "--mix",
+        "--seed",
+        "5",
+        "--load",
+        "1K",
+        "--passes",
+        "2",
+    )
     assert done.returncode == 0, done.stderr
     valid_records(out)
     file = records.read(out)
@@ -504,9 +534,12 @@ def test_on_a_node_with_an_old_python_it_is_unavailable(kernel: Path, tmp_path: 
     (campaign / "plan.tsv").write_text("linktest-node\tlinktest\t--cpus cores --sizes 64K\n")
     command = [f"{ROOT}/kernels/node-run", "--campaign", str(campaign), "--node", "n1", "--job", "1", "--runs", "1"]
     done = subprocess.run(
-        [*command, "--kernels", tmp_path / "kernels/build"], capture_output=True, text=True, check=False,
+        [*command, "--kernels", tmp_path / "kernels/build"],
+        capture_output=True,
+        text=True,
+        check=False,
         env=dict(os.environ, PATH=f"{old.parent}:{os.environ['PATH']}"),
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert valid_campaign(campaign) == ["status.json"]
     job = jobs.read(campaign / "nodes/n1/job1")
@@ -577,8 +610,11 @@ def test_the_launcher_of_the_configuration_is_one_word_of_the_plan(tmp_path: Pat
     *_, arguments, _ = plan.rstrip("\n").split("\t")
     words = arguments.split()
     assert settings.parse(["--out", "x", "--cpus", two(), *words[words.index("--launcher") :]]).command() == [
-        "srun", "--mpi=pmix", "-n", "2"
-    ]  # fmt: skip
+        "srun",
+        "--mpi=pmix",
+        "-n",
+        "2",
+    ]
     file.write_text("mpi: {launcher: 'srun; reboot'}\n")
     with pytest.raises(NodeprintError, match=r"mpi\.launcher"):
         config.load(file)
@@ -614,9 +650,12 @@ def test_node_run_measures_it_and_the_job_has_its_pairs(kernel: Path, tmp_path: 
     before = one.columns["latency_ns"]
     path = f"{mpirun.parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        [*command, "--kernels", kernel.parent], capture_output=True, text=True, check=False,
+        [*command, "--kernels", kernel.parent],
+        capture_output=True,
+        text=True,
+        check=False,
         env=os.environ | {"PATH": path},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     job = jobs.read(campaign / "nodes/n1/job1")
     assert not job.untaken and set(job.measured) == {"linktest-node", "linktest-none"}

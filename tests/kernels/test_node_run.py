@@ -473,9 +473,13 @@ def test_a_survey_alone_with_serial_numbers_as_the_site_wants_them(campaign: Cam
     for program in programs.iterdir():
         program.chmod(0o755)
     done = subprocess.run(
-        [*campaign.command("--serials", how), "--survey-only"], capture_output=True, text=True, timeout=600,
-        env=campaign.environment | {"PATH": f"{programs}:{campaign.environment['PATH']}"}, check=False,
-    )  # fmt: skip
+        [*campaign.command("--serials", how), "--survey-only"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=campaign.environment | {"PATH": f"{programs}:{campaign.environment['PATH']}"},
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert {path.name for path in campaign.job.iterdir()} == {"survey.tar.gz", "node-run.log"}
     survey = open_tree(campaign.job / "survey.tar.gz")
@@ -490,9 +494,13 @@ def test_where_dmidecode_is_missing_the_survey_has_the_tables_without_serial_num
     folder.mkdir(parents=True)
     (folder / "DMI").write_bytes(smbios.tables([smbios.Slot("P0 CHANNEL A", "BANK 0", serial="S17 x")]))
     done = subprocess.run(
-        [*campaign.command(), "--survey-only"], capture_output=True, text=True, timeout=600,
-        env=campaign.environment | {"NODEPRINT_SYSFS": str(folder.parents[2])}, check=False,
-    )  # fmt: skip
+        [*campaign.command(), "--survey-only"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=campaign.environment | {"NODEPRINT_SYSFS": str(folder.parents[2])},
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     survey = open_tree(campaign.job / "survey.tar.gz")
     assert "\tLocator: P0 CHANNEL A\n" in (survey.read_text("nodeprint/dmidecode.txt") or "")
@@ -509,9 +517,13 @@ def in_another_boot(campaign: Campaign) -> subprocess.CompletedProcess[str]:
     if subprocess.run([*inside, "true"], check=False, capture_output=True).returncode != 0:
         missing("no namespace of mounts here")
     return subprocess.run(
-        [*inside, *campaign.command()], env=campaign.environment, capture_output=True, text=True, timeout=300,
+        [*inside, *campaign.command()],
+        env=campaign.environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
         check=False,
-    )  # fmt: skip
+    )
 
 
 def surveyed_boot(campaign: Campaign) -> str:
@@ -677,9 +689,11 @@ def proc_of(folder: Path, *steps: str) -> str:
 def test_a_job_beside_ours_is_seen_and_said_with_what_it_took(campaign: Campaign, tmp_path: Path) -> None:
     groups = tmp_path / "sys/fs/cgroup/system.slice"
     for place, pid in (
-        ("slurmstepd.scope/job_78/step_0/user", "4711"), ("slurmstepd.scope/job_79", ""),
-        ("cn9_slurmstepd.scope/job_80", "4712"), ("slurmstepd.scope/job_5", "4713"),
-    ):  # fmt: skip
+        ("slurmstepd.scope/job_78/step_0/user", "4711"),
+        ("slurmstepd.scope/job_79", ""),
+        ("cn9_slurmstepd.scope/job_80", "4712"),
+        ("slurmstepd.scope/job_5", "4713"),
+    ):
         (groups / place).mkdir(parents=True)
         (groups / place / "cgroup.procs").write_text(pid)
     proc = proc_of(tmp_path / "proc", "77.batch", "5.batch")

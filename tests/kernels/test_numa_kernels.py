@@ -104,9 +104,18 @@ def test_every_operation_writes_what_its_plan_says(
     for name, values in file.cells.items():
         if values.dtype.kind == "f":
             assert np.isfinite(values).all() or name in {
-                "median_ns", "p90_ns", "p99_ns", "flops_per_s", "idle_state", "base_share", "wrong_bursts", "a_own_ns",
-                "a_other_ns", "b_own_ns", "b_other_ns"
-            }  # fmt: skip
+                "median_ns",
+                "p90_ns",
+                "p99_ns",
+                "flops_per_s",
+                "idle_state",
+                "base_share",
+                "wrong_bursts",
+                "a_own_ns",
+                "a_other_ns",
+                "b_own_ns",
+                "b_other_ns",
+            }
             assert (values[np.isfinite(values)] >= 0).all()
     for value in file.header["placement"].values():
         assert value["verified_by"] in {"move_pages", "numa_maps", "one_node"}
@@ -342,10 +351,13 @@ def test_both_in_one_array_have_two_of_the_four_latencies(plain: Path, tmp_path:
     file = measured(plain, "touch", tmp_path / "r.jsonl", "--op", "ratio", "--passes", "1")
     together = file.cells["together"].tolist()
     there = {
-        case: {key for key in ("a_own_ns", "a_other_ns", "b_own_ns", "b_other_ns")
-               if np.isfinite(file.cells[key][together.index(case)])}
+        case: {
+            key
+            for key in ("a_own_ns", "a_other_ns", "b_own_ns", "b_other_ns")
+            if np.isfinite(file.cells[key][together.index(case)])
+        }
         for case in ("first", "second")
-    }  # fmt: skip
+    }
     assert there == {"first": {"a_own_ns", "b_other_ns"}, "second": {"a_other_ns", "b_own_ns"}}
 
 
@@ -445,13 +457,16 @@ def test_the_clock_is_the_same_beside_a_busy_neighbour(plain: Path, tmp_path: Pa
 
 def test_sensors_are_those_of_the_system(plain: Path, tmp_path: Path) -> None:
     tree = {
-        "class/hwmon/hwmon0/name": "k10temp", "class/hwmon/hwmon0/temp1_input": "45250",
-        "class/hwmon/hwmon0/temp1_label": "Tctl", "devices/system/edac/mc/mc0/ce_count": "3",
+        "class/hwmon/hwmon0/name": "k10temp",
+        "class/hwmon/hwmon0/temp1_input": "45250",
+        "class/hwmon/hwmon0/temp1_label": "Tctl",
+        "devices/system/edac/mc/mc0/ce_count": "3",
         "devices/system/edac/mc/mc0/ue_count": "0",
         f"devices/system/cpu/cpu{ALLOWED[0]}/thermal_throttle/core_throttle_count": "5",
         f"devices/system/cpu/cpu{ALLOWED[0]}/thermal_throttle/package_throttle_count": "0",
-        "class/powercap/intel-rapl:0/name": "package-0", "class/powercap/intel-rapl:0/energy_uj": "12500000",
-    }  # fmt: skip
+        "class/powercap/intel-rapl:0/name": "package-0",
+        "class/powercap/intel-rapl:0/energy_uj": "12500000",
+    }
     for path, content in tree.items():
         file = tmp_path / "sys" / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -461,9 +476,12 @@ def test_sensors_are_those_of_the_system(plain: Path, tmp_path: Path) -> None:
         plain, "clock", tmp_path / "r.jsonl", *arguments, env=os.environ | {"NODEPRINT_SYSFS": str(tmp_path / "sys")}
     )
     expected = {
-        "temperatures_c": {"k10temp0/Tctl": 45.2}, "edac": {"mc0": {"ce": 3, "ue": 0}},
-        "throttle_core": {str(ALLOWED[0]): 5}, "throttle_package": {}, "energy_j": {"intel-rapl:0/package-0": 12.5},
-    }  # fmt: skip
+        "temperatures_c": {"k10temp0/Tctl": 45.2},
+        "edac": {"mc0": {"ce": 3, "ue": 0}},
+        "throttle_core": {str(ALLOWED[0]): 5},
+        "throttle_package": {},
+        "energy_j": {"intel-rapl:0/package-0": 12.5},
+    }
     assert found.trailer is not None
     for sensors in (found.header["sensors"], found.trailer["sensors"]):
         assert sensors["temperatures_c"]["k10temp0/Tctl"] == pytest.approx(45.25, abs=0.051)
@@ -534,8 +552,9 @@ def test_a_sleeper_is_woken_by_a_neighbour(plain: Path, tmp_path: Path) -> None:
     environment = os.environ | {"NODEPRINT_SYSFS": str(tmp_path / "sys")}
     woken = measured(plain, "wake", tmp_path / "r.jsonl", *arguments, env=environment)
     assert woken.header["idle_states"] == [
-        {"name": "POLL", "exit_latency_ns": 0}, {"name": "C6", "exit_latency_ns": 133000}
-    ]  # fmt: skip
+        {"name": "POLL", "exit_latency_ns": 0},
+        {"name": "C6", "exit_latency_ns": 133000},
+    ]
     assert (woken.cells["idle_state"] == 0).all() and not woken.header["not_measured"]
     assert (woken.cells["slept"] > 0).all() and (woken.cells["latency_ns"] > 0).all()
     assert set(woken.cells["depth"].tolist()) == {"shallow", "deep"}

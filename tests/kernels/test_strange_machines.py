@@ -105,8 +105,11 @@ def test_the_last_node_with_memory_is_not_left_out_for_being_full(tmp_path: Path
 
 def test_a_node_without_room_for_the_curve_leaves_the_others_theirs(tmp_path: Path) -> None:
     """Two nodes of a CPU and an L3 of 96 MiB each; the second has room for more than a measurement of latency."""
-    caches = {f"devices/system/cpu/cpu{cpu}/cache/index0/{name}": value for cpu in (0, 1) for name, value in
-              {"level": "3", "type": "Unified", "size": "98304K", "shared_cpu_list": str(cpu)}.items()}  # fmt: skip
+    caches = {
+        f"devices/system/cpu/cpu{cpu}/cache/index0/{name}": value
+        for cpu in (0, 1)
+        for name, value in {"level": "3", "type": "Unified", "size": "98304K", "shared_cpu_list": str(cpu)}.items()
+    }
     cpus = {f"devices/system/node/node{node}/cpulist": str(node) for node in (0, 1)}
     arguments = ["--op", "curve", "--cpus", "0,1", "--plan"]
     result = call(
@@ -206,12 +209,21 @@ def test_every_kernel_of_memory_with_64_kib_pages(tmp_path: Path) -> None:
     need("aarch64-linux-gnu-gcc", "qemu-aarch64", cpus=2)
     second_address = ["--op", "pairs", "--same-cpu", "--alias", "different", "--size-mib", "8"]
     for kernel, more in (
-        ("chase", ["--op", "latency", "--size-mib", "8"]), ("coherence", ["--op", "cas"]), ("remap", second_address),
-    ):  # fmt: skip
+        ("chase", ["--op", "latency", "--size-mib", "8"]),
+        ("coherence", ["--op", "cas"]),
+        ("remap", second_address),
+    ):
         file = measured(
-            kernel, tmp_path / f"{kernel}.jsonl", *more, "--cpus", CPUS, "--passes", "1",
-            folder=built("aarch64-lse"), under=["qemu-aarch64", "-p", "65536"],
-        )  # fmt: skip
+            kernel,
+            tmp_path / f"{kernel}.jsonl",
+            *more,
+            "--cpus",
+            CPUS,
+            "--passes",
+            "1",
+            folder=built("aarch64-lse"),
+            under=["qemu-aarch64", "-p", "65536"],
+        )
         assert all(where["bytes"] % 65536 == 0 for where in file.header["placement"].values())
 
 
@@ -263,18 +275,34 @@ def layout(folder: Path, sockets: int, nodes: int, cpus: int, l3_mib: int = 32) 
     """An environment with so many NUMA nodes a socket, each with so many CPUs that share an L3 of their own (AMD)."""
     total = sockets * nodes
     where = {node: node // nodes for node in range(total)}
-    write(folder, {
-        "cpuinfo": "vendor_id\t: AuthenticAMD",
-        "devices/system/cpu/online": f"0-{total * cpus - 1}",
-        **{f"devices/system/node/node{n}/cpulist": f"{n * cpus}-{n * cpus + cpus - 1}" for n in where},
-        **{f"devices/system/node/node{n}/distance": " ".join(
-            "10" if m == n else "12" if where[m] == where[n] else "32" for m in where) for n in where},
-        **{f"devices/system/cpu/cpu{c}/topology/physical_package_id": str(where[c // cpus])
-           for c in range(total * cpus)},
-        **{f"devices/system/cpu/cpu{c}/cache/index0/{name}": text for c in range(total * cpus) for name, text in (
-            ("level", "3"), ("type", "Unified"), ("size", f"{l3_mib << 10}K"),
-            ("shared_cpu_list", f"{c // cpus * cpus}-{c // cpus * cpus + cpus - 1}"))},
-    })  # fmt: skip
+    write(
+        folder,
+        {
+            "cpuinfo": "vendor_id\t: AuthenticAMD",
+            "devices/system/cpu/online": f"0-{total * cpus - 1}",
+            **{f"devices/system/node/node{n}/cpulist": f"{n * cpus}-{n * cpus + cpus - 1}" for n in where},
+            **{
+                f"devices/system/node/node{n}/distance": " ".join(
+                    "10" if m == n else "12" if where[m] == where[n] else "32" for m in where
+                )
+                for n in where
+            },
+            **{
+                f"devices/system/cpu/cpu{c}/topology/physical_package_id": str(where[c // cpus])
+                for c in range(total * cpus)
+            },
+            **{
+                f"devices/system/cpu/cpu{c}/cache/index0/{name}": text
+                for c in range(total * cpus)
+                for name, text in (
+                    ("level", "3"),
+                    ("type", "Unified"),
+                    ("size", f"{l3_mib << 10}K"),
+                    ("shared_cpu_list", f"{c // cpus * cpus}-{c // cpus * cpus + cpus - 1}"),
+                )
+            },
+        },
+    )
     return os.environ | {"NODEPRINT_SYSFS": str(folder), "NODEPRINT_PROCFS": str(folder)}
 
 
@@ -401,10 +429,13 @@ def test_injectors_share_four_times_an_l3_of_any_size(tmp_path: Path) -> None:
     """Of eight cores with 96 MiB one measures in 64 MiB, and the others share four times the L3, also with siblings."""
     machine = layout(tmp_path, 1, 1, 16)
     for cpu in range(16):
-        write(tmp_path, {
-            f"devices/system/cpu/cpu{cpu}/cache/index0/size": "98304K",
-            f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 8},{cpu % 8 + 8}",
-        })  # fmt: skip
+        write(
+            tmp_path,
+            {
+                f"devices/system/cpu/cpu{cpu}/cache/index0/size": "98304K",
+                f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 8},{cpu % 8 + 8}",
+            },
+        )
     said = planned(machine, "loaded", "--op", "latency", "--cpus", "0-7")
     assert 0 <= int(said["memory_bytes"]) - (64 + 4 * 96) * MIB < MIB
 

@@ -76,12 +76,26 @@ def test_reframe_measures_each_node_and_judges_all_of_them(
     tmp_path.chmod(0o755)
     (tmp_path / "site.py").write_text(SITE.replace("STAGE", str(tmp_path / "stage")))
     words: list[str | Path] = [
-        "env", f"NODEPRINT_HOME={ROOT}", f"NODEPRINT_NODES={nodes}",
-        f"NODEPRINT_RESULTS={tmp_path}/results", "RFM_REPORT_FILE=", tool("reframe"),
-        "-C", tmp_path / "site.py", "-c", PACKAGING / "reframe/nodeprint_check.py", "-r",
-        "--report-file", tmp_path / "report.json", "--perflogdir", tmp_path / "perf",
-        "-S", "NodeprintBegin.preset=test", "-S", "NodeprintBegin.configuration=measure: [coherence-cas]",
-    ]  # fmt: skip
+        "env",
+        f"NODEPRINT_HOME={ROOT}",
+        f"NODEPRINT_NODES={nodes}",
+        f"NODEPRINT_RESULTS={tmp_path}/results",
+        "RFM_REPORT_FILE=",
+        tool("reframe"),
+        "-C",
+        tmp_path / "site.py",
+        "-c",
+        PACKAGING / "reframe/nodeprint_check.py",
+        "-r",
+        "--report-file",
+        tmp_path / "report.json",
+        "--perflogdir",
+        tmp_path / "perf",
+        "-S",
+        "NodeprintBegin.preset=test",
+        "-S",
+        "NodeprintBegin.configuration=measure: [coherence-cas]",
+    ]
     # all virtual nodes are these CPUs: that they are alike is not the question
     fail_on = "not-measured" if accepted else "not-same"
     done = cluster(
@@ -110,9 +124,12 @@ def test_nhc_reads_the_verdict_of_a_node_among_a_thousand_in_50_ms(tmp_path: Pat
     def called(node: str) -> tuple[int, str, float]:
         began = time.monotonic()
         done = subprocess.run(
-            [*shell.split(), "-c", check], env={"PATH": "/usr/bin:/bin", "HOSTNAME": f"{node}.site"}, check=False,
-            capture_output=True, text=True,
-        )  # fmt: skip
+            [*shell.split(), "-c", check],
+            env={"PATH": "/usr/bin:/bin", "HOSTNAME": f"{node}.site"},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
         return done.returncode, done.stdout, time.monotonic() - began
 
     assert called("cn0989")[:2] == called("elsewhere")[:2] == (0, "")

@@ -42,9 +42,7 @@ class Page:
 
     def run(self, script: str) -> Any:
         """What a script's expression is, as JSON has it; a promise is awaited."""
-        done = self.call(
-            "Runtime.evaluate", {"expression": script, "awaitPromise": True, "returnByValue": True}
-        )  # fmt: skip
+        done = self.call("Runtime.evaluate", {"expression": script, "awaitPromise": True, "returnByValue": True})
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
@@ -117,16 +115,25 @@ def browser(dark: bool = False) -> Iterator[Page]:
     there, back = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(prefix="nodeprint-browser-", ignore_cleanup_errors=True) as profile:
         words = [
-            name, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-            "--remote-debugging-pipe", f"--user-data-dir={profile}", "--window-size=1200,1000",
-            "--host-resolver-rules=MAP * ~NOTFOUND", *(["--force-dark-mode"] if dark else []), "about:blank",
-        ]  # fmt: skip
+            name,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+            "--window-size=1200,1000",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            *(["--force-dark-mode"] if dark else []),
+            "about:blank",
+        ]
 
         # the browser reads from 3 and writes to 4
         command = ["bash", "-c", f'exec "$@" 3<&{there[0]} 4>&{back[1]}', "browser", *words]
         process = subprocess.Popen(
             command, pass_fds=(there[0], back[1]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )  # fmt: skip
+        )
         os.close(there[0])
         os.close(back[1])
         try:

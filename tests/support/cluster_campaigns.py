@@ -22,9 +22,13 @@ def main_job(house: Path, slurm: Path, config: dict[str, Any], *more: str) -> su
     path.write_text(json.dumps({"preset": "test", "measure": ["coherence-cas"], "recheck": False} | config))
     done = subprocess.run(
         [CLUSTER, "exec", "login", house / "workflow/run", "--config", path.name, "--fail-on", "nothing", *more],
-        cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True, text=True, timeout=600,
+        cwd=house,
+        env=environment() | {"CLUSTER_STATE": str(slurm)},
+        capture_output=True,
+        text=True,
+        timeout=600,
         check=False,
-    )  # fmt: skip
+    )
     if done.returncode in (0, 1):
         statuses.agree(house / "results" / str(config["campaign"]), done.returncode, done.stdout + done.stderr)
     return done
@@ -74,18 +78,32 @@ class Campaign:
     def set(self, passes: int, **options: object) -> None:
         """Write the configuration."""
         slurm = {"deadline_hours": 1, "late_seconds": 15, "poll_seconds": 2} | options
-        self.config.write_text(json.dumps({
-            "campaign": self.folder.name, "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
-            "recheck": False, "arguments": {"coherence-cas": f"--passes {passes} {PACED}"}, "slurm": slurm,
-        }))  # fmt: skip
+        self.config.write_text(
+            json.dumps(
+                {
+                    "campaign": self.folder.name,
+                    "preset": "test",
+                    "measure": ["coherence-cas"],
+                    "runs": 1,
+                    "launch": "slurm",
+                    "recheck": False,
+                    "arguments": {"coherence-cas": f"--passes {passes} {PACED}"},
+                    "slurm": slurm,
+                }
+            )
+        )
 
     def call(self) -> subprocess.Popen[str]:
         """Begin a call, in a session of its own."""
         return subprocess.Popen(
-            [CLUSTER, "exec", "login", *self.command], cwd=self.house,
+            [CLUSTER, "exec", "login", *self.command],
+            cwd=self.house,
             env=environment() | {"CLUSTER_STATE": str(self.slurm), "TMPDIR": str(self.tmp), "PATH": self.path},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
 
     def done(self, process: subprocess.Popen[str] | None = None, code: int = 0) -> str:
         """Wait for a call that ends with `code`, as every status says; what it said."""

@@ -12,9 +12,15 @@ from nodeprint.report.figures.node_levels import NodeLevels
 
 
 def finding_of_pairs(
-    levels: NodeLevels, node: str, part: Part, pairs: Iterable[tuple[int, int]], *, effect: float, bound: float,
+    levels: NodeLevels,
+    node: str,
+    part: Part,
+    pairs: Iterable[tuple[int, int]],
+    *,
+    effect: float,
+    bound: float,
     home: int = -1,
-) -> Finding:  # fmt: skip
+) -> Finding:
     """A finding of some pairs (OS numbers) with this relative effect."""
     by_first: dict[int, list[int]] = {}
     for a, b in pairs:
@@ -34,9 +40,16 @@ def finding_of_cells(
 
 
 def _finding(
-    levels: NodeLevels, part: Part, effect: float, bound: float, value: float, *, home: int = -1,
-    pairs: Mapping[int, tuple[int, ...]] | None = None, cells: tuple[Mapping[str, int | str], ...] = (),
-) -> Finding:  # fmt: skip
+    levels: NodeLevels,
+    part: Part,
+    effect: float,
+    bound: float,
+    value: float,
+    *,
+    home: int = -1,
+    pairs: Mapping[int, tuple[int, ...]] | None = None,
+    cells: tuple[Mapping[str, int | str], ...] = (),
+) -> Finding:
     half = 0.1 * abs(effect)
     interval = Interval(effect - half, effect + half)
     jobs = tuple(
@@ -46,8 +59,23 @@ def _finding(
         for job in (1, 2)
     )
     return Finding(
-        id=f"{part.term}-slow", state=State.CONFIRMED, measurement=levels.quantity.measurement, home=home, part=part,
-        effect=effect, effect_unit=effect * value, interval=interval, half_95=half / 2, bound=bound,
-        bound_unit=bound * value, times_bound=abs(effect) / bound, value=value * (1 + effect), peers=value,
-        unit=levels.quantity.unit, worse=True, by_job=jobs, pairs=pairs or {}, cells=cells,
-    )  # fmt: skip
+        id=f"{part.term}-slow",
+        state=State.CONFIRMED,
+        measurement=levels.quantity.measurement,
+        home=home,
+        part=part,
+        effect=effect,
+        effect_unit=effect * value,
+        interval=interval,
+        half_95=half / 2,
+        bound=bound,
+        bound_unit=bound * value,
+        times_bound=abs(effect) / bound,
+        value=value * (1 + effect),
+        peers=value,
+        unit=levels.quantity.unit,
+        worse=True,
+        by_job=jobs,
+        pairs=pairs or {},
+        cells=cells,
+    )

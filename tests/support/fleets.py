@@ -21,15 +21,29 @@ FULL, HARVESTED = "naples-2x32", "EPYC 9454"
 
 @lru_cache(maxsize=64)
 def made(
-    *defects: str, nodes: int = 8, jobs: int = 1, runs: int = 2, pair_runs: int = 6, seed: int = 1, cells: bool = False,
-    machine: str = FULL, passes: int = 1,
-) -> PackedFleet:  # fmt: skip
+    *defects: str,
+    nodes: int = 8,
+    jobs: int = 1,
+    runs: int = 2,
+    pair_runs: int = 6,
+    seed: int = 1,
+    cells: bool = False,
+    machine: str = FULL,
+    passes: int = 1,
+) -> PackedFleet:
     """A simulated fleet with `defects`, as many runs as the standard preset makes."""
     topology = from_part(machine, 2) if machine.startswith("EPYC") else preset(machine)
     plan = Plan(
-        topology, nodes=nodes, jobs=jobs, runs=runs, pair_runs=pair_runs, passes=passes, seed=seed, cells=cells,
+        topology,
+        nodes=nodes,
+        jobs=jobs,
+        runs=runs,
+        pair_runs=pair_runs,
+        passes=passes,
+        seed=seed,
+        cells=cells,
         defects=defects,
-    )  # fmt: skip
+    )
     return fleet(plan)
 
 
@@ -58,10 +72,14 @@ def without(fleet: PackedFleet, measurement: str, *nodes: int) -> PackedFleet:
 def of_rows(quantity: Quantity, rows: list[int]) -> Quantity:
     """The quantity with some of its runs."""
     return replace(
-        quantity, values=quantity.values[rows], node=quantity.node[rows], job=quantity.job[rows],
-        run=quantity.run[rows], started=tuple(quantity.started[row] for row in rows),
+        quantity,
+        values=quantity.values[rows],
+        node=quantity.node[rows],
+        job=quantity.job[rows],
+        run=quantity.run[rows],
+        started=tuple(quantity.started[row] for row in rows),
         disturbed=quantity.disturbed[rows],
-    )  # fmt: skip
+    )
 
 
 def times(

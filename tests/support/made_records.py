@@ -14,23 +14,51 @@ from nodeprint.data import records
 def header(**changes: object) -> dict[str, object]:
     """A record file's header as the coherence kernel writes it; no two runs have the same seed."""
     return {
-        "record": "header", "schema": 1, "segment": 0, "kernel": "coherence", "operation": "cas", "quantity": "hop",
-        "unit": "ns", "host": "n1", "boot_id": "b", "job": 1, "run": 1,
+        "record": "header",
+        "schema": 1,
+        "segment": 0,
+        "kernel": "coherence",
+        "operation": "cas",
+        "quantity": "hop",
+        "unit": "ns",
+        "host": "n1",
+        "boot_id": "b",
+        "job": 1,
+        "run": 1,
         "seed": zlib.crc32(repr([changes.get("job", 1), changes.get("run", 1)]).encode()),
         "start_time": "2026-01-01T00:00:00Z",
-        "arguments": ["--op", "cas"], "kernel_hash": "0123456789abcdef", "compiler": "gcc 12",
-        "clock": {"source": "tsc", "hz": 2.3e9, "step_ns": 0.43}, "cpus": [0, 1], "home": "first", "passes": 2,
-        "lines": 32, "batches": 2, "round_trips": 25, "pinned_by": "native", "placement": {},
-    } | changes  # fmt: skip
+        "arguments": ["--op", "cas"],
+        "kernel_hash": "0123456789abcdef",
+        "compiler": "gcc 12",
+        "clock": {"source": "tsc", "hz": 2.3e9, "step_ns": 0.43},
+        "cpus": [0, 1],
+        "home": "first",
+        "passes": 2,
+        "lines": 32,
+        "batches": 2,
+        "round_trips": 25,
+        "pinned_by": "native",
+        "placement": {},
+    } | changes
 
 
 def pair(a: int, b: int, number: int = 0, latency_ns: float = 50.0, **changes: object) -> dict[str, object]:
     """A pair's record."""
     return {
-        "record": "pair", "a": a, "b": b, "home": 0, "pass": number, "latency_ns": latency_ns,
-        "ci_low_ns": latency_ns * 0.99, "ci_high_ns": latency_ns * 1.01, "min_ns": latency_ns * 0.95,
-        "median_ns": latency_ns * 1.02, "p99_ns": latency_ns * 1.4, "line_sd_ns": latency_ns * 0.03, "flags": [],
-    } | changes  # fmt: skip
+        "record": "pair",
+        "a": a,
+        "b": b,
+        "home": 0,
+        "pass": number,
+        "latency_ns": latency_ns,
+        "ci_low_ns": latency_ns * 0.99,
+        "ci_high_ns": latency_ns * 1.01,
+        "min_ns": latency_ns * 0.95,
+        "median_ns": latency_ns * 1.02,
+        "p99_ns": latency_ns * 1.4,
+        "line_sd_ns": latency_ns * 0.03,
+        "flags": [],
+    } | changes
 
 
 def cell_header(**changes: object) -> dict[str, object]:
@@ -43,15 +71,25 @@ def cell_header(**changes: object) -> dict[str, object]:
 def cell(cpu: int, level: str, number: int = 0, latency_ns: float = 5.0, **changes: object) -> dict[str, object]:
     """A cell's record, as cell_header() declares it."""
     return {
-        "record": "cell", "cpu": cpu, "level": level, "pass": number, "latency_ns": latency_ns, "core_hz": 3e9,
+        "record": "cell",
+        "cpu": cpu,
+        "level": level,
+        "pass": number,
+        "latency_ns": latency_ns,
+        "core_hz": 3e9,
         "flags": [],
-    } | changes  # fmt: skip
+    } | changes
 
 
 TRAILER: dict[str, object] = {
-    "record": "trailer", "elapsed_s": 0.1, "pairs": 2, "voluntary_switches": 1, "involuntary_switches": 2,
-    "steal_s": 0.0, "complete": True,
-}  # fmt: skip
+    "record": "trailer",
+    "elapsed_s": 0.1,
+    "pairs": 2,
+    "voluntary_switches": 1,
+    "involuntary_switches": 2,
+    "steal_s": 0.0,
+    "complete": True,
+}
 
 
 def lines(*content: dict[str, object]) -> str:

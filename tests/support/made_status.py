@@ -16,9 +16,17 @@ def run_outcome(name: str = "coherence-cas", run: int = 1, **changes: Any) -> Ru
 def job_outcome(outcome: Outcome = "complete", *measurements: RunOutcome, **changes: Any) -> JobStatus:
     """The outcome of a node's first job, but for `changes`."""
     usual: dict[str, Any] = {
-        "schema": 1, "node": "a", "host": "a", "job": 1, "started": None, "ended": None, "runs": 2,
-        "cpus_allowed": 2, "cpus_expected": 2, "simulated": False,
-    }  # fmt: skip
+        "schema": 1,
+        "node": "a",
+        "host": "a",
+        "job": 1,
+        "started": None,
+        "ended": None,
+        "runs": 2,
+        "cpus_allowed": 2,
+        "cpus_expected": 2,
+        "simulated": False,
+    }
     return JobStatus(**usual | {"outcome": outcome, "measurements": measurements} | changes)
 
 

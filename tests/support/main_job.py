@@ -17,5 +17,10 @@ def config(house: Path, campaign: str, text: str = "") -> Path:
 def run(house: Path, path: Path, *more: str, timeout: int = 1500) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [house / "workflow/run", "--config", path.name, *more],
-        cwd=house, env=environment(), capture_output=True, text=True, timeout=timeout, check=False,
-    )  # fmt: skip
+        cwd=house,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )

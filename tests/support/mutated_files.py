@@ -27,9 +27,20 @@ from nodeprint.tables import reading
 _NUMBER = re.compile(rb"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _EXTREMES = (b"0", b"-1", b"1e308", b"1e-320", b"nan", b"inf", b"99999999999999999999", b"0x10", b"1_000", b"1,5", b"")
 _LINES = (
-    b"```", b"> quoted", b"Lmod: loading gcc/13", b"\x1b[32m42\x1b[0m", b"----------------", b"{", b"]", b"\t\t\t",
-    b"==> a.log <==", "\u00e9\u00b0\u00b1\u00b2\u2462".encode(), b"\x00\xff\xfe", b"0" * 400, b"[" * 3000,
-)  # fmt: skip
+    b"```",
+    b"> quoted",
+    b"Lmod: loading gcc/13",
+    b"\x1b[32m42\x1b[0m",
+    b"----------------",
+    b"{",
+    b"]",
+    b"\t\t\t",
+    b"==> a.log <==",
+    "\u00e9\u00b0\u00b1\u00b2\u2462".encode(),
+    b"\x00\xff\xfe",
+    b"0" * 400,
+    b"[" * 3000,
+)
 _ENDINGS = (".xml", ".gz", ".xz", ".bz2", ".tar")
 #: A matrix of more CPUs is not searched for structure, which takes a tenth of a second.
 _MOST_CPUS = 40
@@ -168,9 +179,11 @@ def main() -> int:
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
     files = sorted(
-        path for folder in given.folders for path in folder.rglob("*")
+        path
+        for folder in given.folders
+        for path in folder.rglob("*")
         if path.is_file() and 0 < path.stat().st_size <= given.largest and path.suffix != ".py"
-    )  # fmt: skip
+    )
     begun = time.monotonic()
     seen = run(files, given.count, given.seed, given.keep)
     print(f"{sum(seen.values())} mutated copies of {len(files)} files: {dict(seen)}, {time.monotonic() - begun:.0f} s")

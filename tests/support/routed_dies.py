@@ -61,10 +61,21 @@ class Made:
 
 
 def make(
-    topology: Topology, die: str, hop_ns: float, rng: np.random.Generator, *, runs: int = 2, passes: int = 3,
-    lines: int = 32, noise: Noise | None = None, slow_port: tuple[int, float] | None = None, clusters: bool = False,
-    design: int | None = None, ccds_at: Sequence[int] = (), shares: Sequence[float] = (),
-) -> Made:  # fmt: skip
+    topology: Topology,
+    die: str,
+    hop_ns: float,
+    rng: np.random.Generator,
+    *,
+    runs: int = 2,
+    passes: int = 3,
+    lines: int = 32,
+    noise: Noise | None = None,
+    slow_port: tuple[int, float] | None = None,
+    clusters: bool = False,
+    design: int | None = None,
+    ccds_at: Sequence[int] = (),
+    shares: Sequence[float] = (),
+) -> Made:
     """A node of one socket. `clusters` gives lines that live in two groups which each CCD reaches at random, without
     any geometry; `slow_port` adds ns to the hops of a CCD, by its order. Nodes of one `design` have their CCDs at the
     same sites. CCDs are at the sites `ccds_at` and lines at each site by `shares`; without them, at all sites alike."""

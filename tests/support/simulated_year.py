@@ -61,8 +61,8 @@ class Year:
         out["value"].values[:, shares] = self.of["value"].values[rows][:, shares]
         times = (np.datetime64("2026-01-01T00:00:00") + np.arange(weeks) * np.timedelta64(7, "D")).astype(str)
         return out.assign_coords(
-            node=("sample", [name] * weeks), started=("sample", times), number=("sample", [0] * weeks),
-        )  # fmt: skip
+            node=("sample", [name] * weeks), started=("sample", times), number=("sample", [0] * weeks)
+        )
 
 
 def counted(of: xr.Dataset, last: JudgedCampaign, nodes: int, weeks: int, seed: int) -> tuple[list[float], list[float]]:

@@ -17,9 +17,13 @@ CLUSTER = ROOT / "tests/system/cluster/cluster"
 def cluster(*words: str | Path, state: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Call tests/system/cluster/cluster."""
     done = subprocess.run(
-        [CLUSTER, *words], env=environment() | ({"CLUSTER_STATE": str(state)} if state else {}),
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        [CLUSTER, *words],
+        env=environment() | ({"CLUSTER_STATE": str(state)} if state else {}),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done
 

@@ -46,11 +46,15 @@ def inventory(
     """An inventory of the hosts, some with variables of their own."""
     ssh = f"-o UserKnownHostsFile={site}/ssh/known_hosts -o ServerAliveInterval=1 -o ServerAliveCountMax=3"
     variables = {
-        "ansible_user": "root", "ansible_ssh_private_key_file": f"{site}/ssh/user", "ansible_ssh_extra_args": ssh,
-        "ansible_remote_tmp": "/run/node/tmp", "nodeprint_home": "/run/node/nodeprint",
-        "nodeprint_record": "/run/node/record", "nodeprint_packages": ["likwid"],
+        "ansible_user": "root",
+        "ansible_ssh_private_key_file": f"{site}/ssh/user",
+        "ansible_ssh_extra_args": ssh,
+        "ansible_remote_tmp": "/run/node/tmp",
+        "nodeprint_home": "/run/node/nodeprint",
+        "nodeprint_record": "/run/node/record",
+        "nodeprint_packages": ["likwid"],
         "nodeprint_measure_busy": True,  # no test depends on how quiet the machine is
-    }  # fmt: skip
+    }
     path.write_text(
         json.dumps({"nodes": {"hosts": {name: {} for name in nodes} | dict(of_hosts or {}), "vars": variables}})
     )
@@ -62,9 +66,14 @@ def login(site: Path, house: Path, *command: str | Path, code: int = 0) -> str:
     # of another cluster are, too
     variables = {"CLUSTER_STATE": str(site), "ANSIBLE_SSH_CONTROL_PATH_DIR": "/run/ansible"}
     done = subprocess.run(
-        [CLUSTER, "exec", "login", *command], cwd=house, env=environment() | variables,
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+        [CLUSTER, "exec", "login", *command],
+        cwd=house,
+        env=environment() | variables,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -75,8 +84,18 @@ def main_job(site: Path, house: Path, config: dict[str, Any], code: int = 0, for
     usual: dict[str, Any] = {"preset": "test", "measure": ["coherence-cas"], "runs": 1, "recheck": False}
     usual |= {"launch": "ansible", "inventory": "hosts.yml"}
     path.write_text(json.dumps(usual | config))
-    output = login(site, house, "env", f"ANSIBLE_FORKS={forks}", "workflow/run", "--config", path.name,
-                   "--fail-on", "nothing", code=code)  # fmt: skip
+    output = login(
+        site,
+        house,
+        "env",
+        f"ANSIBLE_FORKS={forks}",
+        "workflow/run",
+        "--config",
+        path.name,
+        "--fail-on",
+        "nothing",
+        code=code,
+    )
     if code in (0, 1):
         statuses.agree(house / "results" / str(config["campaign"]), code, output)
     return output

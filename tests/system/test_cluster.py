@@ -75,8 +75,10 @@ def test_a_crashing_kernel_a_drained_node_and_a_bundle_of_another_host(
     assert "killed by signal 11" in page
     assert "node-run: run 1 of 2" in (campaign / "report/cluster.html").read_text()  # the end of its log
     assert {node.node: node.switch for node in node_sheet.read_sheet(campaign / "nodes.tsv")} == {
-        "cn01": "leaf0", "cn02": "leaf0", "cn03": "leaf1",
-    }  # fmt: skip
+        "cn01": "leaf0",
+        "cn02": "leaf0",
+        "cn03": "leaf1",
+    }
 
     # The next call tries the failed node again, and no other. A node that was taken out of service, asked for by name,
     # waits until the deadline, which is a minute, and not for ever; a campaign that begins then leaves it out.
@@ -130,16 +132,25 @@ def a_campaign_without_a_drained_node(house: Path, slurm: Path) -> None:
 def test_an_interrupted_call_cancels_its_jobs_and_is_continued(house: Path, slurm: Path) -> None:
     name = "interrupted-jobs"
     config = {
-        "campaign": name, "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
-        "recheck": False, "arguments": {"coherence-cas": f"--passes 24 {PACED}"},
+        "campaign": name,
+        "preset": "test",
+        "measure": ["coherence-cas"],
+        "runs": 1,
+        "launch": "slurm",
+        "recheck": False,
+        "arguments": {"coherence-cas": f"--passes 24 {PACED}"},
         "slurm": {"nodes": "cn01", "deadline_hours": 1, "poll_seconds": 2},
-    }  # fmt: skip
+    }
     (house / f"{name}.yaml").write_text(json.dumps(config))
     command = ["workflow/run", "--config", f"{name}.yaml"]
     process = subprocess.Popen(
-        [CLUSTER, "exec", "login", *command], cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        [CLUSTER, "exec", "login", *command],
+        cwd=house,
+        env=environment() | {"CLUSTER_STATE": str(slurm)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     records_of = house / "results" / name / "nodes/cn01/job1/run1"
     deadline = time.monotonic() + 600
     while not any('"pair"' in path.read_text() for path in records_of.glob("*.jsonl")):
@@ -203,9 +214,13 @@ def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
         command = ["nodeprint", "discover", "--config", path.name]
         done = subprocess.run(
             [CLUSTER, "exec", "login", *command],
-            cwd=house, env=environment() | {"CLUSTER_STATE": str(sleepy)}, capture_output=True, text=True, timeout=300,
+            cwd=house,
+            env=environment() | {"CLUSTER_STATE": str(sleepy)},
+            capture_output=True,
+            text=True,
+            timeout=300,
             check=False,
-        )  # fmt: skip
+        )
         if done.returncode:
             raise NodeprintError(done.stderr)
         return {node.node: node for node in node_sheet.read_sheet(house / "results" / name / "nodes.tsv")}
@@ -240,18 +255,28 @@ def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
 def test_each_node_is_a_job_of_snakemake(house: Path, slurm: Path) -> None:
     """By Snakemake alone, with its own options: a part of the nodes, then all, and a summary of them."""
     config = {
-        "campaign": "profile", "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
-        "recheck": False, "slurm": {"nodes": "cn[01-02]", "deadline_hours": 1, "poll_seconds": 2},
-    }  # fmt: skip
+        "campaign": "profile",
+        "preset": "test",
+        "measure": ["coherence-cas"],
+        "runs": 1,
+        "launch": "slurm",
+        "recheck": False,
+        "slurm": {"nodes": "cn[01-02]", "deadline_hours": 1, "poll_seconds": 2},
+    }
     (house / "profile.yaml").write_text(json.dumps(config))
     campaign = house / "results/profile"
 
     def snakemake(*words: str) -> str:
         profile = ("snakemake", "--configfile", "profile.yaml", "--workflow-profile", "profiles/slurm")
         done = subprocess.run(
-            [CLUSTER, "exec", "login", *profile, *words], cwd=house, timeout=300, check=False, text=True,
-            env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True,
-        )  # fmt: skip
+            [CLUSTER, "exec", "login", *profile, *words],
+            cwd=house,
+            timeout=300,
+            check=False,
+            text=True,
+            env=environment() | {"CLUSTER_STATE": str(slurm)},
+            capture_output=True,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -278,8 +303,13 @@ def test_the_local_executor_does_not_measure_under_other_names(house: Path) -> N
     (house / "elsewhere.yaml").write_text("campaign: elsewhere\nlaunch: here\npreset: test\n")
     done = subprocess.run(
         ["snakemake", "--configfile", "elsewhere.yaml"],
-        cwd=house, env=environment(), capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+        cwd=house,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode != 0
     assert "cn01 is not this host" in done.stdout + done.stderr
     assert not (campaign / "nodes").exists()

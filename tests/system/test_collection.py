@@ -40,9 +40,15 @@ def run(folder: Path, *words: str | Path, code: int = 0) -> str:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
     environment |= {"ANSIBLE_COLLECTIONS_PATH": str(folder / "collections"), "ANSIBLE_LOCAL_TEMP": str(folder / "tmp")}
     done = subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False,
+        words,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
         stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
@@ -72,8 +78,15 @@ def test_the_archive_has_all_that_a_collection_has(archive: Path) -> None:
         galaxy = json.load(tar.extractfile("MANIFEST.json"))["collection_info"]  # type: ignore[arg-type]
     assert galaxy["version"] == __version__ and galaxy["namespace"] == galaxy["name"] == "nodeprint"
     assert {f"playbooks/{name}.yml" for name in PLAYBOOKS} <= set(names)
-    assert {"meta/runtime.yml", "README.md", "CHANGELOG.md", "LICENSE", "plugins/modules/kernel_setting.py",
-            "roles/nodeprint/README.md", "roles/nodeprint/meta/argument_specs.yml"} <= set(names)  # fmt: skip
+    assert {
+        "meta/runtime.yml",
+        "README.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "plugins/modules/kernel_setting.py",
+        "roles/nodeprint/README.md",
+        "roles/nodeprint/meta/argument_specs.yml",
+    } <= set(names)
     assert sum(re.fullmatch(r"roles/nodeprint/files/nodeprint-\w+\.tar\.gz", name) is not None for name in names) == 1
 
 
@@ -98,8 +111,15 @@ def test_installed_alone_it_prepares_measures_and_removes(installed: Path, tmp_p
     assert changed(run(installed, *prepare)) != ["0"] and [*(installed / "home").glob("nodeprint-*/node-run")]
     assert changed(run(installed, *prepare)) == ["0"], "a second call changes nothing"
     assert changed(run(installed, *prepare, "--check")) == ["0"]
-    config = {"campaign": "main", "results": str(tmp_path / "results"), "launch": "ansible", "preset": "test",
-              "measure": ["coherence-cas"], "runs": 1, "inventory": str(inventory)}  # fmt: skip
+    config = {
+        "campaign": "main",
+        "results": str(tmp_path / "results"),
+        "launch": "ansible",
+        "preset": "test",
+        "measure": ["coherence-cas"],
+        "runs": 1,
+        "inventory": str(inventory),
+    }
     (installed / "config.yaml").write_text(json.dumps(config))
     subprocess.run(
         ["nodeprint", "discover", "--config", installed / "config.yaml"], cwd=ROOT, check=True, capture_output=True

@@ -206,10 +206,14 @@ def test_arrays_lie_where_their_core_touched_them(emulated: Emulated) -> None:
 def test_injectors_are_where_they_are_said_to_be(emulated: Emulated) -> None:
     file = measured(emulated, "loaded")
     assert file.header["injectors"] == {
-        "own_l3": [1, 2, 3], "other_node": [4, 5, 6, 7], "other_socket": [8], "other_socket_writes": [8],
-        "across": [1, 2, 3, 4, 5, 6, 7], "both_ways": [1, 2, 3, 4, 5, 6, 7, 8],
+        "own_l3": [1, 2, 3],
+        "other_node": [4, 5, 6, 7],
+        "other_socket": [8],
+        "other_socket_writes": [8],
+        "across": [1, 2, 3, 4, 5, 6, 7],
+        "both_ways": [1, 2, 3, 4, 5, 6, 7, 8],
         "both_ways_back": [0, 1, 2, 3, 4, 5, 6, 7],
-    }  # fmt: skip
+    }
     assert set(file.cells["place"]) == set(file.header["injectors"]) == set(file.header["measurers"])
     assert {place for place, cpu in file.header["measurers"].items() if cpu == 8} == {"both_ways_back"}
     homes = {name: placed["home"] for name, placed in file.header["placement"].items()}

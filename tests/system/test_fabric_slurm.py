@@ -73,9 +73,12 @@ def slowed(slurm: Path, node: str, to: str = "") -> Iterator[None]:
 def job(house: Path, slurm: Path, campaign: str, changes: Mapping[str, object], *again: str) -> dict[str, Any]:
     """A call of the main job with LinkTest between the nodes of a campaign; its verdict."""
     config = {
-        "campaign": campaign, "launch": "slurm", "measure": ["coherence-cas", "linktest-fabric"],
-        "arguments": {"linktest-fabric": WORDS}, **changes,
-    }  # fmt: skip
+        "campaign": campaign,
+        "launch": "slurm",
+        "measure": ["coherence-cas", "linktest-fabric"],
+        "arguments": {"linktest-fabric": WORDS},
+        **changes,
+    }
     done = main_job(house, slurm, config, *again)
     assert done.returncode == 0, done.stdout + done.stderr
     folder = house / "results" / campaign
@@ -132,9 +135,10 @@ def test_a_slow_link_is_named_with_its_direction_by_two_ranks_a_node(house: Path
     """Beside it all pairs of a round at once: they share the CPUs of this machine, so that their times say nothing."""
     names = ["linktest-fabric", "linktest-fabric-parallel"]
     changes = {
-        "measure": ["coherence-cas", *names], "mpi": {"ranks_per_node": 2},
+        "measure": ["coherence-cas", *names],
+        "mpi": {"ranks_per_node": 2},
         "arguments": dict(zip(names, (WORDS, "--sizes 1K --samples 4 --warm-up 1"), strict=True)),
-    }  # fmt: skip
+    }
     with slowed(slurm, "cn03", CN04):
         verdict = job(house, slurm, "slow-link", changes)
     assert {run.outcome for run in outcomes(house, "slow-link")} == {"done"}, outcomes(house, "slow-link")
@@ -159,9 +163,11 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
     setup = house / "setup.sh"
     setup.write_text("export OMPI_MCA_btl=self,vader,tcp\n")
     common = {
-        "runs": 1, "slurm": {"partition": "left,right"}, "site": {"setup": setup.name},
+        "runs": 1,
+        "slurm": {"partition": "left,right"},
+        "site": {"setup": setup.name},
         "arguments": {"linktest-fabric": "--sizes 64K --samples 3"},
-    }  # fmt: skip
+    }
     launcher = "srun --mpi=pmix_v9 -p {partition} --nodelist={nodes} --ntasks-per-node={per_node}"
     missing = job(house, slurm, "partitions", common | {"mpi": {"fabric_launcher": launcher}})
     assert {run.outcome for run in outcomes(house, "partitions")} == {"refused"}
@@ -173,8 +179,9 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
         (partition, 1, "linktest-fabric", "done") for partition in ("left", "right")
     ]
     assert [(one["partition"], one["nodes"]) for one in measured["fabric"]] == [
-        ("left", ["cn01", "cn02"]), ("right", ["cn03", "cn04"]),
-    ]  # fmt: skip
+        ("left", ["cn01", "cn02"]),
+        ("right", ["cn03", "cn04"]),
+    ]
     assert measured["fabric"][0]["inconclusive"] == "too-few-nodes"
     path = house / "results/partitions/fabric/job1/left/run1/linktest-fabric.jsonl.gz"
     assert records.read(path).header["transport"]["environment"] == {"OMPI_MCA_btl": "self,vader,tcp"}
@@ -183,9 +190,22 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
 def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, slurm: Path, tmp_path: Path) -> None:
     out = tmp_path / "fabric.jsonl"
     command: list[str | Path] = [
-        CLUSTER, "exec", "login", house / "kernels/build/linktest", "--nodes", ",".join(NODES), "--out", out, "--sizes",
-        "64K", "--mix", "--passes", "200", "--samples", "50",
-    ]  # fmt: skip
+        CLUSTER,
+        "exec",
+        "login",
+        house / "kernels/build/linktest",
+        "--nodes",
+        ",".join(NODES),
+        "--out",
+        out,
+        "--sizes",
+        "64K",
+        "--mix",
+        "--passes",
+        "200",
+        "--samples",
+        "50",
+    ]
     env = environment() | {"CLUSTER_STATE": str(slurm)}
     process = subprocess.Popen(command, env=env, cwd=house, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 600
@@ -236,11 +256,25 @@ def test_a_firewall_between_two_nodes_is_named(house: Path, slurm: Path, tmp_pat
         on(slurm, "cn02", "ip", "rule", "add", *rule)
     try:
         done = subprocess.run(
-            [CLUSTER, "exec", "login", house / "kernels/build/linktest", "--nodes", ",".join(NODES), "--out",
-             tmp_path / "x", "--sizes", "64K"],
-            env=environment() | {"CLUSTER_STATE": str(slurm)}, cwd=ROOT, capture_output=True, text=True, timeout=200,
+            [
+                CLUSTER,
+                "exec",
+                "login",
+                house / "kernels/build/linktest",
+                "--nodes",
+                ",".join(NODES),
+                "--out",
+                tmp_path / "x",
+                "--sizes",
+                "64K",
+            ],
+            env=environment() | {"CLUSTER_STATE": str(slurm)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=200,
             check=False,
-        )  # fmt: skip
+        )
     finally:
         for rule in rules:
             on(slurm, "cn02", "ip", "rule", "del", *rule)

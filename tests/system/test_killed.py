@@ -258,9 +258,13 @@ def test_two_campaigns_from_one_checkout_and_node_lists(house: Path, slurm: Path
         campaign.once(*NODES)
     again = subprocess.run(
         [CLUSTER, "exec", "login", *first.command, "--again", "cn-n,cn[03]"],
-        cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True, text=True, timeout=300,
+        cwd=house,
+        env=environment() | {"CLUSTER_STATE": str(slurm)},
+        capture_output=True,
+        text=True,
+        timeout=300,
         check=False,
-    )  # fmt: skip
+    )
     assert again.returncode == 0, again.stdout + again.stderr
     jobs = {node: len([*(first.folder / "nodes" / node).glob("job*")]) for node in NODES}
     assert jobs == {"rack-J01": 1, "cn-n": 2, "cn03": 2}

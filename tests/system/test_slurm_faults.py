@@ -172,9 +172,12 @@ def test_a_job_that_is_requeued_is_continued(house: Path, slurm: Path) -> None:
 def test_nodes_of_different_size_and_cpus_that_slurm_keeps(house: Path, tmp_path: Path) -> None:
     """task/affinity confines a job to the CPUs that Slurm gives it, as a cgroup would."""
     conf = (
-        "NodeName=cn02 CPUs=1 CoresPerSocket=1", "NodeName=cn03 CoreSpecCount=1",
-        "NodeName=cn04 CoreSpecCount=1", "AllowSpecResourcesUsage=YES", "PartitionName=whole Nodes=cn04",
-    )  # fmt: skip
+        "NodeName=cn02 CPUs=1 CoresPerSocket=1",
+        "NodeName=cn03 CoreSpecCount=1",
+        "NodeName=cn04 CoreSpecCount=1",
+        "AllowSpecResourcesUsage=YES",
+        "PartitionName=whole Nodes=cn04",
+    )
     state = up(tmp_path / "state", 4, *conf)
     try:
         said, allowed = "", {}
@@ -183,15 +186,24 @@ def test_nodes_of_different_size_and_cpus_that_slurm_keeps(house: Path, tmp_path
             ("given", {"partition": "whole", "extra": "--core-spec=0"}),
         ):
             config = {
-                "campaign": name, "preset": "test", "measure": ["clock-alone"], "runs": 1, "launch": "slurm",
-                "recheck": False, "slurm": {"deadline_hours": 1, "poll_seconds": 2} | options,
-            }  # fmt: skip
+                "campaign": name,
+                "preset": "test",
+                "measure": ["clock-alone"],
+                "runs": 1,
+                "launch": "slurm",
+                "recheck": False,
+                "slurm": {"deadline_hours": 1, "poll_seconds": 2} | options,
+            }
             (house / f"{name}.yaml").write_text(json.dumps(config))
             done = subprocess.run(
-                [CLUSTER, "exec", "login", "workflow/run", "--config", f"{name}.yaml"], cwd=house,
-                env=environment() | {"CLUSTER_STATE": str(state)}, capture_output=True, text=True, timeout=300,
+                [CLUSTER, "exec", "login", "workflow/run", "--config", f"{name}.yaml"],
+                cwd=house,
+                env=environment() | {"CLUSTER_STATE": str(state)},
+                capture_output=True,
+                text=True,
+                timeout=300,
                 check=False,
-            )  # fmt: skip
+            )
             assert done.returncode == 0, done.stdout + done.stderr
             said += done.stdout + done.stderr
             for path in (house / "results" / name / "nodes").glob("*/job1/status.json"):
@@ -333,9 +345,13 @@ def test_accounting_knows_what_slurm_forgot(house: Path, tmp_path: Path) -> None
 def test_a_simulated_fleet_through_a_real_slurm_names_the_planted_core() -> None:
     need("slurmctld", root="start a virtual cluster")
     done = subprocess.run(
-        [ROOT / "tests/system/cluster/run", "4", "rome-2x64", "node002: core 37 +8%"], env=environment(),
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
+        [ROOT / "tests/system/cluster/run", "4", "rome-2x64", "node002: core 37 +8%"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "recheck 1 of at most 2" in done.stderr
     assert "SIMULATED: DEVIATIONS: " in done.stdout

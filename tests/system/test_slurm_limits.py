@@ -18,10 +18,14 @@ from tests.support.waiting import wait_for
 pytestmark = [pytest.mark.machine, pytest.mark.long, pytest.mark.usefixtures("paced")]
 
 CONF = (
-    "AccountingStorageEnforce=associations,limits,qos", "PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE",
-    "PartitionName=low Nodes=ALL PriorityTier=1", "PartitionName=high Nodes=ALL PriorityTier=10",
-    "PartitionName=denied Nodes=ALL DenyAccounts=own", "MinJobAge=300",
-)  # fmt: skip
+    "AccountingStorageEnforce=associations,limits,qos",
+    "PreemptType=preempt/partition_prio",
+    "PreemptMode=REQUEUE",
+    "PartitionName=low Nodes=ALL PriorityTier=1",
+    "PartitionName=high Nodes=ALL PriorityTier=10",
+    "PartitionName=denied Nodes=ALL DenyAccounts=own",
+    "MinJobAge=300",
+)
 ACCOUNTS = """
 sacctmgr -i add account own Description=own Organization=own
 sacctmgr -i add account small GrpTRES=node=1 Description=small Organization=own

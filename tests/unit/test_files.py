@@ -136,9 +136,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 #: Every option that names an output: OUT is the path; a folder that is there is right for those that take one.
 OUTPUTS = [
-    "judge GOOD --recheck OUT", "export GOOD --to OUT", "baseline save GOOD --to OUT", "import MATRIX --out OUT",
-    "simulate naples-2x32 --nodes 1 --out OUT", "sources --to OUT",
-]  # fmt: skip
+    "judge GOOD --recheck OUT",
+    "export GOOD --to OUT",
+    "baseline save GOOD --to OUT",
+    "import MATRIX --out OUT",
+    "simulate naples-2x32 --nodes 1 --out OUT",
+    "sources --to OUT",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -221,8 +225,11 @@ def test_no_kernel_harms_what_is_there(words: str, kind: str, tmp_path: Path) ->
     kernel, *options = words.split()
     done = subprocess.run(
         [ROOT / "kernels/build" / kernel, *options, "--out", out],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode in (2, 3), done.stderr
     assert look() == before
 
@@ -232,9 +239,7 @@ ARCHIVE = "run1.tar.zst"
 
 
 #: Files that node-run replaces.
-REPLACED = (
-    "status.json", "node-run.log", "outcomes.tsv", "survey.tar.gz", "run1/a.jsonl", "run1/a.jsonl.gz", ARCHIVE,
-)  # fmt: skip
+REPLACED = ("status.json", "node-run.log", "outcomes.tsv", "survey.tar.gz", "run1/a.jsonl", "run1/a.jsonl.gz", ARCHIVE)
 
 
 @pytest.mark.parametrize(("name", "kind"), in_turn(REPLACED, KINDS, of_each=2))

@@ -105,8 +105,12 @@ def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: 
     sites_file.write_text("limits: []\n")
     again = subprocess.run(
         [house / "workflow/run", "--config", settings.name, "--report-only"],
-        cwd=house, env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=house,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert again.returncode == 0, again.stderr
     assert json.loads(verdict_file.read_text())["nodes"][name]["outcome"] == "NO PEER"
 

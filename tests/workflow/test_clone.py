@@ -37,9 +37,14 @@ def module(clone: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A module of Python called there."""
     environment = os.environ | {"PYTHONPATH": f"{clone.parent}:{clone}/workflow"}
     return subprocess.run(
-        [sys.executable, "-m", *words], cwd=clone, env=environment, capture_output=True, text=True, timeout=300,
+        [sys.executable, "-m", *words],
+        cwd=clone,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
         check=False,
-    )  # fmt: skip
+    )
 
 
 def snakemake(clone: Path, *words: str) -> str:

@@ -103,9 +103,10 @@ def test_the_state_of_each_job_is_noted(begin: Callable[..., Any], fake: Path) -
     call.note()
     rows = [line.split("\t") for line in (call.home / "jobs.tsv").read_text().splitlines()]
     assert [row[:4] for row in rows] == [
-        ["cn01", "1", number["cn01"], "PENDING"], ["cn02", "1", number["cn02"], "complete"],
+        ["cn01", "1", number["cn01"], "PENDING"],
+        ["cn02", "1", number["cn02"], "complete"],
         ["cn03", "1", number["cn03"], "PENDING"],
-    ]  # fmt: skip
+    ]
     assert f"pid {os.getpid()} on " in (call.home / "lock").read_text()
 
 

@@ -29,9 +29,14 @@ from tests.support.schemas import valid_campaign
 
 def run(house: Path, config: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [house / "workflow/run", "--config", config.name], cwd=house, env=environment(), capture_output=True, text=True,
-        timeout=600, check=False,
-    )  # fmt: skip
+        [house / "workflow/run", "--config", config.name],
+        cwd=house,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
 
 
 @pytest.fixture
@@ -148,9 +153,18 @@ def simulated(folder: Path, text: str) -> Path:
     """A campaign of two small nodes, whose survey has `text` wherever firmware, kernel and tools speak."""
     plan = simulate.Plan(from_part("EPYC 7251", 1), nodes=2, runs=1, passes=1)
     simulate.write(plan, folder)
-    wherever = ["sys/class/dmi/id/bios_version", "sys/class/dmi/id/product_name", "sys/class/dmi/id/bios_vendor",
-                "proc/cmdline", "proc/version", "nodeprint/dmidecode.txt", "nodeprint/versions.txt",
-                "nodeprint/likwid-pin.txt", "nodeprint/hostname", "etc/os-release"]  # fmt: skip
+    wherever = [
+        "sys/class/dmi/id/bios_version",
+        "sys/class/dmi/id/product_name",
+        "sys/class/dmi/id/bios_vendor",
+        "proc/cmdline",
+        "proc/version",
+        "nodeprint/dmidecode.txt",
+        "nodeprint/versions.txt",
+        "nodeprint/likwid-pin.txt",
+        "nodeprint/hostname",
+        "etc/os-release",
+    ]
     for survey in folder.glob("nodes/*/job1/survey.tar.gz"):
         with tarfile.open(survey) as archive:
             members = [(m, archive.extractfile(m).read()) for m in archive.getmembers() if m.isfile()]  # type: ignore[union-attr]

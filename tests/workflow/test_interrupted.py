@@ -28,9 +28,14 @@ def call(house: Path, campaign: str, passes: int = PASSES) -> subprocess.Popen[s
         f"arguments: {{coherence-cas: --passes {passes} {PACED}}}\n"
     )
     return subprocess.Popen(
-        [house / "workflow/run", "--config", path.name], cwd=house, env=environment(), text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-    )  # fmt: skip
+        [house / "workflow/run", "--config", path.name],
+        cwd=house,
+        env=environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 def at_work(campaign: Path) -> list[str]:

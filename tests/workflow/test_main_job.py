@@ -207,9 +207,11 @@ screen.clear()
 """
     master, slave = pty.openpty()
     subprocess.run(
-        [sys.executable, "-c", script, ROOT / "workflow"], stderr=slave, check=True,
+        [sys.executable, "-c", script, ROOT / "workflow"],
+        stderr=slave,
+        check=True,
         env=os.environ | {"TERM": "xterm", "COLUMNS": "80"},
-    )  # fmt: skip
+    )
     os.close(slave)
     seen = read_to_end(master)
     assert "3 of 3 measurements" in seen and "nodeprint: said" in seen

@@ -64,10 +64,14 @@ def test_every_output_has_the_reason_of_every_node(folder: Path, capsys: pytest.
     assert call("status", folder) == 1
     status = capsys.readouterr().out
     outputs = {
-        "terminal": terminal, "status": status, "cluster.pdf": pdf(folder / "report/cluster.pdf"),
-        "cluster.html": (folder / "report/cluster.html").read_text(), "JUnit": (folder / "verdict.xml").read_text(),
-        "verdict.json": (folder / "verdict.json").read_text(), "protocol": pdf(folder / "signed/protocol.pdf"),
-    }  # fmt: skip
+        "terminal": terminal,
+        "status": status,
+        "cluster.pdf": pdf(folder / "report/cluster.pdf"),
+        "cluster.html": (folder / "report/cluster.html").read_text(),
+        "JUnit": (folder / "verdict.xml").read_text(),
+        "verdict.json": (folder / "verdict.json").read_text(),
+        "protocol": pdf(folder / "signed/protocol.pdf"),
+    }
     for output, text in outputs.items():
         flat = re.sub(r"\s+", " ", text)
         lacking = [node for node, reason in REASONS.items() if reason not in flat]

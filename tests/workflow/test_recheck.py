@@ -30,8 +30,13 @@ def campaign(house: Path, name: str, code: int = 0) -> tuple[Path, subprocess.Co
     )
     done = subprocess.run(
         [house / "workflow/run", "--config", f"{name}.yaml"],
-        cwd=house, env=environment(), capture_output=True, text=True, timeout=500, check=False,
-    )  # fmt: skip
+        cwd=house,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return folder, done
 

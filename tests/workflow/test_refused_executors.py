@@ -60,10 +60,14 @@ def snakemake(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A call of Snakemake there that knows both executors, and Slurm's commands."""
     path = f"{site}/bin:{environment()['PATH']}"
     return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--nolock", "--configfile", "two.yaml", *words], cwd=site, text=True,
+        [sys.executable, "-m", "snakemake", "--nolock", "--configfile", "two.yaml", *words],
+        cwd=site,
+        text=True,
         env=environment() | {"PYTHONPATH": f"{site}/plugins", "FAKE_SLURM": str(site), "PATH": path},
-        capture_output=True, timeout=120, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def launch(site: Path, way: str) -> None:

@@ -147,8 +147,13 @@ def test_a_node_is_measured_again_as_a_new_job_and_a_verbose_call_shows_all(
     node = job(house, "twice").parent.name
     second = subprocess.run(
         [house / "workflow/run", "--config", path.name, "--again", node],
-        cwd=house, env=environment() | {"VERBOSE": "1"}, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        cwd=house,
+        env=environment() | {"VERBOSE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert second.returncode == 0, second.stderr
     assert len(record_files(job(house, "twice", 1))) == len(record_files(job(house, "twice", 2))) == 2
     assert "Building DAG of jobs..." in second.stderr
@@ -183,8 +188,12 @@ def started(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path,
     path = config(house, campaign, f"runs: 1\narguments: {{coherence-cas: --passes {PASSES} {PACED}}}\n")
     process = subprocess.Popen(
         [house / "workflow/run", "--config", path.name],
-        cwd=house, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        cwd=house,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     folder = house / "results" / campaign
     deadline = time.monotonic() + 600
     while not any('"pair"' in path.read_text() for path in folder.glob("nodes/*/job1/run1/*.jsonl")):

@@ -80,11 +80,21 @@ def measure(out: Path, setup: str, words: list[str]) -> tuple[RunOutcomeWord, in
 def words(config: Config, nodes: list[Node], job: str, run: int, minutes: int) -> list[str]:
     """LinkTest's arguments for a run over `nodes`."""
     return [
-        "--nodes", ",".join(node.node for node in nodes), "--job", job, "--run", str(run),
-        "--per-node", str(config.mpi.ranks_per_node), "--seed", str(1000 * int(job) + run),
-        "--launcher", quote(launcher(config, nodes, minutes), safe="/:=,+@{}"),
-        "--patience", str(round(config.slurm.deadline_hours * 3600 + 600)),
-    ]  # fmt: skip
+        "--nodes",
+        ",".join(node.node for node in nodes),
+        "--job",
+        job,
+        "--run",
+        str(run),
+        "--per-node",
+        str(config.mpi.ranks_per_node),
+        "--seed",
+        str(1000 * int(job) + run),
+        "--launcher",
+        quote(launcher(config, nodes, minutes), safe="/:=,+@{}"),
+        "--patience",
+        str(round(config.slurm.deadline_hours * 3600 + 600)),
+    ]
 
 
 def outcomes(campaign: Path, config: Config, folder: Path, minutes: int) -> Iterator[RunOutcome]:
@@ -99,19 +109,34 @@ def outcomes(campaign: Path, config: Config, folder: Path, minutes: int) -> Iter
                     asked = words(config, nodes, folder.name.removeprefix("job"), run, minutes)
                     outcome, code, seconds, message = measure(out, config.site.setup, [*arguments.split(), *asked])
                 yield RunOutcome(
-                    name=name, run=run, outcome=outcome, exit_code=code, seconds=round(seconds, 1), pinned_by="",
-                    message=job_status.as_message(message), partition=partition,
-                )  # fmt: skip
+                    name=name,
+                    run=run,
+                    outcome=outcome,
+                    exit_code=code,
+                    seconds=round(seconds, 1),
+                    pinned_by="",
+                    message=job_status.as_message(message),
+                    partition=partition,
+                )
 
 
 def main(config: Config, folder: Path, minutes: int) -> None:
     """Measure what is missing of the job in `folder`, and write its outcome."""
     runs = tuple(outcomes(configuration.campaign_folder(config), config, folder, minutes))
     status = JobStatus(
-        schema=1, node="", host="", job=int(folder.name.removeprefix("job")), started=None, ended=None,
-        runs=config.runs, outcome=job_status.outcome_of(runs), cpus_allowed=0, cpus_expected=0, simulated=False,
+        schema=1,
+        node="",
+        host="",
+        job=int(folder.name.removeprefix("job")),
+        started=None,
+        ended=None,
+        runs=config.runs,
+        outcome=job_status.outcome_of(runs),
+        cpus_allowed=0,
+        cpus_expected=0,
+        simulated=False,
         measurements=runs,
-    )  # fmt: skip
+    )
     job_status.write(folder, status)
 
 

@@ -37,10 +37,12 @@ def measure(campaign: Path, hosts: list[str], out: Path, inventory: str) -> dict
         reasons = dict.fromkeys(hosts, NO_KERNELS)
     else:
         variables = {
-            "ANSIBLE_CONFIG": os.environ.get("ANSIBLE_CONFIG", "ansible/ansible.cfg"), "ANSIBLE_NOCOLOR": "1",
-            "ANSIBLE_CALLBACKS_ENABLED": "reasons", "NODEPRINT_REASONS": str(beside["reasons"].absolute()),
+            "ANSIBLE_CONFIG": os.environ.get("ANSIBLE_CONFIG", "ansible/ansible.cfg"),
+            "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_CALLBACKS_ENABLED": "reasons",
+            "NODEPRINT_REASONS": str(beside["reasons"].absolute()),
             "NODEPRINT_JOBS": str(queue.absolute()),
-        }  # fmt: skip
+        }
         # sh's quotes, as a value of --extra-vars is split like a command line
         extra = {"nodeprint_campaign": str(campaign), "nodeprint_archive": archive.stdout.strip()}
         words = [word for key, value in extra.items() for word in ("--extra-vars", f"{key}='{value}'")]

@@ -57,11 +57,16 @@ def ask(*words: str, lock: int | None = None) -> str:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         try:
             code = subprocess.run(
-                words, stdin=subprocess.DEVNULL, stdout=out, stderr=error, env=environment(), timeout=ANSWER_S,
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=error,
+                env=environment(),
+                timeout=ANSWER_S,
                 check=False,
                 start_new_session=True,  # a Ctrl-C is not for it
                 pass_fds=() if lock is None else (lock,),
-            ).returncode  # fmt: skip
+            ).returncode
         except FileNotFoundError as missing:
             advice = "run it on a login node of the cluster"
             raise NodeprintError(f"{words[0]} is not on PATH", key="launch", advice=advice) from missing

@@ -122,10 +122,17 @@ def job_of(folder: Path, command: str, resources: Mapping[str, object]) -> Job:
         return float(str(resources[key]))
 
     return Job(
-        folder, command, shlex.split(str(resources["sbatch"])), str(resources["slurm_name"]),
-        number("unavailable_s"), number("late_s"), number("silence_s"), int(number("at_a_time")),
-        number("per_second"), number("poll_s"),
-    )  # fmt: skip
+        folder,
+        command,
+        shlex.split(str(resources["sbatch"])),
+        str(resources["slurm_name"]),
+        number("unavailable_s"),
+        number("late_s"),
+        number("silence_s"),
+        int(number("at_a_time")),
+        number("per_second"),
+        number("poll_s"),
+    )
 
 
 def script(folder: Path, command: str) -> str:
@@ -319,9 +326,10 @@ class Launch:
         patience_s = min(job.silence_s for job in self.jobs.values())
         if now - self.silent_since > patience_s:
             raise NodeprintError(
-                f"no answer from Slurm for {patience_s / 3600:g} h", key="squeue",
+                f"no answer from Slurm for {patience_s / 3600:g} h",
+                key="squeue",
                 advice="its jobs were left as they are; the next call continues them",
-            )  # fmt: skip
+            )
 
     def wait_or_run(self, job: Job, listed: Listed, now: float) -> None:
         """Take what squeue says of a job in the queue, also of one that ended and was queued again."""

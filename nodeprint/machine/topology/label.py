@@ -163,10 +163,11 @@ def _note_crossing(facts: Facts, numa: Mapping[int, int]) -> None:
     sockets = facts.parts.get("socket", {})
     nodes_of = {socket: {numa.get(cpu) for cpu in cpus} for socket, cpus in groups_of(sockets).items()}
     crossing = [
-        node for node, cpus in sorted(groups_of(numa).items())
+        node
+        for node, cpus in sorted(groups_of(numa).items())
         if len({sockets.get(cpu) for cpu in cpus}) > 1
         and any(len(nodes_of[sockets[cpu]]) > 1 for cpu in cpus if cpu in sockets)
-    ]  # fmt: skip
+    ]
     if crossing:
         facts.warn(
             "numa-contradicts-socket",

@@ -39,9 +39,11 @@ def groups(text: str) -> dict[Level, Groups]:
         elif key == "Processors:":
             domains.append(_cpus(value))
     found: dict[Level, Groups] = {
-        "socket": _frozen(sockets.values()), "core": _frozen(cores.values()), "ccx": _frozen(caches),
+        "socket": _frozen(sockets.values()),
+        "core": _frozen(cores.values()),
+        "ccx": _frozen(caches),
         "numa": _frozen(domains),
-    }  # fmt: skip
+    }
     return {name: parts for name, parts in found.items() if parts}
 
 

@@ -70,10 +70,17 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
         moments = [_day(moment) for moment in line.measured]
         dashes = _DASHES[number % len(_DASHES)]
         ax.errorbar(
-            moments, line.distance, yerr=np.asarray(line.half), color=colour, elinewidth=0.5, linewidth=0.9,
-            linestyle=(0, dashes) if dashes else "solid", marker=_MARKERS[number % len(_MARKERS)], markersize=2.6,
+            moments,
+            line.distance,
+            yerr=np.asarray(line.half),
+            color=colour,
+            elinewidth=0.5,
+            linewidth=0.9,
+            linestyle=(0, dashes) if dashes else "solid",
+            marker=_MARKERS[number % len(_MARKERS)],
+            markersize=2.6,
             label=f"{line.name} (bound {100 * line.bound:.2g} %)",
-        )  # fmt: skip
+        )
         for since in line.changed:
             ax.axvline(_day(since), color=colour, linewidth=0.6, linestyle=(0, (1, 2)))
     low, high = ax.get_ylim()

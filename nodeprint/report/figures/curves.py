@@ -55,12 +55,15 @@ class CurveData(msgspec.Struct, frozen=True):
         none = [np.full(len(line.x), np.nan) for line in self.lines]
         lows = [empty if line.low is None else line.low for line, empty in zip(self.lines, none, strict=True)]
         highs = [empty if line.high is None else line.high for line, empty in zip(self.lines, none, strict=True)]
-        return pd.DataFrame({
-            "line": np.repeat([line.name for line in self.lines], [len(line.x) for line in self.lines]),
-            self.x_title: np.concatenate([line.x for line in self.lines]),
-            self.y_title: np.concatenate([line.y for line in self.lines]),
-            "lowest": np.concatenate(lows), "highest": np.concatenate(highs),
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                "line": np.repeat([line.name for line in self.lines], [len(line.x) for line in self.lines]),
+                self.x_title: np.concatenate([line.x for line in self.lines]),
+                self.y_title: np.concatenate([line.y for line in self.lines]),
+                "lowest": np.concatenate(lows),
+                "highest": np.concatenate(highs),
+            }
+        )
 
 
 def over(
@@ -136,9 +139,14 @@ def curves(ax: Axes, data: CurveData, style: Style) -> None:
         if line.low is not None and line.high is not None:
             ax.fill_between(line.x, line.low, line.high, color=colour, alpha=0.18, linewidth=0)
         ax.plot(
-            line.x, line.y, color=colour, linestyle=(0, dashes) if dashes else "-", label=line.name,
-            marker="o" if len(line.x) <= 24 else "", markersize=2,
-        )  # fmt: skip
+            line.x,
+            line.y,
+            color=colour,
+            linestyle=(0, dashes) if dashes else "-",
+            label=line.name,
+            marker="o" if len(line.x) <= 24 else "",
+            markersize=2,
+        )
     if data.log_x:
         ax.set_xscale("log", base=2)
         ax.xaxis.set_major_formatter(FuncFormatter(_bytes))
@@ -150,17 +158,28 @@ def curves(ax: Axes, data: CurveData, style: Style) -> None:
     for at, name in data.marks:
         ax.axvline(at, color=style.colours["hair"], linewidth=0.6, linestyle=(0, (1, 1)))
         ax.annotate(
-            name, (at, 1), xycoords=("data", "axes fraction"), xytext=(-1.5, -1.5), textcoords="offset points",
-            ha="right", va="top", color=style.colours["quiet"], rotation=90,
-        )  # fmt: skip
+            name,
+            (at, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(-1.5, -1.5),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            color=style.colours["quiet"],
+            rotation=90,
+        )
     ax.grid(visible=True)
     ax.set_xlabel(data.x_title)
     ax.set_ylabel(data.y_title)
     width = size_mm(ax)
     ax.legend(
-        loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=_legend_columns(width, data.lines), borderaxespad=0.2,
-        columnspacing=1.2, labelspacing=0.2,
-    )  # fmt: skip
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=_legend_columns(width, data.lines),
+        borderaxespad=0.2,
+        columnspacing=1.2,
+        labelspacing=0.2,
+    )
 
 
 def size_mm(ax: Axes) -> float:

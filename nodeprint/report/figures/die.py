@@ -103,7 +103,7 @@ def of_die(die: Die) -> DieData | None:
         for (p, q), ns, half in zip(
             die.distances.ends.tolist(), die.distances.line, die.distances.line_half, strict=True
         )
-    )  # fmt: skip
+    )
     shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
     return DieData(f"{sentences.title(die)}, {shape}", tuple(sites), ways)
 
@@ -149,9 +149,15 @@ def _draw_way(ax: Axes, start: tuple[float, float], end: tuple[float, float], co
     share = 0.5 if start[0] == end[0] or start[1] == end[1] else 0.32
     x, y = (a + share * (b - a) for a, b in zip(start, end, strict=True))
     ax.text(
-        x, y, cost, ha="center", va="center", fontsize=style.smallest_letters_pt, zorder=2,
+        x,
+        y,
+        cost,
+        ha="center",
+        va="center",
+        fontsize=style.smallest_letters_pt,
+        zorder=2,
         bbox={"facecolor": style.colours["paper"], "edgecolor": "none", "pad": 1.0},
-    )  # fmt: skip
+    )
 
 
 def _draw_site(ax: Axes, site: DieSite, x: float, y: float, style: Style) -> None:

@@ -73,11 +73,13 @@ class ClassData(msgspec.Struct, frozen=True):
         """A row for each pair of the node."""
         each = [len(shape.node) for shape in self.classes]
         medians = [shape.median for shape in self.classes]
-        return pd.DataFrame({
-            "class": np.repeat([shape.name for shape in self.classes], each),
-            f"median of the class, {self.unit}": np.repeat(medians, each),
-            self.title: np.concatenate([shape.node for shape in self.classes]),
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                "class": np.repeat([shape.name for shape in self.classes], each),
+                f"median of the class, {self.unit}": np.repeat(medians, each),
+                self.title: np.concatenate([shape.node for shape in self.classes]),
+            }
+        )
 
 
 def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequence[str] = ()) -> ClassData:
@@ -137,9 +139,15 @@ def classes(ax: Axes, data: ClassData, style: Style) -> None:
             ]  # the last hold what is beyond, too
             top = row - 0.85 * counts / counts.max()
             ax.fill_between(
-                middles, row, top, step="mid", facecolor=style.colours[colour if filled else "wash"],
-                edgecolor=style.colours[colour], linewidth=0.6, alpha=0.55 if filled else 1.0,
-            )  # fmt: skip
+                middles,
+                row,
+                top,
+                step="mid",
+                facecolor=style.colours[colour if filled else "wash"],
+                edgecolor=style.colours[colour],
+                linewidth=0.6,
+                alpha=0.55 if filled else 1.0,
+            )
         ax.plot([np.median(shape.node)] * 2, [row, row - 0.9], color=style.colours["ink"], linewidth=1.0)
     ax.set_xlim(-reach, reach)
     ax.set_ylim(len(data.classes) - 0.8, -1.05)

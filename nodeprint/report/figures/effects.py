@@ -68,11 +68,14 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
     """The effect of a finding; `share` where its measurement is a share of the time."""
     jobs = tuple(
         JobEffects(
-            job.job, 100 * job.effect, 100 * job.interval.low, 100 * job.interval.high,
+            job.job,
+            100 * job.effect,
+            100 * job.interval.low,
+            100 * job.interval.high,
             {run.rpartition("/")[2]: 100 * effect for run, effect in job.runs.items()},
         )
         for job in finding.by_job
-    )  # fmt: skip
+    )
     title = say("axes", "lost") if share else "difference from the peers, %"
     unit = shown_unit(finding.unit, np.array([[finding.value]]))
     has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
@@ -104,9 +107,7 @@ def effect(ax: Axes, data: EffectData, style: Style) -> None:
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(data.title)
-    ax.set_title(
-        data.heading, fontsize=style.letters_pt, color=alarm, pad=25 if data.unit_size else 4,
-    )  # fmt: skip
+    ax.set_title(data.heading, fontsize=style.letters_pt, color=alarm, pad=25 if data.unit_size else 4)
     if data.unit_size:
         size = data.unit_size
         top = ax.secondary_xaxis("top", functions=(_times(size), _times(1 / size)))

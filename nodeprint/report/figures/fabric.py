@@ -30,9 +30,14 @@ def medians(verdict: FabricVerdict) -> MatrixData:
     title = f"time of a message, {unit.name}"
     odd = {str(finding.part.where.get(key)) for finding in verdict.findings for key in ("node", "to")}
     return MatrixData(
-        values, verdict.nodes, ColourScale(title, low, high), axis="node", levels=_places(verdict.places),
-        marked=tuple(row for row, name in enumerate(verdict.nodes) if name in odd), directed=verdict.directed,
-    )  # fmt: skip
+        values,
+        verdict.nodes,
+        ColourScale(title, low, high),
+        axis="node",
+        levels=_places(verdict.places),
+        marked=tuple(row for row, name in enumerate(verdict.nodes) if name in odd),
+        directed=verdict.directed,
+    )
 
 
 def _places(places: tuple[str, ...]) -> tuple[PartLevel, ...]:
@@ -98,9 +103,21 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> OwnPlaces:
     names = tuple(f"{verdict.nodes[a]} to {verdict.nodes[b]}" for a, b in ends)
     lowest, middle, highest = (usual * (1 + relative[:, column]) for column in (1, 2, 3))
     return OwnPlaces(
-        names, str(where["node"]), len(verdict.nodes) - 1 - of_link, values, lowest, middle, highest,
-        100 * relative[:, 0], 100 * relative[:, 1], 100 * relative[:, 3], bounds.of_finding(finding),
+        names,
+        str(where["node"]),
+        len(verdict.nodes) - 1 - of_link,
+        values,
+        lowest,
+        middle,
+        highest,
+        100 * relative[:, 0],
+        100 * relative[:, 1],
+        100 * relative[:, 3],
+        bounds.of_finding(finding),
         100 * finding.effect,
-        (100 * finding.interval.low, 100 * finding.interval.high), "message from node to node",
-        f"time of a message, {unit.name}", "difference from what is expected, %", tuple(range(len(names))),
-    )  # fmt: skip
+        (100 * finding.interval.low, 100 * finding.interval.high),
+        "message from node to node",
+        f"time of a message, {unit.name}",
+        "difference from what is expected, %",
+        tuple(range(len(names))),
+    )

@@ -55,9 +55,17 @@ def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
     marked = tuple(row for row, name in enumerate(order) if is_marked(verdict.nodes[name].outcome))
     columns = tuple(text.named("subjects", subject) for subject in subjects)
     return GridData(
-        np.minimum(values, _MOST_SHARE), values, tuple(order), columns, "node", "subject",
-        "share of the bound, 1", scale, marked, digits=2,
-    )  # fmt: skip
+        np.minimum(values, _MOST_SHARE),
+        values,
+        tuple(order),
+        columns,
+        "node",
+        "subject",
+        "share of the bound, 1",
+        scale,
+        marked,
+        digits=2,
+    )
 
 
 def is_marked(outcome: Outcome) -> bool:
@@ -98,26 +106,37 @@ class MapsData(msgspec.Struct, frozen=True):
     def table(self) -> pd.DataFrame:
         """By node the median of its differences and the largest of both signs."""
         flat = self.values.reshape(len(self.nodes), -1)
-        return pd.DataFrame({
-            "node": self.nodes, f"median {self.scale.title}": np.nanmedian(flat, axis=1),
-            "lowest": np.nanmin(flat, axis=1), "highest": np.nanmax(flat, axis=1),
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                "node": self.nodes,
+                f"median {self.scale.title}": np.nanmedian(flat, axis=1),
+                "lowest": np.nanmin(flat, axis=1),
+                "highest": np.nanmax(flat, axis=1),
+            }
+        )
 
 
 def difference_maps(
-    levels: NodeLevels, nodes: Sequence[str], home: int | None = None, *, peers: Collection[str] = (),
-    marked: Collection[str] = (), bound: float | None = None,
-) -> MapsData:  # fmt: skip
+    levels: NodeLevels,
+    nodes: Sequence[str],
+    home: int | None = None,
+    *,
+    peers: Collection[str] = (),
+    marked: Collection[str] = (),
+    bound: float | None = None,
+) -> MapsData:
     """The difference of each pair from the median of the peers (all nodes where none are named), for at most 64 nodes;
     those of large machines as means of neighbouring pairs. `bound` is relative."""
     shown = list(nodes)[:MOST_MAPS]
     slots, at_home = drawn_slots(levels.quantity), home_of(levels.quantity, home)
     reference = [levels.rows[name] for name in peers if name in levels.rows] or list(range(len(levels.nodes)))
     middle = np.nanmedian(levels.values[reference], axis=0)
-    maps = np.stack([
-        _smaller(square_of(levels.quantity, 100 * (levels.of(name) / middle - 1), at_home, slots), len(shown))
-        for name in shown
-    ])  # fmt: skip
+    maps = np.stack(
+        [
+            _smaller(square_of(levels.quantity, 100 * (levels.of(name) / middle - 1), at_home, slots), len(shown))
+            for name in shown
+        ]
+    )
     percent = 100 * bound if bound is not None else None
     reach = difference_reach(maps, percent)
     bound_text = f"bound\n±{percent:.3g} %" if percent is not None else ""
@@ -255,9 +274,7 @@ def forest(ax: Axes, data: ForestData, style: Style) -> None:
         line(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
     ends = [np.column_stack([values[:, column], at] if rows else [at, values[:, column]]) for column in (0, 2)]
     ax.add_collection(LineCollection(list(np.stack(ends, axis=1)), linewidths=0.9, colors=style.colours["peers"]))
-    for chosen, marker, colour in (
-        (~marked, "o", style.colours["node"]), (marked, "^", style.colour("alarm")),
-    ):  # fmt: skip
+    for chosen, marker, colour in ((~marked, "o", style.colours["node"]), (marked, "^", style.colour("alarm"))):
         x, y = (values[chosen, 1], at[chosen]) if rows else (at[chosen], values[chosen, 1])
         ax.plot(x, y, linestyle="", marker=marker, color=colour, markersize=2.4 if marker == "o" else 3.6)
     seen = np.concatenate([values[np.isfinite(values)], [-1.1 * data.bound, 1.1 * data.bound]])
@@ -281,9 +298,14 @@ def forest(ax: Axes, data: ForestData, style: Style) -> None:
         for row in np.flatnonzero(marked).tolist():
             right = row < 0.7 * len(at)
             ax.annotate(
-                shortened(data.effects[row].node, 20), (row, values[row, 1]), xytext=(4 if right else -4, 0),
-                textcoords="offset points", ha="left" if right else "right", va="center", color=style.colour("alarm"),
-            )  # fmt: skip
+                shortened(data.effects[row].node, 20),
+                (row, values[row, 1]),
+                xytext=(4 if right else -4, 0),
+                textcoords="offset points",
+                ha="left" if right else "right",
+                va="center",
+                color=style.colour("alarm"),
+            )
 
 
 # --- values in an order ---
@@ -309,9 +331,14 @@ class OrderData(msgspec.Struct, frozen=True):
 
 
 def in_order(
-    values: Mapping[str, float], order: Mapping[str, str], title: str, order_title: str, marked: Collection[str] = (),
-    *, grouped: bool = False,
-) -> OrderData:  # fmt: skip
+    values: Mapping[str, float],
+    order: Mapping[str, str],
+    title: str,
+    order_title: str,
+    marked: Collection[str] = (),
+    *,
+    grouped: bool = False,
+) -> OrderData:
     """The values of nodes by what they are ordered by (a time, a rack), which makes groups where it is `grouped`."""
     names = sorted(values, key=lambda name: (order.get(name, ""), name))
     groups = tuple(order.get(name, "") if grouped else "" for name in names)
@@ -327,9 +354,14 @@ def ordered(ax: Axes, data: OrderData, style: Style) -> None:
     ax.plot(at[marked], data.values[marked], linestyle="", marker="^", color=style.colour("alarm"), markersize=3.8)
     for row in _with_room(data, size_pt(ax)[0], style.letters_pt):
         ax.annotate(
-            shortened(data.nodes[row], _ORDER_LETTERS), (row, data.values[row]), xytext=(0, 4),
-            textcoords="offset points", ha="center", va="bottom", color=style.colour("alarm"),
-        )  # fmt: skip
+            shortened(data.nodes[row], _ORDER_LETTERS),
+            (row, data.values[row]),
+            xytext=(0, 4),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            color=style.colour("alarm"),
+        )
     ax.margins(y=0.2)
     ax.set_xlim(-0.7, len(at) - 0.3)
     changes = [0, *(row for row in range(1, len(at)) if data.groups[row] != data.groups[row - 1]), len(at)]

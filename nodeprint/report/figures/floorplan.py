@@ -66,16 +66,19 @@ class FloorplanData(msgspec.Struct, frozen=True):
     def table(self) -> pd.DataFrame:
         """A row for each core."""
         parts = {name: [core.parts.get(name, -1) for core in self.cores] for name in self.cores[0].parts}
-        return pd.DataFrame({
-            "CPU": [core.cpu for core in self.cores], **parts,
-            self.scale.title: [core.value for core in self.cores],
-        })  # fmt: skip
+        return pd.DataFrame(
+            {"CPU": [core.cpu for core in self.cores], **parts, self.scale.title: [core.value for core in self.cores]}
+        )
 
 
 def of_pairs(
-    levels: NodeLevels, node: str, home: int | None = None, *, marked: Sequence[int] = (),
+    levels: NodeLevels,
+    node: str,
+    home: int | None = None,
+    *,
+    marked: Sequence[int] = (),
     limits: tuple[float, float] | None = None,
-) -> FloorplanData:  # fmt: skip
+) -> FloorplanData:
     """Each core in the colour of the median of its pairs with the others of its socket: over all sockets it would be
     that of no pair."""
     quantity = levels.quantity
@@ -90,9 +93,13 @@ def of_pairs(
 
 
 def of_cells(
-    levels: NodeLevels, node: str, fixed: Mapping[str, int | str] | None = None, *, marked: Sequence[int] = (),
+    levels: NodeLevels,
+    node: str,
+    fixed: Mapping[str, int | str] | None = None,
+    *,
+    marked: Sequence[int] = (),
     limits: tuple[float, float] | None = None,
-) -> FloorplanData:  # fmt: skip
+) -> FloorplanData:
     """Each core in the colour of the median of its cells at `fixed` coordinates (words, or canonical numbers)."""
     quantity = levels.quantity
     here = np.ones(quantity.size, dtype=np.bool_)
@@ -110,9 +117,13 @@ def of_cells(
 
 
 def _plan(
-    levels: NodeLevels, values: Mapping[int, float], numbers: Sequence[int], title: str, marked: Sequence[int],
+    levels: NodeLevels,
+    values: Mapping[int, float],
+    numbers: Sequence[int],
+    title: str,
+    marked: Sequence[int],
     limits: tuple[float, float] | None,
-) -> FloorplanData:  # fmt: skip
+) -> FloorplanData:
     slots = levels.quantity.layout.slots
     first: dict[tuple[int, ...], int] = {}  # the first thread of each core stands for it, or the one that has a value
     for slot in range(len(slots)):
@@ -155,10 +166,13 @@ def _boxes(
         inner = _boxes(members, levels[1:], places, cores)
         boxes.append(
             Box(
-                inner.width + 2 * _PAD, inner.height + 2 * _PAD + _HEAD, f"{NAMES[level]} {number}", NAMES[level],
+                inner.width + 2 * _PAD,
+                inner.height + 2 * _PAD + _HEAD,
+                f"{NAMES[level]} {number}",
+                NAMES[level],
                 inside=((_PAD, _PAD, inner),),
             )
-        )  # fmt: skip
+        )
     columns = 2 if level == QUADRANT and len(boxes) == 4 else _columns(len(boxes), boxes[0].width, boxes[0].height)
     return _arranged(boxes, columns, _GAP)
 

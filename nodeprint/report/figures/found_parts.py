@@ -15,8 +15,12 @@ from nodeprint.structure.found import LevelName, Structure
 
 #: By found level the level whose outline it has; threads of a core are not outlined.
 _OUTLINED_AS: dict[LevelName, Level] = {
-    "ccx": "ccx", "group": "ccx", "quadrant": "quadrant", "half": "ccd", "socket": "socket",
-}  # fmt: skip
+    "ccx": "ccx",
+    "group": "ccx",
+    "quadrant": "quadrant",
+    "half": "ccd",
+    "socket": "socket",
+}
 #: A matrix of fewer CPUs has no groups.
 _FEWEST = 4
 

@@ -72,9 +72,10 @@ class GridData(msgspec.Struct, frozen=True):
         """A row for each cell that has a value."""
         rows, columns = np.nonzero(np.isfinite(self.values) | np.isfinite(self.numbers))
         table = {
-            self.row_title: [self.rows[row] for row in rows], self.column_title: [self.columns[at] for at in columns],
+            self.row_title: [self.rows[row] for row in rows],
+            self.column_title: [self.columns[at] for at in columns],
             self.number_title: self.numbers[rows, columns],
-        }  # fmt: skip
+        }
         return pd.DataFrame({**table, self.scale.title: self.values[rows, columns]})
 
 
@@ -106,9 +107,15 @@ def numa(levels: NodeLevels, node: str, stream: str = "", limits: tuple[float, f
     low, high = limits or value_limits(table)
     title = f"{f'{row_in_words(stream)}: ' if stream else ''}{levels.title}"
     return GridData(
-        table, table, tuple(str(names[row]) for row in rows.tolist()), tuple(str(names[at]) for at in columns.tolist()),
-        "CPUs of NUMA node", "memory of NUMA node", title, ColourScale(title, low, high),
-    )  # fmt: skip
+        table,
+        table,
+        tuple(str(names[row]) for row in rows.tolist()),
+        tuple(str(names[at]) for at in columns.tolist()),
+        "CPUs of NUMA node",
+        "memory of NUMA node",
+        title,
+        ColourScale(title, low, high),
+    )
 
 
 def grid(ax: Axes, data: GridData, style: Style) -> None:

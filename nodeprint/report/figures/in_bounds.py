@@ -138,10 +138,16 @@ def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
         for number, group in enumerate(groups):
             chosen = ~outside & np.array([of_node == group for of_node in row.groups])
             ax.plot(
-                row.values[chosen], y[chosen], linestyle="", marker=_SIGNS[number % len(_SIGNS)], markersize=2.6,
-                color=style.series[number % len(style.series)], alpha=0.75, rasterized=as_image,
+                row.values[chosen],
+                y[chosen],
+                linestyle="",
+                marker=_SIGNS[number % len(_SIGNS)],
+                markersize=2.6,
+                color=style.series[number % len(style.series)],
+                alpha=0.75,
+                rasterized=as_image,
                 label=f"group {group}" if group and not at else None,
-            )  # fmt: skip
+            )
         ax.plot(row.values[outside], y[outside], linestyle="", marker="^", markersize=4, color=style.colour("alarm"))
         _name(ax, row, y, np.flatnonzero(outside), style)
     ax.set_yticks(range(len(data.rows)), ["\n".join(_lines(row.name)) for row in data.rows])
@@ -152,9 +158,14 @@ def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
         ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(groups), borderpad=0)
     for side in (-1, 1):
         ax.text(
-            side, 1.02, "bound", transform=ax.get_xaxis_transform(), ha="center", va="bottom",
+            side,
+            1.02,
+            "bound",
+            transform=ax.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
             fontsize=style.smallest_letters_pt,
-        )  # fmt: skip
+        )
 
 
 def _lines(name: str) -> list[str]:
@@ -173,7 +184,11 @@ def _name(ax: Axes, row: Row, y: Floats, outside: Ints, style: Style) -> None:
             lines += float(np.mean(y[on_side] - lines))
         for number, line in zip(on_side, lines.tolist(), strict=True):
             ax.annotate(
-                shortened(row.nodes[number], _NAME_LETTERS), (float(row.values[number]), line), xytext=(5 * side, 0),
-                textcoords="offset points", ha="left" if side > 0 else "right", va="center",
+                shortened(row.nodes[number], _NAME_LETTERS),
+                (float(row.values[number]), line),
+                xytext=(5 * side, 0),
+                textcoords="offset points",
+                ha="left" if side > 0 else "right",
+                va="center",
                 color=style.colour("alarm"),
-            )  # fmt: skip
+            )

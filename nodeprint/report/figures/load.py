@@ -17,9 +17,7 @@ from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
 
 #: What of a second is drawn, by the key of its record: the title of the axis, and how many make one of its unit.
-QUANTITIES: Mapping[str, tuple[str, float]] = {
-    "core_hz": ("clock, GHz", 1e9), "flops_per_s": ("rate, Gflop/s", 1e9),
-}  # fmt: skip
+QUANTITIES: Mapping[str, tuple[str, float]] = {"core_hz": ("clock, GHz", 1e9), "flops_per_s": ("rate, Gflop/s", 1e9)}
 _DASHES: Sequence[tuple[float, ...]] = ((), (4, 2), (1, 1), (6, 2, 1, 2))
 
 
@@ -49,12 +47,18 @@ class LoadData(msgspec.Struct, frozen=True):
     def table(self) -> pd.DataFrame:
         """A row for each second of each socket."""
         parts = [
-            pd.DataFrame({
-                "socket": socket.socket, "second": socket.second, self.title: socket.middle, "lowest": socket.low,
-                "highest": socket.high, _slowest(): np.nan if socket.slowest is None else socket.slowest,
-            })
+            pd.DataFrame(
+                {
+                    "socket": socket.socket,
+                    "second": socket.second,
+                    self.title: socket.middle,
+                    "lowest": socket.low,
+                    "highest": socket.high,
+                    _slowest(): np.nan if socket.slowest is None else socket.slowest,
+                }
+            )
             for socket in self.sockets
-        ]  # fmt: skip
+        ]
         return pd.concat(parts, ignore_index=True)
 
 
@@ -68,10 +72,16 @@ def by_second(node: str, seconds: Sequence[Mapping[str, Any]], quantity: str) ->
         by = of_socket.groupby("second")
         middle, low, high = (by[quantity].agg(how) / size for how in ("median", "min", "max"))
         slowest = by["lowest_core_hz"].median().to_numpy() / size if quantity == "core_hz" else None
-        sockets.append(SocketSeconds(
-            int(str(number)), middle.index.to_numpy(dtype=np.float64), middle.to_numpy(), low.to_numpy(),
-            high.to_numpy(), slowest,
-        ))  # fmt: skip
+        sockets.append(
+            SocketSeconds(
+                int(str(number)),
+                middle.index.to_numpy(dtype=np.float64),
+                middle.to_numpy(),
+                low.to_numpy(),
+                high.to_numpy(),
+                slowest,
+            )
+        )
     return LoadData(node, tuple(sockets), title)
 
 
@@ -83,9 +93,14 @@ def seconds(ax: Axes, data: LoadData, style: Style) -> None:
         dashes = _DASHES[number % len(_DASHES)]
         ax.fill_between(socket.second, socket.low, socket.high, color=colour, alpha=0.18, linewidth=0)
         ax.plot(
-            socket.second, socket.middle, color=colour, linestyle=(0, dashes) if dashes else "-", label=name,
-            marker="o" if len(socket.second) <= 24 else "", markersize=2,
-        )  # fmt: skip
+            socket.second,
+            socket.middle,
+            color=colour,
+            linestyle=(0, dashes) if dashes else "-",
+            label=name,
+            marker="o" if len(socket.second) <= 24 else "",
+            markersize=2,
+        )
         if socket.slowest is not None:
             ax.plot(socket.second, socket.slowest, color=colour, linewidth=0.5, label=f"{name}, {_slowest()}")
     ax.set_ylim(bottom=0)

@@ -180,9 +180,15 @@ def _at_first_home(levels: NodeLevels, node: str) -> tuple[Floats, Ints]:
 
 
 def difference(
-    levels: NodeLevels, node: str, home: int | None = None, *, peers: Sequence[str] = (), bound: float | None = None,
-    marked: Collection[int] = (), reach: float | None = None,
-) -> MatrixData:  # fmt: skip
+    levels: NodeLevels,
+    node: str,
+    home: int | None = None,
+    *,
+    peers: Sequence[str] = (),
+    bound: float | None = None,
+    marked: Collection[int] = (),
+    reach: float | None = None,
+) -> MatrixData:
     """By pair the difference from the median of the peers in percent, to `reach` percent; `bound` is relative (0.02 is
     2 %), `marked` are OS numbers of CPUs."""
     at_home = home_of(levels.quantity, home)
@@ -204,9 +210,13 @@ def difference(
     text = f"bound\n±{percent:.3g} %" if percent is not None else ""
     scale = ColourScale(title, -reach, reach, "differences", percent, text)
     return MatrixData(
-        square, cpus, scale, _axis(cpus), _parts(levels, slots),
+        square,
+        cpus,
+        scale,
+        _axis(cpus),
+        _parts(levels, slots),
         marked=tuple(place for place, cpu in enumerate(cpus) if cpu in wanted),
-    )  # fmt: skip
+    )
 
 
 def difference_reach(percent: Floats, bound: float | None, least: float = LEAST_REACH) -> float:

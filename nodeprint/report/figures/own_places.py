@@ -86,13 +86,20 @@ class OwnPlaces(msgspec.Struct, frozen=True):
     def table(self) -> pd.DataFrame:
         """A row for each place."""
         unit = self.value_title.rpartition(", ")[2]
-        return pd.DataFrame({
-            self.axis: self.places, f"{self.node}, {unit}": self.values, f"peers' lowest, {unit}": self.peer_low,
-            f"peers' median, {unit}": self.peer_median, f"peers' highest, {unit}": self.peer_high,
-            self.title: self.difference, "peers' lowest difference": self.peer_difference_low,
-            "peers' highest difference": self.peer_difference_high, "bound below": -self.bound.below,
-            "bound above": self.bound.above,
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                self.axis: self.places,
+                f"{self.node}, {unit}": self.values,
+                f"peers' lowest, {unit}": self.peer_low,
+                f"peers' median, {unit}": self.peer_median,
+                f"peers' highest, {unit}": self.peer_high,
+                self.title: self.difference,
+                "peers' lowest difference": self.peer_difference_low,
+                "peers' highest difference": self.peer_difference_high,
+                "bound below": -self.bound.below,
+                "bound above": self.bound.above,
+            }
+        )
 
 
 def unsuspected_peers(verdict: Verdict, levels: NodeLevels, node: str) -> tuple[str, ...]:
@@ -142,13 +149,25 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     peer_values = np.array([gathered(row) for row in others[:, at] / size])
     what = say("axes", "lost_expected") if share else "difference from the peers, %"
     return OwnPlaces(
-        names, node, len(others), gathered(values[at] / size), np.nanmin(peer_values, axis=0),
-        np.nanmedian(peer_values, axis=0), np.nanmax(peer_values, axis=0), gathered(difference),
-        np.nanmin(peers_known, axis=0), np.nanmax(peers_known, axis=0), bounds.of_finding(finding),
+        names,
+        node,
+        len(others),
+        gathered(values[at] / size),
+        np.nanmin(peer_values, axis=0),
+        np.nanmedian(peer_values, axis=0),
+        np.nanmax(peer_values, axis=0),
+        gathered(difference),
+        np.nanmin(peers_known, axis=0),
+        np.nanmax(peers_known, axis=0),
+        bounds.of_finding(finding),
         100 * finding.effect,
-        (100 * finding.interval.low, 100 * finding.interval.high), axis, levels.title, what,
-        tuple(number for number, rows in enumerate(groups) if np.isin(at[rows], of_finding).any()), parts,
-    )  # fmt: skip
+        (100 * finding.interval.low, 100 * finding.interval.high),
+        axis,
+        levels.title,
+        what,
+        tuple(number for number, rows in enumerate(groups) if np.isin(at[rows], of_finding).any()),
+        parts,
+    )
 
 
 def _of_job(levels: NodeLevels, node: str, finding: Finding) -> Floats:
@@ -250,8 +269,12 @@ def _beside(quantity: Quantity, at: Ints) -> Ints:
 
 
 _DIMS = {
-    "cpu": "CPU", "a": "CPU", "b": "CPU", "cpu_node": "NUMA node of the CPUs", "memory_node": "NUMA node of the memory",
-}  # fmt: skip
+    "cpu": "CPU",
+    "a": "CPU",
+    "b": "CPU",
+    "cpu_node": "NUMA node of the CPUs",
+    "memory_node": "NUMA node of the memory",
+}
 
 
 def dim_name(dim: str) -> str:
@@ -286,10 +309,15 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     _node_marks(ax, x, data, style)
     _finish(ax, data, style)
     ax.set_ylabel(wrapped(data.title, size_pt(ax)[1], style))
-    seen = np.concatenate([
-        data.difference, data.peer_difference_low, data.peer_difference_high, data.interval,
-        (-1.15 * data.bound.below, 1.15 * data.bound.above),
-    ])  # fmt: skip
+    seen = np.concatenate(
+        [
+            data.difference,
+            data.peer_difference_low,
+            data.peer_difference_high,
+            data.interval,
+            (-1.15 * data.bound.below, 1.15 * data.bound.above),
+        ]
+    )
     seen = seen[np.isfinite(seen)]
     pad = 0.06 * float(np.ptp(seen))
     ax.set_ylim(float(seen.min()) - pad, float(seen.max()) + pad)
@@ -299,8 +327,12 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     ax.legend(
         [lines["_node"], lines["_peers"], dashed],
         [shortened(data.node, _LETTERS), f"{data.peers} peers", f"bound {data.bound.text}"],
-        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, borderpad=0.2, columnspacing=1.2,
-    )  # fmt: skip
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=3,
+        borderpad=0.2,
+        columnspacing=1.2,
+    )
 
 
 def _node_marks(ax: Axes, x: Ints, data: OwnPlaces, style: Style) -> None:

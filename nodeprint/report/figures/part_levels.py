@@ -131,22 +131,38 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
         pen = style.outlines[level.outline]
         ax.add_collection(
             LineCollection(
-                lines, linewidths=max(pen.points, 0.6), linestyles=[pen.linestyle], colors=style.colour("quiet"),
-                transform=across, clip_on=False,
+                lines,
+                linewidths=max(pen.points, 0.6),
+                linestyles=[pen.linestyle],
+                colors=style.colour("quiet"),
+                transform=across,
+                clip_on=False,
             ),
             autolim=False,
-        )  # fmt: skip
+        )
         narrowest = min(g.stop - g.start for g in level.groups) * each
         widest = max(len(g.label) for g in level.groups) * letter + 2
         step = max(1, int(np.ceil(widest / narrowest)))
         step = 1 << (step - 1).bit_length()
         for group in level.groups[::step]:
             ax.text(
-                (group.start + group.stop - 1) / 2, edge, group.label, transform=across, ha="center", va="bottom",
-                fontsize=style.smallest_letters_pt, color=style.colour("ink"),
-            )  # fmt: skip
+                (group.start + group.stop - 1) / 2,
+                edge,
+                group.label,
+                transform=across,
+                ha="center",
+                va="bottom",
+                fontsize=style.smallest_letters_pt,
+                color=style.colour("ink"),
+            )
         ax.annotate(
-            level.name, (0, edge), xycoords="axes fraction", xytext=(-3, offset), textcoords="offset points",
-            ha="right", va="bottom" if below is None else "center", fontsize=style.smallest_letters_pt,
+            level.name,
+            (0, edge),
+            xycoords="axes fraction",
+            xytext=(-3, offset),
+            textcoords="offset points",
+            ha="right",
+            va="bottom" if below is None else "center",
+            fontsize=style.smallest_letters_pt,
             color=style.colour("quiet"),
-        )  # fmt: skip
+        )

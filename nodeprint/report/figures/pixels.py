@@ -32,10 +32,16 @@ class ColourScale(msgspec.Struct, frozen=True):
 
 
 def draw_cells(
-    ax: Axes, values: Floats, scale: ColourScale, style: Style, *, blank: npt.NDArray[np.bool_] | None = None,
-    extent: tuple[float, float, float, float] | None = None, pixels: int = PIXELS,
+    ax: Axes,
+    values: Floats,
+    scale: ColourScale,
+    style: Style,
+    *,
+    blank: npt.NDArray[np.bool_] | None = None,
+    extent: tuple[float, float, float, float] | None = None,
+    pixels: int = PIXELS,
     shades: int = 0,
-) -> AxesImage:  # fmt: skip
+) -> AxesImage:
     """Draw values (rows, columns) as cells around whole numbers, the first row on top; what was not measured is grey,
     `blank` cells are not painted. `extent` (left, right, bottom, top) is where, if not there; an image has
     about so many `pixels` along its side, and so many `shades`, as few take less room (0: all of the map)."""
@@ -50,9 +56,11 @@ def draw_cells(
     times = max(1, pixels // max(rows, columns))
     aspect = ax.get_aspect()
     image = ax.imshow(
-        colours.repeat(times, axis=0).repeat(times, axis=1), interpolation="none", aspect=aspect,
+        colours.repeat(times, axis=0).repeat(times, axis=1),
+        interpolation="none",
+        aspect=aspect,
         extent=extent or (-0.5, columns - 0.5, rows - 0.5, -0.5),
-    )  # fmt: skip
+    )
     ax.spines[:].set_visible(True)
     return image
 
@@ -66,9 +74,7 @@ def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.
     """The colour scale on the right of the axes, over a part of their height from the top; returns its axes."""
     bar = ax.inset_axes((1.03, 1.0 - length, 0.03, length))
     colours = style.map(scale.map)(np.linspace(0, 1, 256)[:, None], bytes=True)
-    bar.imshow(
-        colours, aspect="auto", origin="lower", extent=(0, 1, scale.low, scale.high), interpolation="none"
-    )  # fmt: skip
+    bar.imshow(colours, aspect="auto", origin="lower", extent=(0, 1, scale.low, scale.high), interpolation="none")
     bar.spines[:].set_visible(True)
     bar.set_xticks([])
     bar.yaxis.tick_right()

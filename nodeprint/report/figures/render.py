@@ -84,15 +84,19 @@ def figure(draw: Draw[Data], data: Data, style: Style, width: float, origin: Ori
             raise NodeprintError(
                 f"{frame.width:g} mm leave no room beside the names in a figure", advice="make it wider"
             )
-        ax = out.add_axes((
-            frame.left / frame.width, (frame.bottom + below) / height, inner[0] / frame.width, inner[1] / height,
-        ))  # fmt: skip
+        ax = out.add_axes(
+            (frame.left / frame.width, (frame.bottom + below) / height, inner[0] / frame.width, inner[1] / height)
+        )
         draw(ax, data, style)
         if origin is not None:
             out.text(
-                0.01, 0.8 / height, origin.line, fontsize=style.smallest_letters_pt, color=style.colours["quiet"],
+                0.01,
+                0.8 / height,
+                origin.line,
+                fontsize=style.smallest_letters_pt,
+                color=style.colours["quiet"],
                 va="bottom",
-            )  # fmt: skip
+            )
     return out
 
 

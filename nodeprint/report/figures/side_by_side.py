@@ -72,9 +72,13 @@ class SideBySideData(msgspec.Struct, frozen=True):
 
 
 def on_one_scale(
-    names: Sequence[str], matrices: Sequence[MatrixData], title: str, below: Sequence[Sequence[str]] = (), *,
+    names: Sequence[str],
+    matrices: Sequence[MatrixData],
+    title: str,
+    below: Sequence[Sequence[str]] = (),
+    *,
     among: Sequence[MatrixData] = (),
-) -> SideBySideData:  # fmt: skip
+) -> SideBySideData:
     """Matrices of the same quantity, from the lowest to the highest of all (of those `among` which they are, on other
     pages, too); `title` says what they are, with unit, and `below` what is to be said of each."""
     low, high = value_limits(*(data.values for data in among or matrices))
@@ -99,15 +103,23 @@ def side_by_side(ax: Axes, data: SideBySideData, style: Style) -> None:
         square.set_xlabel(matrix.axis, labelpad=1)
         letters = int((side + left - 2.0) / (0.6 * style.letters_pt * _MM_A_POINT))
         ax.text(
-            (x - left + 2.0) / width, (y + side + above - _NAME + 1.0) / height, shortened(name, letters),
-            transform=ax.transAxes, va="bottom", fontweight="bold",
-        )  # fmt: skip
+            (x - left + 2.0) / width,
+            (y + side + above - _NAME + 1.0) / height,
+            shortened(name, letters),
+            transform=ax.transAxes,
+            va="bottom",
+            fontweight="bold",
+        )
         letters = int((side + left - 2.0) / (0.54 * style.smallest_letters_pt * _MM_A_POINT))
         for at, words in enumerate(data.below[number] if data.below else ()):
             ax.text(
-                (x - left + 2.0) / width, (y - _AXIS - at * _LINE) / height, shortened(words, letters),
-                transform=ax.transAxes, va="top", fontsize=style.smallest_letters_pt,
-            )  # fmt: skip
+                (x - left + 2.0) / width,
+                (y - _AXIS - at * _LINE) / height,
+                shortened(words, letters),
+                transform=ax.transAxes,
+                va="top",
+                fontsize=style.smallest_letters_pt,
+            )
     draw_scale(ax, data.scale, style, length=min(1.0, _SCALE / height))
 
 

@@ -58,11 +58,14 @@ class StripData(msgspec.Struct, frozen=True):
     def table(self) -> pd.DataFrame:
         """A row for each place."""
         unit = self.title.rpartition(", ")[2]
-        return pd.DataFrame({
-            _AXIS: self.labels, f"{self.shows}: {self.title}": self.values,
-            f"{self.shows}: peers' lowest, {unit}": self.peer_low,
-            f"{self.shows}: peers' highest, {unit}": self.peer_high,
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                _AXIS: self.labels,
+                f"{self.shows}: {self.title}": self.values,
+                f"{self.shows}: peers' lowest, {unit}": self.peer_low,
+                f"{self.shows}: peers' highest, {unit}": self.peer_high,
+            }
+        )
 
 
 class StripRows(msgspec.Struct, frozen=True):
@@ -97,9 +100,13 @@ def in_rows(strips: Sequence[StripData]) -> list[StripRows]:
 
 
 def by_cpu(
-    levels: NodeLevels, node: str, fixed: Mapping[str, int | str] | None = None, *, peers: Sequence[str] = (),
+    levels: NodeLevels,
+    node: str,
+    fixed: Mapping[str, int | str] | None = None,
+    *,
+    peers: Sequence[str] = (),
     marked: Sequence[int] = (),
-) -> StripData:  # fmt: skip
+) -> StripData:
     """The values of a measurement by CPU, at `fixed` coordinates of its other dimensions (words, or canonical
     numbers; else the first). `marked` are OS numbers of CPUs. Raises NodeprintError where it has no CPUs."""
     quantity = levels.quantity
@@ -120,11 +127,17 @@ def by_cpu(
     at_words = [place_in_words({dim: quantity.named(dim, number)}) for dim, number in at.items()]
     wanted = set(map(str, marked))
     return StripData(
-        node, names, levels.of(node)[places] / size, low, high, len(others),
-        levels.title, ", ".join([text.measured(quantity.measurement), *at_words]),
+        node,
+        names,
+        levels.of(node)[places] / size,
+        low,
+        high,
+        len(others),
+        levels.title,
+        ", ".join([text.measured(quantity.measurement), *at_words]),
         part_levels(quantity.layout.slots[slots]),
         tuple(place for place, name in enumerate(names) if name in wanted),
-    )  # fmt: skip
+    )
 
 
 def _coordinate(levels: NodeLevels, dim: str, wanted: int | str | None) -> int:
@@ -139,9 +152,14 @@ def peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> N
     """Draw by place a line from the lowest to the highest of the peers, all as one path."""
     ends = np.column_stack([low, high, np.full(len(x), np.nan)])
     ax.plot(
-        np.repeat(x, 3), ends.ravel(), linewidth=1.2, color=style.colours["peers"], alpha=0.7, solid_capstyle="butt",
+        np.repeat(x, 3),
+        ends.ravel(),
+        linewidth=1.2,
+        color=style.colours["peers"],
+        alpha=0.7,
+        solid_capstyle="butt",
         label="_peers",
-    )  # fmt: skip
+    )
 
 
 def strips(ax: Axes, data: StripRows, style: Style) -> None:
@@ -171,9 +189,13 @@ def strips(ax: Axes, data: StripRows, style: Style) -> None:
     shown = [label for label in named if label in lines]
     below = (len(lowest.levels) * BRACKET_PT + 3.2 * style.letters_pt) / size_pt(ax)[1]
     ax.legend(
-        [lines[label] for label in shown], [named[label] for label in shown], loc="center right",
-        bbox_to_anchor=(1.0, -below), ncols=2, borderpad=0,
-    )  # fmt: skip
+        [lines[label] for label in shown],
+        [named[label] for label in shown],
+        loc="center right",
+        bbox_to_anchor=(1.0, -below),
+        ncols=2,
+        borderpad=0,
+    )
 
 
 def _draw_row(ax: Axes, data: StripData, style: Style) -> None:
@@ -181,9 +203,11 @@ def _draw_row(ax: Axes, data: StripData, style: Style) -> None:
     if data.levels:  # what a part has stands between the same lines in every row
         borders = [group.start - 0.5 for group in data.levels[-1].groups[1:]]
         lines = LineCollection(
-            [[(at, 0), (at, 1)] for at in borders], linewidths=0.4, colors=style.colours["hair"],
+            [[(at, 0), (at, 1)] for at in borders],
+            linewidths=0.4,
+            colors=style.colours["hair"],
             transform=ax.get_xaxis_transform(),
-        )  # fmt: skip
+        )
         ax.add_collection(lines, autolim=False)
     if data.peers:
         peer_ranges(ax, x, data.peer_low, data.peer_high, style)

@@ -45,9 +45,15 @@ def _field(key: str) -> Callable[[Fingerprint], str]:
 
 
 _FACTS: Mapping[str, Callable[[Fingerprint], str]] = {
-    "processors": _processors, "memory": _memory, "NUMA, SMT": _numa, "product": _field("product"),
-    "BIOS": _field("bios"), "microcode": _field("microcode"), "Linux": _field("kernel"), "system": _field("os"),
-}  # fmt: skip
+    "processors": _processors,
+    "memory": _memory,
+    "NUMA, SMT": _numa,
+    "product": _field("product"),
+    "BIOS": _field("bios"),
+    "microcode": _field("microcode"),
+    "Linux": _field("kernel"),
+    "system": _field("os"),
+}
 
 
 def rows(campaign: Campaign) -> FactRows:

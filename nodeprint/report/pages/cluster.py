@@ -66,7 +66,11 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     shown = _shown(campaign, most_findings)
     bounds = (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))
     return Page(
-        "cluster", "cluster", title, Mark.of(verdict.fleet.outcome), lead(campaign),
+        "cluster",
+        "cluster",
+        title,
+        Mark.of(verdict.fleet.outcome),
+        lead(campaign),
         sections(
             Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
@@ -75,13 +79,13 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("Findings", tuple(_findings(campaign, linked, shown))),
             Section("Core to core", (Figures(tuple(pictures.two_nodes(campaign))), *_maps(campaign))),
             Section("Machines side by side", tuple(_machines(campaign))),
-            Section(say('headings', 'fleet'), (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
+            Section(say("headings", "fleet"), (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
             Section("Over the time of measuring", (Figures(tuple(pictures.over_time(campaign))),)),
             *_fabric(campaign),
             Section("Configuration differences", (differences(verdict.nodes),)),
             Section("How it was measured", tuple(method.brief(campaign))),
             *appendix(
-                Section(say('headings', 'margins'), bounds),
+                Section(say("headings", "margins"), bounds),
                 Section("Medians over the fleet", (class_table(alike), cell_table(alike))),
                 Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
                 Section("Warnings", tuple(_warnings(verdict.nodes))),
@@ -89,7 +93,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             ),
         ),
         tuple((Mark.of(outcome), count) for outcome, count in text.counts_of(verdict.nodes.values()).items()),
-    )  # fmt: skip
+    )
 
 
 # --- page 1 ---
@@ -160,11 +164,14 @@ def _found_row(
     first, more = node.counted[0], len(node.counted) - 1
     has_size = bool(first.measurement)
     return (name,), (
-        _called((name,), linked), Mark.of(node.outcome),
+        _called((name,), linked),
+        Mark.of(node.outcome),
         text.part_in_words(first) + (f" (and {more} more)" if more else ""),
-        names.signed(first.effect) if has_size else "", names.bound(first.bound) if has_size else "",
-        text.remedy(first), Reference("", anchor=_anchor(name, 1)) if (name, 1) in shown else "",
-    )  # fmt: skip
+        names.signed(first.effect) if has_size else "",
+        names.bound(first.bound) if has_size else "",
+        text.remedy(first),
+        Reference("", anchor=_anchor(name, 1)) if (name, 1) in shown else "",
+    )
 
 
 def _is_link(finding: Finding) -> bool:
@@ -175,9 +182,13 @@ def _link_row(finding: Finding) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
     """The row of a slow link between two nodes, of which neither is slow itself."""
     return (names.part(finding.part),), (
         printable(str(finding.part.where["node"]), 40),
-        replace(state_mark(finding), word=say("messages_of", "outcome")), text.part_in_words(finding),
-        names.signed(finding.effect), names.bound(finding.bound), text.remedy(finding), "",
-    )  # fmt: skip
+        replace(state_mark(finding), word=say("messages_of", "outcome")),
+        text.part_in_words(finding),
+        names.signed(finding.effect),
+        names.bound(finding.bound),
+        text.remedy(finding),
+        "",
+    )
 
 
 def _called(nodes: Sequence[str], linked: Mapping[str, Reference]) -> Cell:
@@ -200,13 +211,18 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
         figures = pictures.of_finding(campaign, name, finding, at, pictures.LARGE)
         blocks.append(
             FindingBlock(
-                f"{printable(name, 80)}: {text.part_in_words(finding)}", text.finding_sentence(finding),
-                state_mark(finding), finding_numbers(finding),
+                f"{printable(name, 80)}: {text.part_in_words(finding)}",
+                text.finding_sentence(finding),
+                state_mark(finding),
+                finding_numbers(finding),
                 tuple(replace(figure, name=f"{name}-{figure.name}") for figure in figures),
-                (f"Next: {text.remedy(finding)} {_next(campaign, name)}".rstrip(),), (), None,
-                (linked[name],) if name in linked else (), _anchor(name, number),
+                (f"Next: {text.remedy(finding)} {_next(campaign, name)}".rstrip(),),
+                (),
+                None,
+                (linked[name],) if name in linked else (),
+                _anchor(name, number),
             )
-        )  # fmt: skip
+        )
     count = sum(len(node.counted) for node in nodes.values())
     if shown and count > len(shown):
         blocks.append(Text(say("more_in_files", count=count - len(shown)), quiet=True))
@@ -274,9 +290,13 @@ def _extremes(values: Mapping[str, float], unit: str) -> tuple[str, ...]:
     low, high = min(values, key=lambda node: values[node]), max(values, key=lambda node: values[node])
     middle = float(np.median(list(values.values())))
     return (
-        str(len(values)), names.quantity(middle, unit), names.quantity(values[low], unit),
-        names.shortened(printable(low), 20), names.quantity(values[high], unit), names.shortened(printable(high), 20),
-    )  # fmt: skip
+        str(len(values)),
+        names.quantity(middle, unit),
+        names.quantity(values[low], unit),
+        names.shortened(printable(low), 20),
+        names.quantity(values[high], unit),
+        names.shortened(printable(high), 20),
+    )
 
 
 # --- fabric, configuration, warnings, nodes ---

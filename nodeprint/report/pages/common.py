@@ -84,10 +84,15 @@ def finding_block(
     if len(finding.runs) > 1:
         figures += pictures.of_runs(campaign, node, finding, number)
     return FindingBlock(
-        text.sentence(text.part_in_words(finding)), "" if is_first else text.finding_sentence(finding),
-        state_mark(finding), finding_numbers(finding), figures, tuple(text.finding_details(finding)),
-        tuple(row for row in rows if row[1]), None if why_not else command,
-    )  # fmt: skip
+        text.sentence(text.part_in_words(finding)),
+        "" if is_first else text.finding_sentence(finding),
+        state_mark(finding),
+        finding_numbers(finding),
+        figures,
+        tuple(text.finding_details(finding)),
+        tuple(row for row in rows if row[1]),
+        None if why_not else command,
+    )
 
 
 def finding_numbers(finding: Finding) -> Table | None:
@@ -98,15 +103,17 @@ def finding_numbers(finding: Finding) -> Table | None:
     unit = names.of_measurement(finding.unit, finding.measurement)
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     against = "baseline" if finding.baseline else "peers"
-    header = (
-        "measured", against, "difference", "interval", "bound", "of the bound", "accepted", "runs beyond",
-    )  # fmt: skip
+    header = ("measured", against, "difference", "interval", "bound", "of the bound", "accepted", "runs beyond")
     row = (
-        names.quantity(finding.value, unit), names.quantity(finding.peers, unit), names.signed(finding.effect),
+        names.quantity(finding.value, unit),
+        names.quantity(finding.peers, unit),
+        names.signed(finding.effect),
         names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval "),
-        names.bound(finding.bound), f"{names.times(finding.effect, finding.bound)} times", checks.accepted(finding),
+        names.bound(finding.bound),
+        f"{names.times(finding.effect, finding.bound)} times",
+        checks.accepted(finding),
         f"{beyond} of {len(finding.runs)}" if finding.runs else "",
-    )  # fmt: skip
+    )
     return without_empty(Table(header, (row,), "rrrrrrrr"))
 
 
@@ -169,12 +176,19 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
         interval = names.over_runs(figure.ci_low, figure.ci_high, unit, figure.runs, figure.left_out)
         ratio = f"{(figure.median / figure.group - 1) * 100:+z.1f} %" if group and figure.group else ""
         worst = names.quantity(figure.worst_value, unit) if figure.worst else ""
-        rows.append((
-            text.measured(figure.measurement), names.row(figure.name),
-            _starred(names.quantity(figure.median, unit), figure),
-            interval, group, ratio, names.whole_percent(figure.reached), worst,
-            names.place(figure.worst) if figure.worst else "",
-        ))  # fmt: skip
+        rows.append(
+            (
+                text.measured(figure.measurement),
+                names.row(figure.name),
+                _starred(names.quantity(figure.median, unit), figure),
+                interval,
+                group,
+                ratio,
+                names.whole_percent(figure.reached),
+                worst,
+                names.place(figure.worst) if figure.worst else "",
+            )
+        )
     header = ("measurement", "of", _median(cells), "95 % interval", "peers", "to them", "of possible", "worst", "where")
     return without_empty(Table(header, _without_repeats(rows), "llrrrrrrl"))
 
@@ -196,11 +210,18 @@ def margin_table(margins: tuple[Margin, ...]) -> Table:
     for margin in margins:
         remedy = text.margin_remedy(margin)
         within = names.percent(margin.within) if math.isfinite(margin.within) else "one run"
-        rows.append((
-            text.named("subjects", margin.subject), "yes" if margin.decides else "", text.subject(margin),
-            names.percent(margin.effect), within, names.bound(margin.bound),
-            f"{margin.share * 100:.0f} %" if math.isfinite(margin.share) else "", remedy if margin.share > 1 else "",
-        ))  # fmt: skip
+        rows.append(
+            (
+                text.named("subjects", margin.subject),
+                "yes" if margin.decides else "",
+                text.subject(margin),
+                names.percent(margin.effect),
+                within,
+                names.bound(margin.bound),
+                f"{margin.share * 100:.0f} %" if math.isfinite(margin.share) else "",
+                remedy if margin.share > 1 else "",
+            )
+        )
     header = (
         "subject",
         "decides",

@@ -96,23 +96,28 @@ def _ways(die: Die) -> Block:
     ways = die.distances
     rows = tuple(
         (
-            sentences.site_name(die, int(p)), sentences.site_name(die, int(q)),
-            sentences.interval(ways.line[i], ways.line_half[i]), sentences.interval(ways.pair[i], ways.pair_half[i]),
+            sentences.site_name(die, int(p)),
+            sentences.site_name(die, int(q)),
+            sentences.interval(ways.line[i], ways.line_half[i]),
+            sentences.interval(ways.pair[i], ways.pair_half[i]),
         )
         for i, (p, q) in enumerate(ways.ends)
-    )  # fmt: skip
+    )
     return Table(("from", "to", "way to a line", "way from CPU to CPU"), rows, "llrr")
 
 
 def _fleet(compared: Comparison) -> tuple[Block, ...]:
     rows = tuple(
         (
-            part.name, sentences.in_unit(part, float(np.median(part.value))),
-            sentences.in_unit(part, float(part.value.min())), compared.nodes[int(part.value.argmin())],
-            sentences.in_unit(part, float(part.value.max())), compared.nodes[int(part.value.argmax())],
+            part.name,
+            sentences.in_unit(part, float(np.median(part.value))),
+            sentences.in_unit(part, float(part.value.min())),
+            compared.nodes[int(part.value.argmin())],
+            sentences.in_unit(part, float(part.value.max())),
+            compared.nodes[int(part.value.argmax())],
         )
         for part in compared.parts
-    )  # fmt: skip
+    )
     table = Table(("part", "median", "lowest", "on", "highest", "on"), rows, "lrrlrl", 0)
     others = tuple(f"{node}: not compared: {reason}" for node, reason in compared.not_compared.items())
     return Bullets(others), table

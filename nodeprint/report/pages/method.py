@@ -21,9 +21,12 @@ from nodeprint.settings.measurements import KernelFile, kernel_files
 from nodeprint.settings.texts import say, texts
 
 _QUANTITIES = {
-    "hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer",
+    "hop": "round trip / 2",
+    "load": "load latency",
+    "one-way": "one-way latency",
+    "transfer": "transfer",
     "message": "time of a message",
-}  # fmt: skip
+}
 
 #: How measurements were made: by name, facts that are equal for equal methods.
 How = tuple[tuple[str, FactRows], ...]
@@ -88,9 +91,10 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
         return Text(words), Text(say("all_else", version=__version__), quiet=True)
     shown = tuple(of.test for kernel in kernels if (of := kernel_files().get(kernel)) and _decides(kernel, of))
     return (
-        *(Text(words, quiet=True) for words in shown), _judged(verdict) if verdict.fleet.tests else Text(""),
+        *(Text(words, quiet=True) for words in shown),
+        _judged(verdict) if verdict.fleet.tests else Text(""),
         Text(say("all_else", version=__version__), quiet=True),
-    )  # fmt: skip
+    )
 
 
 def _decides(kernel: str, of: KernelFile) -> bool:
@@ -105,28 +109,30 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
     blocks = [block for name, rows in methods_used for block in (Text(name), FactList(rows, 2))]
     nodes = [verdict.nodes[subject]] if subject in verdict.nodes else list(verdict.nodes.values())
     return Page(
-        subject, "method", "Method", None, (),
+        subject,
+        "method",
+        "Method",
+        None,
+        (),
         sections(
             Section("How it was judged", (_judged(verdict),), appendix=True),
             Section("What these data can resolve", (limit_table(verdict),), appendix=True),
             Section("How it was measured", tuple(blocks), appendix=True),
-            Section(say('headings', 'paper'), (FactList(answers(campaign, nodes)),), appendix=True),
+            Section(say("headings", "paper"), (FactList(answers(campaign, nodes)),), appendix=True),
             Section("Versions", (FactList(facts(verdict.versions)),), appendix=True),
-            Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method/."),),
-                    appendix=True),
+            Section(
+                "How to cite this",
+                (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method/."),),
+                appendix=True,
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _judged(verdict: Verdict) -> Block:
     fleet = verdict.fleet
     words = say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %") if fleet.tests else ""
-    return Text(
-        " ".join(filter(None, (
-            say('method', 'judged'),
-            words, *text.rests_on(verdict),
-        )))
-    )  # fmt: skip
+    return Text(" ".join(filter(None, (say("method", "judged"), words, *text.rests_on(verdict)))))
 
 
 def limit_table(verdict: Verdict) -> Table:
@@ -135,11 +141,17 @@ def limit_table(verdict: Verdict) -> Table:
     rows = []
     for limit in verdict.fleet.limits:
         spread = spreads.get((limit.measurement, limit.family))
-        rows.append((
-            limit.measurement, text.named("terms", limit.family), names.bound(limit.bound), names.percent(limit.effect),
-            names.percent(spread.chips) if spread else "", names.percent(spread.runs) if spread else "",
-            names.percent(spread.smallest_bound) if spread else "",
-        ))  # fmt: skip
+        rows.append(
+            (
+                limit.measurement,
+                text.named("terms", limit.family),
+                names.bound(limit.bound),
+                names.percent(limit.effect),
+                names.percent(spread.chips) if spread else "",
+                names.percent(spread.runs) if spread else "",
+                names.percent(spread.smallest_bound) if spread else "",
+            )
+        )
     header = ("measurement", "part", "bound", "found from", "nodes differ", "runs differ", "95 % the same within")
     return Table(header, tuple(rows), "llrrrrr")
 

@@ -89,7 +89,11 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complet
     brief = (elsewhere,) if verdict.outcome is Outcome.SAME else (main_cells(verdict), of_possible)
     cells: tuple[Block, ...] = _cells(campaign, node, verdict, kept) if alone else brief
     return Page(
-        node, anchor(node), printable(node, 120), Mark.of(verdict.outcome), _lead(campaign, node, verdict),
+        node,
+        anchor(node),
+        printable(node, 120),
+        Mark.of(verdict.outcome),
+        _lead(campaign, node, verdict),
         sections(
             Section("", (Bullets(tuple(notes)),)),
             Section("The machine", (FactList(_identity(campaign, node, verdict, jobs, alone=alone), 2),)),
@@ -103,7 +107,7 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complet
             Section("How it was measured", method.brief(campaign) if alone else ()),
             *(_appendix(campaign, node, kept, tuple(rest), alone) if complete else ()),
         ),
-    )  # fmt: skip
+    )
 
 
 def _appendix(
@@ -143,14 +147,16 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> tupl
     """Findings beyond those with figures, in a row each, with the command that checks it; how many more there are."""
     rows: list[tuple[Cell, ...]] = [
         (
-            text.part_in_words(finding), names.signed(finding.effect), names.bound(finding.bound),
+            text.part_in_words(finding),
+            names.signed(finding.effect),
+            names.bound(finding.bound),
             text.named("states", finding.state),
             "" if checks.Again(finding, header).why_not else checks.command(node, number),
         )
         for number, finding in enumerate(verdict.counted[:_MOST_ROWS], 1)
         for header in [method.header(jobs, finding.measurement)]
         if number > MOST_FINDINGS
-    ]  # fmt: skip
+    ]
     table = without_empty(Table(("further findings", "by", "bound", "", "to check it"), tuple(rows), "lrrll"))
     left = len(verdict.counted) - _MOST_ROWS
     return table, Text(f"{names.counted(left, 'more finding')} of it in verdict.json." if left > 0 else "", quiet=True)
@@ -257,12 +263,15 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
         return [Text(summary), *odd]
     rows = tuple(
         (
-            level_name(level.name), str(len(level.groups)),
+            level_name(level.name),
+            str(len(level.groups)),
             names.listed(map(str, sorted({len(group) for group in level.groups}))),
-            _of_classes(level.within), _of_classes(level.between), f"{level.stability:.2f}",
+            _of_classes(level.within),
+            _of_classes(level.between),
+            f"{level.stability:.2f}",
         )
         for level in seen.levels
-    )  # fmt: skip
+    )
     if not rows:
         none = Text(say("no_labels", "none"))
         return [none, *odd]
@@ -308,14 +317,19 @@ def _runs(jobs: Sequence[PackedJob], verdict: NodeVerdict) -> Table:
                 continue
             alike = kinds[name] == 1 and name not in mixtures
             bad = [run.number for run in measured.runs if (name, f"job{job.number}/run{run.number}") in invalid]
-            rows.append((
-                str(job.number), name, str(measured.passes), str(len(medians)),
-                _together(medians, measured.unit) if alike else "",
-                names.percent(measured.between_runs) if measured.between_runs is not None else "",
-                names.percent(measured.flagged) if measured.flagged else "",
-                min(run.started for run in measured.runs)[:16],
-                f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
-            ))  # fmt: skip
+            rows.append(
+                (
+                    str(job.number),
+                    name,
+                    str(measured.passes),
+                    str(len(medians)),
+                    _together(medians, measured.unit) if alike else "",
+                    names.percent(measured.between_runs) if measured.between_runs is not None else "",
+                    names.percent(measured.flagged) if measured.flagged else "",
+                    min(run.started for run in measured.runs)[:16],
+                    f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
+                )
+            )
     header = ("job", "measurement", "passes", "runs", "median of runs", "between runs", "flagged", "began", "")
     return without_empty(Table(header, tuple(rows), "llrrrrrll"))
 

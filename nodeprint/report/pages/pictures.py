@@ -61,9 +61,16 @@ _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 
 
 def picture(
-    campaign: Campaign, subject: str, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str,
+    campaign: Campaign,
+    subject: str,
+    draw: render.Draw[Any],
+    data: Any,
+    width: float,
+    *,
+    name: str,
+    alt: str,
     caption: str = "",
-) -> Picture:  # fmt: skip
+) -> Picture:
     """A figure of a page, which is saved as files, too, where the campaign's figures are."""
     if (saved := campaign.figures) is not None:
         folder, of_node = (CLUSTER, "") if subject == CLUSTER else (names.file_stem(subject), subject)
@@ -378,8 +385,9 @@ def two_nodes(campaign: Campaign) -> Iterator[Picture]:
         key = "groups" if groups[0] != groups[1] else "differs" if nodes[pair[1]].counted else "same"
         data = side_by_side.on_one_scale(
             [f"{name}, group {group}" if group else name for name, group in zip(pair, groups, strict=True)],
-            [matrix.of_node(levels, name) for name in pair], text.sentence(levels.title),
-        )  # fmt: skip
+            [matrix.of_node(levels, name) for name in pair],
+            text.sentence(levels.title),
+        )
         caption = say("figures", f"two_{key}", first=pair[0], second=pair[1])
         yield picture(
             campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name="two-nodes", alt=caption, caption=caption

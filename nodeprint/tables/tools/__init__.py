@@ -52,9 +52,21 @@ class _Tool(Protocol):
 
 
 _MODULES: tuple[_Tool, ...] = (
-    stream, likwid_bench, hpl, hpcg, osu, imb, mlc, sysbench, nvbandwidth, dcgm, reframe, superbench, google_benchmark,
+    stream,
+    likwid_bench,
+    hpl,
+    hpcg,
+    osu,
+    imb,
+    mlc,
+    sysbench,
+    nvbandwidth,
+    dcgm,
+    reframe,
+    superbench,
+    google_benchmark,
     hyperfine,
-)  # fmt: skip
+)
 #: By name.
 TOOLS = {module.NAME: module for module in _MODULES}
 #: What comes in has no name of a file.

@@ -45,9 +45,10 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
                 out += figure(float(match[3]), f"dcgm-{slug(match[2])}", match[4].replace("FLOPS", "flop/s"), 0, parts)
     if not out:
         raise NodeprintError(
-            "no figure: its tests only pass or fail", where=path,
+            "no figure: its tests only pass or fail",
+            where=path,
             advice="give level 3 (dcgmi diag -r 3 -j), whose tests of PCIe and memory have figures",
-        )  # fmt: skip
+        )
     return out
 
 

@@ -104,8 +104,10 @@ def of_files(files: Sequence[Path], folder: Path, pattern: str, source: str) -> 
         raise NodeprintError(
             f"{printable(first_name, 40)} and {printable(second_name, 40)} may be two nodes, or two runs of "
             f"{printable(doubtful, 40)}",
-            where=source, key="--node-name", advice="say where the node's name is, as '{node}-*.log'",
-        )  # fmt: skip
+            where=source,
+            key="--node-name",
+            advice="say where the node's name is, as '{node}-*.log'",
+        )
     return {file: name.replace("/", "-") for file, name in names.items()}
 
 

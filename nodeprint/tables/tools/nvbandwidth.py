@@ -49,9 +49,11 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             row, *cells = text.split()
             if len(cells) != len(columns):
                 raise NodeprintError(
-                    f"{len(cells)} cells for {len(columns)} GPUs", where=path, line=line_number,
+                    f"{len(cells)} cells for {len(columns)} GPUs",
+                    where=path,
+                    line=line_number,
                     advice="give the output complete",
-                )  # fmt: skip
+                )
             out += _cells(test, unit, int(row), cells, columns, line_number, node)
         elif columns and text:
             columns, unit, test = [], "", ""

@@ -51,12 +51,11 @@ def with_parts_that_differ(rows: Sequence[Row], always: str = "") -> list[Row]:
         msgspec.structs.replace(
             row,
             parts={
-                part: value for part, value in row.parts.items()
-                if part == always or len(values[row.metric, part]) > 1
+                part: value for part, value in row.parts.items() if part == always or len(values[row.metric, part]) > 1
             },
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def json_of(path: Path, lines: Iterable[str]) -> Any:
@@ -71,9 +70,11 @@ def json_of(path: Path, lines: Iterable[str]) -> Any:
     except (ValueError, RecursionError) as error:
         line = text.count("\n", 0, start + getattr(error, "pos", 0)) + 1
         raise NodeprintError(
-            f"its JSON is broken ({printable(str(error).partition(':')[0], 60)})", where=path, line=line,
+            f"its JSON is broken ({printable(str(error).partition(':')[0], 60)})",
+            where=path,
+            line=line,
             advice="give the file complete, as the tool wrote it",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def listed(value: Any, key: str, path: Path) -> list[Mapping[str, Any]]:

@@ -33,16 +33,20 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             continue
         if len(cells) != len(names):
             raise NodeprintError(
-                f"{len(cells)} cells where the names are {len(names)}", where=path, line=line_number,
+                f"{len(cells)} cells where the names are {len(names)}",
+                where=path,
+                line=line_number,
                 advice="give the log as ReFrame wrote it",
-            )  # fmt: skip
+            )
         job = dict(zip(names, cells, strict=True))
         node = job["job_nodelist"].strip("[]'\" ") if "," not in job["job_nodelist"] else job["job_nodelist"]
         if "," in node or "[" in node:
             raise NodeprintError(
-                f"a job on {printable(node, 40)}", where=path, line=line_number,
+                f"a job on {printable(node, 40)}",
+                where=path,
+                line=line_number,
                 advice="a figure of several nodes is none of one: give tests that run on one node each",
-            )  # fmt: skip
+            )
         for column in (name for name in names if name.endswith("_value")):
             variable = column.removesuffix("_value")
             metric, unit = f"{job.get('name', '')} {variable}".strip(), _known(job.get(f"{variable}_unit"))

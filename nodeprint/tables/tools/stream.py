@@ -54,9 +54,11 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
     short = min(counts, key=lambda kernel: counts[kernel])
     if counts[short] < max(begun, *counts.values(), 1):
         raise NodeprintError(
-            f"{counts[short]} lines of {short} for {max(begun, *counts.values())} results", where=path, line=len(lines),
+            f"{counts[short]} lines of {short} for {max(begun, *counts.values())} results",
+            where=path,
+            line=len(lines),
             advice="let STREAM end, and give all that it printed",
-        )  # fmt: skip
+        )
     counted = list(dict.fromkeys(match[1] for line in plain if (match := _THREADS.fullmatch(line))))
     settings = {"threads": " and ".join(counted)} if counted else {}
     copies = _copies(plain, labelled)

@@ -26,8 +26,10 @@ LISTED: dict[str, Any] = {
 def test_the_hosts_of_the_group_and_of_its_children() -> None:
     nodes = inventory.sheet(LISTED, Path("hosts.yml"))
     assert [(node.node, node.host) for node in nodes] == [
-        ("cn01.example.org", "cn01"), ("cn02", "node-b"), ("gpu01", "gpu01"),
-    ]  # fmt: skip
+        ("cn01.example.org", "cn01"),
+        ("cn02", "node-b"),
+        ("gpu01", "gpu01"),
+    ]
     assert all(node.measure and node.job == 1 for node in nodes)
 
 

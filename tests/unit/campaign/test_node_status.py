@@ -50,9 +50,14 @@ def folder(campaign: Callable[..., Path]) -> Path:
 def test_how_each_node_stands(folder: Path) -> None:
     found = node_status.read(folder)
     assert {node.node: node.standing for node in found.nodes} == {
-        "done": "measured", "part": "partly measured", "runs": "running", "waits": "queued", "lost": "failed",
-        "later": "not begun", "out": "left out",
-    }  # fmt: skip
+        "done": "measured",
+        "part": "partly measured",
+        "runs": "running",
+        "waits": "queued",
+        "lost": "failed",
+        "later": "not begun",
+        "out": "left out",
+    }
     of = {node.node: node for node in found.nodes}
     assert of["part"].reason == "coherence-cas: killed by signal 9"
     assert (of["runs"].measurement, of["runs"].run, of["runs"].done, of["runs"].of) == ("coherence-cas", 2, 1, 2)

@@ -397,9 +397,15 @@ def test_an_unfinished_job_of_another_plan_or_kernel_stays(
 
 @pytest.mark.parametrize(
     ("launch", "seen_by", "records", "job"),
-    [("here", "survey", True, 2), ("here", "survey", False, 1), ("here", "nothing", True, 1),
-     ("slurm", "survey", True, 1), ("slurm", "node-run", True, 2), ("slurm", "nothing", True, 1)],
-)  # fmt: skip
+    [
+        ("here", "survey", True, 2),
+        ("here", "survey", False, 1),
+        ("here", "nothing", True, 1),
+        ("slurm", "survey", True, 1),
+        ("slurm", "node-run", True, 2),
+        ("slurm", "nothing", True, 1),
+    ],
+)
 def test_an_unfinished_job_of_another_boot_stays(
     settings: Config, tmp_path: Path, launch: Launch, seen_by: str, records: bool, job: int
 ) -> None:
@@ -409,9 +415,10 @@ def test_an_unfinished_job_of_another_boot_stays(
     begun = preparation.prepare(settings, lambda: sheet, [], {}) / "nodes/a/job1"
     (begun / "run1").mkdir(parents=True)
     boot_id = Path("/proc/sys/kernel/random/boot_id")
-    surveyed = folder_of(tmp_path / "surveyed", {
-        "proc/cpuinfo": "", boot_id.relative_to("/"): "b\n" if seen_by == "survey" else boot_id.read_text(),
-    })  # fmt: skip
+    surveyed = folder_of(
+        tmp_path / "surveyed",
+        {"proc/cpuinfo": "", boot_id.relative_to("/"): "b\n" if seen_by == "survey" else boot_id.read_text()},
+    )
     with tarfile.open(begun / "survey.tar.gz", "w:gz") as archive:
         archive.add(surveyed / "proc", "proc")
     if records:

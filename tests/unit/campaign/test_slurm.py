@@ -201,9 +201,19 @@ def test_a_job_of_our_own_has_the_whole_node() -> None:
     node = Node("cn-n", "cn-n", partition="main")
     words = slurm.sbatch_words(node, Slurm(account="a", extra="--licenses=x --nice"), minutes=10)
     assert words == [
-        "--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue", "--partition=main", "--account=a",
-        "--time=10", "--deadline=now+86400seconds", "--licenses=x", "--nice", "--nodelist=cn-n",
-    ]  # fmt: skip
+        "--nodes=1",
+        "--ntasks=1",
+        "--exclusive",
+        "--mem=0",
+        "--no-requeue",
+        "--partition=main",
+        "--account=a",
+        "--time=10",
+        "--deadline=now+86400seconds",
+        "--licenses=x",
+        "--nice",
+        "--nodelist=cn-n",
+    ]
 
 
 def test_how_a_job_ended_in_a_sentence() -> None:
@@ -255,11 +265,36 @@ def test_a_deadline_before_the_end_is_refused() -> None:
 #: Text made of the pieces that the parsers look for.
 HOSTILE = st.lists(
     st.sampled_from(
-        ["NodeName=", "cn01", "-c", "../x", " ", "|", "\n", "\t", "State=", "idle", "idle*", "Reason=", "CPUTot=",
-         "\x00", "9" * 30, "²", "0-1,", "Nodes=", "(null)", "Level=0", "SwitchName=", "=", "$(reboot)", "main*"]
-    ) | st.text(max_size=5),
+        [
+            "NodeName=",
+            "cn01",
+            "-c",
+            "../x",
+            " ",
+            "|",
+            "\n",
+            "\t",
+            "State=",
+            "idle",
+            "idle*",
+            "Reason=",
+            "CPUTot=",
+            "\x00",
+            "9" * 30,
+            "²",
+            "0-1,",
+            "Nodes=",
+            "(null)",
+            "Level=0",
+            "SwitchName=",
+            "=",
+            "$(reboot)",
+            "main*",
+        ]
+    )
+    | st.text(max_size=5),
     max_size=30,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 @given(HOSTILE)

@@ -47,9 +47,14 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     device = folder / "device"
     private_device(device) if os.geteuid() == 0 else device.symlink_to("/dev/null")  # as root it could be replaced
     return paths | {
-        "missing": folder / "missing", "folder": folder / "folder", "loop": loop, "below-a-file": folder / "text/x",
-        "too-long": folder / ("x" * 5000), "unreadable": Path("/proc/self/mem"), "device": device,
-    }  # fmt: skip
+        "missing": folder / "missing",
+        "folder": folder / "folder",
+        "loop": loop,
+        "below-a-file": folder / "text/x",
+        "too-long": folder / ("x" * 5000),
+        "unreadable": Path("/proc/self/mem"),
+        "device": device,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -64,17 +69,42 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 #: Commands whose word IN is bad input; OUT is a path that is free, GOOD a judged campaign, MATRIX a good matrix.
 COMMANDS = [
-    "discover --config IN", "topology --root IN", "topology --xml IN", "topology --cpuid IN",
+    "discover --config IN",
+    "topology --root IN",
+    "topology --xml IN",
+    "topology --cpuid IN",
     "topology --root IN --json",
-    "structure IN", "structure MATRIX --root IN", "structure MATRIX --xml IN", "structure MATRIX --cpuid IN",
-    "structure --format intel-mlc IN", "structure --format c2clat IN", "structure --format multichase-pingpong IN",
-    "import IN --out OUT", "import MATRIX --xml IN --out OUT", "import MATRIX --part IN --out OUT",
-    "import MATRIX --out IN", "simulate IN --nodes 1 --out OUT", "simulate naples-2x32 --nodes 1 --out IN",
-    "simulate naples-2x32 --defect IN --out OUT", "judge IN", "judge IN --json", "judge GOOD --acceptance IN",
-    "judge GOOD --baseline IN", "judge GOOD --recheck IN", "drift IN", "drift GOOD --acceptance IN", "since IN GOOD",
-    "since GOOD IN", "export IN --to OUT.csv", "export GOOD --to IN", "report IN", "show IN",
-    "baseline save IN --to OUT", "baseline save GOOD --to IN", "sources --to IN",
-]  # fmt: skip
+    "structure IN",
+    "structure MATRIX --root IN",
+    "structure MATRIX --xml IN",
+    "structure MATRIX --cpuid IN",
+    "structure --format intel-mlc IN",
+    "structure --format c2clat IN",
+    "structure --format multichase-pingpong IN",
+    "import IN --out OUT",
+    "import MATRIX --xml IN --out OUT",
+    "import MATRIX --part IN --out OUT",
+    "import MATRIX --out IN",
+    "simulate IN --nodes 1 --out OUT",
+    "simulate naples-2x32 --nodes 1 --out IN",
+    "simulate naples-2x32 --defect IN --out OUT",
+    "judge IN",
+    "judge IN --json",
+    "judge GOOD --acceptance IN",
+    "judge GOOD --baseline IN",
+    "judge GOOD --recheck IN",
+    "drift IN",
+    "drift GOOD --acceptance IN",
+    "since IN GOOD",
+    "since GOOD IN",
+    "export IN --to OUT.csv",
+    "export GOOD --to IN",
+    "report IN",
+    "show IN",
+    "baseline save IN --to OUT",
+    "baseline save GOOD --to IN",
+    "sources --to IN",
+]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +130,13 @@ def test_bad_usage_is_one_sentence(
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_input_gives_a_traceback(
-    command: str, bad: dict[str, Path], good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    command: str,
+    bad: dict[str, Path],
+    good: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "matrix.csv").write_text(MATRIX)
     for name, path in bad.items():
@@ -123,9 +157,17 @@ def test_no_input_gives_a_traceback(
 
 #: Files of a campaign that are read again.
 FILES = (
-    "nodes.tsv", "plan.tsv", "config.yaml", "store/fleet.json", "verdict.json", "store/fleet/index.json",
-    "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "store/nodes/a/survey.json", "nodes/a/job1/run1/*",
-)  # fmt: skip
+    "nodes.tsv",
+    "plan.tsv",
+    "config.yaml",
+    "store/fleet.json",
+    "verdict.json",
+    "store/fleet/index.json",
+    "nodes/a/job1/status.json",
+    "nodes/a/job1/survey.tar.gz",
+    "store/nodes/a/survey.json",
+    "nodes/a/job1/run1/*",
+)
 
 
 @pytest.mark.parametrize(("spoiled", "name"), in_turn(FILES, list(CONTENT), of_each=3))
@@ -158,9 +200,14 @@ def test_folder_whose_name_is_not_text_is_one_sentence(
     campaign = tmp_path / os.fsdecode(name)
     shutil.copytree(good, campaign)
     done = subprocess.run(
-        [sys.executable, "-m", "nodeprint", command, campaign], capture_output=True, text=True, timeout=60,
-        check=False, env=os.environ | locale, cwd=tmp_path,
-    )  # fmt: skip
+        [sys.executable, "-m", "nodeprint", command, campaign],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | locale,
+        cwd=tmp_path,
+    )
     assert done.returncode == 2, done.stderr
     shown = "".join(letter if letter.isascii() else "?" for letter in name.decode("ascii", "surrogateescape"))
     assert done.stderr.startswith(f"nodeprint: the name `{shown}` is not UTF-8; rename")
@@ -193,7 +240,7 @@ def test_numbers_of_engineers_are_numbers(tmp_path: Path, number: str) -> None:
         ("bounds: {percent: {core: '4'}}", "bounds.percent.core: must be a number, not '4'; write it without quotes"),
         ("bounds: {percent: {core: four}}", "not 'four'; config/README.md explains every key"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_with_an_acceptance_file_is_said(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "acceptance.yaml"
     path.write_text(text)
@@ -254,9 +301,14 @@ def test_what_is_wrong_with_a_configuration_is_said(tmp_path: Path, text: str, s
     ],
 )
 def test_campaign_that_cannot_be_written_names_the_option(
-    good: Path, tmp_path: Path, taken: str, command: str, advice: str, capsys: pytest.CaptureFixture[str],
+    good: Path,
+    tmp_path: Path,
+    taken: str,
+    command: str,
+    advice: str,
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(good, "campaign")
     path = Path("campaign", taken)

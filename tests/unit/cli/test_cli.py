@@ -52,9 +52,12 @@ def test_a_terminal_of_another_encoding_gets_other_letters(encoding: str, tmp_pa
     name = "n\N{GREEK SMALL LETTER OMEGA}de"
     (tmp_path / "nodes.tsv").write_text(f"node\thost\tjob\n{name}\t{name}\t1\n")
     done = subprocess.run(
-        [sys.executable, "-m", "nodeprint", "status", tmp_path], capture_output=True, timeout=60, check=False,
+        [sys.executable, "-m", "nodeprint", "status", tmp_path],
+        capture_output=True,
+        timeout=60,
+        check=False,
         env=os.environ | {"PYTHONIOENCODING": encoding, "LC_ALL": "C"},
-    )  # fmt: skip
+    )
     text = (done.stdout + done.stderr).decode(encoding)
     assert "Traceback" not in text and "n?de" in text
 
@@ -73,8 +76,11 @@ def test_bash_completes_commands() -> None:
     done = subprocess.run(
         [Path(sys.executable).with_name("nodeprint")],
         env={"_NODEPRINT_COMPLETE": "complete_bash", "COMP_WORDS": "nodeprint de", "COMP_CWORD": "1"},
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert done.stdout.split() == ["demo"]
 
 

@@ -69,10 +69,11 @@ def test_the_schema_of_a_verdict_is_made_from_its_types() -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"outcome": "GOOD"}, "'GOOD' is not one of"), ({"odd": 1}, "Additional properties"),
+        ({"outcome": "GOOD"}, "'GOOD' is not one of"),
+        ({"odd": 1}, "Additional properties"),
         ({"findings": [{"id": "core-slow"}]}, "is a required property"),
     ],
-)  # fmt: skip
+)
 def test_a_verdict_that_is_not_as_its_types_is_refused(tmp_path: Path, change: dict[str, Any], expected: str) -> None:
     plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=2, passes=1, defects=("node001: global +9%",))
     verdict = json.loads(verdict_files.as_json(judge(simulate.write(plan, tmp_path / "c")).verdict))

@@ -21,9 +21,17 @@ def written(
     path.parent.mkdir(parents=True, exist_ok=True)
     ranks = [[node, 0] for node in nodes for _ in range(2)]
     head = header(
-        kernel="linktest", operation="unidirectional", quantity="message", home=None, directed=True, ranks=ranks,
-        run=run, cpus=[], message_bytes=1024, **changes,
-    )  # fmt: skip
+        kernel="linktest",
+        operation="unidirectional",
+        quantity="message",
+        home=None,
+        directed=True,
+        ranks=ranks,
+        run=run,
+        cpus=[],
+        message_bytes=1024,
+        **changes,
+    )
     path.write_text(lines(head, *pairs, TRAILER))
     return path
 
@@ -68,8 +76,13 @@ def test_a_host_that_is_not_of_the_campaign_is_named(tmp_path: Path) -> None:
 
 def test_what_was_not_measured_between_nodes_is_said_with_its_reason(tmp_path: Path) -> None:
     written(tmp_path, 1, pair(0, 2, home=-1))
-    nodes = [Node("a", "a", partition="main"), Node("b", "b", partition="main"), Node("late", "late", partition="main"),
-             Node("lost", "lost", partition="main"), Node("g1", "g1", partition="gpu")]  # fmt: skip
+    nodes = [
+        Node("a", "a", partition="main"),
+        Node("b", "b", partition="main"),
+        Node("late", "late", partition="main"),
+        Node("lost", "lost", partition="main"),
+        Node("g1", "g1", partition="gpu"),
+    ]
     write_sheet(tmp_path / "nodes.tsv", nodes)
     for node in ("a", "b", "late", "g1"):
         (tmp_path / f"nodes/{node}/job1").mkdir(parents=True)

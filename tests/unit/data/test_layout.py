@@ -181,9 +181,12 @@ def test_kinds_of_cores_are_classes_of_their_own() -> None:
     at, _ = measured_places(alder_lake())
     count = {at.class_names[number]: int((at.classes == number).sum()) for number in np.unique(at.classes)}
     assert count == {
-        "same core": 8, "same cluster": 12, "same socket, performance cores": 28,
-        "same socket, efficiency cores": 16, "same socket, performance and efficiency cores": 64,
-    }  # fmt: skip
+        "same core": 8,
+        "same cluster": 12,
+        "same socket, performance cores": 28,
+        "same socket, efficiency cores": 16,
+        "same socket, performance and efficiency cores": 64,
+    }
 
 
 def test_the_judge_has_a_median_of_each_kind_and_names_a_slow_core_of_each() -> None:

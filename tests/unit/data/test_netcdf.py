@@ -19,9 +19,10 @@ DIMS = ("sample", "part")
 
 def labels(samples: int, parts: int) -> xr.Dataset:
     coordinates = {
-        "place": ("part", [f"part {number}" for number in range(parts)]), "home": ("part", np.arange(parts)),
+        "place": ("part", [f"part {number}" for number in range(parts)]),
+        "home": ("part", np.arange(parts)),
         "node": ("sample", [f"nœud{number}" for number in range(samples)]),
-    }  # fmt: skip
+    }
     return xr.Dataset(coords=coordinates, attrs={"campaign": "main", "simulated": 1})
 
 
@@ -35,13 +36,16 @@ def blocks(samples: int, parts: int, at_once: int) -> Iterator[dict[str, np.ndar
 @pytest.mark.parametrize(("samples", "parts", "at_once"), [(7, 5, 3), (1, 1, 1), (6, 4, 100), (0, 0, 1)])
 def test_a_table_by_parts_is_the_table_as_a_whole(tmp_path: Path, samples: int, parts: int, at_once: int) -> None:
     none = np.zeros((0, parts), dtype=np.float32)
-    whole = labels(samples, parts).assign({
-        name: (
-            DIMS, np.concatenate([none, *(part[name] for part in blocks(samples, parts, samples + 1))]),
-            {"long_name": meaning},
-        )
-        for name, meaning in VARIABLES.items()
-    })  # fmt: skip
+    whole = labels(samples, parts).assign(
+        {
+            name: (
+                DIMS,
+                np.concatenate([none, *(part[name] for part in blocks(samples, parts, samples + 1))]),
+                {"long_name": meaning},
+            )
+            for name, meaning in VARIABLES.items()
+        }
+    )
     path = netcdf.write_table(
         tmp_path / "t.nc", labels(samples, parts), DIMS, VARIABLES, blocks(samples, parts, at_once)
     )

@@ -18,8 +18,10 @@ def test_nothing_is_known_of_a_node_but_that_it_was_measured() -> None:
     node = packed.PackedNode("cn01")
     known = {field.name: getattr(node, field.name) for field in dataclasses.fields(node)}
     assert {name: value for name, value in known.items() if value} == {
-        "name": "cn01", "state": "measured", "identified": True,
-    }  # fmt: skip
+        "name": "cn01",
+        "state": "measured",
+        "identified": True,
+    }
 
 
 def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:

@@ -59,6 +59,12 @@ def test_the_order_of_parts_with_other_places_does_not_matter() -> None:
 
 def test_every_pair_of_cpus_states_a_model() -> None:
     assert {name for name, model in models().items() if model.places == "pairs"} == {
-        "coherence-cas", "coherence-faa", "coherence-flag1", "coherence-flag2", "coherence-imported", "linktest-node",
-        "linktest-node-bidirectional", "linktest-node-unidirectional",
-    }  # fmt: skip
+        "coherence-cas",
+        "coherence-faa",
+        "coherence-flag1",
+        "coherence-flag2",
+        "coherence-imported",
+        "linktest-node",
+        "linktest-node-bidirectional",
+        "linktest-node-unidirectional",
+    }

@@ -252,9 +252,14 @@ def test_a_campaign_that_cannot_be_written_is_read_and_left_as_it_is(
 def test_the_order_of_arrival_does_not_matter(tmp_path: Path) -> None:
     """Records that arrive node by node and job by job give the same bytes as all of them at once."""
     plan = Plan(
-        from_part("EPYC 7302", 1, False), nodes=4, jobs=2, passes=1, spread=Spread(core=0.002), cells=True,
+        from_part("EPYC 7302", 1, False),
+        nodes=4,
+        jobs=2,
+        passes=1,
+        spread=Spread(core=0.002),
+        cells=True,
         defects=("node002: core 3 +9%",),
-    )  # fmt: skip
+    )
     whole, parted = write(plan, tmp_path / "whole/c"), tmp_path / "parted/c"
     outputs = ("verdict.json", "verdict.xml", "verdict.prom", "drain.sh", "store/fleet.json")
     shutil.copytree(whole, parted)

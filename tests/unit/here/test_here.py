@@ -115,9 +115,13 @@ def test_medians_have_unit_and_interval(campaign: Path) -> None:
 
 def call(cache: Path, *words: str, **options: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "nodeprint", "here", *words], env=os.environ | {"XDG_CACHE_HOME": str(cache)}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "nodeprint", "here", *words],
+        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 @pytest.fixture

@@ -39,9 +39,13 @@ def chosen(hours: float, past: list[JudgedCampaign] = PAST) -> dict[str, Why]:
 
 def test_urgent_nodes_come_first_with_controls_beside() -> None:
     assert chosen(1) == {
-        "cn01": Why.NEVER, "cn02": Why.CHANGED, "cn03": Why.SUSPICIOUS, "cn04": Why.LONGEST,
-        "cn05": Why.CONTROL, "cn06": Why.CONTROL,
-    }  # fmt: skip
+        "cn01": Why.NEVER,
+        "cn02": Why.CHANGED,
+        "cn03": Why.SUSPICIOUS,
+        "cn04": Why.LONGEST,
+        "cn05": Why.CONTROL,
+        "cn06": Why.CONTROL,
+    }
 
 
 def test_the_time_is_kept() -> None:

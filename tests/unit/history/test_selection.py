@@ -42,9 +42,24 @@ def changed(name: str, effect: float = 0.06) -> NodeHistory:
     times = ("2026-01-01T00:00:00+00:00", "2026-01-08T00:00:00+00:00")
     interval = Interval(effect - 0.01, effect + 0.01)
     change = Change(
-        name, "coherence-cas", -1, "core-to-core", PART, "ns", 100.0, 106.0, effect, interval, 0.04, times[0],
-        times[1], times[1], False, (1, 1), True,
-    )  # fmt: skip
+        name,
+        "coherence-cas",
+        -1,
+        "core-to-core",
+        PART,
+        "ns",
+        100.0,
+        106.0,
+        effect,
+        interval,
+        0.04,
+        times[0],
+        times[1],
+        times[1],
+        False,
+        (1, 1),
+        True,
+    )
     course = Course("coherence-cas", -1, "core-to-core", PART, 0.04, times, ("a", "b"), (0.0, 1.5), (0.2, 0.2))
     return NodeHistory(name, times, ("a", "b"), (change,), (course,))
 

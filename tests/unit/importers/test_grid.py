@@ -17,9 +17,13 @@ from nodeprint.importers import grid
 #: What is printed where a pair of a CPU with itself would be.
 DIAGONALS = ("", "x", "-", "0", "nan", "N/A")
 BEFORE: tuple[list[str], ...] = (
-    [], ["# made by hand"], ["Lmod: loading rust/1.80", "slurmstepd: info: task 0"],
-    ["latencies (ns), 300 samples:", ""], ["$ ./bench --csv | tee log", "CPU: AMD EPYC 7R13, 96 cores"], ["```"],
-)  # fmt: skip
+    [],
+    ["# made by hand"],
+    ["Lmod: loading rust/1.80", "slurmstepd: info: task 0"],
+    ["latencies (ns), 300 samples:", ""],
+    ["$ ./bench --csv | tee log", "CPU: AMD EPYC 7R13, 96 cores"],
+    ["```"],
+)
 
 
 @st.composite

@@ -413,9 +413,11 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
     header = cores.measured["coherence-cas"].header
     assert header["home"] is None
     assert header["imported"] == {
-        "format": "core-to-core-latency", "source": "EPYC a&b.csv",
-        "unknown": ["home", "topology", "spread", "cpu numbers"], "notes": [],
-    }  # fmt: skip
+        "format": "core-to-core-latency",
+        "source": "EPYC a&b.csv",
+        "unknown": ["home", "topology", "spread", "cpu numbers"],
+        "notes": [],
+    }
     assert topology.from_text(store.survey(folders[0]).topology).cpus == labelled(16).cpus
     assert store.survey(folders[1]).topology == ""
     assert set(other.measured) == {"coherence-imported"}

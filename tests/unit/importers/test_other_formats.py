@@ -114,9 +114,21 @@ def test_faults_are_named_by_their_place(tmp_path: Path, text: str, line: int, c
 
 def test_a_record_of_our_own_kernels_is_imported(tmp_path: Path) -> None:
     header = {
-        "record": "header", "schema": 1, "segment": 0, "kernel": "coherence", "operation": "cas", "quantity": "hop",
-        "unit": "ns", "host": "vm", "job": 1, "run": 1, "arguments": [], "cpus": [0, 1], "home": "first", "passes": 1,
-    }  # fmt: skip
+        "record": "header",
+        "schema": 1,
+        "segment": 0,
+        "kernel": "coherence",
+        "operation": "cas",
+        "quantity": "hop",
+        "unit": "ns",
+        "host": "vm",
+        "job": 1,
+        "run": 1,
+        "arguments": [],
+        "cpus": [0, 1],
+        "home": "first",
+        "passes": 1,
+    }
     records = [header, {"record": "pass", "pass": 0, "home": 0, "line_set": []}]
     records.append({"record": "pair", "a": 0, "b": 1, "home": 0, "pass": 0, "latency_ns": 50.0, "flags": []})
     records.append({"record": "trailer", "elapsed_s": 1.0, "pairs": 1, "complete": True})

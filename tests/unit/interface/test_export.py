@@ -34,6 +34,8 @@ def test_every_column_of_a_cell_is_in_one_row_by_os_number(tmp_path: Path) -> No
     assert [list(frame.columns) for frame in frames] == [list(rows.columns)] * 2
     assert rows[["writer", "reader", "a"]].values.tolist() == [["0", "2", ""], ["2", "0", ""], ["0", "2", ""]]
     assert rows[["job", "run", "pass", "writer_s", "reader_s"]].values.tolist() == [
-        [2, 3, 0, 1.0, 5.0], [2, 3, 0, 2.0, 6.0], [2, 3, 1, 3.0, 7.0],
-    ]  # fmt: skip
+        [2, 3, 0, 1.0, 5.0],
+        [2, 3, 0, 2.0, 6.0],
+        [2, 3, 1, 3.0, 7.0],
+    ]
     assert rows["ratio"].isna().all()

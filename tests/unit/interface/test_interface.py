@@ -99,9 +99,12 @@ def test_export_writes_each_table(campaign: OpenCampaign, tmp_path: Path, table:
     assert done.exit_code == 0, done.output
     read = pd.read_csv(to) if ending == "csv" else pd.read_parquet(to)
     tables: dict[export.Table, Callable[[], pd.DataFrame]] = {
-        "pairs": campaign.pairs, "cells": campaign.cells, "details": campaign.details, "classes": campaign.classes,
+        "pairs": campaign.pairs,
+        "cells": campaign.cells,
+        "details": campaign.details,
+        "classes": campaign.classes,
         "deviations": lambda: export.deviation_rows(campaign.deviations()),
-    }  # fmt: skip
+    }
     expected = tables[table]()
     assert list(read.columns) == list(expected.columns)
     assert len(read) == len(expected)
@@ -136,15 +139,19 @@ def test_campaign_without_verdict_says_what_to_run(tmp_path: Path) -> None:
 Drawn = Callable[[OpenCampaign, Axes], Axes]
 
 
-@pytest.mark.parametrize("draw", [
-    lambda campaign, ax: campaign.plot.matrix(SLOW, ax=ax),
-    lambda campaign, ax: campaign.plot.classes(SLOW, ax=ax),
-    lambda campaign, ax: campaign.plot.strip(SLOW, ax=ax),
-    lambda campaign, ax: campaign.plot.numa(SLOW, ax=ax),
-    lambda campaign, ax: campaign.plot.margins(ax=ax),
-    lambda campaign, ax: campaign.plot.maps(ax=ax),
-    lambda campaign, ax: campaign.plot.finding(SLOW, ax=ax),
-], ids=["matrix", "classes", "strip", "numa", "margins", "maps", "finding"])  # fmt: skip
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda campaign, ax: campaign.plot.matrix(SLOW, ax=ax),
+        lambda campaign, ax: campaign.plot.classes(SLOW, ax=ax),
+        lambda campaign, ax: campaign.plot.strip(SLOW, ax=ax),
+        lambda campaign, ax: campaign.plot.numa(SLOW, ax=ax),
+        lambda campaign, ax: campaign.plot.margins(ax=ax),
+        lambda campaign, ax: campaign.plot.maps(ax=ax),
+        lambda campaign, ax: campaign.plot.finding(SLOW, ax=ax),
+    ],
+    ids=["matrix", "classes", "strip", "numa", "margins", "maps", "finding"],
+)
 @pytest.mark.parametrize("columns", [1, 2])
 def test_nothing_is_cut_on_plain_axes(campaign: OpenCampaign, draw: Drawn, columns: int) -> None:
     """Labels and scales stay in the axes' own cell of a figure without a layout engine."""
@@ -166,10 +173,20 @@ def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> 
     plot = campaign.plot
     part = export.deviation_rows(campaign.deviations()).iloc[0]
     for drawn in (
-        plot.difference(SLOW), plot.quadrants(SLOW), plot.classes(SLOW), plot.floorplan(SLOW), plot.strip(SLOW),
-        plot.floorplan(SLOW, "clock-together"), plot.numa(SLOW), plot.effect(SLOW), plot.finding(SLOW), plot.margins(),
-        plot.maps(), plot.side_by_side("node000", SLOW), plot.forest(part.measurement, part.family, part.place),
-    ):  # fmt: skip
+        plot.difference(SLOW),
+        plot.quadrants(SLOW),
+        plot.classes(SLOW),
+        plot.floorplan(SLOW),
+        plot.strip(SLOW),
+        plot.floorplan(SLOW, "clock-together"),
+        plot.numa(SLOW),
+        plot.effect(SLOW),
+        plot.finding(SLOW),
+        plot.margins(),
+        plot.maps(),
+        plot.side_by_side("node000", SLOW),
+        plot.forest(part.measurement, part.family, part.place),
+    ):
         assert drawn.has_data() or drawn.texts
     with pytest.raises(NodeprintError, match="node000 has 0 findings"):
         plot.effect("node000")

@@ -54,9 +54,14 @@ def analysed(
 ) -> tuple[analysis.NodeDies, list[np.ndarray]]:
     """A simulated node, and where each line of its dies truly is."""
     plan = Plan(
-        topology, nodes=1, runs=runs, modes=modes, seed=seed, spread=spread or Spread(),
+        topology,
+        nodes=1,
+        runs=runs,
+        modes=modes,
+        seed=seed,
+        spread=spread or Spread(),
         defects=(f"node000: {defect}",) if defect else (),
-    )  # fmt: skip
+    )
     passes: list[Pass] = []
     truth: list[Detailed] = []
     for number, run in enumerate(detailed(plan), start=1):
@@ -64,10 +69,16 @@ def analysed(
         truth.append(run)
     found = analysis.analyse(node_lines.NodeLines("node000", "coherence-cas", topology, tuple(passes), (), (), True))
     sites = [
-        np.concatenate([truth[int(run[-1]) - 1].pools[die.frame.socket].site[
-            truth[int(run[-1]) - 1].pools[die.frame.socket].drawn[p]] for run, _, p in die.frame.lines.parts])
+        np.concatenate(
+            [
+                truth[int(run[-1]) - 1]
+                .pools[die.frame.socket]
+                .site[truth[int(run[-1]) - 1].pools[die.frame.socket].drawn[p]]
+                for run, _, p in die.frame.lines.parts
+            ]
+        )
         for die in found.dies
-    ]  # fmt: skip
+    ]
     return found, sites
 
 
@@ -81,7 +92,7 @@ def analysed(
         (GENOA, Modes(2.0, (0.3, 0.2, 0.15, 0.15, 0.1, 0.1), False, 2.0, "mesh", 6)),
     ],
     ids=["2x2", "2x3", "ring", "crossbar", "unequal"],
-)  # fmt: skip
+)
 def test_a_planted_die_is_found(topology: Topology, modes: Modes) -> None:
     """Lines and CCDs at their sites, the geometry by name, the cost of a step within half a nanosecond."""
     found, truth = analysed(topology, modes)
@@ -478,9 +489,13 @@ def test_two_cores_are_too_few() -> None:
 
 @pytest.mark.parametrize(
     ("part", "homes", "expected"),
-    [("EPYC 7601", (-1,), "between 1 parts of level ccd, of 3 that are needed"), ("EPYC 7601", (0, 1, 2, 3), ""),
-     ("EPYC 7742", (-1,), "between 2 parts of level ccd"), ("EPYC 9174F", (-1,), "")],
-)  # fmt: skip
+    [
+        ("EPYC 7601", (-1,), "between 1 parts of level ccd, of 3 that are needed"),
+        ("EPYC 7601", (0, 1, 2, 3), ""),
+        ("EPYC 7742", (-1,), "between 2 parts of level ccd"),
+        ("EPYC 9174F", (-1,), ""),
+    ],
+)
 def test_a_numa_node_with_too_few_ccds_is_said_to_have_them(
     tmp_path: Path, part: str, homes: tuple[int, ...], expected: str
 ) -> None:
@@ -545,8 +560,11 @@ def test_clusters_by_the_census_come_from_the_cpus_of_the_socket() -> None:
 
 def test_the_fit_recovers_every_part() -> None:
     """Without noise the parts come out as they were put in."""
-    (die,) = analysed(ROME, Modes(2.0, pair_step_ns=3.0), spread=Spread(
-        0, 0, 0, 0, 0, 0.0, run=0, drift=0, cell=0, run_cell=0, burst_rate=0))[0].dies  # fmt: skip
+    (die,) = analysed(
+        ROME,
+        Modes(2.0, pair_step_ns=3.0),
+        spread=Spread(0, 0, 0, 0, 0, 0.0, run=0, drift=0, cell=0, run_cell=0, burst_rate=0),
+    )[0].dies
     assert die.sites is not None and die.distances is not None
     assert np.ptp(die.end_ns[1]) < 0.05 and die.fit.identified.all()
     label = die.frame.labels[die.frame.here]

@@ -122,8 +122,10 @@ def test_several_sockets_need_labels(tmp_path: Path) -> None:
 #: A table of six CPUs in two L3s, which its first lines are nearer to by turns.
 TINY = "a,b,addr,latency_ns\n" + "".join(
     f"{a},{b},{line},{25 if a // 3 == b // 3 else 110 + 8 * (line % 2)}\n"
-    for a in range(6) for b in range(a + 1, 6) for line in range(10)
-)  # fmt: skip
+    for a in range(6)
+    for b in range(a + 1, 6)
+    for line in range(10)
+)
 _PIECES = st.sampled_from(
     ["", "0", "1", "-1", "nan", "1e308", "3000000000", "9" * 30, ",", "\n", "x", '"', "7.5", "\0", "é"]
 )

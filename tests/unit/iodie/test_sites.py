@@ -19,8 +19,8 @@ EVERY = (0, 1, 2, 3, 4, 5)
 
 
 def mapped(
-    kind: str, ccds_at: Sequence[int], shares: Sequence[float] = (), *, seed: int = 0, runs: int = 2, passes: int = 3,
-) -> tuple[analysis.NodeDies, apart.Made]:  # fmt: skip
+    kind: str, ccds_at: Sequence[int], shares: Sequence[float] = (), *, seed: int = 0, runs: int = 2, passes: int = 3
+) -> tuple[analysis.NodeDies, apart.Made]:
     """A node whose CCDs are at the sites `ccds_at` of a die, its lines at each by `shares`, with steps of 2 ns."""
     rng = np.random.default_rng([seed, 5])
     made = apart.make(GENOA, kind, 2.0, rng, runs=runs, passes=passes, ccds_at=ccds_at, shares=shares)

@@ -74,6 +74,8 @@ def test_a_suppression_is_of_one_node_and_finding_until_its_last_day() -> None:
     assert rules.suppressed("cn01", "core-slow", "2026-12-31") == "until 2026-12-31: known"
     assert rules.suppressed("cn02", "link-slow", "2026-01-01") == "until 2026-12-31: x"
     for node, finding, day in (
-        ("cn01", "core-slow", "2027-01-01"), ("cn01", "link-slow", "2026-01-01"), ("cn03", "core-slow", "2026-01-01"),
-    ):  # fmt: skip
+        ("cn01", "core-slow", "2027-01-01"),
+        ("cn01", "link-slow", "2026-01-01"),
+        ("cn03", "core-slow", "2026-01-01"),
+    ):
         assert rules.suppressed(node, finding, day) == ""

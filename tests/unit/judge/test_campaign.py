@@ -79,10 +79,11 @@ _WHOLE = ("--baseline b", "--acceptance a.yaml", "--recheck r", "--reference pub
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("--node node9", "there is no node 'node9'"), ("--node ../x", "there is no node"),
+        ("--node node9", "there is no node 'node9'"),
+        ("--node ../x", "there is no node"),
         *((f"--node node001 {words}", "judges a whole campaign, and --node node001 one") for words in _WHOLE),
     ],
-)  # fmt: skip
+)
 def test_what_one_node_cannot_be_asked_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, error: str
 ) -> None:

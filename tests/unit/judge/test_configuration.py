@@ -37,8 +37,9 @@ def test_a_node_measured_with_other_homes_is_another_configuration_and_condemns_
     node = verdict.nodes["node002"]
     assert (node.outcome, node.reasons[0].of) == (Outcome.DIFFERENT_CONFIGURATION, ("homes",))
     assert {other.outcome for name, other in verdict.nodes.items() if name != "node002"} <= {
-        Outcome.SAME, Outcome.INCONCLUSIVE,
-    }  # fmt: skip
+        Outcome.SAME,
+        Outcome.INCONCLUSIVE,
+    }
 
 
 def test_a_run_that_lacks_a_home_of_its_job_has_gaps() -> None:

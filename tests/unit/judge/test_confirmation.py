@@ -91,10 +91,15 @@ def test_a_job_that_is_not_wholly_inside_refutes_nothing() -> None:
 @pytest.mark.parametrize(
     ("by_job", "nodes", "pair_runs"),
     [
-        ((0.30, 0.0), 3, 2), ((0.30, 0.0), 8, 6), ((0.0, 0.30), 4, 6), ((0.0, 0.30), 12, 2),
-        ((0.30, 0.0, 0.0), 4, 2), ((0.30, 0.0, 0.0), 8, 6), ((0.0, 0.30, 0.0), 3, 6),
+        ((0.30, 0.0), 3, 2),
+        ((0.30, 0.0), 8, 6),
+        ((0.0, 0.30), 4, 6),
+        ((0.0, 0.30), 12, 2),
+        ((0.30, 0.0, 0.0), 4, 2),
+        ((0.30, 0.0, 0.0), 8, 6),
+        ((0.0, 0.30, 0.0), 3, 6),
     ],
-)  # fmt: skip
+)
 def test_a_core_that_is_slow_in_one_of_several_jobs_is_never_the_same(
     by_job: tuple[float, ...], nodes: int, pair_runs: int
 ) -> None:

@@ -19,13 +19,21 @@ from tests.support.server_files import healthy
 
 SETUP: dict[str, Any] = {
     "ansible_processor": ["0", "AuthenticAMD", "AMD EPYC 7302 16-Core Processor"] * 2,
-    "ansible_processor_count": 2, "ansible_processor_cores": 16, "ansible_processor_threads_per_core": 2,
-    "ansible_processor_vcpus": 64, "ansible_memtotal_mb": 257_400, "ansible_virtualization_role": "host",
+    "ansible_processor_count": 2,
+    "ansible_processor_cores": 16,
+    "ansible_processor_threads_per_core": 2,
+    "ansible_processor_vcpus": 64,
+    "ansible_memtotal_mb": 257_400,
+    "ansible_virtualization_role": "host",
     "ansible_cmdline": {"BOOT_IMAGE": "/vmlinuz", "ro": True, "quiet": True, "isolcpus": "1-3"},
-    "ansible_bios_version": "2.3.4", "ansible_product_name": "NA", "ansible_kernel": "6.1.0-18-amd64",
-    "ansible_distribution": "Debian", "ansible_distribution_version": "12",
-    "ansible_all_ipv4_addresses": ["10.0.0.7"], "ansible_board_serial": "SECRET17",
-}  # fmt: skip
+    "ansible_bios_version": "2.3.4",
+    "ansible_product_name": "NA",
+    "ansible_kernel": "6.1.0-18-amd64",
+    "ansible_distribution": "Debian",
+    "ansible_distribution_version": "12",
+    "ansible_all_ipv4_addresses": ["10.0.0.7"],
+    "ansible_board_serial": "SECRET17",
+}
 
 
 def drift(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
@@ -52,10 +60,18 @@ def test_setup_facts_name_the_host_that_differs(tmp_path: Path, capsys: pytest.C
 def test_what_setup_facts_say(tmp_path: Path) -> None:
     (node,) = setup_facts.read(captures(tmp_path / "facts", cn01={}))
     assert node.fingerprint == {
-        "cpu": "AMD EPYC 7302 16-Core Processor", "sockets": 2, "cores": 32, "cpus": 64, "smt": True, "virtual": False,
-        "cmdline": "isolcpus=1-3 quiet ro", "memory_gib": 251, "bios": "2.3.4", "kernel": "6.1.0-18-amd64",
+        "cpu": "AMD EPYC 7302 16-Core Processor",
+        "sockets": 2,
+        "cores": 32,
+        "cpus": 64,
+        "smt": True,
+        "virtual": False,
+        "cmdline": "isolcpus=1-3 quiet ro",
+        "memory_gib": 251,
+        "bios": "2.3.4",
+        "kernel": "6.1.0-18-amd64",
         "os": "Debian 12",
-    }  # fmt: skip
+    }
     garbled = setup_facts.fingerprint({key: {"not": [None]} for key in SETUP})
     assert dict(garbled) == {}
 

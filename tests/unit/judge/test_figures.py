@@ -65,9 +65,12 @@ def test_an_imported_machine_without_labels_has_the_figures_of_its_groups(data: 
     path = data / "c2c" / "core-to-core-latency" / "AMD EPYC 7R13 48-Core Processor.csv"
     (figure,) = classes_of(path, tmp_path / "campaign")
     assert {name: round(ns) for name, ns in figure.groups.items()} == {
-        "same core?": 10, "same CCX?": 23, "same socket?, socket 0": 108, "same socket?, socket 1": 200,
+        "same core?": 10,
+        "same CCX?": 23,
+        "same socket?, socket 0": 108,
+        "same socket?, socket 1": 200,
         "other socket?": 197,
-    }  # fmt: skip
+    }
 
 
 # --- of a fleet, computed anew ---

@@ -187,10 +187,12 @@ def test_four_nodes_are_never_split() -> None:
 @pytest.mark.parametrize(
     ("machine", "nodes", "off", "part"),
     [
-        ("EPYC 9454", 8, 4, "core 17 +12%"), ("EPYC 9454", 8, 4, "ccd 3 +12%"), ("EPYC 74F3", 6, 3, "core 17 +12%"),
+        ("EPYC 9454", 8, 4, "core 17 +12%"),
+        ("EPYC 9454", 8, 4, "ccd 3 +12%"),
+        ("EPYC 74F3", 6, 3, "core 17 +12%"),
         (FULL, 20, 9, "ccd 3 +12%"),
     ],
-)  # fmt: skip
+)
 def test_half_of_a_fleet_off_in_one_part_has_no_centre(machine: str, nodes: int, off: int, part: str) -> None:
     """Two jobs each, with the same half off in both: nobody is accused, and nobody is the same."""
     defects = tuple(f"node{i:03d}: {part}" for i in range(off))

@@ -100,10 +100,20 @@ def test_a_row_of_cells_is_the_mean_of_the_homes_it_names(at_each: PackedFleet) 
     sizes, home = np.array([64] * 4), np.array([0, 1, 0, 1])
     values = np.array([10, 90, 12, 94.0], dtype=np.float32).reshape(1, 1, 4)
     one = Quantity(
-        "coherence-payload", "payload", "latency", "ns", models()["coherence-payload"], at_each.pairs[0].layout,
-        {"a": np.zeros(4, np.int64), "b": np.array([1, 1, 2, 2]), "home": home, "size_bytes": sizes}, values,
-        np.array([0]), np.array([1]), np.array([1]), ("",), np.zeros(1),
-    )  # fmt: skip
+        "coherence-payload",
+        "payload",
+        "latency",
+        "ns",
+        models()["coherence-payload"],
+        at_each.pairs[0].layout,
+        {"a": np.zeros(4, np.int64), "b": np.array([1, 1, 2, 2]), "home": home, "size_bytes": sizes},
+        values,
+        np.array([0]),
+        np.array([1]),
+        np.array([1]),
+        ("",),
+        np.zeros(1),
+    )
     (row,) = judged_figures.of_rows([reduce(one, acceptance.load())], at_each.nodes)[0]
     assert (row.name, row.median, row.worst_value) == ("64, mean of homes 0+1", (11 + 92) / 2, 94)
     assert row.worst["home"] == 1

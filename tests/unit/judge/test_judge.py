@@ -15,7 +15,7 @@ from nodeprint.judge import (
     margins,
     measuring_time,
     reduction,
-)  # fmt: skip
+)
 from tests.support.method import percent, text, word
 
 RULES = acceptance.load()
@@ -48,7 +48,7 @@ SAID = (
     f"the other cores of its CCX | {PERCENT.core:g} %, in its CCX at least {BOUNDS.core_in_ccx_ns:g} ns |",
     f"A bound is never below {BOUNDS.least_ns:g} ns or {word(BOUNDS.clock_ticks)} ticks of the clock",
     f"the mean inside a CCX and its class have {BOUNDS.harvested_ccx_ns:g} ns",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("sentence", SAID)

@@ -30,8 +30,16 @@ def stack_of(plan: Plan) -> Quantity:
 
 
 def test_a_planted_ccd_is_named_by_linktest_alone() -> None:
-    plan = Plan(ROME, nodes=6, jobs=2, runs=2, passes=1, spread=Spread(core=0.004), linktest=True,
-                defects=("node003: ccd 5 +10%",))  # fmt: skip
+    plan = Plan(
+        ROME,
+        nodes=6,
+        jobs=2,
+        runs=2,
+        passes=1,
+        spread=Spread(core=0.004),
+        linktest=True,
+        defects=("node003: ccd 5 +10%",),
+    )
     whole = fleet(plan)
     alone = replace(whole, quantities=tuple(s for s in whole.pairs if s.measurement == "linktest-node"))
     verdict = judge(alone, acceptance.load()).verdict
@@ -65,10 +73,13 @@ def test_records_and_arrays_are_of_the_same_draws(tmp_path: Path) -> None:
 
 def test_facts_are_minimum_mean_maximum_and_how() -> None:
     header = {
-        "quantity": "message", "message_bytes": 1 << 20, "operation": "semidirectional", "batches": 16,
+        "quantity": "message",
+        "message_bytes": 1 << 20,
+        "operation": "semidirectional",
+        "batches": 16,
         "arguments": ["--mode", "semidirectional", "--schedule", "serial"],
         "transport": {"library": "Open MPI v4.1.4", "pml": ["ob1"], "btl": ["vader"], "single_copy": "cma"},
-    }  # fmt: skip
+    }
     facts = dict(message_rates.facts(np.array([np.nan, 1e5]), header))
     assert facts["minimum"] == facts["maximum"] == "100 \N{MICRO SIGN}s, 10.5 GB/s"
     assert (facts["pairs"], facts["schedule"], facts["message"]) == ("1", "serial", "1 MiB")
@@ -87,9 +98,21 @@ def test_slowest_pairs_have_their_first_and_their_second_time(tmp_path: Path) ->
     ]
     again = {**first[1], "record": "again", "pass": 2, "latency_ns": 80e3, "reason": "slowest"}
     differ = {**again, "reason": "passes_differ"}
-    header = {"record": "header", "schema": 1, "kernel": "linktest", "operation": "semidirectional", "cpus": [0, 1, 2],
-              "quantity": "message", "unit": "ns", "home": None, "passes": 2, "host": "n", "job": 1, "run": 1,
-              "arguments": []}  # fmt: skip
+    header = {
+        "record": "header",
+        "schema": 1,
+        "kernel": "linktest",
+        "operation": "semidirectional",
+        "cpus": [0, 1, 2],
+        "quantity": "message",
+        "unit": "ns",
+        "home": None,
+        "passes": 2,
+        "host": "n",
+        "job": 1,
+        "run": 1,
+        "arguments": [],
+    }
     file.write_text("".join(json.dumps(record) + "\n" for record in (header, *first, differ, again)))
     measured = jobs.of_file(file)
     assert measured is not None

@@ -28,10 +28,15 @@ def fabric(nodes: int = 8, runs: int = 2, seed: int = 1, noise: float = 0.01, ho
     values[:, np.arange(nodes), np.arange(nodes)] = np.nan
     started = tuple(f"2026-01-01T{hour:02d}:00:00Z" for hour in hours) or ("2026-01-01T00:00:00Z",) * runs
     return Fabric(
-        "linktest-fabric", "main", tuple(f"node{i:03d}" for i in range(nodes)), places,
-        tuple(f"job{1 + i // 2}/run{1 + i % 2}" for i in range(runs)), started, values,
+        "linktest-fabric",
+        "main",
+        tuple(f"node{i:03d}" for i in range(nodes)),
+        places,
+        tuple(f"job{1 + i // 2}/run{1 + i % 2}" for i in range(runs)),
+        started,
+        values,
         {"directed": True, "operation": "unidirectional"},
-    )  # fmt: skip
+    )
 
 
 def judged(of: Fabric) -> FabricVerdict:
@@ -132,8 +137,10 @@ def test_what_is_as_large_as_the_detection_limit_is_found_in_nine_of_ten(family:
         for node, to in ends:
             receiver = int(to[-1]) if to else slice(None)
             slow.values[:, int(node[-1]), receiver] *= 1 + limit
-        named = {(str(finding.part.where["node"]), str(finding.part.where.get("to", "")))
-                 for finding in judged(slow).findings}  # fmt: skip
+        named = {
+            (str(finding.part.where["node"]), str(finding.part.where.get("to", "")))
+            for finding in judged(slow).findings
+        }
         found, planted = found + len(ends & named), planted + len(ends)
     assert 0.78 <= found / planted <= 0.99
 

@@ -124,11 +124,15 @@ def test_tables_are_complete_and_their_ranks_are_an_order(meanings: dict[str, ob
     ranks = [meaning.rank for meaning in table.values()]
     assert all(low < high for low, high in pairwise(ranks)), "each outcome has a place of its own"
     assert {outcome for outcome, meaning in MEANING.items() if meaning.drain is Drain.SUGGESTED} == {
-        Outcome.WRONG_RESULT, Outcome.DEVIATES,
-    }  # fmt: skip
+        Outcome.WRONG_RESULT,
+        Outcome.DEVIATES,
+    }
     assert {outcome for outcome, meaning in MEANING.items() if meaning.again} == {
-        Outcome.INTERMITTENT, Outcome.SUSPECT, Outcome.SPLIT, Outcome.INVALID,
-    }  # fmt: skip
+        Outcome.INTERMITTENT,
+        Outcome.SUSPECT,
+        Outcome.SPLIT,
+        Outcome.INVALID,
+    }
 
 
 def test_alert_rules_and_the_dashboard_name_what_is_found() -> None:
@@ -144,5 +148,6 @@ def test_what_the_documents_say_of_found_is_what_it_counts() -> None:
     page = " ".join((ROOT / "docs/how-to/outcomes.md").read_text().split())
     counted = page.partition("`--fail-on found` counts ")[2].partition(" and a slow link")[0]
     assert set(re.findall(r"`([A-Z ]+)`", counted)) == {
-        *(outcome for outcome in MEANING if MEANING[outcome].found), FleetOutcome.NOT_UNIFORM,
-    }  # fmt: skip
+        *(outcome for outcome in MEANING if MEANING[outcome].found),
+        FleetOutcome.NOT_UNIFORM,
+    }

@@ -19,8 +19,10 @@ def _of(measurement: str, nps: int) -> Quantity:
 def test_distances_of_four_nodes_a_socket() -> None:
     distance, streams = sets.labels(_of("bandwidth-nodes", 4))["distance"], 4
     assert [distance.count(word) for word in ("own node", "same socket", "other socket")] == [
-        8 * streams, 8 * 3 * streams, 8 * 4 * streams,
-    ]  # fmt: skip
+        8 * streams,
+        8 * 3 * streams,
+        8 * 4 * streams,
+    ]
 
 
 def test_the_first_set_is_all_and_none_is_there_twice() -> None:

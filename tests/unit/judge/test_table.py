@@ -12,9 +12,15 @@ from nodeprint.judge import table as table_of
 from tests.support.fleets import judged, with_outcomes
 
 DEFECTS = (
-    (), ("node001: core 17 +9%",), ("node002: ccd 3 +6%",), ("node003: global +5%",), ("node001: core 5 +4.5%",),
-    ("node001: socket-link +4%", "node005: core 40 +12%"), ("node004: link q0-q2 +6%",), ("node006: core 9 +6ns",),
-)  # fmt: skip
+    (),
+    ("node001: core 17 +9%",),
+    ("node002: ccd 3 +6%",),
+    ("node003: global +5%",),
+    ("node001: core 5 +4.5%",),
+    ("node001: socket-link +4%", "node005: core 40 +12%"),
+    ("node004: link q0-q2 +6%",),
+    ("node006: core 9 +6ns",),
+)
 CELLS = (("node001: memory-channel node 1 -12%",), ("node002: core-clock 37 -15%",))
 
 
@@ -41,9 +47,11 @@ def outcomes(table: pandas.DataFrame) -> dict[str, str]:
     deciding = t[t.subject.isin(["core-to-core", "numa", "bandwidth", "clock"]) & (t.job == t["last"])]
     within = (deciding.difference.abs() + deciding.half_90 <= deciding.bound).groupby(deciding.node).all()
     named = {
-        "DEVIATES": confirmed.groupby("node").any(), "INTERMITTENT": intermittent.groupby("node").any(),
-        "SUSPECT": open_.groupby("node").any(), "SAME": within,
-    }  # fmt: skip
+        "DEVIATES": confirmed.groupby("node").any(),
+        "INTERMITTENT": intermittent.groupby("node").any(),
+        "SUSPECT": open_.groupby("node").any(),
+        "SAME": within,
+    }
     return {
         node: next((name for name, flags in named.items() if flags.get(node, False)), "INCONCLUSIVE")
         for node in within.index

@@ -343,20 +343,28 @@ def test_firmware_links_modules_and_parameters(root: Callable[..., Tree]) -> Non
         for slot, maker, number in slots
     )
     said = fingerprint.read(
-        root({
-            f"{card}/class": "0x020700\n", f"{card}/vendor": "0x15b3\n", f"{card}/device": "0x101b\n",
-            f"{card}/current_link_width": "8\n", f"{card}/max_link_width": "16\n",
-            f"{disk}/class": "0x010802\n", f"{disk}/current_link_width": "4\n", f"{disk}/max_link_width": "4\n",
-            f"{bridge}/class": "0x060400\n", f"{bridge}/current_link_width": "16\n",
-            "sys/class/infiniband/mlx5_0/fw_ver": "20.31.1014\n",
-            "nodeprint/ethtool/eth0": "driver: igb\nfirmware-version: 3.30 0x8000\n",
-            "sys/devices/platform/ipmi_bmc.0/firmware_revision": "7.10\n",
-            "proc/modules": "nvidia 1 0 - Live 0x0\nxfs 1 0 - Live 0x0\nlustre 1 0 - Live 0x0\n",
-            "proc/sys/vm/swappiness": "10\n",
-            "sys/class/dmi/id/board_serial": "B17\n",
-            "nodeprint/dmidecode.txt": dimms,
-        })
-    )  # fmt: skip
+        root(
+            {
+                f"{card}/class": "0x020700\n",
+                f"{card}/vendor": "0x15b3\n",
+                f"{card}/device": "0x101b\n",
+                f"{card}/current_link_width": "8\n",
+                f"{card}/max_link_width": "16\n",
+                f"{disk}/class": "0x010802\n",
+                f"{disk}/current_link_width": "4\n",
+                f"{disk}/max_link_width": "4\n",
+                f"{bridge}/class": "0x060400\n",
+                f"{bridge}/current_link_width": "16\n",
+                "sys/class/infiniband/mlx5_0/fw_ver": "20.31.1014\n",
+                "nodeprint/ethtool/eth0": "driver: igb\nfirmware-version: 3.30 0x8000\n",
+                "sys/devices/platform/ipmi_bmc.0/firmware_revision": "7.10\n",
+                "proc/modules": "nvidia 1 0 - Live 0x0\nxfs 1 0 - Live 0x0\nlustre 1 0 - Live 0x0\n",
+                "proc/sys/vm/swappiness": "10\n",
+                "sys/class/dmi/id/board_serial": "B17\n",
+                "nodeprint/dmidecode.txt": dimms,
+            }
+        )
+    )
     assert said["pcie_links"] == "0000:41:00.0 15b3:101b x8 of x16, 0000:42:00.0 ?:? x4"
     assert said["adapter_firmware"] == "mlx5_0 20.31.1014, eth0 3.30 0x8000"
     assert said["bmc"] == "7.10"

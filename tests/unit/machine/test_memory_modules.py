@@ -54,17 +54,23 @@ def test_channels_with_a_module_are_counted_by_their_names(tmp_path: Path, maker
         for channel in range(8):
             for slot in range(2):
                 places = {
-                    "socket": socket, "channel": channel, "letter": "ABCDEFGH"[channel], "slot": slot,
-                    "number": 2 * channel + slot + 1, "socket_letter": "AB"[socket],
-                }  # fmt: skip
+                    "socket": socket,
+                    "channel": channel,
+                    "letter": "ABCDEFGH"[channel],
+                    "slot": slot,
+                    "number": 2 * channel + slot + 1,
+                    "socket_letter": "AB"[socket],
+                }
                 full = slot == 0 and channel != 5 and (socket, channel) != (1, 7)
                 text += module(locator.format(**places), bank.format(**places), full)
     fields = fingerprint.read(open_tree(surveyed(tmp_path, text)))
     assert fields.get("memory_channels") == (13 if named else None)
     assert fields.get("memory_channels_per_socket") == ("7, 6" if named else None)
     assert (fields["dimms"], fields["dimm_speed"], fields["dimm_rated_speed"]) == (
-        "13 x 32 GB DDR4", "2133 MT/s", "3200 MT/s",
-    )  # fmt: skip
+        "13 x 32 GB DDR4",
+        "2133 MT/s",
+        "3200 MT/s",
+    )
 
 
 def test_where_dmidecode_is_missing_the_tables_say_the_same(tmp_path: Path) -> None:

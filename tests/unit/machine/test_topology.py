@@ -272,8 +272,9 @@ def test_intel_hybrid_cores() -> None:
     assert {c.kind for c in labels.cpus[8:]} == {"efficiency"}
     shown = [str(branch.label) for branch in as_text(labels).children]
     assert [line for line in shown if "kind" in line] == [
-        "cores of kind performance  [cyan]0-7[/cyan]", "cores of kind efficiency  [cyan]8-15[/cyan]",
-    ]  # fmt: skip
+        "cores of kind performance  [cyan]0-7[/cyan]",
+        "cores of kind efficiency  [cyan]8-15[/cyan]",
+    ]
     assert parts(labels, "cluster") == fake.partition("l2")
 
 

@@ -26,10 +26,17 @@ from tests.support.real_parts import built, need
 #: A node each: of pairs, the core (in two CCXs' worth of contrasts), a CCD and the link of two quadrants; of cells
 #: latency, bandwidth, clock, wake-ups, huge pages and load.
 DEFECTS = (
-    "node001: core 9 +12%", "node002: ccd 3 +9%", "node003: link q0-q2 +10%", "node004: socket-link +7%",
-    "node001: core-clock 17 -15%", "node002: memory-channel node 1 -25%", "node003: memory ccd2-to-node0 +20%",
-    "node004: fragmented node 1 40%", "node003: idle-state +200%", "node004: cooling socket 0 -20%",
-)  # fmt: skip
+    "node001: core 9 +12%",
+    "node002: ccd 3 +9%",
+    "node003: link q0-q2 +10%",
+    "node004: socket-link +7%",
+    "node001: core-clock 17 -15%",
+    "node002: memory-channel node 1 -25%",
+    "node003: memory ccd2-to-node0 +20%",
+    "node004: fragmented node 1 40%",
+    "node003: idle-state +200%",
+    "node004: cooling socket 0 -20%",
+)
 HEALTHY = "node000"
 #: The time of the whole machine, where nothing else runs.
 QUIET = "cpu  0 0 0 0 0 0 0 0 0 0\n"
@@ -77,9 +84,12 @@ def run(script: str, place: Path, number: int, runs: list[bytes], shell: str = "
     (place / "stat").write_text(QUIET)
     (place / "node-check.sh").write_text(script.replace("/proc/stat", str(place / "stat")))
     done = subprocess.run(
-        [*shell.split(), place / "node-check.sh", str(number)], env={**os.environ, "REPLAY": str(place)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [*shell.split(), place / "node-check.sh", str(number)],
+        env={**os.environ, "REPLAY": str(place)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "awk" not in done.stderr and "not found" not in done.stderr, done.stderr
     return done.returncode, done.stdout.splitlines()[-1]
 
@@ -127,8 +137,11 @@ def test_what_cannot_be_judged_is_neither_passed_nor_failed(
     empty = [raw[: raw.index(b"\n") + 1] for raw in healthy]
     refused = [b'{"record":"header","applicable":false,"reason":"one CPU"}\n']
     for runs, why in (
-        (disturbed, "disturbed"), (empty, "were not measured"), (refused, "one CPU"), ([own[0], *healthy], "at most"),
-    ):  # fmt: skip
+        (disturbed, "disturbed"),
+        (empty, "were not measured"),
+        (refused, "one CPU"),
+        ([own[0], *healthy], "at most"),
+    ):
         code, line = run(script, tmp_path, number, runs, shell)
         assert code == 3 and line.startswith("CANNOT TELL: ") and why in line
 
@@ -238,19 +251,22 @@ def test_what_one_node_cannot_check_says_why() -> None:
     header = {"kernel": "coherence"}
     link = verdicts.fabric().findings[0]
     for finding, head, why in (
-        (link, header, "between nodes"), (verdicts.finding(), {}, "not in this campaign"),
+        (link, header, "between nodes"),
+        (verdicts.finding(), {}, "not in this campaign"),
         (verdicts.finding(), header, "no single value"),
         (verdicts.finding(measurement=""), header, "counted by the system"),
         (verdicts.finding(), {"imported": {"format": "x"}}, "another tool"),
-    ):  # fmt: skip
+    ):
         assert why in checks.Again(finding, head).why_not
 
 
 def test_check_refuses_nodes_and_findings_that_are_not_there(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, what in (
-        (("node999",), "not part of this campaign"), ((HEALTHY,), "nothing to check"),
-        (("node001", "9"), "no finding of it; choose from 1 ("), (("node001", "foo"), "no finding of it"),
-    ):  # fmt: skip
+        (("node999",), "not part of this campaign"),
+        ((HEALTHY,), "nothing to check"),
+        (("node001", "9"), "no finding of it; choose from 1 ("),
+        (("node001", "foo"), "no finding of it"),
+    ):
         assert call("check", fleet, *words) == 2
         assert what in capsys.readouterr().err
 

@@ -212,8 +212,11 @@ def test_matrix_has_the_values_of_the_node_in_both_halves() -> None:
 
 def test_matrix_names_parts_of_the_machine() -> None:
     assert [level.name for level in matrix.of_node(levels_of("coherence-cas"), "node002").levels] == [
-        "CCX", "CCD", "quadrant", "socket",
-    ]  # fmt: skip
+        "CCX",
+        "CCD",
+        "quadrant",
+        "socket",
+    ]
 
 
 def test_missing_node_measurement_and_home_are_named() -> None:
@@ -390,8 +393,12 @@ def of_pairs_of_cells(
 
 def test_contended_atomics_are_a_matrix_of_each_kind() -> None:
     ends = [(0, 1), (0, 128), (1, 128)]  # slots: two of a core, and one of the other socket
-    places = {"kind": np.repeat([0, 1], 3), "a": np.array([a for a, _ in ends] * 2),
-              "b": np.array([b for _, b in ends] * 2), "home": np.zeros(6, np.int64)}  # fmt: skip
+    places = {
+        "kind": np.repeat([0, 1], 3),
+        "a": np.array([a for a, _ in ends] * 2),
+        "b": np.array([b for _, b in ends] * 2),
+        "home": np.zeros(6, np.int64),
+    }
     names = {"kind": ("cas", "faa")}
     levels = of_pairs_of_cells("contend-pairs", "rate", "1/s", names, places, [60e6, 10e6, 11e6, 200e6, 20e6, 21e6])
     drawn = {suffix: data for suffix, _, data in pictures._of_cells(NO_CAMPAIGN, "node002", levels)}

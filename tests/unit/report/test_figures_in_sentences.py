@@ -26,8 +26,9 @@ DEFECTS = (
     ("node001: core 17 +9%", "node002: ccd 3 +6%"),
     ("node003: global +5%", "node004: memory node1-to-node0 +20%", "node005: power-limit socket 1 -15%"),
     ("node001: core-clock 37 -15%",),
-    ("node001: memory-channel node 1 -40%",), ("node002: core-clock 5 +12%", "node006: core 9 +6ns"),
-)  # fmt: skip
+    ("node001: memory-channel node 1 -40%",),
+    ("node002: core-clock 5 +12%", "node006: core 9 +6ns"),
+)
 
 
 def _sentences(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
@@ -82,8 +83,16 @@ def test_a_single_part_names_no_other() -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("noise", [1.0, 3.0, 8.0])
 def test_remedies_are_few_and_can_be_done(seed: int, noise: float) -> None:
-    plan = Plan(preset("naples-2x32"), nodes=3 + seed, runs=2, pair_runs=2, passes=1, seed=seed, cells=True,
-                spread=Spread().times(noise))  # fmt: skip
+    plan = Plan(
+        preset("naples-2x32"),
+        nodes=3 + seed,
+        runs=2,
+        pair_runs=2,
+        passes=1,
+        seed=seed,
+        cells=True,
+        spread=Spread().times(noise),
+    )
     for node in judge(fleet(plan)).verdict.nodes.values():
         for margin in node.margins:
             assert margin.remedy in ("", "quiet", "runs", "nodes", "bound", "time", "none")

@@ -13,10 +13,15 @@ from nodeprint.report.figures import load, style
 def second(run: int, number: int, ghz: float) -> dict[str, Any]:
     """A record of two sockets, the second of which is slower by a tenth."""
     sockets = [
-        {"socket": socket, "core_hz": ghz * 1e9 * factor, "flops_per_s": ghz * 64e9 * factor,
-         "lowest_core_hz": ghz * 0.95e9 * factor, "lowest_cpu": socket}
+        {
+            "socket": socket,
+            "core_hz": ghz * 1e9 * factor,
+            "flops_per_s": ghz * 64e9 * factor,
+            "lowest_core_hz": ghz * 0.95e9 * factor,
+            "lowest_cpu": socket,
+        }
         for socket, factor in enumerate((1.0, 0.9))
-    ]  # fmt: skip
+    ]
     return {"record": "load_second", "pass": run, "second": number, "sockets": sockets, "power_w": None}
 
 

@@ -22,9 +22,12 @@ def seconds(pairs: int) -> dict[str, list[float]]:
     return {
         key: [first * (pair + 1) for pair in range(pairs)]
         for key, first in (
-            ("writer_s", 2e-3), ("reader_s", 4e-3), ("writer_staggered_s", 6e-3), ("reader_staggered_s", 8e-3),
+            ("writer_s", 2e-3),
+            ("reader_s", 4e-3),
+            ("writer_staggered_s", 6e-3),
+            ("reader_staggered_s", 8e-3),
         )
-    }  # fmt: skip
+    }
 
 
 def test_each_pair_has_its_row_and_the_last_is_the_average() -> None:

@@ -9,11 +9,15 @@ from nodeprint.report import names
 @pytest.mark.parametrize(
     ("value", "unit", "words"),
     [
-        (5.443e10, "1/s", "54.43 G/s"), (1.992e6, "1/s", "1.992 M/s"), (1.006e4, "1/s", "10.06 k/s"),
-        (12.0, "1/s", "12 1/s"), (float("nan"), "1/s", "unknown"), (0.05, "share", "5 %"),
+        (5.443e10, "1/s", "54.43 G/s"),
+        (1.992e6, "1/s", "1.992 M/s"),
+        (1.006e4, "1/s", "10.06 k/s"),
+        (12.0, "1/s", "12 1/s"),
+        (float("nan"), "1/s", "unknown"),
+        (0.05, "share", "5 %"),
         (1500.0, "ns", "1.5 \N{MICRO SIGN}s"),
     ],
-)  # fmt: skip
+)
 def test_values_have_no_exponent(value: float, unit: str, words: str) -> None:
     assert names.quantity(value, unit) == words
 

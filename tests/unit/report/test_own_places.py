@@ -41,15 +41,29 @@ HOMES = (NEAR, 0, FAR)
 TIMES = 3.0
 #: Words of the dimensions of measurements that the simulator does not draw, and their numbers.
 WORDS: Mapping[str, tuple[str, ...]] = {
-    "state": ("exclusive", "modified"), "sharer": ("none", "one"), "kind": ("cas", "faa"), "among": ("ccx", "socket"),
-    "place": ("other_socket", "own_node"), "together": ("alone", "both"), "stream": ("load", "triad"),
-    "scope": ("machine", "socket"), "level": ("l1", "l2", "l3"),
-}  # fmt: skip
+    "state": ("exclusive", "modified"),
+    "sharer": ("none", "one"),
+    "kind": ("cas", "faa"),
+    "among": ("ccx", "socket"),
+    "place": ("other_socket", "own_node"),
+    "together": ("alone", "both"),
+    "stream": ("load", "triad"),
+    "scope": ("machine", "socket"),
+    "level": ("l1", "l2", "l3"),
+}
 NUMBERS: Mapping[str, tuple[int, ...]] = {
-    "size_bytes": (1 << 12, 1 << 20, 1 << 26), "threads": (2, 4), "delay": (0, 100), "pairs": (1, 2, 4),
-    "cores": (1, 2, 4), "a": (0, 1, 40), "b": (8, 33), "writer": (0, 1, 40), "reader": (8, 33),
-    "from": (0, 1), "memory": (0, 1),
-}  # fmt: skip
+    "size_bytes": (1 << 12, 1 << 20, 1 << 26),
+    "threads": (2, 4),
+    "delay": (0, 100),
+    "pairs": (1, 2, 4),
+    "cores": (1, 2, 4),
+    "a": (0, 1, 40),
+    "b": (8, 33),
+    "writer": (0, 1, 40),
+    "reader": (8, 33),
+    "from": (0, 1),
+    "memory": (0, 1),
+}
 #: Labels that follow from a CPU or a memory node.
 DERIVED = {"socket", "quadrant", "ccd", "ccx", "cluster", "cpu_node", "distance"}
 
@@ -81,10 +95,15 @@ def made_up(measurement: str) -> Quantity:
     noise = 1 + 0.001 * np.random.default_rng(1).standard_normal((len(like.node), 1, len(places)))
     unit = "ns" if model.value.endswith("_ns") else "B/s"
     return replace(
-        like, measurement=measurement, operation="made up", unit=unit, model=model,
-        places=dict(zip(dims, places.T, strict=True)), values=(100 * noise).astype(np.float32),
+        like,
+        measurement=measurement,
+        operation="made up",
+        unit=unit,
+        model=model,
+        places=dict(zip(dims, places.T, strict=True)),
+        values=(100 * noise).astype(np.float32),
         names={dim: WORDS[dim] for dim in dims if dim in WORDS},
-    )  # fmt: skip
+    )
 
 
 def terms_of(quantity: Quantity) -> Terms:
@@ -102,10 +121,12 @@ def kinds_of_pairs() -> Iterator[object]:
     """Each measurement of pairs with each of its terms, several of which may be one cause, at its homes in turn."""
     for quantity in simulated().pairs:
         terms = terms_of(quantity)
-        names = dict.fromkeys([
-            *(f"{terms.families[number]}" for number, _ in terms.by_family),
-            *(" ".join([cause.term, *cause.where]) for cause in terms.composites),
-        ])  # fmt: skip
+        names = dict.fromkeys(
+            [
+                *(f"{terms.families[number]}" for number, _ in terms.by_family),
+                *(" ".join([cause.term, *cause.where]) for cause in terms.composites),
+            ]
+        )
         yield from in_turn(((quantity.measurement, name) for name in names), quantity.homes)
 
 
@@ -215,7 +236,12 @@ def fabric() -> Fabric:
     values = 1e5 * np.where(near, 1.0, 1.5) * noise
     values[:, np.arange(NODES), np.arange(NODES)] = np.nan
     return Fabric(
-        "linktest-fabric", "main", tuple(node.name for node in simulated().nodes), places,
-        tuple(f"job1/run{run}" for run in (1, 2, 3)), ("2026-01-01T00:00:00Z",) * 3, values,
+        "linktest-fabric",
+        "main",
+        tuple(node.name for node in simulated().nodes),
+        places,
+        tuple(f"job1/run{run}" for run in (1, 2, 3)),
+        ("2026-01-01T00:00:00Z",) * 3,
+        values,
         {"directed": True, "operation": "unidirectional"},
-    )  # fmt: skip
+    )

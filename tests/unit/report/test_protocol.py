@@ -161,10 +161,11 @@ def test_bounds_of_a_subject_that_decides_are_a_row(tmp_path: Path) -> None:
     limits = [
         Limit(subject, measurement, family, "numa", effect, 0.05)
         for subject, measurement, family, effect in (
-            ("memory", "chase-latency", "ccd", 0.06), ("memory", "chase-latency", "cpu", 0.08),
+            ("memory", "chase-latency", "ccd", 0.06),
+            ("memory", "chase-latency", "cpu", 0.08),
             ("jitter", "jitter-detours", "cpu", 0.08),
         )
-    ]  # fmt: skip
+    ]
     verdict = files.read(made)
     files.write(replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits))), made)
     text = words([made], tmp_path / "to")

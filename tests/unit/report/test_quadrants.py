@@ -130,9 +130,12 @@ def test_published_picture_is_drawn_and_read_back_on_the_page() -> None:
     simulated = rome()
     campaign = Campaign(judge.judge(simulated).verdict, simulated)
     bullets = [
-        item for section in node_pages.page(campaign, "node000").sections for block in section.blocks
-        if isinstance(block, Bullets) for item in block.items
-    ]  # fmt: skip
+        item
+        for section in node_pages.page(campaign, "node000").sections
+        for block in section.blocks
+        if isinstance(block, Bullets)
+        for item in block.items
+    ]
     words = " ".join(str(item) for item in bullets)
     assert "to its partner (0 and 1, 2 and 3) 7" in words
     assert "Socket 0 towards other sockets: quadrants 2 and 3 are" in words

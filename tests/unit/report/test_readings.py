@@ -120,11 +120,18 @@ def test_own_and_other_array_case_by_case() -> None:
     """The microbenchmark's three pictures and the fourth, as its README has them: 8.8 and 8.6, 13.2 and 8.7, 13.2."""
     own, other, none = [9.0, 9.0, 9.0, np.nan], [13.0, 13.0, np.nan, 13.0], [9.0, 9.0, np.nan, 9.0]
     data = cells(
-        "touch", "ratio", {"a": [0], "b": [20], "together": ["alone", "both", "first", "second"]},
-        {"ratio": [[[1.5, 1.5, 1.5, 1.5]]], "a_own_ns": [[own]], "a_other_ns": [[other]], "b_own_ns": [[none]],
-         "b_other_ns": [[[13.0, 13.0, 13.0, np.nan]]]},
+        "touch",
+        "ratio",
+        {"a": [0], "b": [20], "together": ["alone", "both", "first", "second"]},
+        {
+            "ratio": [[[1.5, 1.5, 1.5, 1.5]]],
+            "a_own_ns": [[own]],
+            "a_other_ns": [[other]],
+            "b_own_ns": [[none]],
+            "b_other_ns": [[[13.0, 13.0, 13.0, np.nan]]],
+        },
         nodes={"0": 0, "20": 1},
-    )  # fmt: skip
+    )
     _, cases = said("touch-ratio", data)
     assert cases.endswith(
         "CPU 0 (NUMA node 0) and CPU 20 (NUMA node 1): each alone 9 ns and 9 ns in its own array, 13 ns and 13 ns in "
@@ -134,8 +141,12 @@ def test_own_and_other_array_case_by_case() -> None:
 
 
 def test_ring_has_the_total_of_xcpumemperf() -> None:
-    seconds = {"writer_s": [[2e-3, 4e-3]], "reader_s": [[3e-3, 3e-3]], "writer_staggered_s": [[2e-3, 8e-3]],
-               "reader_staggered_s": [[3e-3, 9e-3]]}  # fmt: skip
+    seconds = {
+        "writer_s": [[2e-3, 4e-3]],
+        "reader_s": [[3e-3, 3e-3]],
+        "writer_staggered_s": [[2e-3, 8e-3]],
+        "reader_staggered_s": [[3e-3, 9e-3]],
+    }
     pairs = {"writer": [0], "reader": [1, 2]}
     (words,) = said("remap-ring", cells("remap", "ring", pairs, seconds, slice_bytes=4 << 20))
     assert "2 pairs: on average a writer takes 3 ms and a reader 3 ms from the common start, 5 ms and 6 ms" in words
@@ -144,8 +155,11 @@ def test_ring_has_the_total_of_xcpumemperf() -> None:
 
 def test_contended_pairs_name_the_most_and_the_least() -> None:
     ends = {"kind": ["cas", "faa"], "a": [0], "b": [1, 64]}
-    values = {"rate_per_s": [[[60e6, 10e6]], [[200e6, 20e6]]], "success_share": [[[0.9, 0.5]], [[1.0, 1.0]]],
-              "fairness": [[[0.6, 0.9]], [[1.0, 0.8]]]}  # fmt: skip
+    values = {
+        "rate_per_s": [[[60e6, 10e6]], [[200e6, 20e6]]],
+        "success_share": [[[0.9, 0.5]], [[1.0, 1.0]]],
+        "fairness": [[[0.6, 0.9]], [[1.0, 0.8]]],
+    }
     adding, exchanging = said("coherence-contend-pairs", cells("coherence", "contend-pairs", ends, values))
     assert "faa: most CPUs 0 and 1 (200 M/s), least CPUs 0 and 64 (20 M/s); successes 100.0 % to 100.0 %" in adding
     assert "cas: most CPUs 0 and 1 (60 M/s), least CPUs 0 and 64 (10 M/s); successes 50.0 % to 90.0 %" in exchanging

@@ -33,10 +33,21 @@ from tests.support import verdicts
 from tests.support.real_parts import need
 
 HOSTILE = [
-    "#panic()", "]$\\", "*_`<x>@y", '"#{1/0}"', "a" * 300, "<script>alert(1)</script>", "\u202e\x1b[31m", "{{ 7 * 7 }}",
-    "名前", "\u0e01" * 14, "\u0928\u092e\u0938\u094d\u0924\u0947" * 3, "\u6f22" * 41, "a\u0300\u0301\u0302" * 10,
+    "#panic()",
+    "]$\\",
+    "*_`<x>@y",
+    '"#{1/0}"',
+    "a" * 300,
+    "<script>alert(1)</script>",
+    "\u202e\x1b[31m",
+    "{{ 7 * 7 }}",
+    "名前",
+    "\u0e01" * 14,
+    "\u0928\u092e\u0938\u094d\u0924\u0947" * 3,
+    "\u6f22" * 41,
+    "a\u0300\u0301\u0302" * 10,
     "\U0001f469\u200d\U0001f467" * 8,
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -244,8 +255,10 @@ def test_first_page_says_who_deviates_with_figure_command_and_link(folder: Path)
     assert titles[:3] == ["What was measured, and when", "Who is not the same", "All nodes beside their bounds"]
     (row,) = next(block for block in page.sections[1].blocks if isinstance(block, Table)).rows
     assert row[0] == Reference("node001", file="node001.pdf") and row[2:5] == (
-        "core-to-core latency of core 37 (CPU 37)", "+5.9 %", "4 %",
-    )  # fmt: skip
+        "core-to-core latency of core 37 (CPU 37)",
+        "+5.9 %",
+        "4 %",
+    )
     assert row[-1] == Reference("", anchor=block.anchor)
 
 

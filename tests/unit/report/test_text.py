@@ -98,17 +98,21 @@ def test_nodes_of_one_kind_with_reasons_of_their_own_have_a_row_each() -> None:
     nodes = {name: verdicts.node(Outcome.NOT_MEASURED, reasons=reason) for name, reason in reasons.items()}
     lines = text.node_lines(nodes)
     assert [(line.names, line.text) for line in lines] == [
-        ("cn[1,5-7]", "TIMEOUT"), ("cn2", "NODE_FAIL"), ("cn3", "the archive is cut"), ("cn4", "no space left"),
-    ]  # fmt: skip
+        ("cn[1,5-7]", "TIMEOUT"),
+        ("cn2", "NODE_FAIL"),
+        ("cn3", "the archive is cut"),
+        ("cn4", "no space left"),
+    ]
     shown = text.summary(verdicts.verdict(nodes)).splitlines()
     assert shown[-5:-2] == ["  NOT MEASURED:", "    cn[1,5-7]  TIMEOUT", "    cn2        NODE_FAIL"]
 
 
 def test_summary_ends_with_what_is_most_urgent() -> None:
     nodes = {
-        "cn1": verdicts.node(Outcome.INCONCLUSIVE, Why.UNRESOLVED), "cn2": verdicts.node(),
+        "cn1": verdicts.node(Outcome.INCONCLUSIVE, Why.UNRESOLVED),
+        "cn2": verdicts.node(),
         "cn3": verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.finding(),)),
-    }  # fmt: skip
+    }
     lines = text.summary(verdicts.verdict(nodes), most=9, remarks=["a remark"]).splitlines()
     assert [line.split(":")[0].strip() for line in lines[-3:]] == ["cn2", "cn1", "cn3"]
     assert lines.index("  a remark") < len(lines) - 3
@@ -238,9 +242,17 @@ def test_a_memory_channel_is_named_with_both_values() -> None:
     where = {"cpu_node": 1, "memory_node": 1}
     streams = tuple({**where, "stream": stream} for stream in ("copy", "load", "store_mem", "triad"))
     found = verdicts.finding(
-        -0.119, id="bandwidth-slow", measurement="bandwidth-nodes", part=Part("bandwidth", "bandwidth", where),
-        bound=0.0476, value=99e9, peers=112.4e9, unit="B/s", cells=streams, consistent_with=("memory-channel",),
-    )  # fmt: skip
+        -0.119,
+        id="bandwidth-slow",
+        measurement="bandwidth-nodes",
+        part=Part("bandwidth", "bandwidth", where),
+        bound=0.0476,
+        value=99e9,
+        peers=112.4e9,
+        unit="B/s",
+        cells=streams,
+        consistent_with=("memory-channel",),
+    )
     sentence = text.finding_sentence(found)
     assert sentence.startswith("A memory channel of NUMA node 1 seems to be missing or slow: memory bandwidth 11.9 %")
     assert "(99 of 112 GB/s, mean of 4 streams" in sentence and "bandwidth-nodes" not in sentence

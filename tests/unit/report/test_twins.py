@@ -30,9 +30,15 @@ _NOISE = 0.06
 def pages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
     """Pages of healthy nodes, and of node003, in which the path between two quadrants is slow."""
     plan = Plan(
-        preset(request.param), nodes=4, runs=6, passes=1, cells=True, homes=(-1, 10_000),
-        modes=modes_named("quadrants"), defects=("node003: link q0-q2 +20%",),
-    )  # fmt: skip
+        preset(request.param),
+        nodes=4,
+        runs=6,
+        passes=1,
+        cells=True,
+        homes=(-1, 10_000),
+        modes=modes_named("quadrants"),
+        defects=("node003: link q0-q2 +20%",),
+    )
     folder = write(plan, tmp_path_factory.mktemp("twins") / "main")
     judge_and_write(folder)
     source = documents.Task(folder, folder / "report", None, figures=None, pseudonyms=False).source

@@ -52,7 +52,7 @@ def test_a_kernels_file_is_read_as_types(tmp_path: Path) -> None:
         (("measurements:", "measurements: 3\nmore:"), r"measurements: must be keys with values|more: unknown key"),
         (("    unit: ns", "\tunit: ns"), r"not YAML"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said_with_file_and_key(tmp_path: Path, change: tuple[str, str], said: str) -> None:
     assert change[0] in GOOD
     with pytest.raises(NodeprintError) as error:

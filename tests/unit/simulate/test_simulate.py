@@ -58,9 +58,13 @@ def test_every_command_says_that_it_is_simulated(tmp_path: Path) -> None:
     campaign = write(Plan(SMALL, nodes=3, runs=2, passes=1, defects=("node001: fingerprint bios=2",)), tmp_path / "a")
     node = campaign / "nodes/node000"
     for command in (
-        f"judge {campaign}", f"drift {campaign}", f"since {campaign}", f"structure {node}",
-        f"structure {node}/job1/run1/coherence-cas.jsonl.gz", f"topology --root {node}/job1/survey.tar.gz",
-    ):  # fmt: skip
+        f"judge {campaign}",
+        f"drift {campaign}",
+        f"since {campaign}",
+        f"structure {node}",
+        f"structure {node}/job1/run1/coherence-cas.jsonl.gz",
+        f"topology --root {node}/job1/survey.tar.gz",
+    ):
         said = CliRunner().invoke(app, command.split()).output
         assert said.startswith("SIMULATED"), command
         facts = json.loads(CliRunner().invoke(app, [*command.split(), "--json"]).output)
@@ -189,8 +193,10 @@ def test_lines_live_in_quadrants_and_the_records_say_so(tmp_path: Path) -> None:
         assert pair["cluster_ns"] == pytest.approx(medians, abs=0.01)
         assert pair["latency_ns"] == pytest.approx(np.mean(medians), abs=0.01)
     first = of["census"][0]
-    near = [np.mean([ns for ns, c in zip(first["reload_ns"][0], of["clusters"][0]["cluster"], strict=True) if c == k])
-            for k in range(4)]  # fmt: skip
+    near = [
+        np.mean([ns for ns, c in zip(first["reload_ns"][0], of["clusters"][0]["cluster"], strict=True) if c == k])
+        for k in range(4)
+    ]
     assert max(near) - min(near) == pytest.approx(15, abs=1.5)  # two steps
 
 

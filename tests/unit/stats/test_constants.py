@@ -22,7 +22,7 @@ SAID = (
     f"in which the assumption counts {word(runs.JOB_DEGREES)} degree of freedom",
     f"off its job's others ({percent(round(disagreement.LEAST - 1, 9))} and",
     f"{word(disagreement._BY_CHANCE)} times what runs usually differ by)",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("sentence", SAID)

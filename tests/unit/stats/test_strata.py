@@ -47,9 +47,10 @@ def test_a_value_far_from_two_groups_does_not_hide_them() -> None:
 def test_one_wide_distribution_is_one_group(count: int, kind: str) -> None:
     chance = np.random.default_rng(count)
     draws: dict[str, Callable[[], npt.NDArray[np.float64]]] = {
-        "normal": lambda: chance.normal(0, 1, count), "uniform": lambda: chance.uniform(-1.7, 1.7, count),
+        "normal": lambda: chance.normal(0, 1, count),
+        "uniform": lambda: chance.uniform(-1.7, 1.7, count),
         "tailed": lambda: chance.standard_t(3, count),
-    }  # fmt: skip
+    }
     split = sum(max(map(len, strata.of(draws[kind](), 1.0, 0.01))) < 0.6 * count for _ in range(200))
     # of a part whose standard deviation is its bound; neither answer calls it uniform, and within bounds there is none
     assert split <= 30

@@ -92,8 +92,9 @@ def test_lines_before_the_names_and_empty_figures_are_said(tmp_path: Path) -> No
     of = table(tmp_path, "Loading module gcc/12\n# a site's table\n" + LONG + "n3,1,triad,MB/s,\n")
     assert of.unmeasured == ("n3",)
     assert of.notes == (
-        "1 lines before the names of the columns were left out", "1 of 4 figures are empty, the first in line 7",
-    )  # fmt: skip
+        "1 lines before the names of the columns were left out",
+        "1 of 4 figures are empty, the first in line 7",
+    )
     assert {node.name: node.state for node in fleet.packed(of, "t", {}).nodes}["n3"] == "not measured"
 
 
@@ -161,9 +162,10 @@ _NAMES = st.sampled_from([
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.lists(_NAMES, min_size=1, max_size=6), st.lists(st.lists(_CELLS, max_size=7), max_size=6),
+    st.lists(_NAMES, min_size=1, max_size=6),
+    st.lists(st.lists(_CELLS, max_size=7), max_size=6),
     st.sampled_from([",", ";", "\t", "|"]),
-)  # fmt: skip
+)
 def test_no_table_ends_in_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], rows: list[list[str]], separator: str
 ) -> None:
@@ -223,5 +225,8 @@ def test_a_unit_at_the_end_of_a_name(tmp_path: Path) -> None:
     table.write_text("node,latency_ns,runtime_s,rate_GBps,power_min\nn1,3,4,5,6\n")
     frame = reading.read(table).frame
     assert dict(zip(frame["metric"], frame["unit"], strict=True)) == {
-        "latency_ns": "ns", "runtime_s": "s", "rate_GBps": "GBps", "power_min": ""
-    }  # fmt: skip
+        "latency_ns": "ns",
+        "runtime_s": "s",
+        "rate_GBps": "GBps",
+        "power_min": "",
+    }

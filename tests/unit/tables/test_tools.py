@@ -128,14 +128,17 @@ def test_nvbandwidth(tmp_path: Path) -> None:
 def test_nvbandwidth_as_json(tmp_path: Path) -> None:
     """Keys and texts of json_output.cpp."""
     case = {
-        "name": "device_to_device_memcpy_read_ce", "status": "Passed", "sum": 763.1,
+        "name": "device_to_device_memcpy_read_ce",
+        "status": "Passed",
+        "sum": 763.1,
         "bandwidth_description": "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)",
         "bandwidth_matrix": [["N/A", "381.02"], ["382.11", "N/A"]],
-    }  # fmt: skip
+    }
     content = {
-        "CUDA Runtime Version": 12060, "GPU Device list": ["0: NVIDIA H100 (00000000:19:00): (gpu07)"],
+        "CUDA Runtime Version": 12060,
+        "GPU Device list": ["0: NVIDIA H100 (00000000:19:00): (gpu07)"],
         "testcases": [case, {"name": "host_to_device_bidirectional_memcpy_ce", "status": "Waived"}],
-    }  # fmt: skip
+    }
     figures = of_text(tmp_path, json.dumps({"nvbandwidth": content}, indent=1))
     assert set(figures.frame["node"]) == {"gpu07"}
     assert sorted(figures.frame["value"]) == [381.02, 382.11]
@@ -144,9 +147,11 @@ def test_nvbandwidth_as_json(tmp_path: Path) -> None:
 #: https://github.com/hpcg-benchmark/hpcg, src/ReportResults.cpp: the keys of version 3.1 and the sentence of 3.0
 @pytest.mark.parametrize(
     "line",
-    ["Final Summary::HPCG result is VALID with a GFLOP/s rating of=51.7859",
-     "  HPCG result is VALID with a GFLOP/s rating of: 51.7859"],
-)  # fmt: skip
+    [
+        "Final Summary::HPCG result is VALID with a GFLOP/s rating of=51.7859",
+        "  HPCG result is VALID with a GFLOP/s rating of: 51.7859",
+    ],
+)
 def test_hpcg(tmp_path: Path, line: str) -> None:
     text = f"HPCG-Benchmark\nversion=3.1\nMachine Summary::Distributed Processes=96\n{line}\n"
     assert values(of_text(tmp_path, text)) == {("hpcg",): 51.7859}
@@ -181,15 +186,19 @@ def test_dcgm(tmp_path: Path) -> None:
 def test_superbench(tmp_path: Path) -> None:
     """https://github.com/microsoft/superbenchmark, docs/user-tutorial/data-diagnosis.md: results-summary.jsonl."""
     line = {
-        "node": "gpu01", "mem-bw/h2d_bw:0": 25.6, "mem-bw/h2d_bw:1": 25.5, "mem-bw/return_code": 0,
+        "node": "gpu01",
+        "mem-bw/h2d_bw:0": 25.6,
+        "mem-bw/h2d_bw:1": 25.5,
+        "mem-bw/return_code": 0,
         "bert_models/pytorch-bert-base/throughput_train_float16": 382.1,
-    }  # fmt: skip
+    }
     figures = of_text(tmp_path, "".join(json.dumps(line | {"node": node}) + "\n" for node in ("gpu01", "gpu02")))
     assert set(figures.frame["node"]) == {"gpu01", "gpu02"}
     assert values(figures) == {
-        ("mem-bw/h2d_bw", "0"): 25.6, ("mem-bw/h2d_bw", "1"): 25.5,
+        ("mem-bw/h2d_bw", "0"): 25.6,
+        ("mem-bw/h2d_bw", "1"): 25.5,
         ("bert_models/pytorch-bert-base/throughput_train_float16", ""): 382.1,
-    }  # fmt: skip
+    }
 
 
 #: Written after the forms that the importer of MLC documents.
@@ -227,9 +236,11 @@ def test_mlc(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("head", "figure"),
-    [("Maximum prime number checked in CPU test: 10000\n", {("sysbench-cpu-time",): 10.0212}),
-     ("Running memory speed test with the following options:\n", {("sysbench-memory-time",): 10.0212})],
-)  # fmt: skip
+    [
+        ("Maximum prime number checked in CPU test: 10000\n", {("sysbench-cpu-time",): 10.0212}),
+        ("Running memory speed test with the following options:\n", {("sysbench-memory-time",): 10.0212}),
+    ],
+)
 def test_sysbench_of_before(tmp_path: Path, head: str, figure: dict[tuple[str, ...], float]) -> None:
     """Version 0.4 printed no rate of cpu (sysbench.c, its summary of a test's execution)."""
     text = f"sysbench 0.4.12:  multi-threaded system evaluation benchmark\n\nNumber of threads: 1\n\n{head}\n"
@@ -333,7 +344,7 @@ def test_other_forms(tmp_path: Path, form: str) -> None:
         ("HPLinpack 2.1  --\nmpirun: killed\n", "line 2: HPL solved no problem"),
         ("sysbench 1.0.20\nRunning the test with following options:\n", "a test of sysbench without its figure"),
     ],
-)  # fmt: skip
+)
 def test_outputs_that_are_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(NodeprintError, match=message):
         of_text(tmp_path, text)
@@ -433,9 +444,8 @@ def folder(tmp_path: Path, texts: dict[str, str]) -> Path:
 )
 def test_nodes_by_the_names_of_files(tmp_path: Path, names: tuple[str, str], pattern: str) -> None:
     texts = {
-        name.format(node): stream(3000 + run)
-        for node in ("cn001", "cn002", "cn013") for run, name in enumerate(names)
-    }  # fmt: skip
+        name.format(node): stream(3000 + run) for node in ("cn001", "cn002", "cn013") for run, name in enumerate(names)
+    }
     frame = tools.read(folder(tmp_path, texts), pattern=pattern).frame
     assert set(frame["node"]) == {"cn001", "cn002", "cn013"}
 

@@ -9,9 +9,16 @@ from nodeprint.tables import units
 
 @pytest.mark.parametrize(
     ("unit", "into", "factor"),
-    [("GB/s", "MB/s", 1e3), ("MiB/s", "MB/s", 1.048576), ("GBps", "GB/s", 1.0), ("us", "ns", 1e3), ("MHz", "GHz", 1e-3),
-     ("TFLOPS", "Gflop/s", 1e3), ("events/s", "1/s", 1.0)],
-)  # fmt: skip
+    [
+        ("GB/s", "MB/s", 1e3),
+        ("MiB/s", "MB/s", 1.048576),
+        ("GBps", "GB/s", 1.0),
+        ("us", "ns", 1e3),
+        ("MHz", "GHz", 1e-3),
+        ("TFLOPS", "Gflop/s", 1e3),
+        ("events/s", "1/s", 1.0),
+    ],
+)
 def test_units_of_one_kind(unit: str, into: str, factor: float) -> None:
     assert units.factor(unit, into) == pytest.approx(factor)
 
