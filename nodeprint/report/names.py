@@ -230,9 +230,7 @@ _WORDS = {
     "huge": "huge pages",
     "base": "small pages",
     "thp": "transparent huge pages",
-    "ccx": "CCX",
-    "ccd": "CCD",
-}
+} | {level: level_name(level) for level in ("ccx", "ccd")}
 
 
 def row(words: str) -> str:

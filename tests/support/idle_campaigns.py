@@ -30,6 +30,7 @@ def copy(folder: Path) -> Path:
         "environment.yml",
         "kernels/node-run",
         "kernels/node",
+        *(str(path.parent.relative_to(ROOT)) for path in ROOT.glob("kernels/*/measurements.yaml")),
     ):
         (folder / room).symlink_to(ROOT / room)
     for name in ("coherence", "cpuid"):

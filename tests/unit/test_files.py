@@ -357,6 +357,7 @@ RIGHT = {
     "data/packed.py": {"write_bytes"},
     "data/packed_jobs.py": {"write_bytes"},
     "data/packing.py": {"copyfile", "rmtree"},
+    "data/store.py": {"rmtree", "rmdir"},
     "interface/export.py": {"open", "rename"},
     "judge/baseline.py": {"copy2", "copytree", "write_text"},
     "report/atlas.py": {"write_text", "write_bytes"},

@@ -201,6 +201,6 @@ def test_the_judge_has_a_median_of_each_kind_and_names_a_slow_core_of_each() -> 
 
 
 def test_a_packed_fleet_keeps_kinds(tmp_path: Path) -> None:
-    written = packed.write(fleet(Plan(alder_lake(), nodes=2)), tmp_path)
-    (quantity, *_) = packed.read(written.parent.parent).pairs
+    packed.write(fleet(Plan(alder_lake(), nodes=2)), tmp_path)
+    (quantity, *_) = packed.read(tmp_path).pairs
     assert "same socket, efficiency cores" in quantity.pair_layout.class_names

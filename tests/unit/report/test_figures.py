@@ -383,11 +383,25 @@ def test_values_may_go_from_green_to_red() -> None:
 
 
 def of_pairs_of_cells(
-    operation: str, quantity: str, unit: str, names: Mapping[str, tuple[str, ...]], places: Any, values: Any
+    measurement: str,
+    operation: str,
+    quantity: str,
+    unit: str,
+    names: Mapping[str, tuple[str, ...]],
+    places: Any,
+    values: Any,
 ) -> Any:
     """Values (place) of a measurement of cells with CPUs a and b on a simulated Rome of two sockets."""
     levels = levels_of("chase-latency")
-    told = replace(levels.quantity, operation=operation, quantity=quantity, unit=unit, names=names, places=places)
+    told = replace(
+        levels.quantity,
+        measurement=measurement,
+        operation=operation,
+        quantity=quantity,
+        unit=unit,
+        names=names,
+        places=places,
+    )
     return structs.replace(levels, quantity=told, values=np.tile(values, (len(levels.nodes), 1)))
 
 
@@ -400,7 +414,9 @@ def test_contended_atomics_are_a_matrix_of_each_kind() -> None:
         "home": np.zeros(6, np.int64),
     }
     names = {"kind": ("cas", "faa")}
-    levels = of_pairs_of_cells("contend-pairs", "rate", "1/s", names, places, [60e6, 10e6, 11e6, 200e6, 20e6, 21e6])
+    levels = of_pairs_of_cells(
+        "coherence-contend-pairs", "contend-pairs", "rate", "1/s", names, places, [60e6, 10e6, 11e6, 200e6, 20e6, 21e6]
+    )
     drawn = {suffix: data for suffix, _, data in pictures._of_cells(NO_CAMPAIGN, "node002", levels)}
     assert list(drawn) == ["-cas", "-faa"]
     np.testing.assert_allclose(
@@ -416,7 +432,9 @@ def test_messages_over_size_have_a_line_for_each_class() -> None:
     ends = np.repeat([2, 100, 128], 2)  # slots: of the same CCX, of another quadrant, of the other socket
     places = {"a": np.zeros(6, np.int64), "b": ends, "size_bytes": np.array([8, 1 << 20] * 3)}
     for mode, messages in (("semidirectional", 1), ("bidirectional", 2)):
-        levels = of_pairs_of_cells(mode, "message", "ns", {}, places, [250.0, 80e3, 300.0, 90e3, 600.0, 140e3])
+        levels = of_pairs_of_cells(
+            "linktest-node", mode, "message", "ns", {}, places, [250.0, 80e3, 300.0, 90e3, 600.0, 140e3]
+        )
         drawn = {suffix: data for suffix, _, data in pictures._of_cells(NO_CAMPAIGN, "node002", levels)}
         time, bandwidth = drawn["-time"].lines, drawn["-bandwidth"].lines
         assert [line.name for line in time] == ["same CCX", "same socket", "other socket"]

@@ -80,9 +80,9 @@ def test_their_pages_have_a_strip_for_each_word() -> None:
     strips = " ".join(picture.alt for picture in shown if picture.name.startswith("by-cpu"))
     for words in (
         "rate of page faults, small pages",
-        "rate of page faults, thp",
+        "rate of page faults, transparent huge pages",
         "time to wake up, deep",
-        "time of a barrier, ccx, tree",
+        "time of a barrier, CCX, tree",
     ):
         assert words in strips
     assert not [picture.name for picture in shown if picture.name.startswith("fault-huge")]
