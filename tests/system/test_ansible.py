@@ -19,7 +19,7 @@ from nodeprint.machine import node_configuration
 from nodeprint.machine.topology.presets import from_part
 from tests.support import statuses
 from tests.support.cluster_campaigns import caller, hosts, outcome, text_of, verdicts
-from tests.support.made_records import record_texts
+from tests.support.made_records import one_record_file, record_texts
 from tests.support.real_parts import built, environment, need, need_mount_namespace
 from tests.support.virtual_cluster import CLUSTER, cluster, scontrol, up
 from tests.support.waiting import wait_for
@@ -388,6 +388,42 @@ def test_an_interrupted_call_stops_the_hosts_and_is_continued(house: Path, site:
     main_job(site, house, config)
     (whole,) = record_texts(here / "nodes/cn01/job1").values()
     assert whole.count(b'"record":"header"') == 2
+
+
+def holds(site: Path, node: str, condition: str) -> bool:
+    """Whether a command of the shell ends with 0 on a node."""
+    return cluster("exec", node, "sh", "-c", condition, state=site, check=False).returncode == 0
+
+
+@pytest.mark.long
+def test_a_host_that_is_booted_again_gets_a_new_job(house: Path, site: Path) -> None:
+    """While its job is unfinished: what it has measured is fetched and stays, whether the host kept it or not."""
+    inventory(site, house / "hosts.yml", nodes=NODES[:2])
+    config = {"campaign": "rebooted", "arguments": {"coherence-cas": "--passes 100 --lines 512"}}
+    campaign, there = house / "results/rebooted", "/run/node/nodeprint/rebooted-*/nodes/*/job1"
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(main_job, site, house, config, code=130)
+        begun = f"[ $(find {there}/run1 -size +20k | wc -l) = 1 ]"
+        wait_for(lambda: call.done() or all(holds(site, node, begun) for node in NODES[:2]), "both have records", 300)
+        cluster("exec", "login", "kill", "-INT", caller(house, "rebooted"), state=site)
+        call.result()
+    stopped = f"grep -q 'stopped by SIGHUP' {there}/node-run.log"
+    wait_for(lambda: all(holds(site, node, stopped) for node in NODES[:2]), "node-run has stopped", 60)
+    playbook(site, house, "fetch", "-e", f"nodeprint_campaign={campaign}")
+    cluster("crash", "cn01", state=site)  # with all that was on it
+    cluster("start", "cn01", state=site)
+    cluster("exec", "cn02", "sh", "-c", "cat /proc/sys/kernel/random/uuid >/run/node/boot_id", state=site)
+    before = {path: path.read_bytes() for path in campaign.glob("nodes/*/job1/run1/*")}
+    said = main_job(site, house, config)
+    assert "measured in a new job, as they were booted again within the former: cn[01-02]" in said
+    for node in NODES[:2]:
+        first, second = (campaign / f"nodes/{node}/job{number}" for number in (1, 2))
+        assert {path: path.read_bytes() for path in first.glob("run*/*")} == {
+            path: raw for path, raw in before.items() if path.is_relative_to(first)
+        }
+        assert not [*first.glob("run*.tar.*")] and outcome(campaign, node, 2) == "complete"
+        boot = cluster("exec", node, "cat", "/proc/sys/kernel/random/boot_id", state=site).stdout.strip()
+        assert one_record_file(second).header["boot_id"] == boot
 
 
 @pytest.mark.long
