@@ -73,8 +73,7 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
         for run in (status.untaken if status is not None else ())
     ]
     lost = status.reason if status is not None and status.lost else ""
-    clock = clock_is_off(preparation.job_folder(folder, node), status) if status is not None else ""
-    problems = (*(text for job in measured for text in job.problems), *failed, *([clock] if clock else []))
+    problems = (*(text for job in measured for text in job.problems), *failed)
     if any(job.measured for job in measured) and not _is_cut(node, measured):
         tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
         unused = tuple(_unused(current) if current else ())
@@ -90,13 +89,15 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
 
 def clock_is_off(job_dir: Path, status: JobStatus) -> str:
     """How far a node's clock is from the login node's, in a sentence, where that is certain: a job begins after it was
-    submitted, and ends before its outcome is seen. Empty where neither is hurt by five minutes."""
+    submitted, and ends before its outcome is seen. Empty where neither is hurt by five minutes, of which minutes are
+    multiples, so that nodes that are off alike are said together."""
     noted = followed.read(job_dir)
     behind = _minutes(status.started, noted.submitted)
     ahead = _minutes(noted.ended, status.ended)
     for minutes, word in ((ahead, "ahead of"), (behind, "behind")):
         if minutes >= _OFF_MINUTES:
-            return f"its clock is at least {minutes:.0f} minutes {word} that of the login node; its times are wrong"
+            at_least = minutes // _OFF_MINUTES * _OFF_MINUTES
+            return f"its clock is at least {at_least:.0f} minutes {word} that of the login node; its times are wrong"
     return ""
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import files
-from nodeprint.campaign import derived, node_sheet
+from nodeprint.campaign import derived, node_sheet, preparation
 from nodeprint.campaign.followed import read as read_followed
 from nodeprint.data import homes, job_parts, nodes, packed_jobs, senses, store
 from nodeprint.data.job_parts import JobPart, NodePlaces
@@ -217,6 +217,7 @@ def _from_jobs(
         state.reason,
         state.log_tail,
         quality=state.problems,
+        warnings=tuple(_clock(campaign, row, of_jobs)),
         rack=row.rack,
         switch=row.switch,
     )
@@ -322,7 +323,7 @@ def _of_node(
     )
     paired = tuple(sorted({cpu for job in found for one in job.pairs for cpu in one.cpus}))
     kind = _kind_of_node(survey.topology, everywhere, paired)
-    warnings: list[Mapping[str, str]] = []
+    warnings = list(node.warnings)
     if not survey.topology:
         warnings.append(
             {
@@ -359,6 +360,13 @@ def _of_node(
         seen=tuple(run for job in found for one in (*job.pairs, *job.cells) for run in _seen(job.number, one)),
     )
     return described, of_node
+
+
+def _clock(campaign: Path, row: node_sheet.Node, of_jobs: Sequence[Job]) -> Iterator[Mapping[str, str]]:
+    """A warning where the node's clock is off: its records are used all the same."""
+    status = next((job.status for job in of_jobs if job.number == row.job), None)
+    if status is not None and (said := nodes.clock_is_off(preparation.job_folder(campaign, row), status)):
+        yield {"id": "clock", "text": said, "advice": "let NTP set it"}
 
 
 def _boots(job: Job) -> set[str]:

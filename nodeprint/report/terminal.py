@@ -103,8 +103,8 @@ def _left_out(campaign: Path) -> list[str]:
 
 
 def _remarks(campaign: Path, verdict: Verdict) -> list[str]:
-    """What no outcome says: settings that differ, nodes to be measured again, records that were refused, and how it was
-    pinned where likwid is missing."""
+    """What no outcome says: settings that differ, nodes to be measured again, records that were refused, how it was
+    pinned where likwid is missing, and clocks that are off."""
     nodes = verdict.nodes
     differing: dict[str, list[str]] = {}
     for name, node in sorted(nodes.items()):
@@ -134,10 +134,10 @@ def _remarks(campaign: Path, verdict: Verdict) -> list[str]:
         remarks.append(say("remarks", "malformed", count=aside, files=files_were))
     if left_out := _left_out(campaign):
         remarks.append(say("remarks", "preset", measurements=", ".join(left_out)))
-    unpinned: dict[str, list[str]] = {}
+    warned: dict[str, list[str]] = {}
     for name, node in nodes.items():
         for warning in node.warnings:
-            if warning.get("id") == "likwid":
-                unpinned.setdefault(f"{warning['text']}; {warning['advice']}", []).append(name)
-    remarks += [f"{names.nodes(on)}: {printable(words)}." for words, on in unpinned.items()]
+            if warning.get("id") in ("likwid", "clock"):
+                warned.setdefault(f"{warning['text']}; {warning['advice']}", []).append(name)
+    remarks += [f"{names.nodes(on)}: {printable(words)}." for words, on in warned.items()]
     return remarks

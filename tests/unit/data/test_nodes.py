@@ -10,6 +10,8 @@ import pytest
 
 from nodeprint.campaign import followed, lost_jobs, node_sheet
 from nodeprint.data import nodes
+from nodeprint.report import files, terminal
+from tests.support.command_line import call
 
 
 @pytest.fixture
@@ -55,6 +57,12 @@ def test_a_job_that_completed_no_measurement_is_not_measured(partial: tuple[Path
     assert node.state == "not measured" and "no kernel coherence" in node.reason
 
 
+def clock_warnings(folder: Path) -> list[str]:
+    """What is said of the clock of node a beside its outcome."""
+    assert call("judge", folder) == 0
+    return [warning["text"] for warning in files.read(folder).nodes["a"].warnings if warning["id"] == "clock"]
+
+
 @pytest.mark.parametrize(("hours", "word"), [(1, "60 minutes ahead of"), (-1, "55 minutes behind"), (0, "")])
 def test_a_clock_that_is_off_by_an_hour_is_said(campaign: Callable[..., Path], hours: int, word: str) -> None:
     """Submitted at 12:00 and seen at 12:10 by the login node's clock; measured from 12:05 on, for five minutes."""
@@ -67,10 +75,11 @@ def test_a_clock_that_is_off_by_an_hour_is_said(campaign: Callable[..., Path], h
     for key, minutes in (("started", 5), ("ended", 10)):
         status[key] = f"{noon + timedelta(hours=hours, minutes=minutes):%Y-%m-%dT%H:%M:%SZ}"
     (job / "status.json").write_text(json.dumps(status))
-    node = state(folder)
-    assert node.state == "measured"
-    clocks = [text for text in node.problems if "clock" in text]
+    assert (state(folder).state, state(folder).problems) == ("measured", ()), "its records are used"
+    clocks = clock_warnings(folder)
     assert len(clocks) == bool(word) and all(word in text for text in clocks)
+    said, _ = terminal.summary(folder)
+    assert ("its clock is at least" in said) is bool(word) and "cannot be used" not in said
 
 
 def test_an_outcome_that_is_seen_by_a_later_call_says_nothing_of_the_clock(campaign: Callable[..., Path]) -> None:
@@ -78,4 +87,4 @@ def test_an_outcome_that_is_seen_by_a_later_call_says_nothing_of_the_clock(campa
     job = folder / "nodes/a/job1"
     followed.note(job, submitted=datetime(2025, 12, 31, 22, tzinfo=UTC))
     followed.note(job, ended=datetime(2026, 1, 2, tzinfo=UTC))
-    assert state(folder).problems == ()
+    assert clock_warnings(folder) == []
