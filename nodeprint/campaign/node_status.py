@@ -132,8 +132,10 @@ class Status:
 def read(folder: Path) -> Status:
     """How every node of a campaign stands now. Raises NodeprintError where there is no campaign."""
     sheet = node_sheet.read_sheet(folder / "nodes.tsv")
+    unusable = gathered.unusable(folder)
     if any(node.state in _MADE for node in sheet):
-        return Status(folder.name, [_made(folder, node) for node in sheet], followed=False, left_s=None)
+        made = [_gathered(folder, row, _made(folder, row), unusable) for row in sheet]
+        return Status(folder.name, made, followed=False, left_s=None)
     if not (folder / "config.yaml").exists() or not (folder / "plan.tsv").exists():
         raise NodeprintError("no measured campaign", where=folder, advice="`make run` begins one")
     watched = watch(folder)
@@ -144,7 +146,6 @@ def read(folder: Path) -> Status:
     queue = queue_rows(folder)
     if not followed:
         queue = _asked_anew(folder, queue)
-    unusable = gathered.unusable(folder)
     nodes = [
         _gathered(folder, row, _standing(folder, row, seen.get(row.node), queue.get(row.node, []), state), unusable)
         for row in sheet
@@ -153,8 +154,9 @@ def read(folder: Path) -> Status:
 
 
 def _gathered(folder: Path, row: node_sheet.Node, node: Standing, unusable: Mapping[str, str]) -> Standing:
-    """A node that did all it was asked for has failed where its records cannot be used, as those of another host."""
-    if node.node not in unusable or node.standing not in ("measured", "partly measured"):
+    """A node that did all it was asked for has failed where its records cannot be used, as those of another host; so
+    has one that was simulated or imported."""
+    if node.node not in unusable or node.standing not in ("measured", "partly measured", *_MADE):
         return node
     if not gathered.is_of(campaigns.job_folder(folder, row), folder):
         return node  # measured again since

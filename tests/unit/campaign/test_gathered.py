@@ -86,3 +86,13 @@ def test_every_door_says_that_a_node_is_to_be_measured_again(
     assert outcome is not Outcome.SAME
     assert json.loads((folder / "verdict.json").read_text())["nodes"]["b"]["outcome"] == outcome.value
     assert outcome.value in (folder / "verdict.xml").read_text()
+
+
+def test_a_campaign_that_was_not_measured_here_says_so_too(campaign: Callable[..., Path]) -> None:
+    folder = campaign("a", "b")
+    node_sheet.write_sheet(folder / "nodes.tsv", [node_sheet.Node(name, name, state="imported") for name in "ab"])
+    record = folder / "nodes/b/job1/run1/coherence-cas.jsonl"
+    record.write_text(record.read_text().replace('"host": "b"', '"host": "c"').replace('"host":"b"', '"host":"c"'))
+    assert judge_and_write(folder).nodes["b"].outcome is Outcome.NOT_MEASURED
+    assert [node.standing for node in node_status.read(folder).nodes] == ["imported", "failed"]
+    assert call("status", folder) == 1
