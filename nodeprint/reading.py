@@ -27,10 +27,12 @@ FREE_BYTES, MOST_TIMES = 8 << 20, 200
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """The regular file `path`, opened for reading. Raises OSError where it is none, or cannot be opened."""
+def opened(path: Path, *, follows: bool = False) -> Iterator[BinaryIO]:
+    """The regular file `path`, opened for reading; a link is followed where it `follows`, as to a file that a user
+    names. Raises OSError where it is none, or cannot be opened."""
+    no_link = 0 if follows else os.O_NOFOLLOW
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | no_link | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "it is a symbolic link, and none is followed", str(path)) from error
@@ -41,9 +43,16 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def content(path: Path, most: int = TEXT_BYTES) -> bytes:
-    """All of the regular file `path`. Raises OSError where it is none, cannot be read or has more than `most` bytes."""
-    with opened(path) as file:
+def regular(path: Path) -> Path:
+    """`path`, for a library that opens it itself: it is a regular file. Raises OSError where it is none."""
+    with opened(path):
+        return path
+
+
+def content(path: Path, most: int = TEXT_BYTES, *, follows: bool = False) -> bytes:
+    """All of the regular file `path`, as `opened` opens it. Raises OSError where it is none, cannot be read or has more
+    than `most` bytes."""
+    with opened(path, follows=follows) as file:
         if os.fstat(file.fileno()).st_size > most:
             raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB", str(path))
         return file.read(most)

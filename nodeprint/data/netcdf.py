@@ -52,7 +52,7 @@ def fresh(node_dir: Path) -> Path:
 
 
 def _age(path: Path) -> int:
-    return path.stat().st_mtime_ns if path.exists() else -1
+    return path.stat().st_mtime_ns if path.is_file() else -1
 
 
 def write(node_dir: Path, to: Path | None = None) -> Path:

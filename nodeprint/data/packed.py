@@ -254,10 +254,12 @@ def _node(entry: Mapping[str, Any], same: dict[tuple[Any, ...], tuple[Any, ...]]
 
 
 def _quantity(folder: Path, entry: Mapping[str, Any]) -> Quantity:
-    """Raises ValueError where index and values do not fit, KeyError where a key is missing."""
+    """Raises ValueError where index and values do not fit, KeyError where a key is missing, OSError where a file is no
+    regular one."""
     file, dims = folder / str(entry["file"]), tuple(entry["dims"])
     # a plain view, as each slice of a np.memmap takes several times as long
-    values, places = np.load(file, mmap_mode="r").view(np.ndarray), np.load(_places_of(file))
+    values = np.load(reading.regular(file), mmap_mode="r").view(np.ndarray)
+    places = np.load(reading.regular(_places_of(file)))
     node, job, run = (np.array(entry[key], dtype=np.int64) for key in ("node", "job", "run"))
     expected = (len(node), places.shape[-1])
     if places.shape[0] != len(dims) or values.ndim != 3 or (values.shape[0], values.shape[2]) != expected:

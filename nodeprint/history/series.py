@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from nodeprint import reading
 from nodeprint.errors import NodeprintError
 from nodeprint.history.judged import PART, JudgedCampaign
 from nodeprint.judge.campaign import DEVIATIONS
@@ -91,8 +92,9 @@ def table(campaign: JudgedCampaign, nodes: Collection[str] | None = None) -> xr.
     Raises NodeprintError where it cannot be read, or was written before it had times.
     """
     path, again = campaign.folder / DEVIATIONS, f"run `nodeprint judge {campaign.folder}`"
+    unread = set(VARIABLES) - set(_READ)
     try:
-        with xr.open_dataset(path, engine="h5netcdf", drop_variables=set(VARIABLES) - set(_READ)) as file:
+        with xr.open_dataset(reading.regular(path), engine="h5netcdf", drop_variables=unread) as file:
             if "started" not in file.coords:
                 raise NodeprintError("has no times", where=path, advice=again)
             whole = file.load()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import yaml
 
+from nodeprint import reading
 from nodeprint.errors import NodeprintError, nearest, printable, unreadable
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ T = TypeVar("T")
 def read(path: Path) -> dict[str, Any]:
     """A YAML mapping of plain, finite values. Raises NodeprintError naming file, line and column."""
     try:
-        content = yaml.load(path.read_text(), Loader=_Loader)
+        content = yaml.load(reading.content(path, follows=True).decode(), Loader=_Loader)
     except OSError as error:
         raise unreadable(path, error) from error
     except UnicodeDecodeError as error:

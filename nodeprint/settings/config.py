@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from urllib.parse import quote
 
+from nodeprint import reading
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.settings import checked_yaml
 from nodeprint.settings.config_file import Config
@@ -187,9 +188,10 @@ def _planned(config: Config, scope: str) -> list[tuple[str, str]]:
 
 
 def planned(folder: Path) -> dict[str, str]:
-    """The rows of the plan.tsv of a campaign or a job; none where there is no plan."""
+    """The rows of the plan.tsv of a campaign or a job; none where there is no plan. Raises NodeprintError where it
+    cannot be read."""
     path = folder / "plan.tsv"
-    return rows(path.read_text(errors="replace")) if path.exists() else {}
+    return rows(reading.required(path)) if path.exists() else {}
 
 
 def rows(plan: str) -> dict[str, str]:

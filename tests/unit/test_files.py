@@ -7,6 +7,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,22 @@ def test_nothing_in_a_campaign_is_harmed(
                 _gather_or_discover(command, folder)
         assert look() == before
         subprocess.run(["rm", "-r", path], check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("acceptance.yaml", 2), ("config.yaml", 0), ("plan.tsv", 2), ("store/fleet/coherence-cas-0.npy", 0)],
+)
+def test_no_command_waits_for_a_pipe_in_a_campaign(name: str, code: int, shared: Path, tmp_path: Path) -> None:
+    """What is made of records is made again, what is not asked is not read, and of all else there is a sentence."""
+    folder = tmp_path / "campaign"
+    shutil.copytree(shared, folder)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    command = [sys.executable, "-m", "nodeprint", "judge", folder]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stderr
+    assert not code or f"{folder / name}: cannot be read (it is no regular file)" in done.stderr
 
 
 def test_a_verdict_that_is_a_pipe_is_not_waited_for(
