@@ -22,6 +22,8 @@ from nodeprint.errors import unreadable
 TEXT_BYTES = 4 << 20
 #: A record file or an archive on disk, and what it unpacks to; the archive of a run on 256 CPUs has 9 MiB unpacked.
 RECORD_BYTES = 256 << 20
+#: A verdict of ten thousand nodes is at most so large.
+VERDICT_BYTES = 1 << 30
 #: So much may be unpacked of any file; beyond it at most so many times the bytes that it has.
 FREE_BYTES, MOST_TIMES = 8 << 20, 200
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from nodeprint import reading
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import SCHEMA
@@ -78,7 +79,7 @@ _V = TypeVar("_V", _Verdict, _BriefVerdict)
 def _decoded(campaign: Path, decoder: msgspec.json.Decoder[_V]) -> _V:
     path = campaign / "verdict.json"
     try:
-        verdict = decoder.decode(path.read_bytes() if path.is_file() else b"")
+        verdict = decoder.decode(reading.content(path, reading.VERDICT_BYTES, follows=True))
     except (OSError, msgspec.MsgspecError, RecursionError):
         verdict = None
     if verdict is None or verdict.schema != SCHEMA:

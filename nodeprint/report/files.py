@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from nodeprint import files
+from nodeprint import files, reading
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import verdict as verdict_types
 from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Drain, Outcome, State
@@ -70,7 +70,7 @@ def read(campaign: Path) -> Verdict:
     path, again = campaign / "verdict.json", f"run `nodeprint judge {campaign}`"
     try:
         files.check(path)  # a pipe would be waited for without end
-        plain = json.loads(path.read_text(encoding="utf-8"))
+        plain = json.loads(reading.content(path, reading.VERDICT_BYTES, follows=True))
     except FileNotFoundError as error:
         if not campaign.is_dir():
             raise NodeprintError("no campaign is there", where=campaign, advice="name a folder of results/") from error
