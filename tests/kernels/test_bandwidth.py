@@ -15,6 +15,7 @@ import pytest
 
 from tests.support import machines
 from tests.support.real_parts import ALLOWED, built, need
+from tests.support.small_machine import small_machine
 
 pytestmark = pytest.mark.machine
 
@@ -114,7 +115,7 @@ def test_a_rate_is_of_whole_sweeps(tmp_path: Path) -> None:
     need(cpus=2)
     out = tmp_path / "r.jsonl"
     command = [f"{built()}/bandwidth", "--op", "groups", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "4"]
-    environment = small(tmp_path, 2, 4000)
+    environment = small_machine(tmp_path, 2, 4000)
     with subprocess.Popen([*command, "--out", out], stderr=subprocess.DEVNULL, env=environment) as process:
         while process.poll() is None:
             time.sleep(0.01)
@@ -240,7 +241,7 @@ def test_kinds_of_pages_are_cells_of_their_own(tmp_path: Path) -> None:
     huge = enabled.exists() and "[never]" not in enabled.read_text()
     out = tmp_path / "r.jsonl"
     command = [f"{built()}/bandwidth", "--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1", "--pages", "both"]
-    environment = small(tmp_path, 2, 4000)
+    environment = small_machine(tmp_path, 2, 4000)
     size = "kernel/mm/transparent_hugepage/hpage_pmd_size"
     (tmp_path / "sys" / size).parent.mkdir(parents=True)
     if huge:
@@ -254,32 +255,6 @@ def test_kinds_of_pages_are_cells_of_their_own(tmp_path: Path) -> None:
         assert pages["huge"] > pages["base"]
 
 
-def small(folder: Path, l3_mib: int, free_mib: int) -> dict[str, str]:
-    """An environment with this machine's CPUs, an L3 of so many MiB, and a NUMA node with so much free memory."""
-    cache = "sys/devices/system/cpu/cpu{}/cache/index0"
-    files = {
-        f"{cache.format(cpu)}/{name}": text
-        for cpu in ALLOWED
-        for name, text in (
-            ("level", "3"),
-            ("type", "Unified"),
-            ("size", f"{l3_mib << 10}K"),
-            ("shared_cpu_list", f"{ALLOWED[0]}-{ALLOWED[-1]}"),
-        )
-    }
-    files |= {
-        "sys/devices/system/cpu/online": f"0-{ALLOWED[-1]}",
-        "sys/devices/system/node/has_memory": "0",
-        "sys/devices/system/node/node0/cpulist": f"0-{ALLOWED[-1]}",
-        "sys/devices/system/node/node0/meminfo": f"Node 0 MemFree: {free_mib << 10} kB",
-        "proc/self/status": "Mems_allowed_list:\t0",
-    }
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(f"{text}\n")
-    return os.environ | {"NODEPRINT_SYSFS": str(folder / "sys"), "NODEPRINT_PROCFS": str(folder / "proc")}
-
-
 def test_what_has_too_little_memory_has_no_figure_and_a_reason(tmp_path: Path) -> None:
     """Three arrays of four times the L3 do not fit, one does: never smaller ones, whose figure is the caches'."""
     out = tmp_path / "r.jsonl"
@@ -287,7 +262,7 @@ def test_what_has_too_little_memory_has_no_figure_and_a_reason(tmp_path: Path) -
     command += ["--passes", "1", "--pages", "base", "--out", str(out)]
 
     def call(free_mib: int) -> subprocess.CompletedProcess[str]:
-        environment = small(tmp_path, 32, free_mib)
+        environment = small_machine(tmp_path, 32, free_mib)
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
     assert call(400).returncode == 0
