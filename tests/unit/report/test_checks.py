@@ -296,7 +296,7 @@ def measured(campaign: Callable[..., Path], two_cpus: None) -> Path:
     (folder / "plan.tsv").write_text("".join(f"{name}\t{measurements()[name].kernel}\t\n" for name in REAL))
     judge_and_write(folder)
     limits = [
-        {"measurement": row.measurement, "row": row.name, "reason": "contract", "at_most": row.median / 9}
+        {"measurement": row.measurement, "row": row.name, "reason": "contract", "at_most": row.median / 1000}
         for row in files.read(folder).nodes["here"].cells
     ]
     rules = folder / "limits.yaml"
@@ -307,8 +307,9 @@ def measured(campaign: Callable[..., Path], two_cpus: None) -> Path:
 
 @pytest.mark.machine
 def test_real_kernels_measure_again_what_the_page_says(measured: Path, tmp_path: Path) -> None:
-    """Copied out of the page and run here. How busy this machine is does not matter, as nothing is near its limit; of a
-    virtual one whose CPUs move the runs disagree, which is no answer and never the wrong one."""
+    """Copied out of the page and run here. How busy this machine is does not matter, as nothing is near its limit, be
+    it that a wake-up took ten times as long when the limits were made; of a virtual one whose CPUs move the runs
+    disagree, which is no answer and never the wrong one."""
     need("mutool")
     page, script = documents.write_nodes(measured, ["here"], tmp_path / "out")
     (tmp_path / "stat").write_text(QUIET)
