@@ -206,8 +206,8 @@ def test_no_command_waits_for_a_pipe_in_a_campaign(name: str, code: int, shared:
     shutil.copytree(shared, folder)
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
-    command = [sys.executable, "-m", "nodeprint", "judge", folder]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    command: list[str | Path] = [sys.executable, "-m", "nodeprint", "judge", folder]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == code, done.stderr
     assert not code or f"{folder / name}: cannot be read (it is no regular file)" in done.stderr
 
@@ -315,7 +315,7 @@ def test_node_run_follows_no_folder_that_is_a_link(name: str, tmp_path: Path) ->
     (folder / name).symlink_to(theirs)
     (folder / "plan.tsv").write_text("a\tfake\t--steps 1\n")
     command = [f"{ROOT}/kernels/node-run", "--node", "n1", "--job", "1", "--campaign", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, list(theirs.iterdir())) == (1, [])
     assert f"{name}: is a symbolic link, and results are written into folders alone; remove it" in done.stderr
 
