@@ -130,7 +130,7 @@ def keep(bench: str, rows: Sequence[Row], load: float, **raw: Any) -> None:
         "commit": commit,
         "load_before": load,
         "load_after": os.getloadavg()[0],
-        "rows": [asdict(one) for one in rows],
+        "rows": [asdict(row) for row in rows],
         "raw": raw,
     }
     (KEPT / f"{bench}-{now}.json").write_text(json.dumps(kept, indent=1) + "\n")

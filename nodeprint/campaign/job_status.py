@@ -125,8 +125,8 @@ def read(job: Path) -> JobStatus | None:
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else re.sub(r"\s+", " ", str(error))
         advice = "`make run` measures what the job lacks"
-        what = f"no outcome of a job can be read in it ({why})"
-        raise NodeprintError(what, where=job / NAME, advice=advice) from error
+        problem = f"no outcome of a job can be read in it ({why})"
+        raise NodeprintError(problem, where=job / NAME, advice=advice) from error
 
 
 def known(job: Path) -> JobStatus | None:

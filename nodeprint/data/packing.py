@@ -357,7 +357,7 @@ def _of_node(
         boots=tuple(sorted(boots)),
         numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
         senses=senses.of(found, kind.cpus) | survey.senses,
-        seen=tuple(run for job in found for one in (*job.pairs, *job.cells) for run in _seen(job.number, one)),
+        seen=tuple(run for job in found for part in (*job.pairs, *job.cells) for run in _seen(job.number, part)),
     )
     return described, of_node
 

@@ -126,9 +126,9 @@ def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
     """How many nodes have no change, and of which it is open."""
     undecided = [history.node for history in histories if is_open(history)]
     calm = sum(not history.changes for history in histories) - len(undecided)
-    what = say("history", "summary", calm=calm, nodes=names.counted(len(histories), "node"))
+    changes = say("history", "summary", calm=calm, nodes=names.counted(len(histories), "node"))
     beyond = say("history", "summary_open", nodes=names.nodes(undecided))
-    return f"{names.counted(campaigns, 'campaign')}; {what}{beyond if undecided else ''}"
+    return f"{names.counted(campaigns, 'campaign')}; {changes}{beyond if undecided else ''}"
 
 
 def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:

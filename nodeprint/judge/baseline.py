@@ -107,10 +107,10 @@ def points(folder: Path) -> list[PackedFleet]:
     if (folder / packed.FOLDER).is_dir() or (folder / "nodes.tsv").exists():
         return [packing.pack(folder)]
     kept = (place for place in sorted(folder.iterdir()) if (place / packed.FOLDER / "index.json").exists())
-    found = [packed.read(place) for place in kept]
-    if not found:
+    fleets = [packed.read(place) for place in kept]
+    if not fleets:
         raise NodeprintError("holds no campaign", where=folder, advice="add one with `nodeprint baseline save`")
-    return sorted(found, key=lambda fleet: (_begun(fleet), fleet.campaign))
+    return sorted(fleets, key=lambda fleet: (_begun(fleet), fleet.campaign))
 
 
 def _begun(fleet: PackedFleet) -> str:

@@ -48,7 +48,7 @@ def build(layout: Layout) -> Terms:
     """All terms that the layout's design matrix can estimate."""
     at, hybrid = _places(layout), bool(layout.kinds)
     cores = [*_core_terms(at, inside=not layout.harvested, hybrid=hybrid)]
-    found = _distinct(
+    distinct = _distinct(
         [
             *_class_terms(at),
             *(cores if hybrid else ()),  # a performance core is a cluster, too, and is called a core
@@ -60,23 +60,25 @@ def build(layout: Layout) -> Terms:
             *cores,
         ]
     )
-    contrast = np.zeros((len(found), len(layout.pairs)), dtype=np.float32)
-    for row, term in zip(contrast, found, strict=True):
+    contrast = np.zeros((len(distinct), len(layout.pairs)), dtype=np.float32)
+    for row, term in zip(contrast, distinct, strict=True):
         row[:] = _contrast_row(term, at.stratum)
     families = tuple(FAMILIES)
-    family = np.array([families.index(term.family) for term in found], dtype=np.int64)
-    across = np.array([at.closeness[term.covers[0]] == OTHER_SOCKET for term in found], dtype=np.int64)
+    family = np.array([families.index(term.family) for term in distinct], dtype=np.int64)
+    across = np.array([at.closeness[term.covers[0]] == OTHER_SOCKET for term in distinct], dtype=np.int64)
     pool = np.where(family > 0, 2 * family + across, 0)
     return Terms(
         layout,
-        tuple(found),
+        tuple(distinct),
         contrast,
-        tuple(_composites(found, at)),
+        tuple(_composites(distinct, at)),
         families,
         family,
         pool,
         {int(number): families[number // 2] for number in np.unique(pool)},
-        tuple(family for family in _unwitnessed(found, contrast, at) if not (layout.harvested and family == "core-in")),
+        tuple(
+            family for family in _unwitnessed(distinct, contrast, at) if not (layout.harvested and family == "core-in")
+        ),
     )
 
 

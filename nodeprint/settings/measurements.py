@@ -13,10 +13,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-import yaml
-
-from nodeprint.errors import NodeprintError, nearest, printable, unreadable
-from nodeprint.settings import sources
+from nodeprint.errors import NodeprintError, nearest, printable
+from nodeprint.settings import checked_yaml, sources
 
 _ADVICE = "docs/how-to/add-a-kernel.md has an example"
 
@@ -184,16 +182,7 @@ def known(name: str) -> Measurement | None:
 
 def read_file(path: Path) -> KernelFile:
     """A measurements.yaml, checked. Raises NodeprintError naming the file and the key."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # by libyaml, a twentieth of the time
-    try:
-        content = yaml.load(path.read_bytes(), Loader=loader)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else None
-        raise NodeprintError("not YAML", where=path, line=line, advice=_ADVICE) from error
-    made: KernelFile = _typed(content, KernelFile, path, "")
+    made: KernelFile = _typed(checked_yaml.read_own(path, _ADVICE), KernelFile, path, "")
     kernel = path.parent.name
     return replace(made, measurements={name: replace(of, kernel=kernel) for name, of in made.measurements.items()})
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import yaml
-
-from nodeprint.settings import sources
+from nodeprint.settings import checked_yaml, sources
 
 
 @cache
 def texts() -> dict[str, Any]:
     """All sentences, by their keys."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # by libyaml, an eighth of the time
-    text = (sources.folder() / "reports" / "texts.yaml").read_text(encoding="utf-8")
-    return dict(yaml.load(text, loader))
+    return dict(checked_yaml.read_own(sources.folder() / "reports" / "texts.yaml", "it is part of the project"))
 
 
 def say(*keys: str, **values: object) -> str:

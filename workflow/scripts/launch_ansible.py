@@ -6,6 +6,7 @@ USAGE   launch_ansible.py CAMPAIGN NODES OUT INVENTORY     NODES: a line per nod
 """
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -43,11 +44,10 @@ def measure(campaign: Path, hosts: list[str], out: Path, inventory: str) -> dict
             "NODEPRINT_REASONS": str(beside["reasons"].absolute()),
             "NODEPRINT_JOBS": str(queue.absolute()),
         }
-        # sh's quotes, as a value of --extra-vars is split like a command line
-        extra = {"nodeprint_campaign": str(campaign), "nodeprint_archive": archive.stdout.strip()}
-        words = [word for key, value in extra.items() for word in ("--extra-vars", f"{key}='{value}'")]
-        command = ["ansible-playbook", "--inventory", inventory, "--limit", f"@{beside['hosts']}", *words]
-        subprocess.run([*command, "ansible/measure.yml"], env=os.environ | variables, check=False)
+        extra = json.dumps({"nodeprint_campaign": str(campaign), "nodeprint_archive": archive.stdout.strip()})
+        command = ["ansible-playbook", "--inventory", inventory, "--limit", f"@{beside['hosts']}"]
+        words = [*command, "--extra-vars", extra, "ansible/measure.yml"]
+        subprocess.run(words, env=os.environ | variables, check=False)
         # of several failures of a host the last one counts
         reasons = dict(line.split("\t", 1) for line in reading.required(beside["reasons"]).splitlines() if "\t" in line)
     for path in beside.values():
