@@ -40,7 +40,7 @@ _ROUNDS = 6
 _BOTH_WAYS = 0.5
 #: Standard deviation that is assumed of a message between runs before the data.
 _RUN_PRIOR = 0.02
-#: With more nodes one slow link moves no median, and nothing of it is absorbed.
+#: With more nodes one slow part hardly moves a median, and what is absorbed of it is left out.
 _FEW_NODES = 32
 #: In so many parts an effect is tried, to see how much of it few nodes absorb.
 _PLANTED = 12
