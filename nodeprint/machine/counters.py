@@ -11,6 +11,7 @@ import msgspec
 
 from nodeprint.errors import printable
 from nodeprint.machine.tree import Tree
+from nodeprint.settings.texts import say
 
 #: Where a survey has them.
 FOLDER = "nodeprint/likwid-perfctr"
@@ -138,7 +139,7 @@ def _together(parts: list[CountedMemory]) -> CountedMemory:
 def _reason(tree: Tree, group: str) -> str:
     """The last words of likwid-perfctr, or of the kernel that it ran."""
     said = [line.strip() for line in _text(tree, f"{group}.err").splitlines() if line.strip()]
-    return printable(said[-1], 200) if said else "what likwid-perfctr printed has no such metric"
+    return printable(said[-1], 200) if said else say("counters_no_metric")
 
 
 def _lines(tree: Tree, group: str) -> Iterator[_Line]:

@@ -23,6 +23,7 @@ from nodeprint.machine import preflight
 from nodeprint.machine.topology.model import Warning
 from nodeprint.machine.tree import open_tree
 from nodeprint.settings import sources
+from nodeprint.settings.texts import say, texts
 
 #: The status for scripts where this machine cannot be measured yet.
 NOT_YET = 3
@@ -60,40 +61,27 @@ class Examination:
         return [fact.name for fact in self.facts if fact.answer == "no" and fact.name in _NEEDED]
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
-    name: str
-    version: tuple[str, ...]
-    without: str
-    remedy: str
-
-
 #: Without these nothing is measured here.
 _NEEDED = {"flock", "setsid", "gzip", "tar", "kernels", "two CPUs"}
 
-_PROGRAMS = (
-    _Program("flock", ("--version",), "measuring fails: a node cannot be locked", "install util-linux"),
-    _Program("setsid", ("--version",), "measuring fails: a kernel cannot be stopped", "install util-linux"),
-    _Program("gzip", ("--version",), "measuring fails: records cannot be compressed", "install gzip"),
-    _Program("tar", ("--version",), "measuring fails: surveys cannot be packed", "install tar"),
-    _Program("zstd", ("--version",), "records are packed by xz, which is read more slowly", "install zstd"),
-    _Program("xz", ("--version",), "without zstd records take twice the room", "install xz-utils or xz"),
-    _Program("likwid-pin", ("-v",), "the kernels pin themselves", "apt-get install likwid, Spack, EasyBuild"),
-    _Program("likwid-topology", ("-v",), "its topology is not in the survey", "comes with likwid"),
-    _Program("lscpu", ("--version",), "its output is not in the survey", "install util-linux"),
-    _Program("lstopo-no-graphics", ("--version",), "no topology XML in the survey", "install hwloc or hwloc-nox"),
-    _Program("dmidecode", ("--version",), "memory modules are unknown", "install dmidecode; it needs root"),
-    _Program("mpirun", ("--version",), "no LinkTest", "apt-get install openmpi-bin, dnf install openmpi"),
-    _Program("mpicc", ("--version",), "LinkTest refuses messages below 64 KiB", "apt-get install libopenmpi-dev"),
-    _Program("ansible-playbook", ("--version",), "no `launch: ansible`", ".venv/bin/pip install ansible-core"),
-    _Program("ssh", ("-V",), "no `launch: ansible`", "apt-get install openssh-client, dnf install openssh-clients"),
-    _Program("sbatch", ("--version",), "no `launch: slurm`", "start where Slurm's commands are"),
-)
-
-_PACKAGES = {
-    "snakemake": "`make run` does not work; `nodeprint here` does",
-    "typst": "no PDF",
-    "mpi4py": "no LinkTest",
+#: The programs that are looked for, with the option for their version; what is done without them is in texts.yaml.
+_PROGRAMS = {
+    "flock": "--version",
+    "setsid": "--version",
+    "gzip": "--version",
+    "tar": "--version",
+    "zstd": "--version",
+    "xz": "--version",
+    "likwid-pin": "-v",
+    "likwid-topology": "-v",
+    "lscpu": "--version",
+    "lstopo-no-graphics": "--version",
+    "dmidecode": "--version",
+    "mpirun": "--version",
+    "mpicc": "--version",
+    "ansible-playbook": "--version",
+    "ssh": "-V",
+    "sbatch": "--version",
 }
 
 _COMPILERS = ("gcc", "clang", "cc")
@@ -106,7 +94,7 @@ _MPOL_BIND = 2
 
 def examine() -> Examination:
     """Look at this machine. Starts each program that is found with its option for the version, and nothing else."""
-    programs = [_program(program) for program in _PROGRAMS]
+    programs = [_program(name, option) for name, option in _PROGRAMS.items()]
     facts = [_kernels(), *programs, *_packages(), _executor(), *_permissions(), *_machine()]
     return Examination(tuple(facts), tuple(preflight.check(open_tree(Path("/")))))
 
@@ -122,17 +110,18 @@ def as_text(examination: Examination) -> str:
                 lines.append(f"          {fact.without}" + (f"; {fact.remedy}" if fact.remedy else ""))
     lines += [f"warning: {warning.text}; {warning.advice}" for warning in examination.warnings]
     missing = ", ".join(examination.missing)
-    lines.append(f"This machine cannot be measured yet: {missing}." if missing else "This machine can be measured.")
+    lines.append(say("doctor", "cannot", missing=missing) if missing else say("doctor", "can"))
     return "\n".join(lines)
 
 
-def _program(program: _Program) -> Fact:
+def _program(name: str, version_option: str) -> Fact:
     # `make run` looks into the environment of this Python first; the administrator's folders are not in every PATH
     folders = (str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin", "/sbin")
-    path = shutil.which(program.name, path=":".join(folders))
+    path = shutil.which(name, path=":".join(folders))
     if path is None:
-        return Fact("programs", program.name, "no", "not installed", program.without, program.remedy)
-    return Fact("programs", program.name, "yes", _version([path, *program.version]) if program.version else path)
+        without, remedy = (say("doctor", "programs", name, key) for key in ("without", "remedy"))
+        return Fact("programs", name, "no", say("doctor", "not_installed"), without, remedy)
+    return Fact("programs", name, "yes", _version([path, version_option]))
 
 
 def _kernels() -> Fact:
@@ -142,10 +131,11 @@ def _kernels() -> Fact:
     builders = {"make": shutil.which("make"), "a C compiler": next(filter(None, map(shutil.which, _COMPILERS)), None)}
     missing = " and ".join(name for name, path in builders.items() if path is None)
     if not missing:
-        return Fact("programs", "kernels", "yes", "not built yet; `make kernels` builds them, and `make run` does")
-    remedy = f"install {missing}, or a wheel that has static kernels"
-    detail = f"not built, and {missing} cannot be found"
-    return Fact("programs", "kernels", "no", detail, "nothing can be measured", remedy)
+        return Fact("programs", "kernels", "yes", say("doctor", "kernels", "buildable"))
+    detail, without, remedy = (
+        say("doctor", "kernels", key, missing=missing) for key in ("missing", "without", "remedy")
+    )
+    return Fact("programs", "kernels", "no", detail, without, remedy)
 
 
 def _version(command: list[str]) -> str:
@@ -161,18 +151,18 @@ def _version(command: list[str]) -> str:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return f"{command[0]} does not report its version"
+        return say("doctor", "no_version", program=command[0])
     lines = (done.stdout + "\n" + done.stderr).splitlines()
     return next((printable(line.strip(), 80) for line in lines if re.search(r"\d", line)), command[0])
 
 
 def _packages() -> list[Fact]:
     facts = []
-    for name, without in _PACKAGES.items():
+    for name, without in texts()["doctor"]["packages"].items():
         try:
             facts.append(Fact("packages", name, "yes", metadata.version(name)))
         except metadata.PackageNotFoundError:
-            facts.append(Fact("packages", name, "no", "not installed", without, f"pip install {name}"))
+            facts.append(Fact("packages", name, "no", say("doctor", "not_installed"), without, f"pip install {name}"))
     return facts
 
 
@@ -180,37 +170,30 @@ def _executor() -> Fact:
     """Whether Snakemake finds the executor of the workflow, the only one that measures under Slurm."""
     name = "the workflow's executor"
     if importlib.util.find_spec(_EXECUTOR):
-        return Fact("packages", name, "yes", "`snakemake --workflow-profile profiles/slurm` finds it")
+        return Fact("packages", name, "yes", say("doctor", "executor", "installed"))
     if (Path(__file__).parents[2] / "workflow" / _EXECUTOR).is_dir():
-        call = "PYTHONPATH=workflow snakemake --workflow-profile profiles/slurm"
-        return Fact("packages", name, "yes", f"in this clone: `make run` finds it, and `{call}`")
-    remedy = "install nodeprint again, or call `make setup` in a clone; no other executor puts jobs onto their nodes"
-    return Fact("packages", name, "no", "not installed", "no `launch: slurm`", remedy)
+        return Fact("packages", name, "yes", say("doctor", "executor", "clone"))
+    return Fact("packages", name, "no", *(say("doctor", "executor", key) for key in ("missing", "without", "remedy")))
 
 
 def _permissions() -> list[Fact]:
-    allow = "allow the system call (in containers CAP_SYS_NICE)"
-    sentences = {
-        "mbind": ("memory is placed by first touch alone", allow),
-        "move_pages": ("the NUMA node of a page cannot be verified by it", allow),
-    }
-    facts = [
-        Fact("permissions", name, answer, detail, *(sentences[name] if answer != "yes" else ("", "")))
-        for name, (answer, detail) in _memory_calls().items()
-    ]
-    root, latency = os.geteuid() == 0, Path("/dev/cpu_dma_latency")
-    unknown = "BIOS, memory modules and some counters are unknown"
-    remedy = "run as root for a complete survey"
-    name, idle = "cpu_dma_latency", "CPUs that wait for one another may fall into idle states between pairs"
+    def words(*keys: str, **values: object) -> str:
+        return say("doctor", "permissions", *keys, **values)
+
+    def fact(name: str, answer: Answer, detail: str, without: str, remedy: str) -> Fact:
+        return Fact("permissions", name, answer, detail, *(() if answer == "yes" else (without, remedy)))
+
+    user, latency = os.geteuid(), Path("/dev/cpu_dma_latency")
+    held = os.access(latency, os.W_OK)
     return [
-        *facts,
-        Fact("permissions", "root", "yes", "uid 0")
-        if root
-        else Fact("permissions", "root", "no", f"uid {os.geteuid()}", unknown, remedy),
-        Fact("permissions", name, "yes", f"{latency} is held at 0 while CPUs wait for one another")
-        if os.access(latency, os.W_OK)
-        else Fact(
-            "permissions", name, "no", f"{latency} cannot be opened", idle, "let the user write it, or run as root"
+        *(fact(name, *found, words(name), words("allow")) for name, found in _memory_calls().items()),
+        fact("root", "no" if user else "yes", f"uid {user}", words("root", "without"), words("root", "remedy")),
+        fact(
+            latency.name,
+            "yes" if held else "no",
+            words("latency", "held" if held else "missing", path=latency),
+            words("latency", "without"),
+            words("latency", "remedy"),
         ),
     ]
 
@@ -219,7 +202,7 @@ def _memory_calls() -> Mapping[str, tuple[Answer, str]]:
     """Whether a page may be bound to a NUMA node, and its node looked up."""
     numbers = _CALLS.get(platform.machine())
     if numbers is None:
-        detail = f"not known for {platform.machine()}"
+        detail = say("doctor", "permissions", "unknown", architecture=platform.machine())
         return {"mbind": ("unknown", detail), "move_pages": ("unknown", detail)}
     libc = ctypes.CDLL(None, use_errno=True)
     size = mmap.PAGESIZE
@@ -243,27 +226,27 @@ def _memory_calls() -> Mapping[str, tuple[Answer, str]]:
         return ("yes", good) if error == 0 else ("no", os.strerror(error))
 
     return {
-        "mbind": answer(refused, f"a page was bound to NUMA node {node}"),
-        "move_pages": answer(moved, f"a page was found on NUMA node {node}"),
+        "mbind": answer(refused, say("doctor", "permissions", "bound", node=node)),
+        "move_pages": answer(moved, say("doctor", "permissions", "looked_up", node=node)),
     }
 
 
 def _machine() -> list[Fact]:
     tree = open_tree(Path("/"))
     allowed = len(os.sched_getaffinity(0))
-    facts = [_needed("two CPUs", allowed > 1, f"{allowed} allowed", "nothing is measured of one CPU alone")]
+    facts = [_needed("two CPUs", allowed > 1, f"{allowed} allowed", say("doctor", "machine", "one_cpu"))]
     if platform.machine() == "x86_64":
         invariant = {"constant_tsc", "nonstop_tsc"} <= set((tree.read_text("proc/cpuinfo") or "").split())
         source = tree.read_text("sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
-        slower = "clock_gettime is used; batches take longer"
+        slower = say("doctor", "machine", "other_clock")
         facts.append(_needed("invariant TSC", invariant, f"clock source {printable(source.strip(), 40)}", slower))
     memory = re.search(r"MemAvailable:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
     nodes = [name for name in tree.names("sys/devices/system/node") if re.fullmatch(r"node\d+", name)]
     need = (preflight.LEAST_FREE_BYTES >> 20) * max(1, len(nodes))  # MiB
     if memory:
         mib = int(memory[1]) // 1024
-        text = f"{mib} MiB available, {need} MiB are enough"
-        facts.append(_needed("memory", mib >= need, text, "NUMA nodes with too little free memory are left out"))
+        text = say("doctor", "machine", "memory", mib=mib, needed=need)
+        facts.append(_needed("memory", mib >= need, text, say("doctor", "machine", "little_memory")))
     return facts
 
 

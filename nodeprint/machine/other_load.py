@@ -13,6 +13,7 @@ import msgspec
 from nodeprint import files, reading
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine.topology.facts import list_text
+from nodeprint.settings.texts import say
 
 #: A process that takes less of a CPU is no load: what the kernels' medians cannot show.
 LEAST_SHARE = 0.05
@@ -65,10 +66,10 @@ class OtherLoad(msgspec.Struct, frozen=True):
             named.append(f"and {more} more")
         if self.ended >= LEAST_SHARE:
             share = f"{self.ended:.1f} CPUs' time" if self.ended > 1 else f"{self.ended * 100:.0f} % of a CPU"
-            named.append(f"{share} went to programs that ended meanwhile")
+            named.append(say("other_load", "ended", share=share))
         if self.jobs:
             jobs = f"Slurm job{'s' if len(self.jobs) > 1 else ''} {printable(', '.join(self.jobs))}"
-            named.append(f"{jobs} ran on the node, and what was not ours {verb} {self.others:.1f} CPUs' time")
+            named.append(say("other_load", "jobs", jobs=jobs, verb=verb, others=f"{self.others:.1f}"))
         return ", ".join(named)
 
 

@@ -9,7 +9,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import cgroup, fingerprint, memory_modules, node_configuration
 from nodeprint.machine.fingerprint import Fingerprint
 from nodeprint.machine.topology.facts import cpu_list, list_text
-from nodeprint.machine.topology.model import Warning
+from nodeprint.machine.topology.model import Warning, warning
 from nodeprint.machine.tree import Tree
 
 _CPU = "sys/devices/system/cpu"
@@ -51,92 +51,45 @@ def _foreign_work(tree: Tree, fields: Mapping[str, node_configuration.Value]) ->
     match = re.match(r"(\d{1,9}(?:\.\d+)?) ", tree.read_text("proc/loadavg") or "")
     cpus = fields.get("cpus")
     if match and float(match[1]) > max(0.5, 0.02 * float(cpus or 1)):
-        on_cpus = f" on {cpus} CPUs" if cpus else ""
-        yield Warning(
-            "load",
-            f"the load over the last minute was {float(match[1]):g}{on_cpus}: other programs were running",
-            "measure on an idle node, with the node allocated exclusively",
-        )
+        yield warning("load", load=f"{float(match[1]):g}", on_cpus=f" on {cpus} CPUs" if cpus else "")
     ticks = re.match(r"cpu +((?:\d{1,20} *){8,})", tree.read_text("proc/stat") or "")
     if ticks:
         figures = [int(figure) for figure in ticks[1].split()]
         share = figures[7] / max(1, sum(figures[:8]))
         if share > _STEAL:
-            yield Warning(
-                "steal",
-                f"{share * 100:.1f} % of the CPU time since boot was taken by the hypervisor",
-                "figures of this machine are not those of its hardware; use a dedicated host",
-            )
+            yield warning("steal", share=f"{share * 100:.1f}")
 
 
 def _virtual(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
     if fields.get("virtual"):
         maker = printable((tree.read_text("sys/class/dmi/id/sys_vendor") or "").strip(), 60)
-        yield Warning(
-            "virtual-machine",
-            f"this is a virtual machine{f' ({maker})' if maker else ''}: caches, sockets and NUMA nodes are as the "
-            "hypervisor presents them",
-            "compare virtual machines of one type on one host type only; pin virtual CPUs to measure the hardware",
-        )
+        yield warning("virtual-machine", maker=f" ({maker})" if maker else "")
 
 
 def _clocks(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
     governor = fields.get("governor")
     if governor not in (None, "performance"):
-        yield Warning(
-            "governor",
-            f"the frequency governor is {governor}: clocks follow the load",
-            "cpupower frequency-set -g performance",
-        )
+        yield warning("governor", governor=governor)
     if fields.get("boost"):
-        yield Warning(
-            "boost",
-            "boost is on: a core's clock depends on temperature, neighbours and its silicon",
-            "keep it as production has it, the same on every node; echo 0 > /sys/devices/system/cpu/cpufreq/boost"
-            " (or 1 > intel_pstate/no_turbo) separates the fabric from the clocks",
-        )
+        yield warning("boost")
     source = fields.get("clocksource")
     flags = set(re.findall(r"\b(?:constant_tsc|nonstop_tsc|tsc)\b", tree.read_text("proc/cpuinfo") or ""))
     if "tsc" in flags and source is not None and source not in ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page"):
-        yield Warning(
-            "clocksource",
-            f"the kernel's clock is {source}, not the TSC, which it may have found unstable",
-            "see the kernel's log for 'tsc'; timing falls back to a slower clock",
-        )
+        yield warning("clocksource", source=source)
     elif "tsc" in flags and not {"constant_tsc", "nonstop_tsc"} <= flags and not fields.get("virtual"):
-        yield Warning(
-            "tsc-varies",
-            "the TSC follows the core's clock or stops with it, so clock_gettime is used",
-            "batches are longer for it; nothing to do on this hardware",
-        )
+        yield warning("tsc-varies")
 
 
 def _settings(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
     if fields.get("smt"):
-        yield Warning(
-            "smt",
-            "SMT is on: what runs on a sibling slows the core measured",
-            "one thread of each core is measured; allocate the node exclusively",
-        )
+        yield warning("smt")
     if fields.get("thp") == "always":
-        yield Warning(
-            "thp",
-            "transparent huge pages are always on: khugepaged moves pages while other programs run",
-            "lines are measured on base pages regardless; with `madvise` it does not happen",
-        )
+        yield warning("thp")
     if fields.get("numa_balancing") and fields.get("numa_nodes", 1) != 1:
-        yield Warning(
-            "numa-balancing",
-            "the kernel moves pages between NUMA nodes (kernel.numa_balancing)",
-            "bound memory is not moved; sysctl kernel.numa_balancing=0 avoids the page faults",
-        )
+        yield warning("numa-balancing")
     limiting = [token for token in (tree.read_text("proc/cmdline") or "").split() if _LIMITING.match(token)]
     if limiting:
-        yield Warning(
-            "cmdline",
-            f"the kernel was started with {printable(' '.join(limiting))}",
-            "CPUs, memory, NUMA nodes or clocks are not what the hardware has; compare with nodes started alike",
-        )
+        yield warning("cmdline", parameters=printable(" ".join(limiting)))
     yield from _distances(tree)
 
 
@@ -151,50 +104,30 @@ def _distances(tree: Tree) -> Iterator[Warning]:
     size = range(len(rows))
     odd = None
     if any(rows[i][i] != 10 for i in size):
-        odd = "a node's distance to itself is not 10"
+        odd = "itself"
     elif any(rows[i][j] != rows[j][i] for i in size for j in size):
-        odd = "they are not the same in both directions"
+        odd = "directions"
     elif any(rows[i][j] <= 10 for i in size for j in size if i != j):
-        odd = "another node is as near as the node itself"
+        odd = "near"
     if odd:
-        yield Warning(
-            "numa-distances",
-            f"the NUMA distances reported by the firmware are unusual: {odd}",
-            "look for a BIOS update; the scheduler and allocators follow these figures",
-        )
+        yield warning("numa-distances", odd)
 
 
 def _allowance(tree: Tree) -> Iterator[Warning]:
     online, present = _cpus(tree, f"{_CPU}/online"), _cpus(tree, f"{_CPU}/present")
     offline = sorted(set(present) - set(online)) if online else []
     if offline and (tree.read_text(f"{_CPU}/smt/control") or "").strip() not in ("off", "forceoff"):
-        yield Warning(
-            "offline-cpus",
-            f"CPU {list_text(offline)} {'is' if len(offline) == 1 else 'are'} present but offline",
-            "echo 1 > /sys/devices/system/cpu/cpuN/online, or ask why it was taken offline",
-        )
+        yield warning("offline-cpus", "machine", cpus=list_text(offline), are="is" if len(offline) == 1 else "are")
     allowed = node_configuration.allowed_cpus(tree)
     barred = sorted(set(online) - set(allowed)) if allowed else []
     if barred:
-        yield Warning(
-            "cpus-not-allowed",
-            f"{len(barred)} of {len(online)} CPUs may not be used here: {list_text(barred)}",
-            "allocate the whole node (--exclusive); CPUs reserved by Slurm's core specialisation are excluded",
-        )
+        yield warning("cpus-not-allowed", "machine", count=len(barred), all=len(online), cpus=list_text(barred))
     limits = cgroup.read(tree)
     if limits.cpus is not None and limits.cpus < len(allowed or online):
-        yield Warning(
-            "cgroup-cpus",
-            f"a control group allows {limits.cpus:g} CPUs' worth of time: threads are stopped when it is used up",
-            "measure outside the container or without a CPU quota",
-        )
+        yield warning("cgroup-cpus", cpus=f"{limits.cpus:g}")
     total = re.search(r"MemTotal:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
     if limits.memory_bytes is not None and total and limits.memory_bytes < int(total[1]) * 1024:
-        yield Warning(
-            "cgroup-memory",
-            f"a control group allows {limits.memory_bytes / 2**30:.1f} GiB of memory",
-            "ask for the node's whole memory (--mem=0)",
-        )
+        yield warning("cgroup-memory", gib=f"{limits.memory_bytes / 2**30:.1f}")
 
 
 def _free_bytes(meminfo: str) -> int | None:
@@ -209,11 +142,7 @@ def _free_bytes(meminfo: str) -> int | None:
 def _memory(tree: Tree) -> Iterator[Warning]:
     available = re.search(r"MemAvailable:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
     if available and int(available[1]) * 1024 < LEAST_FREE_BYTES:
-        yield Warning(
-            "low-memory",
-            f"only {int(available[1]) // 1024} MiB of memory are available",
-            "end what holds it, or measure later",
-        )
+        yield warning("low-memory", "machine", mib=int(available[1]) // 1024)
     sizes: dict[int, int] = {}
     for node in _cpus(tree, f"{_NODE}/online"):
         size = node_configuration.memory_bytes(tree, node)
@@ -221,18 +150,10 @@ def _memory(tree: Tree) -> Iterator[Warning]:
         if size:
             sizes[node] = size
         if size and free is not None and free < LEAST_FREE_BYTES:
-            yield Warning(
-                "low-memory",
-                f"NUMA node {node} has only {free >> 20} MiB of free memory",
-                "drop the page cache (echo 1 > /proc/sys/vm/drop_caches) or end what holds it",
-            )
+            yield warning("low-memory", "node", node=node, mib=free >> 20)
         has_cpus = bool((tree.read_text(f"{_NODE}/node{node}/cpulist") or "").strip())
         if size == 0 and has_cpus:
-            yield Warning(
-                "node-without-memory",
-                f"NUMA node {node} has CPUs but no memory: no line can have its home there",
-                "look for missing or disabled memory modules",
-            )
+            yield warning("node-without-memory", node=node)
     # nodes with CPUs of one machine are populated alike; memory-only nodes are of another kind
     populated = {
         node: size for node, size in sizes.items() if (tree.read_text(f"{_NODE}/node{node}/cpulist") or "").strip()
@@ -240,19 +161,11 @@ def _memory(tree: Tree) -> Iterator[Warning]:
     most = max(populated.values(), default=0)
     for node, size in populated.items():
         if size < _EVEN_SHARE * most and most - size >= _LEAST_MODULE_BYTES:
-            yield Warning(
-                "memory-uneven",
-                f"NUMA node {node} has {size / 2**30:.0f} GiB, another {most / 2**30:.0f} GiB",
-                "a memory module may be missing, failed or mapped out; see the BIOS log and dmidecode -t memory",
-            )
+            yield warning("memory-uneven", node=node, gib=f"{size / 2**30:.0f}", most_gib=f"{most / 2**30:.0f}")
     modules = memory_modules.populated(memory_modules.all_slots(tree))
     speeds = {*map(memory_modules.configured_speed, modules)} - {""}
     if len(speeds) > 1:
-        yield Warning(
-            "dimm-speeds",
-            f"memory modules run at different speeds: {', '.join(sorted(speeds))}",
-            "populate all channels alike",
-        )
+        yield warning("dimm-speeds", speeds=", ".join(sorted(speeds)))
 
 
 def _health(tree: Tree) -> Iterator[Warning]:
@@ -270,11 +183,11 @@ def _health(tree: Tree) -> Iterator[Warning]:
                 if re.fullmatch(r"(?:dimm|rank)\d+", dimm)
                 and (_count(tree, f"{folder}/{dimm}/dimm_ce_count") or _count(tree, f"{folder}/{dimm}/dimm_ue_count"))
             ]
-            yield Warning(
+            yield warning(
                 "edac",
-                f"memory controller {printable(controller, 20)} has had {errors} errors since boot"
-                + (f", at {', '.join(where)}" if where else ""),
-                "replace the module if the count grows; edac-util or ras-mc-ctl show details",
+                controller=printable(controller, 20),
+                errors=errors,
+                at=f", at {', '.join(where)}" if where else "",
             )
     throttled = {
         kind: sum(
@@ -284,12 +197,7 @@ def _health(tree: Tree) -> Iterator[Warning]:
         for kind in ("core", "package")
     }
     if any(throttled.values()):
-        yield Warning(
-            "throttled",
-            f"CPUs were throttled for heat since boot ({throttled['core']} times by core,"
-            f" {throttled['package']} by package)",
-            "check fans, air flow and the heat sink; measure again and see whether the count grows",
-        )
+        yield warning("throttled", core=throttled["core"], package=throttled["package"])
     for sensor in tree.names("sys/class/hwmon"):
         folder = f"sys/class/hwmon/{sensor}"
         chip = printable((tree.read_text(f"{folder}/name") or "").strip(), 30)
@@ -301,11 +209,7 @@ def _health(tree: Tree) -> Iterator[Warning]:
             if re.fullmatch(r"temp\d+_input", name)
         ]
         if degrees and max(degrees) >= _HOT_CELSIUS:
-            yield Warning(
-                "hot",
-                f"{chip} reads {max(degrees):.0f} degrees Celsius before anything was measured",
-                "let it cool down, and check fans and air flow",
-            )
+            yield warning("hot", chip=chip, degrees=f"{max(degrees):.0f}")
 
 
 def _tools(tree: Tree) -> Iterator[Warning]:
@@ -315,26 +219,12 @@ def _tools(tree: Tree) -> Iterator[Warning]:
         return
     likwid = (tree.read_text("nodeprint/likwid-pin.txt") or "").strip()
     if likwid and likwid != "works":
-        yield Warning(
-            "likwid",
-            "likwid-pin is not installed: the kernels pinned themselves"
-            if likwid == "missing"
-            else f"likwid-pin does not work here, so the kernels pinned themselves: {printable(likwid)}",
-            "install likwid (apt-get install likwid, Spack, EasyBuild) and name its module in site.setup",
-        )
+        yield warning("likwid", "missing" if likwid == "missing" else "fails", reason=printable(likwid))
     user = re.search(r"^Uid:\s*\d+\s+(\d+)", tree.read_text("proc/self/status") or "", re.MULTILINE)
     if user and user[1] != "0":
-        yield Warning(
-            "not-root",
-            "not measured as root: BIOS, memory modules and some counters cannot be read",
-            "nothing measured depends on it",
-        )
+        yield warning("not-root")
     if "versions.txt" in captured and "lscpu.txt" not in captured:
-        yield Warning(
-            "lscpu",
-            "lscpu was not installed: its output is not in the survey",
-            "install util-linux; labels are read from sysfs regardless",
-        )
+        yield warning("lscpu")
 
 
 def _count(tree: Tree, path: str) -> int:

@@ -13,10 +13,10 @@ import yaml
 from tests.support.real_parts import ROOT
 
 #: The rooms that say what was measured, compared or found, from the command line's results down.
-ROOMS = ("interface", "here", "history", "report", "cards", "iodie", "judge", "structure", "stats")
-#: Modules whose long strings are no sentences of results: the values of texts.yaml, keys' descriptions, which become
-#: tables and a schema, what the variables of deviations.nc mean, and a shell script.
-OTHERS = {"report/text.py", "judge/acceptance_file.py", "judge/table.py", "report/checks.py"}
+ROOMS = ("interface", "here", "history", "report", "cards", "iodie", "judge", "structure", "stats", "machine")
+#: Modules whose long strings are no sentences of results: keys' descriptions, which become tables and a schema, what
+#: the variables of deviations.nc and the fields of a fingerprint mean, and a shell script.
+OTHERS = {"judge/acceptance_file.py", "judge/table.py", "machine/fingerprint.py", "report/checks.py"}
 #: So many words side by side are a sentence; with fewer names and labels would be.
 WORDS = 7
 WORD = re.compile(r"[(\"'`]*[A-Za-z][A-Za-z'-]*[)\"'`]*[.,;:?!)]*")

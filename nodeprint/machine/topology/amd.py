@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from nodeprint.machine.topology.facts import Facts, groups_of, is_finer
 from nodeprint.machine.topology.model import Provenance
 from nodeprint.machine.topology.processors import Generation, Processor
+from nodeprint.settings.texts import say
 
 Order = Callable[[int], tuple[int, ...]]
-
-#: Advice where a label is unknown and nothing is lost by it.
-_NOTHING = "nothing to do: nodes are compared by the labels that they have"
 
 #: SLIT distance between NUMA nodes of one quadrant or socket where each L3 is a node; nodes of NPS4 are 12 apart.
 _L3_NODE_DISTANCE = 11
@@ -147,17 +145,13 @@ def _find_ccds(facts: Facts, generation: Generation | None, ranks: Mapping[int, 
     elif per_ccd is not None and virtual is False and ranks:
         counts = [len({ranks[c] for c in cpus}) for cpus in groups_of(sockets).values()]
         if facts.complete is not False and any(count % per_ccd for count in counts):
-            facts.warn(
-                "odd-ccx",
-                f"a socket has {max(counts)} CCXs, which {per_ccd} to a CCD does not divide: CCDs are unknown",
-                "check the firmware's core settings",
-            )
+            facts.warn("odd-ccx", ccxs=max(counts), per_ccd=per_ccd)
         else:
             first: dict[tuple[int, int], int] = {}
             out.ccd = {c: first.setdefault((sockets[c], ranks[c] // per_ccd), c) for c in sorted(ranks)}
             out.provenance["ccd"] = "table"
     if out.ccd and ccx and any(len({out.ccd[c] for c in cpus}) > 1 for cpus in groups_of(ccx).values()):
-        facts.warn("ccd-cuts-ccx", "the reported CCDs cut an L3 in two and are not used", "see the kernel's log")
+        facts.warn("ccd-cuts-ccx")
         out.ccd.clear()
         del out.provenance["ccd"]
 
@@ -207,19 +201,11 @@ def _find_positions(facts: Facts, generation: Generation, part: Processor | None
     if seen_cores and generation.cores_per_ccx:
         out.core_positions = _in_place(min(seen_cores) >= generation.cores_per_ccx, facts)
         if out.core_positions is False:
-            facts.warn(
-                "cores-fused-off",
-                f"{_some(seen_cores)} of {generation.cores_per_ccx} cores of a CCX are active: which ones is unknown",
-                "compare cores of such nodes by sorted profiles, never one by one",
-            )
+            facts.warn("cores-fused-off", active=_some(seen_cores), all=generation.cores_per_ccx)
     if seen_ccds and 0 not in seen_ccds and generation.ccds:
         out.ccd_positions = _in_place(min(seen_ccds) >= generation.ccds, facts)
         if out.ccd_positions is False and generation.has_quadrants:
-            facts.warn(
-                "ccds-fused-off",
-                f"{_some(seen_ccds)} of {generation.ccds} CCDs of a socket are active: their places are unknown",
-                _NOTHING,
-            )
+            facts.warn("ccds-fused-off", active=_some(seen_ccds), all=generation.ccds)
 
 
 def _in_place(whole: bool, facts: Facts) -> bool | None:
@@ -262,44 +248,37 @@ def _find_quadrants(
     nodes = nps == 4 and generation.has_quadrants
     if nodes and _cuts(numa, out.ccd or facts.parts.get("ccx", {})):
         nodes = False
-        facts.warn(
-            "numa-contradicts-table",
-            "NUMA nodes cut CCDs, so they are not quadrants and are not used",
-            "see numa= in the command line, else report the machine",
-        )
+        facts.warn("numa-contradicts-table", "cut")
     if nodes:
         names = ruled or _hint(generation, numbers, sockets)
         same = _sets(names) == _sets(numa)
         out.quadrant = names if same else _numbered_within(numa, sockets, 4)
         out.provenance["quadrant"] = "numa"
         if ruled and _sets(ruled) != _sets(numa):
-            facts.warn(
-                "numa-contradicts-table",
-                f"NUMA nodes are not the quadrants of the table's rule for {generation.name}, {generation.quadrant};"
-                " the nodes are used",
-                "see whether NUMA nodes were changed by hand, else report the machine",
-            )
+            facts.warn("numa-contradicts-table", "other", generation=generation.name, rule=generation.quadrant)
     elif ruled:
         out.quadrant, out.provenance["quadrant"] = ruled, "table"
     elif not generation.without_quadrants:
         why = _why_no_rule(facts, generation, out)
         facts.warn(
             "quadrant-unknown",
-            f"{'quadrants' if out.ccd else 'CCDs and quadrants'} are unknown: {why}, and NUMA nodes do not give them",
-            _NOTHING if facts.machine.virtual is not None else "give a survey, or an XML with DMI names",
+            "unknown_machine" if facts.machine.virtual is None else "known_machine",
+            levels="quadrants" if out.ccd else "CCDs and quadrants",
+            reason=say("warnings", "quadrant-unknown", "reasons", why),
         )
 
 
 def _why_no_rule(facts: Facts, generation: Generation, out: Chiplets) -> str:
+    """The key of the reason (reports/texts.yaml) why the table's rule gives no quadrants."""
     if facts.machine.virtual:
-        return "APIC ids of a virtual machine are the hypervisor's"
+        return "virtual"
     if facts.machine.virtual is None:
-        return "this source does not show whether the machine is a virtual one"
+        return "maybe_virtual"
     if not generation.has_quadrants:
-        return "the table has no rule for this part"
+        return "no_rule"
     if out.ccd_positions:
-        return "this source does not report the order of CCDs"
-    return "not every CCD is active or seen"
+        return "no_order"
+    return "not_every_ccd"
 
 
 def _cuts(nodes: Mapping[int, int], parts: Mapping[int, int]) -> bool:
@@ -328,11 +307,6 @@ def _find_halves(facts: Facts, generation: Generation, numa: Mapping[int, int], 
         return
     out.half, out.provenance["half"] = _numbered_within(numa, facts.parts["socket"], 2), "numa"
     if out.quadrant and _cuts(numa, out.quadrant):
-        facts.warn(
-            "numa-contradicts-table",
-            f"NUMA nodes of NPS2 cut quadrants of the table's rule for {generation.name}, {generation.quadrant};"
-            " quadrants are unknown",
-            "see whether NUMA nodes were changed by hand, else report the machine",
-        )
+        facts.warn("numa-contradicts-table", "halves", generation=generation.name, rule=generation.quadrant)
         out.quadrant.clear()
         out.provenance.pop("quadrant")

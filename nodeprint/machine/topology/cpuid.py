@@ -47,7 +47,7 @@ def read(path: Path) -> Facts:
         facts.provenance["apicid"] = "cpuid"
         _label(dumps, facts)
     else:
-        facts.warn("apicids-repeat", "APIC ids repeat and are not used", "gather the dumps pinned to each CPU")
+        facts.warn("apicids-repeat", "dumps")
     return facts
 
 
@@ -163,7 +163,7 @@ def _label(dumps: Mapping[int, Leaves], facts: Facts) -> None:
     missing = sum(count or 0 for count in expected.values()) - len(dumps)
     facts.complete = missing <= 0
     if missing > 0:
-        facts.warn("offline-cpus", f"{missing} CPUs of the machine have no dump", "gather dumps with all CPUs online")
+        facts.warn("offline-cpus", "dumps", count=missing)
 
 
 def _shifts(leaves: Leaves) -> dict[str, int]:

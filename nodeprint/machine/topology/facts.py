@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.machine.topology.model import Machine, NumaNode, Provenance, Warning
+from nodeprint.machine.topology.model import Machine, NumaNode, Provenance, Warning, warning
 
 #: Linux allows 8192 on x86; anything far beyond is a garbled file, and would only fill the memory.
 CPU_LIMIT = 1 << 16
@@ -45,9 +45,9 @@ class Facts:
     smt_off: bool = False
     warnings: list[Warning] = field(default_factory=list)
 
-    def warn(self, name: str, text: str, advice: str) -> None:
-        """Note what a reader of the labels should know."""
-        self.warnings.append(Warning(name, text, advice))
+    def warn(self, name: str, case: str = "", /, *, of: str = "", **values: object) -> None:
+        """Note what a reader of the labels should know, in the words of `warning`."""
+        self.warnings.append(warning(name, case, of=of, **values))
 
 
 def cpu_list(text: str, where: Path | str) -> tuple[int, ...]:

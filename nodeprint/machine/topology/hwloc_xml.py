@@ -210,8 +210,4 @@ def _completeness(machine: ElementTree.Element, facts: Facts, path: Path) -> Non
     missing = sorted(set(cpu_mask(complete, path)) - set(facts.cpus))
     facts.complete = not missing
     if missing:
-        facts.warn(
-            "cpus-not-allowed",
-            f"CPU {list_text(missing)} {'is' if len(missing) == 1 else 'are'} offline or hidden, and in no part",
-            "write the XML with `lstopo --disallowed` on a whole node",
-        )
+        facts.warn("cpus-not-allowed", "xml", cpus=list_text(missing), are="is" if len(missing) == 1 else "are")

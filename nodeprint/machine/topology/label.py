@@ -9,6 +9,7 @@ from nodeprint.machine.topology import amd, processors
 from nodeprint.machine.topology.amd import Order
 from nodeprint.machine.topology.facts import Facts, groups_of, is_finer, list_text
 from nodeprint.machine.topology.model import Cpu, Provenance, Topology
+from nodeprint.settings.texts import say
 
 _AMD = ("AuthenticAMD", "HygonGenuine")
 _LABELS = ("socket", "half", "quadrant", "ccd", "ccx", "numa", "cluster", "core", "thread", "rank", "apicid")
@@ -29,22 +30,13 @@ def label(facts: Facts) -> Topology:
         facts.parts["socket"] = sockets
     order, order_known = _order(facts, generation is not None and generation.cpus_follow_apic)
     if not order_known:
-        facts.warn(
-            "order-unknown",
-            "this source has no APIC ids and no core numbers that follow them: dies, CCXs and cores are numbered by"
-            " the operating system's CPU numbers",
-            "give a survey, or /proc/cpuinfo with /sys, to number them as they are on the chip",
-        )
+        facts.warn("order-unknown")
     numa = _numa_of(facts)
     _note_crossing(facts, numa)
     l3_nodes = facts.machine.vendor in _AMD and amd.l3_as_numa(facts, numa)
     nps = None if l3_nodes else _nodes_per_socket(facts, numa)
     if l3_nodes:
-        facts.warn(
-            "l3-as-numa",
-            "each L3 is a NUMA node, so nodes contain no information on NPS, halves or quadrants",
-            "nothing to do: nodes are compared by the labels that they have",
-        )
+        facts.warn("l3-as-numa")
     chiplets = amd.Chiplets()
     if facts.machine.vendor in _AMD:
         chiplets = amd.chiplets(facts, generation, part, numa, nps, order if order_known else None)
@@ -85,20 +77,15 @@ def _note_unknown_part(facts: Facts) -> None:
 
     machine = facts.machine
     if not (machine.vendor or machine.name):
-        facts.warn(
-            "unknown-part",
-            "this source does not name the processor, so nothing of the table of parts is used",
-            "capture /proc/cpuinfo as well",
-        )
+        facts.warn("unknown-part", "nameless")
         return
-    lost = "CCDs are known only where the processor reports them, quadrants are unknown"
     facts.warn(
         "unknown-part",
-        f"{machine.name or machine.vendor} (family {number(machine.family)}, model {number(machine.model)})"
-        f" is not in the table of parts: {lost if machine.vendor in _AMD else 'it has the levels that Linux reports'}",
-        "nothing to do in a virtual machine"
-        if machine.virtual
-        else "add it to nodeprint/machine/topology/processors.toml with its source (docs/how-to/add-a-machine.md)",
+        "virtual" if machine.virtual else "real",
+        name=machine.name or machine.vendor,
+        family=number(machine.family),
+        model=number(machine.model),
+        consequence=say("warnings", "unknown-part", "chiplets" if machine.vendor in _AMD else "no_chiplets"),
     )
 
 
@@ -129,11 +116,7 @@ def _drop_what_contradicts(facts: Facts) -> None:
         if sockets and any(len({sockets[c] for c in cpus if c in sockets}) > 1 for cpus in groups_of(part_of).values()):
             del facts.parts[level]
             facts.provenance.pop(level, None)
-            facts.warn(
-                f"{level}-contradicts-socket",
-                f"a {level} lies in two sockets, so the {level} of each CPU is unknown",
-                "check what the hypervisor or firmware reports of the caches",
-            )
+            facts.warn("contradicts-socket", of=level, level=level)
 
 
 def _note_partial(facts: Facts) -> None:
@@ -148,14 +131,8 @@ def _note_partial(facts: Facts) -> None:
         if made_up:
             del facts.parts[level]
             facts.provenance.pop(level, None)
-        consequence = (
-            f"those of the other {len(known)} are made up and not used" if made_up else "it is unknown of them"
-        )
-        facts.warn(
-            f"{level}-partial",
-            f"CPUs {list_text(lacking)} report no {name}: {consequence}",
-            "check what the hypervisor or firmware reports of these CPUs",
-        )
+        consequence = say("warnings", "partial", "made_up" if made_up else "unknown", others=len(known))
+        facts.warn("partial", of=level, cpus=list_text(lacking), part=name, consequence=consequence)
 
 
 def _note_crossing(facts: Facts, numa: Mapping[int, int]) -> None:
@@ -169,19 +146,10 @@ def _note_crossing(facts: Facts, numa: Mapping[int, int]) -> None:
         and any(len(nodes_of[sockets[cpu]]) > 1 for cpu in cpus if cpu in sockets)
     ]
     if crossing:
-        facts.warn(
-            "numa-contradicts-socket",
-            f"NUMA nodes and sockets contradict each other: CPUs of NUMA node {', '.join(map(str, crossing))} lie in "
-            "several sockets, which have CPUs of other nodes, too",
-            "check how the hypervisor or numa=fake lays out nodes: labels of both are as they are reported",
-        )
+        facts.warn("numa-contradicts-socket", nodes=", ".join(map(str, crossing)))
     without = [cpu for cpu in facts.cpus if cpu not in numa]
     if numa and without:
-        facts.warn(
-            "numa-partial",
-            f"CPUs {list_text(without)} are in no NUMA node",
-            "check the firmware's tables or the hypervisor: what is near these CPUs is not known",
-        )
+        facts.warn("numa-partial", cpus=list_text(without))
 
 
 def _numa_of(facts: Facts) -> dict[int, int]:
@@ -192,7 +160,7 @@ def _numa_of(facts: Facts) -> dict[int, int]:
         twice |= any(cpu in numa for cpu in node.cpus)
         numa |= {cpu: node.node for cpu in node.cpus if cpu not in numa}
     if twice:
-        facts.warn("numa-overlaps", "a CPU is in several NUMA nodes", "see numa=fake in the command line")
+        facts.warn("numa-overlaps")
     return numa
 
 
@@ -249,14 +217,10 @@ def _places(
 
 def _note_missing(facts: Facts, chiplets: amd.Chiplets) -> None:
     if "ccx" not in facts.parts and not any(w.id in ("ccx-contradicts-socket", "ccx-partial") for w in facts.warnings):
-        facts.warn("no-l3", "no shared L3 is reported, so there are no CCXs", "compare by clusters or NUMA nodes")
+        facts.warn("no-l3")
     memory_only = [node.node for node in facts.numa_nodes if not node.cpus]
     if memory_only:
-        facts.warn(
-            "numa-without-cpus",
-            f"without CPUs: NUMA node {', '.join(map(str, memory_only))}",
-            "it is kept apart: memory of another kind, or CPUs offline",
-        )
+        facts.warn("numa-without-cpus", nodes=", ".join(map(str, memory_only)))
 
 
 def _provenance(facts: Facts, chiplets: amd.Chiplets, cpus: tuple[Cpu, ...]) -> dict[str, Provenance]:

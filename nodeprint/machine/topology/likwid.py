@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from nodeprint.machine.topology.facts import list_text
-from nodeprint.machine.topology.model import Level, Topology, Warning
+from nodeprint.machine.topology.model import Level, Topology, Warning, warning
 
 #: Where a survey has it.
 PATH = "nodeprint/likwid-topology.csv"
@@ -63,9 +63,10 @@ def warnings(topology: Topology, text: str) -> Iterator[Warning]:
         mine, others = ({part & both for part in parts} - {frozenset()} for parts in (ours, theirs))
         if both and mine != others:
             cpus = sorted(frozenset().union(*(mine ^ others)))
-            yield Warning(
+            yield warning(
                 "likwid-topology",
-                f"likwid-topology has {len(others)} {_WORDS[level]} where the labels have {len(mine)}: they differ on "
-                f"CPUs {list_text(cpus)}",
-                "compare both with `lstopo`; the labels follow sysfs and CPUID (docs/topology.md)",
+                theirs=len(others),
+                parts=_WORDS[level],
+                ours=len(mine),
+                cpus=list_text(cpus),
             )

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nodeprint.settings.texts import say
+
 #: From coarse to fine. NUMA is an axis of its own: its nodes may equal quadrants, halves, sockets or CCXs.
 Level = Literal["socket", "half", "quadrant", "ccd", "ccx", "cluster", "core", "numa"]
 LEVELS: tuple[Level, ...] = ("socket", "half", "quadrant", "ccd", "ccx", "cluster", "core")
@@ -81,6 +83,13 @@ class Warning:
     id: str
     text: str
     advice: str
+
+
+def warning(name: str, case: str = "", /, *, of: str = "", **values: object) -> Warning:
+    """The warning `name` in the words of reports/texts.yaml (`warnings`), of one `case` where it has several; its id is
+    `core-partial` where `partial` is `of` the cores."""
+    keys = ("warnings", name, case) if case else ("warnings", name)
+    return Warning(f"{of}-{name}" if of else name, say(*keys, "text", **values), say(*keys, "advice", **values))
 
 
 @dataclass(frozen=True, slots=True)

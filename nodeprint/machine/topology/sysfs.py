@@ -148,11 +148,7 @@ def _read_topology(tree: Tree, facts: Facts) -> None:
             facts.parts[level], facts.provenance[level] = by_cpu, "sysfs"
         missing = [cpu for cpu in facts.cpus if cpu not in by_cpu]
         if by_cpu and missing and level in ("socket", "core"):
-            facts.warn(
-                f"{level}-unknown",
-                f"the {level} of CPU {list_text(missing)} is not reported",
-                "capture /sys/devices/system/cpu whole",
-            )
+            facts.warn("unknown", of=level, level=level, cpus=list_text(missing))
 
 
 def _from_cpuinfo(blocks: identity.Blocks, facts: Facts) -> None:
@@ -165,7 +161,7 @@ def _from_cpuinfo(blocks: identity.Blocks, facts: Facts) -> None:
     online = frozenset(facts.cpus)
     apicids = numbers("apicid")
     if apicids and len(set(apicids.values())) != len(apicids):
-        facts.warn("apicids-repeat", "APIC ids repeat and are not used", "see the firmware's APIC settings")
+        facts.warn("apicids-repeat", "cpuinfo")
     elif len(apicids) == len(facts.cpus):
         facts.apicids, facts.provenance["apicid"] = apicids, "sysfs"
     sockets, cores = numbers("physical id"), numbers("core id")
@@ -218,19 +214,11 @@ def _completeness(tree: Tree, facts: Facts) -> None:
     if missing and facts.smt_off and len(missing) <= len(facts.cpus):
         facts.complete = True  # only siblings are off: every core is seen
     elif missing:
-        facts.warn(
-            "offline-cpus",
-            f"CPU {list_text(missing)} {'is' if len(missing) == 1 else 'are'} offline and in no part",
-            "bring them online to see the whole machine",
-        )
+        facts.warn("offline-cpus", "labels", cpus=list_text(missing), are="is" if len(missing) == 1 else "are")
     allowed = _allowed(tree)
     hidden = sorted(set(facts.cpus) - set(allowed)) if allowed else []
     if hidden:
-        facts.warn(
-            "cpus-not-allowed",
-            f"{len(hidden)} of {len(facts.cpus)} CPUs may not be used here: {list_text(hidden)}",
-            "ask the scheduler for the whole node without core specialisation",
-        )
+        facts.warn("cpus-not-allowed", "labels", count=len(hidden), all=len(facts.cpus), cpus=list_text(hidden))
 
 
 def _allowed(tree: Tree) -> tuple[int, ...] | None:

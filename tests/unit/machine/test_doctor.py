@@ -27,7 +27,7 @@ def facts() -> dict[str, doctor.Fact]:
 @pytest.fixture
 def without_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting each program for its version takes a while."""
-    monkeypatch.setattr(doctor, "_PROGRAMS", ())
+    monkeypatch.setattr(doctor, "_PROGRAMS", {})
 
 
 def no_kernels() -> Path:
