@@ -14,7 +14,7 @@ from nodeprint.cli.shared import Campaign, print_result
 from nodeprint.errors import CannotWriteError, NodeprintError
 
 #: Those of export.TABLES, which are not imported to print the help.
-Table = Literal["pairs", "cells", "details", "classes", "deviations"]
+Table = Literal["pairs", "cells", "details", "messages", "classes", "deviations"]
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def export(
         Table,
         typer.Option(
             help="Which: every measured pair, every other value, what else was recorded of these (as seconds of writers"
-            " and readers), medians by class, or deviations."
+            " and readers), messages between nodes, medians by class, or deviations."
         ),
     ] = "pairs",
 ) -> None:

@@ -25,6 +25,8 @@ FOLDER = "fabric"
 NO_PARTITION = "any"
 #: What is said of an outcome that is not done: a partition of one node has nothing to measure.
 _WORDS = {"unavailable": "left out", "refused": "refused", "failed": "failed"}
+#: The dimensions of messages of several sizes.
+_DIMS = ("a", "b", "size_bytes")
 #: From here on a record's arguments say where was measured, and no more what.
 _WHERE = "--nodes"
 
@@ -35,9 +37,10 @@ Floats = npt.NDArray[np.float64]
 class Fabric:
     """A measurement over the nodes of a partition: `values` (run, from, to) in ns a message, NaN where not measured.
 
-    A value is the median over pairs of ranks and passes. Nodes are in the order of their `places` (switch or rack,
-    empty where unknown). `runs` are named job1/run1, `started` when they began; `followed` has by job when it was
-    submitted and ended, by the login node's clock.
+    A value is the median over pairs of ranks and passes. Of several message sizes `values` are those of the largest and
+    `by_size` has all by bytes, ascending, (run, from, to) each; it is empty where there is one size. Nodes are in the
+    order of their `places` (switch or rack, empty where unknown). `runs` are named job1/run1, `started` when they
+    began; `followed` has by job when it was submitted and ended, by the login node's clock.
     """
 
     measurement: str
@@ -49,6 +52,12 @@ class Fabric:
     values: Floats
     header: Mapping[str, Any]
     followed: Mapping[int, Followed] = field(default_factory=dict)
+    by_size: Mapping[int, Floats] = field(default_factory=dict)
+
+    @property
+    def message_bytes(self) -> int:
+        """The size of the messages of `values`; 0 where it is not recorded."""
+        return max(self.by_size, default=int(self.header.get("message_bytes") or 0))
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ def read(campaign: Path) -> Fabrics:
             wrong = f"measured with other arguments than {same[0][0]}; left out"
         if wrong:
             notes.append(f"{name}, {run}: {wrong}")
-        elif len(file.pairs["a"]):
+        elif len(_columns(file)["a"]):
             found[name, partition] = [*same, (run, file)]
     followed = {
         int(folder.name.removeprefix("job")): times
@@ -122,13 +131,18 @@ def _numbers(text: str) -> list[int]:
 
 def _unusable(file: records.Records) -> str:
     """Why a file cannot be compared between nodes; empty where it can."""
-    if file.cells:
-        return "of several message sizes, which are not compared; name one in --sizes"
+    if file.dims not in ((), _DIMS):
+        return f"its cells are of {', '.join(file.dims)} and not of {', '.join(_DIMS)}; set the file aside"
     ranks = file.header.get("ranks")
     known = ranks if isinstance(ranks, list) else []
     hosts = [isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for one in known]
-    most = max(int(file.pairs[end].max(initial=-1)) for end in ("a", "b"))
+    most = max(int(_columns(file)[end].max(initial=-1)) for end in ("a", "b"))
     return "" if all(hosts) and most < len(hosts) else "its pairs are not of its ranks; set the file aside"
+
+
+def _columns(file: records.Records) -> Mapping[str, npt.NDArray[Any]]:
+    """Pairs of ranks, or with several message sizes cells."""
+    return file.cells if file.dims else file.pairs
 
 
 def _what(file: records.Records) -> tuple[str, ...]:
@@ -151,21 +165,35 @@ def _fabric(
         {node for of_file in ranks for node in of_file},
         key=lambda node: (places.get(node, ""), _numbers(node), node),
     )
-    values = np.full((len(files), len(nodes), len(nodes)), np.nan)
-    for r, (_, file) in enumerate(files):
-        at = np.array([nodes.index(node) for node in ranks[r]])
-        a, b, times = at[file.pairs["a"]], at[file.pairs["b"]], file.pairs["latency_ns"]
-        if not file.header.get("directed"):
-            a, b, times = np.concatenate([a, b]), np.concatenate([b, a]), np.concatenate([times, times])
-        order = np.argsort(a * len(nodes) + b, kind="stable")
-        places_of = (a * len(nodes) + b)[order]
-        for group in np.split(order, np.flatnonzero(np.diff(places_of)) + 1):
-            if a[group[0]] != b[group[0]]:  # ranks of one node are no link
-                values[r, a[group[0]], b[group[0]]] = np.median(times[group])
+    at = [np.array([nodes.index(node) for node in of_file]) for of_file in ranks]
+    sizes = sorted({int(size) for _, file in files if file.dims for size in file.cells["size_bytes"]})
+    by_size = {
+        size: np.stack([_medians(file, at[r], len(nodes), size) for r, (_, file) in enumerate(files)])
+        for size in sizes or [0]
+    }
     started = tuple(str(file.header.get("start_time", "")) for _, file in files)
     runs = tuple(run for run, _ in files)
     where = tuple(places.get(node, "") for node in nodes)
-    return Fabric(name, partition, tuple(nodes), where, runs, started, values, files[0][1].header, followed)
+    values, header = by_size[max(by_size)], files[0][1].header
+    return Fabric(
+        name, partition, tuple(nodes), where, runs, started, values, header, followed, by_size if sizes else {}
+    )
+
+
+def _medians(file: records.Records, node_of_rank: npt.NDArray[np.int64], nodes: int, size: int) -> Floats:
+    """The median time of the messages of a run from node to node, of those of `size` where a file has several."""
+    columns = _columns(file)
+    here = columns["size_bytes"] == size if file.dims else slice(None)
+    a, b, times = node_of_rank[columns["a"][here]], node_of_rank[columns["b"][here]], columns["latency_ns"][here]
+    if not file.header.get("directed"):
+        a, b, times = np.concatenate([a, b]), np.concatenate([b, a]), np.concatenate([times, times])
+    values = np.full((nodes, nodes), np.nan)
+    order = np.argsort(a * nodes + b, kind="stable")
+    places_of = (a * nodes + b)[order]
+    for group in np.split(order, np.flatnonzero(np.diff(places_of)) + 1):
+        if len(group) and a[group[0]] != b[group[0]]:  # ranks of one node are no link
+            values[a[group[0]], b[group[0]]] = np.median(times[group])
+    return values
 
 
 def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], asked: Sequence[str]) -> list[str]:

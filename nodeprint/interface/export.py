@@ -12,7 +12,8 @@ import pandas as pd
 import xarray as xr
 
 from nodeprint import files
-from nodeprint.data import packed_jobs, packing, store
+from nodeprint.data import fabric, packed_jobs, packing, store
+from nodeprint.data.fabric import Fabrics
 from nodeprint.data.jobs import Measured
 from nodeprint.data.packed import PackedFleet, os_places
 from nodeprint.data.quantity import Quantity, is_metric
@@ -21,7 +22,7 @@ from nodeprint.judge.campaign import DEVIATIONS
 from nodeprint.judge.verdict import ClassFigure, Verdict
 from nodeprint.report import files as verdict_files
 
-Table = Literal["pairs", "cells", "details", "classes", "deviations"]
+Table = Literal["pairs", "cells", "details", "messages", "classes", "deviations"]
 TABLES: tuple[Table, ...] = get_args(Table)
 
 
@@ -127,6 +128,26 @@ def _curves(fleet: PackedFleet) -> Iterator[tuple[str, int, Measured]]:
             yield from ((node.name, job.number, curve) for curve in job.curves)
 
 
+def messages(fabrics: Fabrics) -> Iterator[pd.DataFrame]:
+    """Every link between nodes, a measurement at a time: the time of a message of `message_bytes` from the node `from`
+    to the node `to` in ns, the median over pairs of ranks and passes of a run."""
+    for measured in fabrics.measured:
+        every = measured.by_size or {measured.message_bytes: measured.values}
+        values = np.stack(list(every.values()))
+        size, run, sender, receiver = np.nonzero(np.isfinite(values))
+        columns = {
+            "partition": measured.partition,
+            "measurement": measured.measurement,
+            "operation": str(measured.header.get("operation", "")),
+            "run": np.array(measured.runs)[run],
+            "message_bytes": np.array(list(every))[size],
+            "from": np.array(measured.nodes)[sender],
+            "to": np.array(measured.nodes)[receiver],
+            "latency_ns": values[size, run, sender, receiver],
+        }
+        yield pd.DataFrame(columns, index=range(len(run)))
+
+
 def _frame(
     fleet: PackedFleet, quantity: Quantity, row: int, number_of_pass: Any, places: dict[str, Any], values: Any
 ) -> pd.DataFrame:
@@ -193,6 +214,7 @@ _FRAMES: dict[Table, Callable[[Path], Iterator[pd.DataFrame]]] = {
     "pairs": lambda campaign: _not_empty(pairs(packing.pack(campaign))),
     "cells": lambda campaign: _not_empty(cells(packing.pack(campaign))),
     "details": lambda campaign: _not_empty(details(packing.pack(campaign))),
+    "messages": lambda campaign: _not_empty(messages(fabric.read(campaign))),
     "classes": _classes,
     "deviations": _deviations,
 }

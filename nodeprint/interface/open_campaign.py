@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from nodeprint.data import netcdf, packing
+from nodeprint.data.fabric import read as read_fabrics
 from nodeprint.data.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.interface import export
@@ -86,6 +87,10 @@ class OpenCampaign:
     def details(self) -> pd.DataFrame:
         """A row for each cell, run and pass of measurements that record more than the value that is compared."""
         return _joined(export.details(self.fleet))
+
+    def messages(self) -> pd.DataFrame:
+        """A row for each link between nodes, message size and run of LinkTest between nodes."""
+        return _joined(export.messages(read_fabrics(self.folder)))
 
     def classes(self) -> pd.DataFrame:
         """The median of each class of pairs on each node, with its 95 % interval."""

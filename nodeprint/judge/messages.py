@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 import msgspec
@@ -23,7 +23,7 @@ from nodeprint.judge.deviations import Levels
 from nodeprint.judge.margins import FAR, MOST_RUNS, NINE_OF_TEN
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import independent
-from nodeprint.judge.verdict import FabricVerdict, Finding, Interval, JobEffect, Limit, Part
+from nodeprint.judge.verdict import FabricVerdict, Finding, Interval, JobEffect, Limit, Part, SizeFigure
 from nodeprint.stats import intervals
 from nodeprint.stats.runs import run_spread
 
@@ -114,8 +114,6 @@ def _between_runs(logs: Floats) -> float:
 
 
 def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit, ...], why: str) -> FabricVerdict:
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
-        median = np.nanmedian(fabric.values, axis=0) if len(fabric.values) else fabric.values
     finite = fabric.values[np.isfinite(fabric.values)]
     smallest, mean, largest = (
         (float(finite.min()), float(finite.mean()), float(finite.max())) if len(finite) else (float("nan"),) * 3
@@ -127,10 +125,10 @@ def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit,
         str(header.get("operation", "")),
         fabric.nodes,
         fabric.places,
-        int(header.get("message_bytes") or 0),
+        fabric.message_bytes,
         int(header.get("parallel", 1)),
         bool(header.get("directed")),
-        tuple(tuple(map(float, row)) for row in median),
+        _rows(_over_runs(fabric.values)),
         smallest,
         mean,
         largest,
@@ -138,7 +136,31 @@ def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit,
         limits,
         _alone(fabric),
         why,
+        tuple(_by_size(fabric)),
+        _rows(_over_runs(fabric.by_size[min(fabric.by_size)])) if fabric.by_size else (),
     )
+
+
+def _over_runs(values: Floats) -> Floats:
+    """The median of each link over runs; NaN where it was not measured."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        return np.asarray(np.nanmedian(values, axis=0)) if len(values) else values
+
+
+def _rows(values: Floats) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(map(float, row)) for row in values)
+
+
+def _by_size(fabric: Fabric) -> Iterator[SizeFigure]:
+    """Each message size over the links within a switch or rack and over those between them, where there are any."""
+    place = np.array(fabric.places)
+    near = place[:, None] == place[None, :]
+    for size, values in fabric.by_size.items():
+        medians = _over_runs(values)
+        for within in (True, False):
+            links = medians[(near == within) & np.isfinite(medians)]
+            if links.size:
+                yield SizeFigure(size, within, float(np.median(links)), float(links.min()), float(links.max()))
 
 
 def _alone(fabric: Fabric) -> tuple[str, ...]:

@@ -518,11 +518,23 @@ class Note(msgspec.Struct, frozen=True):
     value: float = 0.0
 
 
+class SizeFigure(msgspec.Struct, frozen=True):
+    """Messages of a size over the links `within` a switch or rack, or over those between them: median, lowest and
+    highest of the links' medians over runs."""
+
+    message_bytes: int
+    within: bool
+    median_ns: float
+    low_ns: float
+    high_ns: float
+
+
 class FabricVerdict(msgspec.Struct, frozen=True):
     """Messages between the nodes of a partition: medians (from, to) in ns, slow nodes and links as findings, whose part
     has where = {"node": name} or {"node": from, "to": to} and `sends`/`receives` as 1; the smallest effects that are
     found and the bounds by family (fabric-node, fabric-link). `inconclusive` says why nothing can be concluded:
-    too-few-nodes, one-run, beyond-bound (a detection limit is beyond 2.5 bounds) or empty."""
+    too-few-nodes, one-run, beyond-bound (a detection limit is beyond 2.5 bounds) or empty. Of several message sizes the
+    largest decides and all else is of it; `by_size` has every size, `smallest_ns` the medians of the smallest."""
 
     measurement: str
     partition: str
@@ -540,6 +552,8 @@ class FabricVerdict(msgspec.Struct, frozen=True):
     limits: tuple[Limit, ...]
     alone: tuple[str, ...] = ()
     inconclusive: str = ""
+    by_size: tuple[SizeFigure, ...] = ()
+    smallest_ns: tuple[tuple[float, ...], ...] = ()
 
     @property
     def outcome(self) -> FleetOutcome:

@@ -13,20 +13,15 @@ from nodeprint.report.figures.node_levels import Floats
 from nodeprint.settings.texts import say
 
 
-def size(message_bytes: float | None) -> str:
-    """A message's size: `1 MiB`, `64 KiB`, `1000 B`; empty where it is not known."""
-    if not message_bytes:
-        return ""
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if message_bytes % unit == 0:
-            return f"{int(message_bytes) // unit:,} {name}"
-    return f"{int(message_bytes):,} B"
+def messages_at_once(operation: str) -> int:
+    """How many messages a time is of: two where both ways are measured at once."""
+    return 2 if operation == "bidirectional" else 1
 
 
 def rates(times_ns: Mapping[str, float], message_bytes: float | None, operation: str, at_once: int) -> dict[str, str]:
     """Times by name, each with its rate: of both messages where both ways are measured at once. Of several pairs at
     once also the rate of all together, at the mean time."""
-    messages = 2 if operation == "bidirectional" else 1
+    messages = messages_at_once(operation)
     rows = {}
     for name, time in times_ns.items():
         rate = f", {messages * message_bytes / time:.3g} GB/s" if message_bytes else ""
@@ -52,7 +47,7 @@ def facts(
         **rates(times, message, operation, int(header.get("parallel", 1))),
         say("again_alone", change=say("change", "time", "most")): "; ".join(map(_again, slowest)),
         "pairs": f"{finite.size:,}",
-        "message": size(message),
+        "message": names.message_size(message),
         "mode": operation,
         "schedule": given.get("--schedule", ""),
         "buffers": given.get("--buffers", ""),

@@ -49,6 +49,16 @@ def counted(count: int, what: str, several: str = "") -> str:
     return f"{count} {what if count == 1 else several or f'{what}s'}"
 
 
+def message_size(message_bytes: float | None) -> str:
+    """A message's size: `1 MiB`, `64 KiB`, `1000 B`; empty where it is not known."""
+    if not message_bytes:
+        return ""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if message_bytes % unit == 0:
+            return f"{int(message_bytes) // unit:,} {name}"
+    return f"{int(message_bytes):,} B"
+
+
 def listed(items: Iterable[str]) -> str:
     """`a, b and c`."""
     *first, last = list(items) or [""]

@@ -127,12 +127,12 @@ def _sizes(data: Measured) -> Iterator[str]:
     if "size_bytes" not in data.places:
         return
     latency, sizes = over_runs(data.columns["latency_ns"]), data.places["size_bytes"]
-    messages = 2 if data.header["operation"] == "bidirectional" else 1
+    messages = message_rates.messages_at_once(data.header["operation"])
     said = []
     for size in np.unique(sizes).tolist():
         ns = float(np.nanmedian(latency[sizes == size]))
         said.append(
-            f"{message_rates.size(size)} {names.duration(ns)} ({names.quantity(1e9 * messages * size / ns, 'B/s')})"
+            f"{names.message_size(size)} {names.duration(ns)} ({names.quantity(1e9 * messages * size / ns, 'B/s')})"
         )
     yield f"median over pairs {', '.join(said)}"
 

@@ -1078,6 +1078,9 @@ def fabric(fabric: FabricVerdict) -> str:
     result = say("fabric_inconclusive", fabric.inconclusive) if fabric.inconclusive else result
     limits = names.listed(f"{names.percent(lim.effect)} ({named('terms', lim.family)})" for lim in fabric.limits)
     words = say("fabric_limits", limits=limits) if limits else ""
+    sizes = sorted({figure.message_bytes for figure in fabric.by_size} - {fabric.message_bytes})
+    shown = names.listed(map(names.message_size, sizes))
+    words += say("fabric_sizes", deciding=names.message_size(fabric.message_bytes), shown=shown) if sizes else ""
     words += say("fabric_alone", nodes=names.nodes(fabric.alone)) if fabric.alone else ""
     nodes = names.counted(len(fabric.nodes), "node")
     line = say("fabric", nodes=nodes, partition=printable(fabric.partition, 60), result=result, limits=words)

@@ -110,10 +110,18 @@ def an_hour_before(folder: Path) -> None:
 
 
 def test_a_slow_node_is_named_with_its_direction_and_confirmed_by_a_second_job(house: Path, slurm: Path) -> None:
+    """Of two message sizes, of which the larger decides."""
     drain = house / "results/slow-node/drain.sh"
+    sizes = {"linktest-fabric-sizes": WORDS.replace("64K", "8,64K")}
+    changes = {"measure": ["coherence-cas", *sizes], "arguments": sizes}
     with slowed(slurm, "cn02"):
-        once = job(house, slurm, "slow-node", {})
+        once = job(house, slurm, "slow-node", changes)
         (fabric,) = once["fabric"]
+        assert fabric["message_bytes"] == 64 << 10
+        assert [(of["message_bytes"], of["within"]) for of in fabric["by_size"]] == [
+            (size, within) for size in (8, 64 << 10) for within in (True, False)
+        ]
+        assert sum(time is not None for row in fabric["smallest_ns"] for time in row) == 12
         assert fabric["nodes"] == list(NODES)
         assert fabric["places"] == ["leaf0", "leaf0", "leaf1", "leaf1"]
         part = fabric["findings"][0]["part"]
@@ -122,7 +130,7 @@ def test_a_slow_node_is_named_with_its_direction_and_confirmed_by_a_second_job(h
         assert "cn02" in once["recheck"]
         assert "NodeName='cn02'" not in drain.read_text()
         an_hour_before(house / "results/slow-node/fabric/job1")
-        twice = job(house, slurm, "slow-node", {}, "--again", "cn02")
+        twice = job(house, slurm, "slow-node", changes, "--again", "cn02")
     assert [run.outcome for run in outcomes(house, "slow-node", 2)] == ["done", "done"]
     assert twice["fabric"][0]["findings"][0]["state"] == "confirmed"
     assert states(twice, "cn02") == {"fabric-node-slow": "confirmed"}

@@ -17,6 +17,7 @@ from nodeprint.report.figures.own_places import dim_name
 from nodeprint.report.figures.part_levels import root_of
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.message_rates import messages_at_once
 from nodeprint.report.names import row
 
 _DASHES: Sequence[tuple[float, ...]] = ((), (4, 2), (1, 1), (6, 2, 1, 2), (3, 1, 1, 1, 1, 1))
@@ -104,8 +105,7 @@ def by_class(levels: NodeLevels, node: str, *, bandwidth: bool = False) -> Curve
     layout = Layout(slots, pairs, levels=quantity.layout.levels, kinds=quantity.layout.kinds)
     values, title = levels.of(node) / levels.unit.size, levels.title
     if bandwidth:
-        messages = 2 if quantity.operation == "bidirectional" else 1
-        values, title = messages * sizes / levels.of(node), "bandwidth, GB/s"  # bytes a nanosecond
+        values, title = messages_at_once(quantity.operation) * sizes / levels.of(node), "bandwidth, GB/s"
     lines = [
         _line(layout.class_names[number], sizes[here], values[here][None])
         for number in np.unique(layout.classes).tolist()

@@ -11,24 +11,30 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge import messages
 from nodeprint.judge.verdict import FabricVerdict, Finding
 from nodeprint.report.figures import bounds
+from nodeprint.report.figures.curves import CurveData, CurveLine
 from nodeprint.report.figures.distributions import HistogramData, of_square
 from nodeprint.report.figures.matrix import MatrixData, matrix
 from nodeprint.report.figures.node_levels import shown_unit
 from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.part_levels import PartGroup, PartLevel
 from nodeprint.report.figures.pixels import ColourScale, value_limits
+from nodeprint.report.message_rates import messages_at_once
+from nodeprint.report.names import message_size
 
 fabric = matrix
 
 
-def medians(verdict: FabricVerdict) -> MatrixData:
-    """The medians over runs node by node, with the switches or racks as brackets; nodes of findings are marked."""
-    values = np.array(verdict.median_ns, dtype=np.float64)
+def medians(verdict: FabricVerdict, *, smallest: bool = False) -> MatrixData:
+    """The medians over runs node by node, with the switches or racks as brackets; nodes of findings are marked. Of
+    several message sizes those of the one that decides, or of the `smallest`, of which no finding is."""
+    values = np.array(verdict.smallest_ns if smallest else verdict.median_ns, dtype=np.float64)
     unit = shown_unit("ns", values)
     values = values / unit.size
     low, high = value_limits(values)
-    title = f"time of a message, {unit.name}"
-    odd = {str(finding.part.where.get(key)) for finding in verdict.findings for key in ("node", "to")}
+    size = verdict.by_size[0].message_bytes if smallest else verdict.message_bytes
+    title = f"time of a message{f' of {message_size(size)}' if verdict.by_size else ''}, {unit.name}"
+    findings = () if smallest else verdict.findings
+    odd = {str(finding.part.where.get(key)) for finding in findings for key in ("node", "to")}
     return MatrixData(
         values,
         verdict.nodes,
@@ -46,6 +52,27 @@ def _places(places: tuple[str, ...]) -> tuple[PartLevel, ...]:
         return ()
     groups = tuple(PartGroup(start, stop, places[start]) for start, stop in pairwise(changes))
     return (PartLevel("group", "switch or rack", groups),)
+
+
+def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> CurveData:
+    """Messages over their size, a line for the links within a switch or rack and one for those between them: the median
+    and range of the links, as time or as `bandwidth`."""
+    several = all(verdict.places) and len(set(verdict.places)) > 1
+    unit = shown_unit("ns", np.array([[figure.median_ns for figure in verdict.by_size]]))
+    lines = []
+    for within in (True, False):
+        figures = [figure for figure in verdict.by_size if figure.within is within]
+        if not figures:
+            continue
+        sizes = np.array([figure.message_bytes for figure in figures], dtype=np.float64)
+        times = np.array([(figure.median_ns, figure.low_ns, figure.high_ns) for figure in figures]).T
+        middle, low, high = times / unit.size
+        if bandwidth:
+            middle, high, low = messages_at_once(verdict.operation) * sizes / times  # bytes a nanosecond
+        name = ("within a switch or rack" if within else "between switches or racks") if several else "all links"
+        lines.append(CurveLine(name, sizes, middle, low, high))
+    title = "bandwidth, GB/s" if bandwidth else f"time of a message, {unit.name}"
+    return CurveData(tuple(lines), "message, bytes", title, log_x=True, log_y=True)
 
 
 def histogram(verdict: FabricVerdict) -> HistogramData:

@@ -144,11 +144,12 @@ def _numbers_of(level: PartLevel, size: int) -> Ints:
     return np.searchsorted(starts, np.arange(size), side="right").astype(np.int64)
 
 
-def of_cells(levels: NodeLevels, node: str, dim: str, word: str) -> MatrixData | None:
-    """The values of a measurement of cells with CPUs `a` and `b` at a `word` of its dimension `dim`, as contended
-    atomics have by their kind; over its other dimensions the median. None of fewer than three CPUs."""
+def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> MatrixData | None:
+    """The values of a measurement of cells with CPUs `a` and `b` at a `place` of its dimension `dim` (a number, or that
+    of a word), as contended atomics have by their kind, with its `name`; over its other dimensions the median. None of
+    fewer than three CPUs."""
     quantity = levels.quantity
-    here = quantity.places[dim] == quantity.names[dim].index(word)
+    here = quantity.places[dim] == place
     a, b = (quantity.places[end][here] for end in "ab")
     slots, at = np.unique(np.concatenate([a, b]), return_inverse=True)
     if len(slots) < 3:
@@ -160,7 +161,7 @@ def of_cells(levels: NodeLevels, node: str, dim: str, word: str) -> MatrixData |
     square[rows, columns] = square[columns, rows] = each.to_numpy()
     numbers = levels.nodes[levels.rows[node]].numbers["cpu"]
     cpus = tuple(str(numbers[slot]) for slot in slots.tolist())
-    scale = ColourScale(f"{word}: {levels.title}", *value_limits(square))
+    scale = ColourScale(f"{name}: {levels.title}", *value_limits(square))
     return MatrixData(square, cpus, scale, _axis(cpus), _parts(levels, slots))
 
 

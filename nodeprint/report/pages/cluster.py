@@ -311,7 +311,7 @@ def _fabric(campaign: Campaign) -> list[Section]:
         times = {"minimum": fabric.minimum_ns, "mean": fabric.mean_ns, "maximum": fabric.maximum_ns}
         rates = message_rates.rates(times, fabric.message_bytes, fabric.operation, fabric.at_once)
         facts = FactList(
-            (*rates.items(), ("message", message_rates.size(fabric.message_bytes)), ("mode", fabric.operation)), 2
+            (*rates.items(), ("message", names.message_size(fabric.message_bytes)), ("mode", fabric.operation)), 2
         )
         blocks = (Text(text.fabric(fabric)), Bullets(slow[:_MOST_NOTES]), facts)
         figures = Figures(tuple(pictures.fabric(campaign, number)))

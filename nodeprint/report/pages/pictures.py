@@ -17,7 +17,7 @@ from nodeprint.data.layout import SOCKET
 from nodeprint.data.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
-from nodeprint.judge.verdict import ClassFigure, Finding
+from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding
 from nodeprint.report import names, text
 from nodeprint.report.figures import (
     block_medians,
@@ -332,12 +332,16 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
             for stream in [name for name in ("load", "store_mem", "triad") if name in streams][:2] or streams[:1]:
                 yield (f"-{stream}" if stream else "", grid.grid, grid.numa(levels, node, stream))
     elif quantity.operation == "contend-pairs":
-        for kind in quantity.names["kind"]:
-            if (pairs := matrix.of_cells(levels, node, "kind", kind)) is not None:
+        for place, kind in enumerate(quantity.names["kind"]):
+            if (pairs := matrix.of_cells(levels, node, "kind", place, kind)) is not None:
                 yield f"-{kind}", matrix.matrix, pairs
     elif quantity.quantity == "message" and sizes.get("size_bytes", 0) > 1:
         yield "-time", curves.curves, curves.by_class(levels, node)
         yield "-bandwidth", curves.curves, curves.by_class(levels, node, bandwidth=True)
+        column = quantity.places["size_bytes"]
+        for size in (int(column.min()), int(column.max())):
+            if (pairs := matrix.of_cells(levels, node, "size_bytes", size, names.message_size(size))) is not None:
+                yield f"-{size}", matrix.matrix, pairs
     elif not _in_strips(quantity.measurement):
         long = next((dim for dim in _LONG if sizes.get(dim, 0) > 2 and dim not in quantity.names), None)
         if long is not None:
@@ -583,7 +587,8 @@ def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
 
 
 def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
-    """The messages between the nodes of a partition: a matrix and a histogram."""
+    """The messages between the nodes of a partition: a matrix and a histogram; of several sizes also the matrix of the
+    smallest, and time and bandwidth over size."""
     fabric = campaign.verdict.fabric[number]
     if not np.isfinite(np.array(fabric.median_ns, dtype=np.float64)).any():
         return
@@ -598,3 +603,20 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     yield picture(campaign, CLUSTER, matrix.matrix, data, HALF, name=stem, alt=alt, caption=caption)
     stem, caption = f"{stem}-histogram", say("figures", "messages_counted", unit=unit)
     yield picture(campaign, CLUSTER, distributions.histogram, bars, HALF, name=stem, alt=alt, caption=caption)
+    if fabric.by_size:
+        yield from _over_sizes(campaign, fabric, f"{fabric.measurement}-{number}")
+
+
+def _over_sizes(campaign: Campaign, fabric: FabricVerdict, stem: str) -> Iterator[Picture]:
+    data = fabric_figures.medians(fabric, smallest=True)
+    if np.isfinite(data.values).any():
+        caption = say("figures", "messages_smallest", size=names.message_size(fabric.by_size[0].message_bytes))
+        yield picture(
+            campaign, CLUSTER, matrix.matrix, data, HALF, name=f"{stem}-smallest", alt=caption, caption=caption
+        )
+    for name in ("time", "bandwidth"):
+        data_of_curve = fabric_figures.over_sizes(fabric, bandwidth=name == "bandwidth")
+        caption = say("figures", "messages_over_size", what=name)
+        yield picture(
+            campaign, CLUSTER, curves.curves, data_of_curve, HALF, name=f"{stem}-{name}", alt=caption, caption=caption
+        )

@@ -52,8 +52,8 @@ def test_a_file_that_cannot_be_used_is_a_note_and_no_more(tmp_path: Path) -> Non
     written(tmp_path, 2).write_text('{"record": 1}\n')
     written(tmp_path, 3, pair(0, 2, home=-1), arguments=["--sizes", "1024", "--nodes", "b,a,c"])
     written(tmp_path, 4, pair(0, 2, home=-1), arguments=["--sizes", "2048", "--nodes", "b,a"])
-    head = cell_header(ranks=[["b", 0], ["a", 0]], cells={"dims": ["a", "b"], "values": {"latency_ns": "ns"}})
-    written(tmp_path, 5).write_text(lines(head, {"record": "cell", "a": 0, "b": 1, "pass": 0, "latency_ns": 1.0}))
+    head = cell_header(ranks=[["b", 0], ["a", 0]], cells={"dims": ["a", "home"], "values": {"latency_ns": "ns"}})
+    written(tmp_path, 5).write_text(lines(head, {"record": "cell", "a": 0, "home": 1, "pass": 0, "latency_ns": 1.0}))
     written(tmp_path, 6, pair(0, 9, home=-1))  # a rank that is not there
     (tmp_path / "fabric/jobs/main/runs").mkdir(parents=True)
     (tmp_path / "fabric/jobs/main/runs/linktest-fabric.jsonl").touch()
@@ -62,9 +62,30 @@ def test_a_file_that_cannot_be_used_is_a_note_and_no_more(tmp_path: Path) -> Non
     assert one.runs == ("job1/run1", "job1/run3")
     assert [
         part in note
-        for part, note in zip(("line 1", "other arguments", "several", "not of its ranks"), found.notes, strict=True)
+        for part, note in zip(("line 1", "other arguments", "of a, home", "not of its ranks"), found.notes, strict=True)
     ]
     assert fabric.read(tmp_path / "elsewhere") == Fabrics()
+
+
+def test_of_several_message_sizes_the_largest_decides_and_all_are_there(tmp_path: Path) -> None:
+    path = written(tmp_path, 1)
+    dims = {"dims": ["a", "b", "size_bytes"], "values": {"latency_ns": "ns"}}
+    head = cell_header(operation="unidirectional", directed=True, ranks=[["a", 0], ["b", 0]], cells=dims)
+    times = {(0, 1, 8): 2e3, (1, 0, 8): 3e3, (0, 1, 1 << 20): 9e4, (1, 0, 1 << 20): 8e4}
+    cells = [
+        {"record": "cell", "a": a, "b": b, "size_bytes": size, "pass": 0, "latency_ns": ns}
+        for (a, b, size), ns in times.items()
+    ]
+    path.write_text(lines(head, *cells, TRAILER))
+    found = fabric.read(tmp_path)
+    (one,) = found.measured
+    assert found.notes == ()
+    assert (one.message_bytes, list(one.by_size)) == (1 << 20, [8, 1 << 20])
+    assert [[one.by_size[size][0, a, b] for a, b in ((0, 1), (1, 0))] for size in one.by_size] == [
+        [2e3, 3e3],
+        [9e4, 8e4],
+    ]
+    np.testing.assert_array_equal(one.values, one.by_size[1 << 20])
 
 
 def test_a_host_that_is_not_of_the_campaign_is_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.data import packed_jobs
+from nodeprint.data.fabric import Fabric, Fabrics
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.interface import export
@@ -20,6 +21,22 @@ def measured(name: str, operation: str, places: dict[str, list[int]], **columns:
     runs = ({"run": 3, "start_time": "2026-01-01T00:00:00Z"},)
     values = {key: np.array([column]) for key, column in columns.items()} | FLAGS
     return Measured(name, header, runs, (0, 1), {dim: np.array(at) for dim, at in places.items()}, {}, values)
+
+
+def test_messages_between_nodes_are_a_row_a_link_size_and_run() -> None:
+    values = np.array([[[np.nan, 9e4], [8e4, np.nan]]])
+    by_size = {8: values / 40, 1 << 20: values}
+    header = {"operation": "unidirectional", "message_bytes": 1 << 20}
+    at = (("a", "b"), ("", ""), ("job1/run1",), ("2026-01-01T00:00:00Z",))
+    one_size = Fabric("linktest-fabric", "main", *at, values, header)
+    sizes = Fabric("linktest-fabric-sizes", "main", *at, values, header, by_size=by_size)
+    single, several = export.messages(Fabrics((one_size, sizes)))
+    assert single[["from", "to", "message_bytes", "latency_ns"]].values.tolist() == [
+        ["a", "b", 1 << 20, 9e4],
+        ["b", "a", 1 << 20, 8e4],
+    ]
+    assert several["message_bytes"].tolist() == [8, 8, 1 << 20, 1 << 20]
+    assert several["latency_ns"].tolist() == [2250.0, 2000.0, 9e4, 8e4]
 
 
 def test_every_column_of_a_cell_is_in_one_row_by_os_number(tmp_path: Path) -> None:

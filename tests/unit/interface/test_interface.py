@@ -91,7 +91,7 @@ def test_tables_have_every_value(campaign: OpenCampaign) -> None:
     assert float(classes[classes["class"] == "same CCX"].median_ns.iloc[0]) == pytest.approx(23, abs=3)
 
 
-@pytest.mark.parametrize("table", export.TABLES)
+@pytest.mark.parametrize("table", [table for table in export.TABLES if table != "messages"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_export_writes_each_table(campaign: OpenCampaign, tmp_path: Path, table: export.Table, ending: str) -> None:
     to = tmp_path / f"{table}.{ending}"
@@ -108,6 +108,14 @@ def test_export_writes_each_table(campaign: OpenCampaign, tmp_path: Path, table:
     expected = tables[table]()
     assert list(read.columns) == list(expected.columns)
     assert len(read) == len(expected)
+
+
+def test_export_of_messages_between_nodes_that_were_not_measured_says_so(
+    campaign: OpenCampaign, tmp_path: Path
+) -> None:
+    assert len(campaign.messages()) == 0
+    with pytest.raises(NodeprintError, match="the campaign has no messages"):
+        export.write(campaign.folder, tmp_path / "out.csv", "messages")
 
 
 def test_export_refuses_other_endings(campaign: OpenCampaign, tmp_path: Path) -> None:

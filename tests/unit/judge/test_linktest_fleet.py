@@ -17,7 +17,7 @@ from nodeprint.judge import acceptance
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report import message_rates, text
+from nodeprint.report import message_rates, names, text
 from nodeprint.simulate import Plan, Spread, fleet, write
 from tests.support.schemas import valid_records
 
@@ -139,4 +139,4 @@ def test_rate_counts_all_messages_of_its_time(operation: str, at_once: int, rate
 
 @pytest.mark.parametrize(("size", "text"), [(1 << 20, "1 MiB"), (3 << 16, "192 KiB"), (100, "100 B"), (None, "")])
 def test_size_of_a_message_is_short(size: int | None, text: str) -> None:
-    assert message_rates.size(size) == text
+    assert names.message_size(size) == text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,21 @@ def test_a_finding_says_how_slow_in_ns_beside_what_is_usual() -> None:
     (job,) = finding.by_job
     assert job.job == "job1" and len(job.runs) == 2
     assert all(effect == pytest.approx(0.3, abs=0.05) for effect in job.runs.values())
+
+
+def test_of_several_sizes_the_largest_is_judged_and_each_is_there_by_kind_of_link() -> None:
+    slow = fabric()
+    small = slow.values / 50
+    small[:, 2, :] *= 2  # a latency of its own, which is shown and not judged
+    of_sizes = judged(replace(slow, by_size={8: small, 1 << 20: slow.values}))
+    assert of_sizes.findings == () and of_sizes.message_bytes == 1 << 20
+    assert [(figure.message_bytes, figure.within) for figure in of_sizes.by_size] == [
+        (size, within) for size in (8, 1 << 20) for within in (True, False)
+    ]
+    near, far = of_sizes.by_size[2:]
+    assert far.median_ns / near.median_ns == pytest.approx(1.5, rel=0.02)
+    assert of_sizes.by_size[0].high_ns > 1.8 * of_sizes.by_size[0].median_ns
+    assert np.array(of_sizes.smallest_ns)[2, 3] == pytest.approx(np.median(small[:, 2, 3]))
 
 
 def test_a_slow_link_is_named_with_its_direction() -> None:

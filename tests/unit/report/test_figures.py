@@ -21,12 +21,13 @@ from msgspec import structs
 
 from nodeprint.data.packed import PackedFleet
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.verdict import Interval, Part
+from nodeprint.judge.verdict import Interval, Part, SizeFigure
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import (
     curves,
     distributions,
     effects,
+    fabric,
     floorplan,
     grid,
     in_bounds,
@@ -46,7 +47,9 @@ from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.render import Draw, FigureData, Origin
 from nodeprint.report.pages import pictures
+from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate import Plan, fleet
+from tests.support import verdicts
 from tests.support.findings import finding_of_cells, finding_of_pairs
 from tests.support.real_parts import ROOT
 
@@ -441,3 +444,35 @@ def test_messages_over_size_have_a_line_for_each_class() -> None:
         np.testing.assert_allclose(time[2].y * levels.unit.size, [600, 140e3])
         np.testing.assert_allclose(bandwidth[0].y, [messages * 8 / 250, messages * (1 << 20) / 80e3])
         assert drawn["-bandwidth"].y_title == "bandwidth, GB/s"
+        assert list(drawn) == ["-time", "-bandwidth", "-8", "-1048576"], "matrices of the smallest and largest"
+        assert drawn["-8"].scale.title.startswith("8 B: ")
+        assert drawn["-1048576"].values[0, -1] * levels.unit.size == pytest.approx(140e3)
+
+
+def test_messages_between_nodes_over_size_have_a_line_for_each_kind_of_link() -> None:
+    """One line where the switches are not known, and triangles on the matrix that was judged alone."""
+    by_size = tuple(
+        SizeFigure(size, within, ns, 0.9 * ns, 2 * ns)
+        for size, of_size in ((8, (2e3, 3e3)), (1 << 20, (1e5, 2e5)))
+        for within, ns in zip((True, False), of_size, strict=True)
+    )
+    made = verdicts.fabric(by_size=by_size, places=("leaf0", "leaf0", "leaf1"), smallest_ns=((np.nan, 2e3, 2e3),) * 3)
+    bandwidth = fabric.over_sizes(made, bandwidth=True)
+    assert [line.name for line in bandwidth.lines] == ["within a switch or rack", "between switches or racks"]
+    np.testing.assert_allclose(bandwidth.lines[1].y, [8 / 3e3, (1 << 20) / 2e5])
+    low, high = bandwidth.lines[0].low, bandwidth.lines[0].high
+    assert low is not None and high is not None and (low < high).all()
+    unknown = structs.replace(made, by_size=by_size[::2], places=("",) * 3)
+    assert [line.name for line in fabric.over_sizes(unknown).lines] == ["all links"]
+    judged, smallest = fabric.medians(made), fabric.medians(made, smallest=True)
+    assert [data.scale.title for data in (judged, smallest)] == [
+        "time of a message of 1 MiB, µs",
+        "time of a message of 8 B, ns",
+    ]
+    assert judged.marked and not smallest.marked
+    campaign = Campaign(verdicts.verdict(fabric=(made,)), PackedFleet("main", False, (), ()))
+    drawn = {
+        picture.name.removeprefix("linktest-fabric-0"): picture.caption for picture in pictures.fabric(campaign, 0)
+    }
+    assert list(drawn) == ["", "-histogram", "-smallest", "-time", "-bandwidth"]
+    assert drawn["-smallest"] == "The same of messages of 8 B, which are not judged."

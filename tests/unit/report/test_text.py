@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from nodeprint.data.quantity import models
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
-from nodeprint.judge.verdict import Group, Interval, JobEffect, Limit, Part, Reason, Shared
+from nodeprint.judge.verdict import Group, Interval, JobEffect, Limit, Part, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
 from nodeprint.settings.texts import texts
 from tests.support import verdicts
@@ -203,6 +203,10 @@ def test_fabric_names_link_and_detection_limit() -> None:
     assert "1 slow node or link. Detection limit 8.0 %" in text.fabric(verdicts.fabric())
     assert text.fabric_findings(verdicts.fabric())[0].startswith("The link between cn001 and cn002 is 30.0 % slower")
     assert "INCONCLUSIVE" in text.fabric(verdicts.fabric(findings=(), inconclusive="one-run"))
+    of_sizes = tuple(SizeFigure(size, True, 1e5, 9e4, 2e5) for size in (8, 1 << 16, 1 << 20))
+    decides = "Messages of 1 MiB decide; 8 B and 64 KiB are shown beside them."
+    assert decides in text.fabric(verdicts.fabric(by_size=of_sizes))
+    assert "decide" not in text.fabric(verdicts.fabric())
 
 
 def test_refuted_finding_is_said_of_a_node_that_is_the_same() -> None:
