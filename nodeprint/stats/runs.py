@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import optimize, special
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -138,15 +138,8 @@ def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """The number whose trigamma function is `value`, by Newton's method (Smyth 2004, appendix)."""
-    guess = 0.5 + 1 / value
-    for _ in range(30):
-        trigamma = float(special.polygamma(1, guess))
-        step = trigamma * (1 - trigamma / value) / float(special.polygamma(2, guess))
-        guess += step
-        if -step / guess < 1e-8:
-            break
-    return guess
+    """The number whose trigamma function is `value`, between two bounds of it."""
+    return float(optimize.brentq(lambda number: special.polygamma(1, number) - value, 1 / value, 0.5 + 1 / value))
 
 
 def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -> Floats:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
-from nodeprint.stats import intervals
+from nodeprint.stats import intervals, runs
 from nodeprint.stats.runs import MOST_DEGREES, PRIOR_DEGREES, independence, job_variance, moderation, run_spread
 
 PARTS = 300
@@ -75,6 +76,18 @@ def test_parts_of_different_variances_keep_theirs() -> None:
     spread = run_spread(_values(16, 6, sd), FAMILY, np.ones(PARTS))
     assert np.corrcoef(np.log(spread.pooled), np.log(sd**2))[0, 1] > 0.97
     assert spread.degrees.max() < 200
+
+
+def test_runs_that_are_missing_count_neither_in_means_nor_in_squares() -> None:
+    values = np.array([[1.0, 3.0, np.nan], [5.0, np.nan, np.nan], [np.nan] * 3])[:, :, None]
+    residual, squares, spare = runs._within(values)
+    assert residual[:, :, 0].tolist() == [[-1.0, 1.0, 0.0], [0.0] * 3, [0.0] * 3]
+    assert squares.tolist() == [[2.0], [0.0], [0.0]] and spare.tolist() == [[1.0], [0.0], [0.0]]
+
+
+@pytest.mark.parametrize("value", [2e-4, 0.1, 1.0, 10.0, 1e6])
+def test_the_inverse_of_the_trigamma_function_is_one(value: float) -> None:
+    assert special.polygamma(1, runs._inverse_trigamma(value)) == pytest.approx(value, rel=1e-9)
 
 
 def test_one_run_leaves_what_was_assumed() -> None:
