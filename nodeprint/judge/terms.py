@@ -109,6 +109,5 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
         """`values` with those of shares of the time: time taken from some CPUs is no shift of all."""
         with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no place has stays NaN
             for number, term in enumerate(self.terms if self.share else ()):
-                if len(term.covers) > 1:
-                    values[..., number] = np.nanmedian(residual[..., term.covers], axis=-1)
+                values[..., number] = np.nanmedian(residual[..., term.covers], axis=-1)
         return values

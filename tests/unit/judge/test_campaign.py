@@ -47,6 +47,16 @@ def test_a_campaign_is_judged_the_same_again_from_records_or_packed(campaign: Pa
     assert files.as_json(judge(campaign).verdict) == first
 
 
+def test_an_acceptance_file_is_kept_with_the_campaign_and_judges_it_again(tmp_path: Path) -> None:
+    folder, rules = tmp_path / "campaign", tmp_path / "site.yaml"
+    packed.write(made(nodes=2), folder)
+    assert judge(folder).population.rules.false_alarm == 0.01
+    rules.write_text("false_alarm_percent: 0.5\n")
+    by_file, by_copy = judge(folder, acceptance=rules), judge(folder)
+    assert by_file.population.rules == by_copy.population.rules and by_copy.population.rules.false_alarm == 0.005
+    assert by_file.verdict.versions["acceptance"] == by_copy.verdict.versions["acceptance"]
+
+
 def test_clocks_of_the_records_come_to_the_verdict(tmp_path: Path) -> None:
     write(Plan(SMALL, nodes=4, jobs=2, passes=1, defects=("node001: core-clock 5 -60%",)), tmp_path)
     finding = judge(tmp_path).verdict.nodes["node001"].findings[0]

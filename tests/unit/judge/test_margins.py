@@ -85,6 +85,11 @@ def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
     assert (margin.remedy, margin.run) == ("quiet", f"job1/run{run + 1}")
 
 
+def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
+    names = [*RULES.decides, "jitter"]
+    assert [margins._order(name, RULES) for name in names] == list(range(len(names)))
+
+
 def test_the_margin_of_a_subject_is_that_of_the_part_that_takes_most_of_its_bound() -> None:
     series, part = _drawn(1, 6, 0.05, off=0.8)
     other, _ = _drawn(2, 6, 0.05)

@@ -13,6 +13,7 @@ from nodeprint.judge.deviations import Levels
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Kind, Outcome, State
 from nodeprint.judge.verdict import FabricVerdict
+from nodeprint.stats import intervals
 from tests.support.fleets import made, with_outcomes
 
 RULES = acceptance.load()
@@ -133,6 +134,20 @@ def test_a_slow_node_is_suspect_and_a_slow_link_is_of_the_fabric() -> None:
     of_link = judge(made(), fabrics=Fabrics((link,)))
     assert set(with_outcomes(of_link).values()) == {"SAME"}
     assert of_link.verdict.fails([Kind.FOUND])
+
+
+def test_what_one_run_shows_of_parts_has_one_degree_of_freedom_of_runs() -> None:
+    """The median of the parts is subtracted, and known as well as so many parts let it be."""
+    values = np.array([[0.01, -0.03, 0.02, np.nan]])
+    job = messages._job(values, np.array([0]), 4e-4, 0.025)
+    centre = (1.4826 * 0.02) ** 2 * np.pi / 2 / 3
+    error, degrees = intervals.combined([(np.array([4e-4]), 1.0), (np.array([centre]), 2.0)])
+    assert job.error[:3] == pytest.approx(error[0]) and job.degrees[:3] == pytest.approx(degrees[0])
+    assert job.half == pytest.approx(intervals.half_width(job.error, job.degrees, 0.025))
+    assert np.isnan(job.difference[3]) and job.difference[:3].tolist() == values[0, :3].tolist()
+    alone = messages._job(values[:, :1], np.array([0]), 4e-4, 0.025)
+    centre = (1.4826 * 0.01) ** 2 * np.pi / 2
+    assert alone.degrees == pytest.approx(intervals.combined([(np.array([4e-4]), 1.0), (np.array([centre]), 1.0)])[1])
 
 
 def test_detection_limits_fall_with_runs() -> None:

@@ -208,6 +208,15 @@ def test_an_invalid_job_accuses_and_confirms_nothing(jobs: int) -> None:
     assert set(with_outcomes(judge(disturbances)).values()) == {"SAME", expected.value}
 
 
+def test_what_is_wrong_with_records_is_said_and_makes_no_job_invalid() -> None:
+    campaign = made()
+    first, *others = campaign.nodes
+    cut = replace(first, quality=("run2 ends early",))
+    node = judge(replace(campaign, nodes=(cut, *others))).verdict.nodes[first.name]
+    assert node.outcome is Outcome.SAME
+    assert [(d.kind, d.invalid, d.detail) for d in node.disturbances] == [("record", False, "run2 ends early")]
+
+
 def test_another_configuration_is_compared_with_none() -> None:
     verdict = judged("node005: fingerprint governor=powersave").verdict
     node = verdict.nodes["node005"]

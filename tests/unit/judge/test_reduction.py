@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodeprint.judge.reduction import EffectScale
+from nodeprint.judge import pairs
+from nodeprint.judge.reduction import EffectScale, term_values
+from tests.support.fleets import made
 
 LINEAR, LOG, SHARE = EffectScale("linear"), EffectScale("log"), EffectScale("share", 0.005)
 
@@ -34,3 +36,13 @@ def test_a_rate_has_another_bound_below_than_above() -> None:
     bound = float(np.log(1.1))
     assert LOG.allowed(bound, 1.0) == pytest.approx(0.1) and LOG.allowed(bound, -1.0) == pytest.approx(1 - 1 / 1.1)
     assert LINEAR.allowed(0.02, 1.0) == LINEAR.allowed(0.02, -1.0) == 0.02
+
+
+def test_a_burst_in_one_pair_counts_as_twice_the_usual_latency() -> None:
+    layout = made(nodes=1).pairs[0].pair_layout
+    template = np.full(len(layout.pairs), 100.0)
+    bursts = np.tile(template, (4, 1))
+    bursts[:, 7] *= [1.9, 2.0, 6.0, 0.001]
+    values = term_values(bursts, template, pairs.of(layout), LINEAR)
+    assert np.array_equal(values[1], values[2]) and np.abs(values[0] - values[1]).max() > 0
+    assert values[3] == pytest.approx(-values[1], rel=0.01)

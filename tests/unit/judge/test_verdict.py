@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from nodeprint.judge import verdict
+from nodeprint.judge.outcome import State
+from tests.support.fleets import judged
 
 TYPES = [of for of in vars(verdict).values() if isinstance(of, type) and issubclass(of, msgspec.Struct)]
 
@@ -17,3 +19,29 @@ def test_what_is_left_out_is_nothing(of: type[msgspec.Struct]) -> None:
             assert not field.default or field.default != field.default, field.name  # 0, False or NaN
         if isinstance(field.default, verdict.Interval):
             assert field.default == verdict.Interval(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "counts", "is_outside"),
+    [
+        (State.CONFIRMED, True, True),
+        (State.SUSPECTED, True, True),
+        (State.DIFFERS, True, True),
+        (State.INTERMITTENT, True, False),
+        (State.REFUTED, False, False),
+    ],
+)
+def test_what_came_and_went_counts_and_is_not_outside_now(state: State, counts: bool, is_outside: bool) -> None:
+    shown = judged("node003: core 17 +10%").verdict.nodes["node003"].findings[0]
+    finding = msgspec.structs.replace(shown, state=state)
+    assert (finding.counts, finding.accepted, finding.is_outside) == (counts, False, is_outside)
+    suppressed = msgspec.structs.replace(finding, suppressed="ticket 42")
+    assert (suppressed.counts, suppressed.accepted) == (False, counts)
+
+
+def test_a_finding_is_there_from_the_peers_value_and_the_bound_on() -> None:
+    slower = judged("node003: core 17 +10%").verdict.nodes["node003"].findings[0]
+    assert slower.fails_at == slower.peers + slower.bound_unit > slower.peers
+    faster = msgspec.structs.replace(slower, effect=-slower.effect)
+    assert faster.fails_at == slower.peers - slower.bound_unit
+    assert msgspec.structs.replace(slower, id="limit").fails_at == slower.peers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodeprint.stats import disagreement, intervals, measuring_order, peers, runs, strata
-from tests.support.method import percent, text, word
+from tests.support.method import constants, in_code, percent, text, word
 
 SAID = (
     f"t({1 - intervals.EQUIVALENCE:g}, f) e",
@@ -28,3 +28,8 @@ SAID = (
 @pytest.mark.parametrize("sentence", SAID)
 def test_the_method_says_the_numbers_that_decide(sentence: str) -> None:
     assert sentence in text()
+
+
+@pytest.mark.parametrize(("module", "name", "value"), list(constants("stats")))
+def test_the_page_of_constants_has_those_of_the_code(module: str, name: str, value: float) -> None:
+    assert in_code(module, name) == value

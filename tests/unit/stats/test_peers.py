@@ -69,6 +69,10 @@ def test_two_outliers_of_seven_move_the_centre_by_about_one_deviation(size: floa
     assert np.median(np.abs(apart)) < 1.25
 
 
+def test_from_sixteen_nodes_on_peers_are_shared() -> None:
+    assert [peers(_normal(nodes), FAMILY, _all(nodes)).shared for nodes in (15, 16)] == [False, True]
+
+
 def test_nodes_that_are_not_trusted_are_no_peers() -> None:
     means = _normal(8)
     means[7] += 100
