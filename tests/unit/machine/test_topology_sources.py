@@ -366,6 +366,41 @@ def test_a_folder_without_dumps_is_named(tmp_path: Path) -> None:
         topology.read_cpuid(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("infos", "kinds"),
+    [
+        (("IntelCore", "IntelAtom"), ["performance", "efficiency"]),
+        (("IntelCore", "IntelCore"), [None, None]),
+        (("big", "little"), ["big", "little"]),
+        (("", ""), ["kind 0", "kind 1"]),
+        (("", 'forced_efficiency="7"'), ["kind 0", "kind 7"]),
+    ],
+)
+def test_kinds_of_cores_are_those_of_the_xml(tmp_path: Path, infos: tuple[str, str], kinds: list[str | None]) -> None:
+    path = xeon(sockets=1, cores=2).write_xml(tmp_path / "m.xml")
+    said = ""
+    for cpu, info in enumerate(infos):
+        named = f'<info name="CoreType" value="{info}"/>' if info and "=" not in info else ""
+        said += f'<cpukind cpuset="0x{5 << cpu:x}" {info if "=" in info else ""}>{named}</cpukind>'
+    path.write_text(path.read_text().replace("</topology>", f"{said}</topology>"))
+    assert [cpu.kind for cpu in topology.read_xml(path).cpus] == kinds * 2
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("<topology>\n <object>\n</topology>", r"m\.xml, line 3, column 2: is not XML \(mismatched tag"),
+        (f"<{'t' * 41}/>", r"m\.xml: is not a topology but <t{37}\.\.\.>$"),
+        (f"<{'t' * 40}/>", r"m\.xml: is not a topology but <t{40}>$"),
+        ('<!DOCTYPE t [<!ENTITY a "a">]><topology/>', r"m\.xml: is not an XML file of lstopo; "),
+    ],
+)
+def test_what_is_no_topology_is_named_with_its_line(tmp_path: Path, content: str, says: str) -> None:
+    (tmp_path / "m.xml").write_text(content)
+    with pytest.raises(NodeprintError, match=says):
+        topology.read_xml(tmp_path / "m.xml")
+
+
 BILLION = '<!DOCTYPE t [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><topology>&b;</topology>'
 
 
