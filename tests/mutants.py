@@ -5,10 +5,13 @@
 
 A function or a constant of the rooms is drawn, then a place in it: a comparison, an operator, a number, a truth value
 or a negation is changed. The room's tests run on a copy of the project, without reference data and without those that
-measure or start services: first the module's own, then those that name it, then the rest. A mutant dies where a test
-fails that passes without it, or where they take three times the processor time that they may. Results are kept in
+measure or start services: first the module's own, then those that name it, then the rest. What is marked `slow` is left
+to the end, when all were tried, and tries survivors alone: a call that is stopped earlier says how many died at least.
+A mutant dies where a test fails that passes without it, or where one takes a minute of a processor. Results are kept in
 build/mutants/ by commit and seed, so that a call goes on where the last one was stopped. Survivors are printed with
 their change; those that change nothing that anybody could notice stand in equivalent_mutants.yaml, with the reason.
+
+All tests of a mutant run in one process, a copy of this one, which has the libraries loaded.
 """
 
 from __future__ import annotations
@@ -18,16 +21,27 @@ import ast
 import os
 import random
 import re
-import resource
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from typing import NoReturn
+
+# a copy of this process has one thread, so that no other may hold a lock when it is copied
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ.pop("NODEPRINT_DATA", None)
 
 import msgspec
+import pandas
+import pytest
+import scipy.stats
+import typer
+import xarray
 import yaml
 
 ROOT = Path(__file__).parent.parent
@@ -41,13 +55,14 @@ ROOMS: Mapping[str, tuple[str, str]] = {
     "names": ("nodeprint/report/names.py", "tests/unit/report"),
     "workflow": ("workflow", "tests/workflow"),
 }
-#: Seconds of a processor that a room's tests may take, which is a minute of two quiet cores, and after how many times
-#: that a mutant is dead. What sleeps for ever is ended after an hour.
-LIMIT_S, PATIENCE, _ASLEEP_S = 120, 3, 3600
+#: Tests of a room that no mutant is tried with.
+_ROOMS_OWN = "not long and not emulated and not machine"
+#: Seconds of a processor after which a test, and with it a mutant, is dead.
+_STUCK_S = 60
+#: What the tests use beside the project, loaded once for all mutants.
+_LOADED = (pandas, scipy.stats, typer, xarray)
 #: The share that has to die, of those that are not equivalent.
 ASKED = 0.8
-#: pytest's exit status where no test is left to run.
-_NO_TEST = 5
 #: What becomes of an operator.
 _OPERATORS: Mapping[type[ast.AST], ast.AST] = {
     ast.Lt: ast.LtE(),
@@ -87,7 +102,7 @@ class Mutant(msgspec.Struct, frozen=True):
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """A mutant and what became of it: the test that fails, "time" where the tests took too long, "" of a survivor."""
+    """A mutant and what became of it: the test that fails, "time" where one took too long, "" of a survivor."""
 
     room: str
     path: str
@@ -197,91 +212,84 @@ def _changed(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def died_by(mutant: Mutant, copy: Path) -> str:
-    """The test of its room that notices a mutant, tried in a copy of the project; "time" where it never ends, "" where
-    none notices it."""
-    for tests in _in_turn(copy, mutant):
-        failed = _failing_with(mutant, copy, tests)
-        # other users of the machine can make a test fail: it does so again, alone
-        if failed == "time" or (failed and _failing_with(mutant, copy, [failed])):
-            return failed if failed == "time" else _that_passes(copy, failed)
-    return ""
+def died_by(mutant: Mutant, copy: Path, which: str) -> str:
+    """The test of its room that notices a mutant, of `which` ones (a marker's expression), tried in a copy of the
+    project; "time" where it never ends, "" where none notices it."""
+    failed = _failing_with(mutant, copy, _in_turn(copy, mutant), which)
+    # other users of the machine can make a test fail: it does so again, alone
+    if failed in ("", "time") or not _failing_with(mutant, copy, [failed], which):
+        return failed if failed == "time" else ""
+    return _that_passes(copy, failed, which)
 
 
-def _failing_with(mutant: Mutant, copy: Path, tests: Iterable[str]) -> str:
+def _failing_with(mutant: Mutant, copy: Path, tests: Iterable[str], which: str) -> str:
     source = copy / mutant.path
     kept = source.read_text()
     source.write_text(mutant.text)
     try:
-        return _first_failure(copy, tests)
+        return _first_failure(copy, tests, which)
     finally:
         source.write_text(kept)
 
 
-def _in_turn(copy: Path, mutant: Mutant) -> Iterator[list[str]]:
+def _in_turn(copy: Path, mutant: Mutant) -> list[str]:
     """The files of a room's tests: the module's own, those that name it, the rest."""
     path = Path(mutant.path)
     module = path.parent.name if path.stem == "__init__" else path.stem
-    remaining = sorted((copy / ROOMS[mutant.room][1]).glob("test_*.py"))
-    for belongs in (
-        lambda file: file.name == f"test_{module}.py",
-        lambda file: re.search(rf"\b{module}\b", file.read_text()),
-        lambda _: True,
-    ):
-        files = [file for file in remaining if belongs(file)]
-        remaining = [file for file in remaining if file not in files]
-        if files:
-            yield [str(file.relative_to(copy)) for file in files]
+
+    def rank(file: Path) -> tuple[bool, bool]:
+        return file.name != f"test_{module}.py", not re.search(rf"\b{module}\b", file.read_text())
+
+    files = sorted((copy / ROOMS[mutant.room][1]).glob("test_*.py"))
+    return [str(file.relative_to(copy)) for file in sorted(files, key=rank)]
 
 
-def _first_failure(copy: Path, tests: Iterable[str]) -> str:
-    """The first test that fails, or a file that cannot be collected; "time" where they do not end, "" where all
-    pass."""
-    environment = {key: value for key, value in os.environ.items() if key != "NODEPRINT_DATA"} | {
-        "PYTHONPATH": f"{copy}{os.pathsep}{copy / 'workflow'}",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-rfE",
-        "--tb=no",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not long and not emulated and not machine",
-        *tests,
-    ]
-    try:
-        ended = subprocess.run(
-            command,
-            cwd=copy,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=_ASLEEP_S,
-            check=False,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE * LIMIT_S,) * 2),
-        )
-    except subprocess.TimeoutExpired:
-        return "time"
-    if ended.returncode in {0, _NO_TEST}:
+class _Stuck:
+    """A plugin of pytest: no test takes more than _STUCK_S of a processor."""
+
+    @staticmethod
+    def pytest_runtest_setup() -> None:
+        """Ends the process where the test has not ended then."""
+        signal.setitimer(signal.ITIMER_VIRTUAL, _STUCK_S)
+
+
+def _first_failure(copy: Path, tests: Iterable[str], which: str) -> str:
+    """The first of `which` tests that fails, or a file that cannot be collected; "time" where one does not end, ""
+    where all pass."""
+    with tempfile.TemporaryFile("w+") as said:
+        if not (child := os.fork()):
+            os.dup2(said.fileno(), 1)
+            os.dup2(said.fileno(), 2)
+            _run(copy, tests, which)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        said.seek(0)
+        named = re.search(r"^(?:FAILED|ERROR) (\S+?\.py(?:::.+?)?)(?: - .*)?$", said.read(), re.MULTILINE)
+    if status in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
         return ""
-    named = re.search(r"^(?:FAILED|ERROR) (\S+?\.py(?:::.+?)?)(?: - .*)?$", ended.stdout, re.MULTILINE)
     return named[1] if named else "time"
 
 
+def _run(copy: Path, tests: Iterable[str], which: str) -> NoReturn:
+    """The tests of a copy in this process, and its end."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+        del sys.modules[name]
+    os.chdir(copy)
+    paths = [str(copy), str(copy / "workflow")]
+    sys.path[:0] = paths
+    os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    options = ["-q", "-x", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=600", "-m"]
+    os._exit(pytest.main([*options, f"{_ROOMS_OWN} and {which}", *tests], plugins=[_Stuck]))
+
+
 @cache
-def _that_passes(copy: Path, test: str) -> str:
+def _that_passes(copy: Path, test: str, which: str) -> str:
     """The test, if it passes without any change.
 
     Raises:
         SystemExit: it does not, so that nothing can be said of mutants.
     """
-    if _first_failure(copy, [test]):
+    if _first_failure(copy, [test], which):
         raise SystemExit(f"{test} fails without any change, too")
     return test
 
@@ -297,28 +305,42 @@ def main() -> int:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    name = f"{commit.stdout.strip()}-{arguments.room or 'all'}-{arguments.seed}"
-    results, copy = BUILD / f"{name}.jsonl", BUILD / name
+    folder = BUILD / f"{commit.stdout.strip()}-{arguments.room or 'all'}-{arguments.seed}"
+    copy = folder / "copy"
     if not copy.exists():
-        BUILD.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(copy)], check=True)
         (copy / ".venv").symlink_to(sys.prefix)  # which the tests of the workflow call
         (copy / "kernels/build").symlink_to(ROOT / "kernels/build")
-    lines = results.read_text().splitlines() if results.exists() else []
-    tried = [msgspec.json.decode(line, type=Tried) for line in lines][: arguments.draw]
-    for mutant in islice(drawn(arguments.seed, copy, rooms), len(tried), arguments.draw):
-        fields = msgspec.structs.asdict(mutant)
-        del fields["text"]
-        tried.append(Tried(**fields, died_by=died_by(mutant, copy)))
-        with results.open("ab") as file:
-            file.write(msgspec.json.encode(tried[-1]) + b"\n")
-        print(f"{len(tried)} of {arguments.draw}: {tried[-1]}", flush=True)
+    draw = list(islice(drawn(arguments.seed, copy, rooms), arguments.draw))
+    tried = _tried(draw, copy, "not slow", folder)
+    survivors = [number for number, result in enumerate(tried) if not result.died_by and not result.equivalent]
+    for number, result in zip(
+        survivors, _tried([draw[number] for number in survivors], copy, "slow", folder), strict=True
+    ):
+        tried[number] = result
     shutil.rmtree(copy)
     equivalent = sum(result.equivalent and not result.died_by for result in tried)
-    survivors = [result for result in tried if not result.died_by and not result.equivalent]
+    remaining = [result for result in tried if not result.died_by and not result.equivalent]
     counted = len(tried) - equivalent
-    print(f"{counted - len(survivors)} of {counted} died; {equivalent} are equivalent", *survivors, sep="\n")
-    return 0 if len(survivors) <= (1 - ASKED) * counted else 1
+    print(f"{counted - len(remaining)} of {counted} died; {equivalent} are equivalent", *remaining, sep="\n")
+    return 0 if len(remaining) <= (1 - ASKED) * counted else 1
+
+
+def _tried(mutants: Sequence[Mutant], copy: Path, which: str, folder: Path) -> list[Tried]:
+    """What became of mutants by `which` tests; what the file in `folder` has is not tried again."""
+    results = folder / f"{which.replace(' ', '-')}.jsonl"
+    lines = results.read_text().splitlines() if results.exists() else []
+    tried = [msgspec.json.decode(line, type=Tried) for line in lines][: len(mutants)]
+    for mutant in mutants[len(tried) :]:
+        fields = msgspec.structs.asdict(mutant)
+        del fields["text"]
+        tried.append(Tried(**fields, died_by=died_by(mutant, copy, which)))
+        with results.open("ab") as file:
+            file.write(msgspec.json.encode(tried[-1]) + b"\n")
+        died = sum(bool(result.died_by) for result in tried)
+        print(f"{which}: {len(tried)} of {len(mutants)}, {died} died: {tried[-1]}", flush=True)
+    return tried
 
 
 if __name__ == "__main__":
