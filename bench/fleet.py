@@ -29,7 +29,7 @@ from pathlib import Path
 from bench import table
 from bench.table import Row, row
 from nodeprint.campaign import node_sheet
-from nodeprint.data import record_lines
+from nodeprint.data import records
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, write
 
@@ -61,13 +61,13 @@ def _as_a_kernel_writes(line: str, chance: random.Random) -> str:
     if not line.startswith('{"record":"pair"') or "clock_a_ghz" not in line:
         return line
     pair = json.loads(line)
-    flags, clocks = pair.pop("flags"), [pair.pop(key) for key in record_lines.PAIR_CLOCKS]
+    flags, clocks = pair.pop("flags"), [pair.pop(key) for key in records.PAIR_CLOCKS]
     pair["p25_ns"] = pair["median_ns"] * chance.uniform(0.95, 1)
     for key in [key for key in pair if key.endswith("_ns")]:
         digits = 5 if key == "latency_ns" else 4
         pair[key] = float(f"{pair[key]:.{digits}g}")
     pair |= {"lines": 32, "round_trips": 25, "retries": 0, "slow_share": chance.choice([0.0] * 8 + [0.016, 0.031])}
-    pair |= dict(zip(record_lines.PAIR_CLOCKS, clocks, strict=True)) | {"switches": 0, "flags": flags}
+    pair |= dict(zip(records.PAIR_CLOCKS, clocks, strict=True)) | {"switches": 0, "flags": flags}
     return json.dumps(pair, separators=(",", ":")) + "\n"
 
 

@@ -20,6 +20,7 @@ import typer.cli
 from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.cli import app
+from nodeprint.data import record_format
 from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
 from nodeprint.settings.config_file import Config
@@ -97,11 +98,12 @@ def table_of_cells() -> str:
 
 def table_of_header() -> str:
     """The keys of a record file's header."""
-    header = json.loads((files("nodeprint") / "schemas/record.json").read_text())["$defs"]["header"]
+    header = record_format.schema()["$defs"]["header"]
     rows = []
     for name, rule in header["properties"].items():
         always = "yes" if name in header["required"] else ""
-        rows.append(f"| `{name}` | {value_of(rule, 'record')} | {always} | {rule['description']} |")
+        value = "keys" if "$ref" in rule else value_of(rule, "record")
+        rows.append(f"| `{name}` | {value} | {always} | {rule['description']} |")
     return "\n".join(("| key | value | always | what it is |", "|---|---|---|---|", *rows)) + "\n"
 
 
@@ -229,7 +231,7 @@ def schemas_page() -> str:
         for path in sorted(folder.iterdir(), key=lambda path: path.name)
         if path.name.endswith(".json")
     }
-    schemas |= {"status": job_status.schema(), "verdict": verdict.schema()}
+    schemas |= {"record": record_format.schema(), "status": job_status.schema(), "verdict": verdict.schema()}
     out = ["# Schemas\n\n[Files](../formats.md) explains the keys; here are their types, by file.\n"]
     for name, schema in schemas.items():
         out.append(f"\n## {name} {{#{name}}}\n\n{schema.get('title', '')}\n\n")

@@ -22,8 +22,7 @@ from nodeprint.campaign import job_status, run_files
 from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.data import records
 from nodeprint.data.layout import distinct
-from nodeprint.data.record_lines import PAIR_CLOCKS, PAIR_VALUES
-from nodeprint.data.records import Records
+from nodeprint.data.records import PAIR_CLOCKS, PAIR_VALUES, Records
 from nodeprint.errors import NodeprintError, printable
 
 JOB = re.compile(r"job([1-9]\d*)")

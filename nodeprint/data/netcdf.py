@@ -19,7 +19,7 @@ import xarray as xr
 
 from nodeprint import files
 from nodeprint.campaign import job_status
-from nodeprint.data import jobs, packing, record_lines, store
+from nodeprint.data import jobs, packing, records, store
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.processes import Pool
 from nodeprint.data.waiting import counted
@@ -308,5 +308,5 @@ def _pairs(name: str, data: xr.Dataset) -> Measured:
         tuple(data["pass"].to_numpy().tolist()),
         places,
         {},
-        {record_lines.PAIR_VALUES[0]: latency[:, :, home, a, b]},
+        {records.PAIR_VALUES[0]: latency[:, :, home, a, b]},
     )

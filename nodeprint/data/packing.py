@@ -30,7 +30,7 @@ from nodeprint.data.layout import layout_of, slots_of
 from nodeprint.data.packed import FOLDER, PackedFleet, PackedNode, read, write_index
 from nodeprint.data.processes import Pool
 from nodeprint.data.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
-from nodeprint.data.record_lines import FLAGS
+from nodeprint.data.record_format import FLAGS
 from nodeprint.data.store import Survey
 from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError

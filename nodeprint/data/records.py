@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -16,9 +16,16 @@ import numpy.typing as npt
 
 from nodeprint import reading
 from nodeprint.campaign import run_files
-from nodeprint.data import record_lines
-from nodeprint.data.record_lines import COMPANIONS, FLAGS, PAIR_CLOCKS, PAIR_KEYS, PAIR_VALUES
-from nodeprint.errors import NodeprintError, unreadable
+from nodeprint.data import record_format
+from nodeprint.data.record_format import COMPANIONS, FLAGS, Header, Pair, malformed
+from nodeprint.errors import NodeprintError, printable, unreadable
+
+#: Columns of a pair that are whole numbers.
+PAIR_KEYS = ("a", "b", "home", "pass")
+#: Columns of a pair in ns.
+PAIR_VALUES = ("latency_ns", "ci_low_ns", "ci_high_ns", "min_ns", "median_ns", "p99_ns", "line_sd_ns")
+#: The clocks of both cores just before it.
+PAIR_CLOCKS = ("clock_a_ghz", "clock_b_ghz")
 
 
 @dataclass(frozen=True)
@@ -76,46 +83,23 @@ def read(path: Path, called: str = "", raw: bytes | None = None, values: Collect
     notes: list[str] = []
     where = called or str(path)
     text = whole_lines(path, where, notes, raw)
-    quick = _columns_at_once(text, values)
-    if quick is not None:
-        return _assembled(path, where, notes, *quick)
-    # an unusual or a garbled file, line by line, which says the line
-    return _assembled(path, where, notes, ((number, line[:-1]) for number, line in enumerate(io.BytesIO(text), 1)), {})
-
-
-def _assembled(
-    path: Path,
-    where: str,
-    notes: Sequence[str],
-    lines: Iterable[tuple[int, bytes]],
-    quick: Mapping[str, dict[str, npt.NDArray[Any]]],
-) -> Records:
-    """The records in numbered `lines`, and the columns of pairs or cells that are known already (`quick`)."""
+    lines, columns = _columns_at_once(text, values) or _columns_line_by_line(where, text, values)
     headers: list[dict[str, Any]] = []
-    found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in ("pass", "pair", "cell", "companion")}
+    passes, companions = [], []
     trailer: dict[str, Any] | None = None
     for number, line in lines:
-        record = record_lines.record(where, number, line)
-        kind = record.get("record")
-        if not headers and kind != "header":
-            raise record_lines.malformed(where, number, "the first record is not a header")
-        if trailer is not None and kind != "header":
-            raise record_lines.malformed(where, number, "records follow the trailer")
+        record = record_format.record(where, number, line)
+        kind = record["record"]
+        record_format.checked(where, number, record, record_format.KINDS[kind])
         if kind == "header":
-            headers.append(record_lines.checked_header(where, number, record))
-            trailer = None
-        elif kind == "trailer":
-            trailer = record
-        else:
-            found[record_lines.kind_of(where, number, record, headers[0].get("cells"))].append(record)
-    if not headers:
-        raise record_lines.malformed(where, 1, "not a single complete record")
-    pairs, cells = quick.get("pair") or _columns(found["pair"]), quick.get("cell") or {}
-    if "cells" in headers[0] and not cells:
-        cells = _cell_columns(found["cell"], headers[0]["cells"])
-    return Records(
-        path, tuple(headers), tuple(found["pass"]), pairs, cells, trailer, tuple(notes), tuple(found["companion"])
-    )
+            headers.append(record)
+        elif kind == "pass":
+            passes.append(record)
+        elif kind in COMPANIONS:
+            companions.append(record)
+        trailer = record if kind == "trailer" else None if kind == "header" else trailer
+    pairs, cells = (_NO_PAIRS, columns) if "cells" in headers[0] else (columns, {})
+    return Records(path, tuple(headers), tuple(passes), pairs, cells, trailer, tuple(notes), tuple(companions))
 
 
 def whole_lines(path: Path, where: str, notes: list[str], raw: bytes | None) -> bytes:
@@ -132,16 +116,15 @@ def whole_lines(path: Path, where: str, notes: list[str], raw: bytes | None) -> 
 
 
 #: Records that are neither pairs nor cells, of which a first look needs to know no more than what they are.
-_HEADER, _TRAILER, *_BETWEEN = (
-    msgspec.defstruct(kind.title(), [], gc=False, tag_field="record", tag=kind)
-    for kind in ("header", "trailer", "pass", *sorted(COMPANIONS))
-)
+_BETWEEN = {
+    name: record_format.narrowed(kind, ()) for name, kind in record_format.KINDS.items() if name not in ("pair", "cell")
+}
 
 
 @cache
 def decoder_of(kind: Any) -> msgspec.json.Decoder[Any]:
     """What decodes the lines of a record file whose pairs or cells are of the type `kind`."""
-    return msgspec.json.Decoder(Union[(kind, _HEADER, _TRAILER, *_BETWEEN)])
+    return msgspec.json.Decoder(Union[(kind, *_BETWEEN.values())])
 
 
 def decoded(text: bytes, kind: Any) -> tuple[list[Any], list[tuple[int, bytes]]]:
@@ -160,66 +143,88 @@ def decoded(text: bytes, kind: Any) -> tuple[list[Any], list[tuple[int, bytes]]]
         raise ValueError("a line ends inside of an object")
     kinds = list(map(type, found))
     rest = [at for at, one in enumerate(kinds) if one is not kind]
-    after_trailers = {kinds[at + 1] for at in rest if kinds[at] is _TRAILER and at + 1 < len(kinds)}
-    if kinds[:1] != [_HEADER] or not after_trailers <= {_HEADER}:
+    after_trailers = {kinds[at + 1] for at in rest if kinds[at] is _BETWEEN["trailer"] and at + 1 < len(kinds)}
+    if kinds[:1] != [_BETWEEN["header"]] or not after_trailers <= {_BETWEEN["header"]}:
         raise ValueError("not in the order of a record file")
     numbered = [(at + 1, text[starts[at] : ends[at]]) for at in rest]
     return [one for one in found if type(one) is kind], numbered
 
 
-def _columns_at_once(
-    text: bytes, values: Collection[str] | None
-) -> tuple[list[tuple[int, bytes]], dict[str, dict[str, npt.NDArray[Any]]]] | None:
-    """All lines but those of pairs or cells, numbered, and the columns of these.
+#: Lines that are neither pairs nor cells, numbered, and the columns of these.
+_Split = tuple[list[tuple[int, bytes]], dict[str, npt.NDArray[Any]]]
 
-    None where something is not as usual: the lines are read one by one then.
-    """
+
+def _columns_at_once(text: bytes, values: Collection[str] | None) -> _Split | None:
+    """Of a whole file; None where something is not as usual: the lines are read one by one then."""
     try:
         cells = msgspec.json.decode(text[: text.find(b"\n")]).get("cells")
-        kind = _PAIR if cells is None else _cell_type(tuple(cells["dims"]), tuple(cells["values"]))
+        kind = _kind(cells)
         found, rest = decoded(text, kind)
-        return rest, {"pair" if cells is None else "cell": _of_structs(found, kind, values)} if found else {}
+        return rest, _of_structs(found, kind, cells, values)
     except (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
 
-def _type(record: str, words: Sequence[str], keys: Sequence[str], values: Sequence[str], needed: str = "") -> Any:
-    """The type of a line: coordinates that may be words, whole numbers, and values; `needed` must be there."""
-    kinds: list[Any] = [int | str] * len(words) + [int] * len(keys)
-    kinds += [float if key == needed else float | None for key in values]
-    fields: list[Any] = []
-    for at, (name, kind) in enumerate(zip((*words, *keys, *values), kinds, strict=True)):
-        absent = None if at >= len(words) + len(keys) and name != needed else msgspec.NODEFAULT
-        fields.append((f"f{at}", kind, msgspec.field(name=name, default=absent)))
-    fields.append(("flags", tuple[str, ...], ()))
-    return msgspec.defstruct(record.title(), fields, kw_only=True, gc=False, tag_field="record", tag=record)
+def _columns_line_by_line(where: str, text: bytes, values: Collection[str] | None) -> _Split:
+    """Of an unusual or a garbled file; raises NodeprintError with the line that is no record, or not in its place."""
+    kinds: dict[str, type[msgspec.Struct]] = {}
+    cells: Any = None
+    ended = False
+    rest, found = [], []
+    for number, line in enumerate(io.BytesIO(text), 1):
+        record = record_format.record(where, number, line[:-1])
+        name = record.get("record")
+        if name != "header" and not kinds:
+            raise malformed(where, number, "the first record is not a header")
+        if name != "header" and ended:
+            raise malformed(where, number, "records follow the trailer")
+        if not isinstance(name, str) or name not in record_format.KINDS:
+            raise malformed(where, number, f"unknown record {printable(repr(name), 40)}")
+        if not kinds:
+            record_format.checked(where, number, record, Header)
+            cells = record.get("cells")
+            kinds = record_format.KINDS | {_called(cells): _kind(cells)}
+        if {"cell": cells is None, "pair": cells is not None}.get(name):
+            has = "no" if cells is None else "the"
+            raise malformed(where, number, f"a {name}, but the header has {has} key 'cells'")
+        typed = record_format.checked(where, number, record, kinds[name])
+        if name == _called(cells):
+            found.append(typed)
+        else:
+            rest.append((number, line[:-1]))
+        ended = name == "trailer"
+    if not kinds:
+        raise malformed(where, 1, "not a single complete record")
+    return rest, _of_structs(found, _kind(cells), cells, values)
 
 
-@cache
-def _cell_type(dims: tuple[str, ...], values: tuple[str, ...]) -> Any:
-    return _type("cell", dims, ("pass",), values)
+_PAIR = record_format.narrowed(Pair, (*PAIR_KEYS, *PAIR_VALUES, *PAIR_CLOCKS, "flags"))
 
 
-_PAIR = _type("pair", (), PAIR_KEYS, (*PAIR_VALUES, *PAIR_CLOCKS), needed="latency_ns")
+def _called(cells: object) -> str:
+    return "pair" if cells is None else "cell"
 
 
-def _of_structs(found: Sequence[Any], kind: Any, values: Collection[str] | None) -> dict[str, npt.NDArray[Any]]:
-    """The columns of decoded lines, of values those that are wanted. Raises ValueError where a value is none."""
-    columns: dict[str, npt.NDArray[Any]] = {}
-    for field in msgspec.structs.fields(kind):
-        get = attrgetter(field.name)
-        if field.name == "flags":
-            columns["flags"] = _flag_column(list(map(get, found)))
-        elif field.type is int:
-            columns[field.encode_name] = np.fromiter(map(get, found), np.int64, len(found))
-        elif field.required and field.type is not float:
-            columns[field.encode_name] = _coordinates(list(map(get, found)))
-        elif values is None or field.encode_name in (*values, *PAIR_CLOCKS):
-            columns[field.encode_name] = column = _values(found, get)
-            if np.isinf(column).any():
-                raise ValueError(field.encode_name)
-    if "latency_ns" in columns and kind is _PAIR and not (columns["latency_ns"] > 0).all():
-        raise ValueError("latency_ns")
+def _kind(cells: Mapping[str, Any] | None) -> type[msgspec.Struct]:
+    """The type of pairs, or of cells that are as the header's key says."""
+    return _PAIR if cells is None else record_format.cells_of(tuple(cells["dims"]), tuple(cells["values"]))
+
+
+def _of_structs(
+    found: Sequence[Any], kind: type[msgspec.Struct], cells: Mapping[str, Any] | None, values: Collection[str] | None
+) -> dict[str, npt.NDArray[Any]]:
+    """The columns of decoded lines, of values those that are wanted."""
+    every = PAIR_VALUES if cells is None else tuple(cells["values"])
+    wanted = [key for key in every if values is None or key in values]
+    get = {of.encode_name: attrgetter(of.name) for of in msgspec.structs.fields(kind)}
+    columns = {
+        key: np.fromiter(map(get[key], found), np.int64, len(found))
+        for key in (PAIR_KEYS if cells is None else ("pass",))
+    }
+    if cells is not None:
+        columns |= {key: _coordinates(list(map(get[key], found))) for key in cells["dims"]}
+    columns |= {key: _values(found, get[key]) for key in (*wanted, *(PAIR_CLOCKS if cells is None else ()))}
+    columns["flags"] = _flag_column(list(map(get["flags"], found)))
     return columns
 
 
@@ -258,27 +263,11 @@ def _plain(raw: bytes, where: str, notes: list[str]) -> bytes:
     return text
 
 
-def _cell_columns(records: list[dict[str, Any]], cells: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
-    columns: dict[str, npt.NDArray[Any]] = {}
-    for key in ("pass", *cells["dims"]):
-        columns[key] = _coordinates([record[key] for record in records])
-    for key in cells["values"]:
-        columns[key] = np.array([record.get(key) for record in records], dtype=np.float64)  # None becomes NaN
-    columns["flags"] = _flag_column([record.get("flags", ()) for record in records])
-    return columns
-
-
 def _flag_column(flags: Sequence[Sequence[str]]) -> npt.NDArray[np.int64]:
     if not any(flags):
         return np.zeros(len(flags), dtype=np.int64)
     return np.array([sum(FLAGS[flag] for flag in set(mine)) for mine in flags], dtype=np.int64)
 
 
-def _columns(pairs: list[dict[str, Any]]) -> dict[str, npt.NDArray[Any]]:
-    columns: dict[str, npt.NDArray[Any]] = {
-        key: np.array([pair[key] for pair in pairs], dtype=np.int64) for key in PAIR_KEYS
-    }
-    for key in (*PAIR_VALUES, *PAIR_CLOCKS):
-        columns[key] = np.array([pair.get(key) for pair in pairs], dtype=np.float64)  # None becomes NaN
-    columns["flags"] = _flag_column([pair.get("flags", ()) for pair in pairs])
-    return columns
+#: The columns of pairs of a file of cells.
+_NO_PAIRS = _of_structs((), _PAIR, None, None)

@@ -12,19 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data import records
-from nodeprint.data.record_lines import COMPANIONS, PAIR_CLOCKS
+from nodeprint.data.record_format import COMPANIONS, Pair, narrowed
+from nodeprint.data.records import PAIR_CLOCKS, PAIR_KEYS
 from nodeprint.errors import NodeprintError
 
-
-class _Pair(msgspec.Struct, tag_field="record", tag="pair", gc=False):
-    a: int
-    b: int
-    home: int
-    number: int = msgspec.field(name="pass")
-    line_ns: list[float] = []
-    clock_a_ghz: float | None = None
-    clock_b_ghz: float | None = None
-    flags: tuple[str, ...] = ()
+_PAIR = narrowed(Pair, (*PAIR_KEYS, *PAIR_CLOCKS, "line_ns", "flags"))
 
 
 class Detail(msgspec.Struct, frozen=True):
@@ -49,7 +41,7 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Detail:
     where = called or str(path)
     kinds: dict[str, list[dict[str, Any]]] = {}
     try:
-        pairs, rest = records.decoded(records.whole_lines(path, where, [], raw), _Pair)
+        pairs, rest = records.decoded(records.whole_lines(path, where, [], raw), _PAIR)
         for _, line in rest:
             record = msgspec.json.decode(line)
             kinds.setdefault(record["record"], []).append(record)

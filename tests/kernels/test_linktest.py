@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.data import jobs, record_lines, records
+from nodeprint.data import jobs, record_format, records
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
 from tests.support.real_parts import ALLOWED, ROOT, need
@@ -275,7 +275,7 @@ def test_every_pair_of_every_mode(kernel: Path, tmp_path: Path, mode: str, sched
     assert len(found) == len(set(found)) == 2 * PAIRS[mode] * ranks * (ranks - 1) // 2
     assert (file.pairs["ci_low_ns"] <= file.pairs["latency_ns"]).all()
     assert (file.pairs["latency_ns"] <= file.pairs["ci_high_ns"]).all()
-    shared = {bool(flags & record_lines.FLAGS["oversubscribed"]) for flags in file.pairs["flags"]}
+    shared = {bool(flags & record_format.FLAGS["oversubscribed"]) for flags in file.pairs["flags"]}
     assert shared == {ranks > 2}
     assert ("share 2 CPUs" in done.stderr) == (ranks > 2)
     assert file.header["timed_by"] == "c"

@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 
 from nodeprint.campaign import job_status, run_files
+from nodeprint.data import record_format
 from nodeprint.judge import verdict
 from nodeprint.settings.measurements import measurements
 
@@ -23,8 +24,8 @@ _MOST = 200
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema nodeprint/schemas/<name>.json; those of the verdict and of jobs are made from types."""
-    made = {"status": job_status.schema, "verdict": verdict.schema}
+    """The schema nodeprint/schemas/<name>.json; those of the verdict, of jobs and records are made from types."""
+    made = {"status": job_status.schema, "verdict": verdict.schema, "record": record_format.schema}
     if name in made:
         return made[name]()
     content = json.loads((files("nodeprint") / "schemas" / f"{name}.json").read_text())

@@ -16,7 +16,7 @@ import pytest
 import xarray as xr
 
 from nodeprint import simulate, structure
-from nodeprint.data import record_lines
+from nodeprint.data import record_format, records
 from nodeprint.data.packing import pack
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
@@ -52,10 +52,8 @@ def test_the_words_are_those_of_the_code() -> None:
     assert found["levels"]["items"]["properties"]["name"]["enum"] == list(get_args(LevelName))
     assert found["agreement"]["items"]["properties"]["relation"]["enum"] == list(get_args(Relation))
     pairs = schema("record")["$defs"]["pair"]["properties"]
-    assert set(record_lines.PAIR_KEYS) | set(record_lines.PAIR_VALUES) <= set(pairs)
-    others = {"header", "pass", "pair", "cell", "trailer", "flags"}
-    assert set(schema("record")["$defs"]) == record_lines.COMPANIONS | others
-    assert set(schema("record")["$defs"]["flags"]["items"]["enum"]) == set(record_lines.FLAGS)
+    assert set(records.PAIR_KEYS) | set(records.PAIR_VALUES) | set(records.PAIR_CLOCKS) <= set(pairs)
+    assert set(pairs["flags"]["items"]["enum"]) == set(record_format.FLAGS)
 
 
 def test_the_schema_of_a_verdict_is_made_from_its_types() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.data import record_lines, records
+from nodeprint.data import record_format, records
 from nodeprint.errors import NodeprintError
 from tests.support.made_records import TRAILER, cell, cell_header, header, lines, pair
 
@@ -41,7 +41,7 @@ def test_a_continued_file_has_two_segments(tmp_path: Path) -> None:
     text = lines(header(), pair(0, 1), header(segment=1), pair(0, 1, 1, flags=["mixed_lines"]), TRAILER)
     file = records.read(write(tmp_path, text))
     assert [h["segment"] for h in file.headers] == [0, 1]
-    assert list(file.pairs["flags"]) == [0, record_lines.FLAGS["mixed_lines"]]
+    assert list(file.pairs["flags"]) == [0, record_format.FLAGS["mixed_lines"]]
     assert file.complete
 
 
@@ -146,6 +146,40 @@ def test_anything_else_is_refused_with_its_line(tmp_path: Path, content: str, li
         records.read(write(tmp_path, content))
     assert f"coherence-cas.jsonl, line {line}:" in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("record", "sentence"),
+    [
+        (pair(0, 1) | {"a": "0"}, "pair key 'a' must be a whole number of at least 0"),
+        (pair(0, 1, latency_ns=-1.0), "pair key 'latency_ns' must be a finite number above 0"),
+        (
+            pair(0, 1, flags=["lucky"]),
+            "pair key 'flags[0]' must be one of disturbed, mixed_lines, moved",
+        ),
+        ({"record": "pair", "a": 0}, "pair key 'b' is missing"),
+        (cell(0, "l1"), "a cell, but the header has no key 'cells'"),
+        (header(host=None), "header key 'host' must be a text"),
+        (header(start_time="yesterday"), "header key 'start_time' must be a time as 2026-12-31T00:00:00Z"),
+        (header(clock={"source": "tsc", "hz": 0}), "header key 'clock.hz' must be a finite number above 0"),
+        (header(applicable=False), "header key 'reason' is missing, though it is not applicable"),
+        (header(schema=2), "schema version 2, this nodeprint reads 1; use the nodeprint that wrote it"),
+        ({"record": "load_second", "pass": 0}, "load_second key 'second' is missing"),
+        ({"record": "pear"}, "unknown record 'pear'"),
+    ],
+)
+def test_a_bad_line_names_its_key_and_what_that_must_be(
+    tmp_path: Path, record: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(NodeprintError) as refusal:
+        records.read(write(tmp_path, lines(header(), record)))
+    assert f"coherence-cas.jsonl, line 2: {sentence}" in str(refusal.value)
+
+
+@pytest.mark.parametrize(("key", "value"), [("level", None), ("core_hz", "fast"), ("latency_ns", [1])])
+def test_a_bad_cell_names_the_coordinate_or_value_of_its_own_header(tmp_path: Path, key: str, value: object) -> None:
+    with pytest.raises(NodeprintError, match=f"line 2: cell key '{key}' must be a (whole|finite) number"):
+        records.read(write(tmp_path, lines(cell_header(), cell(0, "l1") | {key: value})))
 
 
 @given(junk=st.binary(max_size=300))

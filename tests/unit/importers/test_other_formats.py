@@ -16,6 +16,7 @@ from nodeprint import importers, structure
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
+from tests.support.made_records import TRAILER, header, lines, pair
 
 TRIANGLE = np.array([[np.nan, 25.5, 90.25], [25.5, np.nan, 91], [90.25, 91, np.nan]])
 TERMINAL = """CPU: AMD EPYC 7742 64-Core Processor
@@ -113,27 +114,8 @@ def test_faults_are_named_by_their_place(tmp_path: Path, text: str, line: int, c
 
 
 def test_a_record_of_our_own_kernels_is_imported(tmp_path: Path) -> None:
-    header = {
-        "record": "header",
-        "schema": 1,
-        "segment": 0,
-        "kernel": "coherence",
-        "operation": "cas",
-        "quantity": "hop",
-        "unit": "ns",
-        "host": "vm",
-        "job": 1,
-        "run": 1,
-        "arguments": [],
-        "cpus": [0, 1],
-        "home": "first",
-        "passes": 1,
-    }
-    records = [header, {"record": "pass", "pass": 0, "home": 0, "line_set": []}]
-    records.append({"record": "pair", "a": 0, "b": 1, "home": 0, "pass": 0, "latency_ns": 50.0, "flags": []})
-    records.append({"record": "trailer", "elapsed_s": 1.0, "pairs": 1, "complete": True})
     path = tmp_path / "coherence-cas.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    path.write_text(lines(header(), pair(0, 1), TRAILER))
     cores = importers.read(path).core_matrix()
     assert (cores.operation, cores.home, cores.latency_ns[0, 1]) == ("cas", "first", 50.0)
     assert importers.write_campaign([importers.read(path)], tmp_path / "campaign") == ["coherence-cas"]
@@ -226,7 +208,7 @@ def test_linktest_of_juelich_prints_pairs_in_a_serial_run(tmp_path: Path) -> Non
 
 
 RECORDS = (
-    '{"record":"header","schema":1,"kernel":"linktest","operation":"%s","quantity":"message","unit":"ns","host":"n",'
+    '{"record":"header","schema":1,"segment":0,"kernel":"linktest","operation":"%s","quantity":"message","unit":"ns","host":"n",'
     '"job":1,"run":1,"cpus":[0,1,2],"home":null,"message_bytes":1048576,"arguments":[],"passes":1,"directed":%s}\n'
     '{"record":"pair","a":0,"b":1,"home":-1,"pass":0,"latency_ns":178000.0,"flags":[]}\n'
     '{"record":"pair","a":0,"b":2,"home":-1,"pass":0,"latency_ns":174000.0,"flags":[]}\n'

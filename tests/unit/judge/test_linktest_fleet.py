@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import message_rates, names, text
 from nodeprint.simulate import Plan, Spread, fleet, write
+from tests.support.made_records import header, lines
 from tests.support.schemas import valid_records
 
 ROME = preset("rome-2x64")
@@ -98,28 +98,14 @@ def test_slowest_pairs_have_their_first_and_their_second_time(tmp_path: Path) ->
     ]
     again = {**first[1], "record": "again", "pass": 2, "latency_ns": 80e3, "reason": "slowest"}
     differ = {**again, "reason": "passes_differ"}
-    header = {
-        "record": "header",
-        "schema": 1,
-        "kernel": "linktest",
-        "operation": "semidirectional",
-        "cpus": [0, 1, 2],
-        "quantity": "message",
-        "unit": "ns",
-        "home": None,
-        "passes": 2,
-        "host": "n",
-        "job": 1,
-        "run": 1,
-        "arguments": [],
-    }
-    file.write_text("".join(json.dumps(record) + "\n" for record in (header, *first, differ, again)))
+    head = header(kernel="linktest", operation="semidirectional", quantity="message", cpus=[0, 1, 2], home=None)
+    file.write_text(lines(head, *first, differ, again))
     measured = jobs.of_file(file)
     assert measured is not None
     kept = packed_jobs.packed_job(jobs.Job(1, None, {"linktest-node": measured})).measured["linktest-node"]
     (slowest,) = kept.runs[0].slowest_again
     assert slowest == {"a": 0, "b": 2, "first_ns": 104e3, "again_ns": 80e3}
-    facts = dict(message_rates.facts(np.array([80e3, 104e3]), header, [slowest]))
+    facts = dict(message_rates.facts(np.array([80e3, 104e3]), head, [slowest]))
     assert facts["slowest, measured again alone"] == "CPUs 0 and 2 104 \N{MICRO SIGN}s, again 80 \N{MICRO SIGN}s"
 
 
