@@ -24,6 +24,7 @@ from nodeprint.data import record_format
 from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
 from nodeprint.settings.config_file import Config
+from nodeprint.settings.keys import schema_of
 from nodeprint.settings.measurements import terms
 
 if TYPE_CHECKING:
@@ -44,14 +45,6 @@ _TYPES = {
 }
 
 Schema = Mapping[str, Any]
-
-
-def schema_of(kind: type[object], title: str) -> Schema:
-    """The JSON schema of a file that is read as `kind`, which has no other keys."""
-    made = msgspec.json.schema(kind)
-    for definition in made["$defs"].values():
-        definition["additionalProperties"] = False
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **made}
 
 
 def rows_of_keys(rule: Schema, schema: Schema, prefix: str = "") -> Iterator[str]:
@@ -147,7 +140,6 @@ KEPT: Mapping[str, Callable[[], str]] = {
     "nodeprint/README.md": runpy.run_path(str(ROOT / "docs/rooms.py"))["page"],
     "docs/method/constants.md": runpy.run_path(str(ROOT / "docs/constants.py"))["page"],
     "nodeprint/schemas/config.json": lambda: _json(schema_of(Config, "config.yaml of nodeprint")),
-    "nodeprint/schemas/acceptance.json": lambda: _json(schema_of(Acceptance, "acceptance.yaml of nodeprint")),
 }
 
 
@@ -231,7 +223,12 @@ def schemas_page() -> str:
         for path in sorted(folder.iterdir(), key=lambda path: path.name)
         if path.name.endswith(".json")
     }
-    schemas |= {"record": record_format.schema(), "status": job_status.schema(), "verdict": verdict.schema()}
+    schemas |= {
+        "acceptance": schema_of(Acceptance, "acceptance.yaml of nodeprint"),
+        "record": record_format.schema(),
+        "status": job_status.schema(),
+        "verdict": verdict.schema(),
+    }
     out = ["# Schemas\n\n[Files](../formats.md) explains the keys; here are their types, by file.\n"]
     for name, schema in schemas.items():
         out.append(f"\n## {name} {{#{name}}}\n\n{schema.get('title', '')}\n\n")

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from nodeprint import files, reading
 from nodeprint.errors import NodeprintError
-from nodeprint.settings.keys import key
+from nodeprint.settings.keys import key, schema_of
 
 NAME = "status.json"
 #: What an outcome is called that was set aside, as the next call goes on with its job.
@@ -160,10 +160,4 @@ def set_aside(job: Path) -> None:
 
 def schema() -> dict[str, Any]:
     """The JSON schema of status.json, made from its type: as everything that writes one does, with no other key."""
-    import msgspec  # noqa: PLC0415 (as above)
-
-    made = msgspec.json.schema(JobStatus)
-    for definition in made["$defs"].values():
-        definition["additionalProperties"] = False
-    title = "status.json: the outcome of one job of a node"
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **made}
+    return schema_of(JobStatus, "status.json: the outcome of one job of a node")

@@ -19,6 +19,7 @@ import yaml
 
 from nodeprint import reading
 from nodeprint.errors import NodeprintError, nearest, printable, unreadable
+from nodeprint.settings.keys import schema_of
 
 if TYPE_CHECKING:
     import jsonschema
@@ -125,13 +126,15 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", _TRUTH, list("tTfF"))
 
 
 def typed(content: dict[str, Any], kind: type[T], path: Path | str) -> T:
-    """`content` as a dataclass or a struct of msgspec, with its defaults; its schema is kept under its name.
+    """`content` as a dataclass or a struct of msgspec, with its defaults. The schema of a dataclass is kept under its
+    name, as Snakemake alone could not make it.
 
     Raises NodeprintError naming the file and the path of the outermost wrong key.
     """
     import jsonschema  # noqa: PLC0415 (a third of a second, for those who read such a file)
 
-    schema = json.loads((files("nodeprint") / f"schemas/{kind.__name__.lower()}.json").read_text())
+    kept = files("nodeprint") / f"schemas/{kind.__name__.lower()}.json"
+    schema = json.loads(kept.read_text()) if is_dataclass(kind) else schema_of(kind, kind.__name__)
     draft = jsonschema.Draft202012Validator
     integers = draft.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)  # 2.0 is none
     strict = jsonschema.validators.extend(draft, type_checker=integers)  # type: ignore[no-untyped-call]

@@ -1,4 +1,5 @@
-"""What the types of YAML files say of their keys, in the words of msgspec: a meaning, and what may be written."""
+"""What the types of files say of their keys, in the words of msgspec: a meaning, and what may be written; and the JSON
+schema that is made of it."""
 
 from __future__ import annotations
 
@@ -26,3 +27,13 @@ def choice(names: Iterable[str]) -> Meta:
     """One of `names`, where these are known when nodeprint runs: else it is a Literal."""
     listed = list(names)
     return Meta(pattern=f"^({'|'.join(map(re.escape, listed))})$", extra_json_schema={"enum": listed})
+
+
+def schema_of(kind: type[object], title: str) -> dict[str, Any]:
+    """The JSON schema of a file that is read as `kind`, which has no other keys."""
+    import msgspec  # noqa: PLC0415 (not there where Snakemake alone plans a clone)
+
+    made = msgspec.json.schema(kind)
+    for definition in made["$defs"].values():
+        definition["additionalProperties"] = False
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **made}
