@@ -236,10 +236,13 @@ class Call:
         if kinds := failing_kinds(self.campaign, self.fail_on):
             self.say(f"exit status 3: there are outcomes that --fail-on names ({', '.join(kinds)})")
             return 3
+        if unfinished := self.unfinished():
+            self.say(f"exit status 1{unfinished}")
+            return 1
         return 0
 
     def unfinished(self) -> str:
-        """The nodes that have no outcome, as the second half of a sentence; empty where all have one."""
+        """The nodes that are not measured, or in part, as the second half of a sentence; empty where all are."""
         with suppress(NodeprintError):
             if text := node_status.read(self.campaign).unfinished():
                 return f". Not finished: {text}; `{self.words}` tries it again"

@@ -34,10 +34,10 @@ _ENDED = ("measured", *_MADE)
 JUDGED = ("measured", "partly measured", *_MADE)
 #: What a node can be, in the order in which an administrator wants to read it. `failed`: nothing is measured, or
 #: nothing can be read; `interrupted`: what is there will be continued; `partly measured`: of the rest the node refused
-#: each part, or a kernel failed on it.
+#: each part, a kernel failed on it, or the record cannot be used.
 STANDINGS = ("failed", "interrupted", "partly measured", "running", "queued", "not begun", "left out", *_ENDED)
 #: What is to be measured by the next call.
-UNFINISHED = ("failed", "interrupted", "running", "queued", "not begun")
+UNFINISHED = ("failed", "interrupted", "partly measured", "running", "queued", "not begun")
 #: The status for scripts while nodes run or are queued.
 AT_WORK = 3
 #: Slurm's states of a job that does not run yet.
@@ -50,7 +50,8 @@ _LONGEST_LIST = 48
 class Standing:
     """How a node stands: one of STANDINGS, why, and where it runs the measurement and the seconds left, if known.
 
-    `done` `of` its measurements are complete, all runs counted. The fields are keys of `status --json`.
+    `done` `of` its measurements are complete, all runs counted. `problem`: what of a former job cannot be used, of a
+    node of which everything else is there. The fields are keys of `status --json`.
     """
 
     node: str
@@ -63,6 +64,7 @@ class Standing:
     done: int = 0
     of: int = 0
     left_s: float | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Status:
 
     @property
     def code(self) -> int:
-        """For scripts: 3 while nodes run or are queued, else 1 where one was to be measured and is not."""
+        """For scripts: 3 while nodes run or are queued, else 1 where one was to be measured and is not, or in part."""
         if {"running", "queued"} & set(self.counts):
             return AT_WORK
         return int(bool(set(self.counts) & set(UNFINISHED)))
@@ -99,7 +101,7 @@ class Status:
         """The nodes that stand so, those with the same words folded, and the words."""
         by_words: dict[str, list[str]] = {}
         for node in self.nodes:
-            if node.standing == standing:
+            if node.standing == standing and (standing not in _ENDED or node.problem):
                 by_words.setdefault(_words(node), []).append(node.node)
         return [(_folded(names), words) for words, names in by_words.items()]
 
@@ -119,7 +121,7 @@ class Status:
         time_left = f"; about {span(self.left_s)} left" if self.left_s is not None else ""
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         lines = [f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"]
-        for standing in (name for name in STANDINGS if name not in _ENDED):
+        for standing in STANDINGS:
             rows = self._rows(standing)
             lines += [f"  {standing:<15}  {names:<24}  {text}".rstrip() for names, text in rows[:_MOST_ROWS]]
             if len(rows) > _MOST_ROWS:
@@ -153,14 +155,20 @@ def read(folder: Path) -> Status:
     return Status(folder.name, nodes, followed, state.left_s())
 
 
-def _gathered(folder: Path, row: node_sheet.Node, node: Standing, unusable: Mapping[str, str]) -> Standing:
-    """A node that did all it was asked for has failed where its records cannot be used, as those of another host; so
-    has one that was simulated or imported."""
+def _gathered(
+    folder: Path, row: node_sheet.Node, node: Standing, unusable: Mapping[str, gathered.Unusable]
+) -> Standing:
+    """A node that did all it was asked for has failed where its records cannot be used, as those of another host, and
+    is measured in part where some can; so is one that was simulated or imported. What a former job lacks is said."""
     if node.node not in unusable or node.standing not in ("measured", "partly measured", *_MADE):
         return node
     if not gathered.is_of(campaigns.job_folder(folder, row), folder):
         return node  # measured again since
-    return replace(node, standing="failed", reason=printable(unusable[node.node], 300))
+    of_node = unusable[node.node]
+    if not of_node.reason:
+        return replace(node, problem=printable(of_node.problem, 300))
+    standing = "partly measured" if of_node.in_part else "failed"
+    return replace(node, standing=standing, reason=printable(of_node.reason, 300))
 
 
 def _asked_anew(folder: Path, queue: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -224,7 +232,7 @@ def _words(node: Standing) -> str:
     if node.measurement:
         time_left = f", {span(node.left_s)} left" if node.left_s is not None else ""
         return f"{node.measurement}, run {node.run}, {node.done} of {node.of} measurements{time_left}"
-    return node.reason
+    return node.problem or node.reason
 
 
 def _folded(names: Sequence[str]) -> str:

@@ -71,9 +71,7 @@ def prepare(
     here = config.launch == "here"
     unusable = gathered.unusable(folder)
     nodes = [_beside_links(folder, node) for node in nodes]
-    nodes = [
-        _refreshed(folder, node, plan, hashes, read_whole, unusable.get(node.node, ""), here=here) for node in nodes
-    ]
+    nodes = [_refreshed(folder, node, plan, hashes, read_whole, unusable.get(node.node), here=here) for node in nodes]
     _set_fabric_aside(fabric_job(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
     if former != checked_yaml.plain(config):  # the report is made again where it is newer
@@ -300,7 +298,7 @@ def _refreshed(
     plan: str,
     hashes: Mapping[str, str],
     read_whole: Collection[str],
-    unusable: str,
+    unusable: gathered.Unusable | None,
     *,
     here: bool,
 ) -> Node:
@@ -312,9 +310,11 @@ def _refreshed(
         # what is damaged is set aside by node-run and measured again, as is what is gone
         incomplete = (node.node not in read_whole and run_files.is_damaged(job)) or run_files.lost(job)
         did_all = status is not None and status.outcome != "failed" and not status.ended_early
-        if unusable and did_all and not incomplete and gathered.is_of(job, campaign):
+        if unusable and unusable.reason and did_all and not incomplete and gathered.is_of(job, campaign):
             # what was written elsewhere would be continued
-            print(f"nodeprint: {node.node} is measured in a new job: {printable(unusable, 300)}", file=sys.stderr)
+            print(
+                f"nodeprint: {node.node} is measured in a new job: {printable(unusable.reason, 300)}", file=sys.stderr
+            )
             return replace(node, job=node.job + 1)
         if _is_complete(job) and not incomplete:
             return node

@@ -161,7 +161,9 @@ def read(job_dir: Path, values: Collection[str] | None = None) -> Job:
     """A job from its records and status.json, without columns of other values than `values` where these are named."""
     problems: list[str] = []
     by_name: dict[str, list[Records]] = {}
+    there = set[tuple[int, str]]()
     for path, content in run_files.contents(job_dir, problems):
+        there.add((int(path.parent.name.removeprefix("run")), path.name.split(".")[0]))
         try:
             file = records.read(path, _called(path), content, values)
         except NodeprintError as error:
@@ -185,11 +187,11 @@ def read(job_dir: Path, values: Collection[str] | None = None) -> Job:
             not_applicable[name] = alike[0].not_applicable
         else:
             problems.append(f"{name}, {job_dir.name}: nothing was measured")
-    for run, lost in groupby(run_files.lost(job_dir), key=itemgetter(0)):
-        names = ", ".join(name for _, name in lost)
-        where = f"{job_dir.name}/run{run}"
-        problems.append(f"{where}: records of {names} are missing, though outcomes.tsv lists them as done")
     status = _status(job_dir, problems)
+    done = {(run.run, run.name) for run in (status.measurements if status else ()) if run.outcome == "done"}
+    for run, gone in groupby(sorted({*run_files.lost(job_dir), *(done - there)}), key=itemgetter(0)):
+        names = printable(", ".join(name for _, name in gone), 300)
+        problems.append(f"{job_dir.name}/run{run}: records of {names} are gone, though they were made")
     not_applicable |= {
         printable(run.name, 80): run.message
         for run in (status.measurements if status is not None else ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ _OFF_MINUTES = 5
 class NodeState:
     """What came of a node. `reason` says why it is refused or not measured; then `log_tail` has its log's end.
 
-    `unused` are the runs that its newest job has as done, and of which no record could be used.
+    Of a node that is measured it says which records of its newest job cannot be used, though they were made.
     """
 
     node: str
@@ -39,7 +39,6 @@ class NodeState:
     reason: str = ""
     log_tail: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()
 
 
 def write(folder: Path, states: Sequence[NodeState]) -> None:
@@ -76,8 +75,7 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     problems = (*(text for job in measured for text in job.problems), *failed)
     if any(job.measured for job in measured) and not _is_cut(node, measured):
         tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
-        unused = tuple(_unused(current) if current else ())
-        return NodeState(node.node, node.host, "measured", problems=problems, log_tail=tail, unused=unused)
+        return NodeState(node.node, node.host, "measured", _unusable(current), problems=problems, log_tail=tail)
     reasons = (lost, *failed, *problems, "its job ended, or is at work, before all was measured")
     reason = next(text for text in reasons if text)
     if not node.measure:
@@ -109,13 +107,23 @@ def _minutes(earlier: object, later: object) -> float:
         return 0.0
 
 
-def _unused(job: Job) -> Iterator[str]:
-    """The runs of measurements that a job has as done and of which it has no record that counts: garbled, cut off, or a
-    copy of another."""
+def _unusable(job: Job | None) -> str:
+    """Which runs of measurements a job has as done and has no record of that counts, and why: it is garbled, cut off, a
+    copy of another, or gone. Empty where there are none."""
+    if job is None:
+        return ""
     used = {(name, run["run"]) for name, of_name in job.measured.items() for run in of_name.runs}
-    for run in job.rows:
-        if run.outcome == "done" and run.name not in job.not_applicable and (run.name, run.run) not in used:
-            yield printable(f"{run.name}, job{job.number}/run{run.run}", 200)
+    unused = [
+        run
+        for run in job.rows
+        if run.outcome == "done" and run.name not in job.not_applicable and (run.name, run.run) not in used
+    ]
+    if not unused:
+        return ""
+    place = f"job{job.number}/run{unused[0].run}"
+    named = printable(f"{unused[0].name}, {place}", 200)
+    why = next((text for text in job.problems if text.startswith((named, f"{place}: "))), named)
+    return f"{len(unused)} of {len(job.rows)} records of job{job.number} cannot be used ({why})"
 
 
 def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:

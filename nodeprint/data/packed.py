@@ -34,12 +34,13 @@ class PackedNode:
     slot, of NUMA nodes (`node`) by their order. `seen` is what the kernels saw beside, a mapping a run that has any.
     `senses` as of `nodeprint.data.senses`: what its clocks, thermometers and memory controllers said.
 
-    `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are
-    texts of readers, which are shown. `not_applicable` are measurements that have nothing to measure on it, or no
-    program for it; `untaken` has why each measurement of its newest job was not taken, these and what failed;
-    `rebooted` jobs that runs of several boots are in: one survey cannot be of all of them. `followed` has by job
-    when it was submitted and ended, by the login node's clock. `imported`: its records are another tool's;
-    `identified`: it is known what machine it is.
+    `reason`: why it is not measured, or what of its newest job cannot be used. `quality` is what is wrong with its
+    records, `unusable` what keeps all of them from being compared; both are texts of readers, which are shown.
+    `not_applicable` are measurements that have nothing to measure on it, or no program for it; `untaken` has why each
+    measurement of its newest job was not taken, these and what failed; `lacking` are those of which that job lacks a
+    run, as the node refused it or its kernel failed; `rebooted` jobs that runs of several boots are in: one survey
+    cannot be of all of them. `followed` has by job when it was submitted and ended, by the login node's clock.
+    `imported`: its records are another tool's; `identified`: it is known what machine it is.
     """
 
     name: str
@@ -54,6 +55,7 @@ class PackedNode:
     unusable: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
     untaken: Mapping[str, str] = field(default_factory=dict)
+    lacking: tuple[str, ...] = ()
     rebooted: tuple[str, ...] = ()
     followed: Mapping[int, Followed] = field(default_factory=dict)
     imported: bool = False
@@ -230,6 +232,7 @@ def _node(entry: Mapping[str, Any], same: dict[tuple[Any, ...], tuple[Any, ...]]
             "quality",
             "unusable",
             "not_applicable",
+            "lacking",
             "rebooted",
             "warnings",
             "boots",

@@ -346,6 +346,7 @@ def _of_node(
         unusable=() if survey.topology else tuple(survey.problems),
         not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
         untaken=found[-1].untaken if found else {},
+        lacking=tuple(sorted({run.name for run in status.untaken})) if found and (status := found[-1].status) else (),
         followed={job.number: times for job in found if (times := read_followed(place / f"job{job.number}")).submitted},
         rebooted=tuple(f"job{job.number}" for job in found if len(_boots(job)) > 1),
         imported=any("imported" in measured.header for job in found for measured in job.measured.values()),

@@ -249,8 +249,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
                 yield Reason(why, (finding.id,))
         if any(finding.accepted and finding.is_outside for finding in findings):
             yield Reason(Why.SUPPRESSED)
-        if node.unusable:
-            yield Reason(Why.UNUSABLE, detail=node.unusable[0])
+        if unusable := [*node.unusable, *filter(None, [node.reason])]:
+            yield Reason(Why.UNUSABLE, detail=unusable[0])
             return
         invalid = population.disturbed[i]
         # a lone machine is compared with nothing: the quality of its data is beside its only outcome
@@ -332,11 +332,13 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
                 yield subject
 
     def _missing(self, i: int) -> tuple[str, ...]:
-        """Measurements that were planned and not made on a node, or not of all parts that its peers have."""
+        """Measurements that were planned and not made on a node, or not in every run of its newest job, or not of all
+        parts that its peers have."""
         population = self.population
         measured = population.measured(i) | set(population.fleet.nodes[i].not_applicable)
         wanted = dict.fromkeys((*population.planned, *population.rules.required))
         missing = [name for name in wanted if name not in measured]
+        missing += population.fleet.nodes[i].lacking
         for number in self.standings.get(i, ()):
             if np.any(self.usual_parts[number] & ~np.isfinite(self.pooled[number][i].difference)):
                 missing.append(self.series[number].matrix.name)

@@ -5,17 +5,23 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml, TestCase
 
-from nodeprint.campaign import gathered, node_sheet, node_status, preparation
+from nodeprint.campaign import gathered, job_status, lost_jobs, node_sheet, node_status, preparation
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.judge.outcome import Outcome
 from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config
 from tests.support.command_line import call
+from tests.support.made_status import job_outcome, put, run_outcome
+
+#: The made campaigns have nothing else, and two runs that are 2 % apart.
+PAIRS_DECIDE = "decides: [core-to-core]\nbounds: {percent: {class: 50}}\n"
 
 
 def records(job: Path) -> Path:
@@ -37,17 +43,54 @@ def copy(job: Path) -> None:
     shutil.copy(job / "run1" / records(job).name, records(job))
 
 
+def remove(job: Path) -> None:
+    records(job).unlink()
+
+
 def of_another_host(job: Path) -> None:
     for path in job.glob("run*/*.jsonl.gz"):
         text = re.sub(rb'"host": ?"b"', b'"host":"c"', gzip.decompress(path.read_bytes()))
         path.write_bytes(gzip.compress(text))
 
 
-@pytest.mark.parametrize("harm", [garble, cut, copy, of_another_host], ids=lambda harm: harm.__name__)
+def refuse(job: Path) -> None:
+    """A third run was asked for, and the kernel refused it."""
+    runs = [run_outcome(), run_outcome(run=2), run_outcome(run=3, outcome="refused", exit_code=3, message="no memory")]
+    put(job, "partial", *runs, node="b", host="b")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What every door says of a node's job that something is wrong with: status, verdict, JUnit, the job that the next
+    call measures, and what it says."""
+
+    standing: str
+    outcome: Outcome
+    junit: str
+    job: int
+    next_call: str
+
+
+IN_PART = Seen(
+    "partly measured", Outcome.INVALID, "error", 2, "b is measured in a new job: 1 of 2 records of job1 cannot"
+)
+#: The second run alone is wrong but where all records are of another host.
+DAMAGE = {
+    garble: IN_PART,
+    cut: IN_PART,
+    copy: IN_PART,
+    remove: IN_PART,
+    of_another_host: Seen("failed", Outcome.NOT_MEASURED, "error", 2, "b is measured in a new job: its records were"),
+    refuse: Seen("partly measured", Outcome.INCONCLUSIVE, "error", 1, ""),
+}
+
+
+@pytest.mark.parametrize(("harm", "seen"), DAMAGE.items(), ids=[harm.__name__ for harm in DAMAGE])
 def test_every_door_says_that_a_node_is_to_be_measured_again(
-    campaign: Callable[..., Path], tmp_path: Path, harm: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+    campaign: Callable[..., Path], harm: Callable[[Path], None], seen: Seen, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = campaign("a", "b", "c", "d")
+    (folder / "acceptance.yaml").write_text(PAIRS_DECIDE)
     settings = Config(
         results=str(folder.parent), campaign=folder.name, launch="slurm", runs=2, measure=("coherence-cas",)
     )
@@ -62,30 +105,37 @@ def test_every_door_says_that_a_node_is_to_be_measured_again(
     assert gathered.unusable(folder) == {}
     assert call("status", folder) == 0
     # the gate before a node is given back
-    outcome_b = judge_and_write(folder).nodes["b"].outcome
-    assert call("status", folder, "--node", "b", "--fail-on", "not-same") == (0 if outcome_b is Outcome.SAME else 3)
-    assert call("status", folder, "--node", "b", "--fail-on", "not-measured") == 0
-    assert f"b: measured; {outcome_b}" in capsys.readouterr().out
+    assert call("status", folder, "--node", "b", "--fail-on", "not-same") == 0
+    assert "b: measured; SAME" in capsys.readouterr().out
     assert call("status", folder, "--node", "nobody") == call("status", folder, "--fail-on", "found") == 2
     harm(folder / "nodes/b/job1")
     verdict = judge_and_write(folder)
-    # fleet.json, status and its exit status, the sentence of `make run`, the next call
+    # fleet.json, status and its exit status, the sentence of `make run`
     assert set(gathered.unusable(folder)) == {"b"}
-    assert {node.node for node in node_status.read(folder).nodes if node.standing == "failed"} == {"b"}
-    assert "b failed (" in node_status.read(folder).unfinished()
+    standings = ["measured", seen.standing, "measured", "measured"]
+    assert [node.standing for node in node_status.read(folder).nodes] == standings
+    assert f"b {seen.standing} (" in node_status.read(folder).unfinished()
     assert call("status", folder) == 1
-    assert call("status", folder, "--node", "b", "--fail-on", "not-measured") == 3
-    assert call("status", folder, "--node", "a", "--fail-on", "not-measured") == 0
+    # the verdict, its file, JUnit, the gate; of the others nothing changes
+    assert verdict.nodes["b"].outcome is seen.outcome
+    assert {verdict.nodes[name].outcome for name in "acd"} == {Outcome.SAME}
+    assert json.loads((folder / "verdict.json").read_text())["nodes"]["b"]["outcome"] == seen.outcome
+    results = {case.name: [result.__class__.__name__.lower() for result in case.result] for case in junit_cases(folder)}
+    assert results["node b"] == [seen.junit]
+    capsys.readouterr()
+    assert call("status", folder, "--node", "b", "--fail-on", "not-same") == 3
+    assert capsys.readouterr().out.strip().endswith(f"; {seen.outcome}")
+    # the next call
     sheet = [node_sheet.Node(name, name) for name in "abcd"]
     preparation.prepare(settings, lambda: sheet, [], {})
-    assert [node.job for node in node_sheet.read_sheet(folder / "nodes.tsv")] == [1, 2, 1, 1]
-    assert "b is measured in a new job" in capsys.readouterr().err
+    assert [node.job for node in node_sheet.read_sheet(folder / "nodes.tsv")] == [1, seen.job, 1, 1]
+    assert not (folder / f"nodes/b/job{seen.job}/status.json").exists(), "there is something to measure"
+    assert seen.next_call in capsys.readouterr().err
     assert call("status", folder, "--node", "b", "--fail-on", "not-same") == 3, "its newest job was not judged"
-    # the verdict, its file and JUnit
-    outcome = verdict.nodes["b"].outcome
-    assert outcome is not Outcome.SAME
-    assert json.loads((folder / "verdict.json").read_text())["nodes"]["b"]["outcome"] == outcome.value
-    assert outcome.value in (folder / "verdict.xml").read_text()
+
+
+def junit_cases(folder: Path) -> list[TestCase]:
+    return [case for suite in JUnitXml.fromfile(str(folder / "verdict.xml")) for case in suite]
 
 
 def test_a_campaign_that_was_not_measured_here_says_so_too(campaign: Callable[..., Path]) -> None:
@@ -96,3 +146,48 @@ def test_a_campaign_that_was_not_measured_here_says_so_too(campaign: Callable[..
     assert judge_and_write(folder).nodes["b"].outcome is Outcome.NOT_MEASURED
     assert [node.standing for node in node_status.read(folder).nodes] == ["imported", "failed"]
     assert call("status", folder) == 1
+
+
+def test_what_is_wrong_with_a_former_job_is_said_and_measured_no_more(
+    campaign: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As its newest job was made for that: the node is measured."""
+    folder = campaign("a", "b")
+    node_sheet.write_sheet(
+        folder / "nodes.tsv", [node_sheet.Node(name, name, job=2, state="simulated") for name in "ab"]
+    )
+    for name in "ab":
+        job1, job2 = (folder / f"nodes/{name}/job{number}" for number in (1, 2))
+        shutil.copytree(job1, job2)
+        for path in job2.glob("run*/*.jsonl"):
+            path.write_text(re.sub(r'"latency_ns": ?(\d+)', r'"latency_ns":1\1', path.read_text()))
+            path.write_text(re.sub(r'"seed": ?(\d+)', r'"seed":7\1', path.read_text()))
+        of_job2 = {"node": name, "host": name, "job": 2}
+        job_status.write(job2, job_outcome("complete", run_outcome(), run_outcome(run=2), **of_job2))
+    before = judge_and_write(folder)
+    assert call("status", folder) == 0 and "job1/run2" not in capsys.readouterr().out
+    (folder / "nodes/b/job1/run2/coherence-cas.jsonl").unlink()
+    verdict = judge_and_write(folder)
+    said = "job1/run2: records of coherence-cas are gone, though they were made"
+    assert said in [found.detail for found in verdict.nodes["b"].disturbances]
+    assert verdict.nodes["b"].outcome is before.nodes["b"].outcome
+    assert call("status", folder) == 0
+    assert re.search(rf"simulated +b +{said}", capsys.readouterr().out)
+
+
+def test_a_node_is_not_the_same_where_its_newest_job_was_lost(campaign: Callable[..., Path]) -> None:
+    folder = campaign("a", "b", "c", "d")
+    (folder / "acceptance.yaml").write_text(PAIRS_DECIDE)
+    whole = judge_and_write(folder).nodes["b"].outcome
+    node_sheet.write_sheet(
+        folder / "nodes.tsv", [node_sheet.Node(name, name, job=1 + (name == "b")) for name in "abcd"]
+    )
+    (folder / "config.yaml").write_text("launch: slurm\n")
+    job2 = folder / "nodes/b/job2"
+    job2.mkdir()
+    for place in (folder, job2):
+        (place / "plan.tsv").write_text("coherence-cas\tcoherence\t\t2\n")
+    lost_jobs.settle(job2, "Slurm job 7: NODE_FAIL, the node was lost")
+    verdict = judge_and_write(folder)
+    assert (whole, verdict.nodes["b"].outcome) == (Outcome.SAME, Outcome.INCONCLUSIVE)
+    assert node_status.read(folder).counts == {"failed": 1, "measured": 3}

@@ -464,7 +464,8 @@ def test_a_node_whose_records_cannot_be_used_gets_a_new_job(
     """As its records are of another host: what `gather` says, status says, and the next call measures it."""
     job = complete_job(settings)
     folder = job.parents[2]
-    said = {"node": "a", "host": "a", "state": "refused", "reason": "its records were written on host b, not on a"}
+    why = "its records were written on host b, not on a"
+    said = {"node": "a", "host": "a", "state": "refused", "reason": why, "problems": []}
     files.write(folder / "store/fleet.json", json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
     assert node_status.read(folder).nodes[0].standing == "failed"
     preparation.prepare(settings, lambda: [], [], {})
@@ -481,7 +482,7 @@ def test_a_job_that_was_lost_is_continued_though_it_was_gathered(settings: Confi
     job = complete_job(settings)
     folder = job.parents[2]
     made_status.put(job, "partial", lost=True)
-    said = {"node": "a", "host": "a", "state": "not measured", "reason": "Slurm job 7: NODE_FAIL"}
+    said = {"node": "a", "host": "a", "state": "not measured", "reason": "Slurm job 7: NODE_FAIL", "problems": []}
     files.write(folder / "store/fleet.json", json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
     preparation.prepare(settings, lambda: [], [], {})
     assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 1

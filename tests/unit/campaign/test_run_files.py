@@ -179,7 +179,7 @@ def test_records_that_are_gone_are_named(tmp_path: Path) -> None:
     (tmp_path / "run3.tar.gz").touch()
     assert run_files.lost(tmp_path) == [(1, "a"), (1, "b"), (2, "a")]
     problems = jobs.read(tmp_path).problems
-    assert f"{tmp_path.name}/run1: records of a, b are missing, though outcomes.tsv lists them as done" in problems
+    assert f"{tmp_path.name}/run1: records of a, b are gone, though they were made" in problems
     (tmp_path / "run1.tar.zst").unlink()
     (tmp_path / "run1.tar.zst").touch()
     (tmp_path / "run2/a.jsonl.gz").touch()
