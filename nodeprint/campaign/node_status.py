@@ -25,6 +25,7 @@ from nodeprint.campaign.progress import (
 )
 from nodeprint.campaign.slurm import ENDED
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings.texts import say
 
 #: How a node came to be that was not measured, as nodes.tsv says it.
 _MADE = ("simulated", "imported")
@@ -127,7 +128,7 @@ class Status:
             if len(rows) > _MOST_ROWS:
                 lines.append(f"  {standing:<15}  and {len(rows) - _MOST_ROWS} more")
         if not self.followed and "queued" in self.counts:
-            lines.append("no call follows the jobs that are queued: `make run` continues it")
+            lines.append(say("status", "unfollowed"))
         return "\n".join(lines)
 
 
@@ -206,7 +207,7 @@ def _standing(
         since = f"since {why}" if slurm_state in RUNS and by_ansible(queued) else ""
         return _running(none, seen, state, number, since)
     if slurm_state.isupper():  # a state of Slurm, and no outcome of a former call
-        reason = f"its Slurm job is {slurm_state}; waiting for its status.json"
+        reason = say("status", "ended_job", state=slurm_state)
         return replace(none, standing="running", reason=reason, slurm_job=number)
     return replace(none, standing="interrupted") if (job / "node-run.log").exists() else none
 
@@ -216,7 +217,7 @@ def _running(node: Standing, seen: NodeProgress | None, state: State, number: st
     if since:
         return replace(node, standing="running", reason=since)
     if not seen or not seen.current:
-        return replace(node, standing="running", reason="it begins", slurm_job=number)
+        return replace(node, standing="running", reason=say("status", "begins"), slurm_job=number)
     return replace(
         node,
         standing="running",
@@ -231,7 +232,15 @@ def _words(node: Standing) -> str:
     """What is said of a node beside its name."""
     if node.measurement:
         time_left = f", {span(node.left_s)} left" if node.left_s is not None else ""
-        return f"{node.measurement}, run {node.run}, {node.done} of {node.of} measurements{time_left}"
+        return say(
+            "status",
+            "at_work",
+            measurement=node.measurement,
+            run=node.run,
+            done=node.done,
+            all=node.of,
+            time_left=time_left,
+        )
     return node.problem or node.reason
 
 

@@ -19,6 +19,7 @@ from nodeprint.machine.tree import open_tree
 from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config
+from nodeprint.settings.texts import say
 
 #: The kernel's identifier of a boot, below a machine's root.
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
@@ -275,19 +276,15 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Config, added: 
     if not changed and not added:
         return
     new = [f"{name} on {count} {'node' if count == 1 else 'nodes'}" for name, count in added.items()]
-    measured = f"new, and measured now: {', '.join(new)}; " if new else ""
-    change = (
-        f"the campaign's configuration changes in {', '.join(changed)}; {measured}what is complete stays as it was"
-        " measured, and the nodes are those of nodes.tsv (`make run NODES=a,b` measures these nodes again)"
-    )
+    measured = say("campaign", "added", measurements=", ".join(new)) if new else ""
+    change = say("campaign", "changed", keys=", ".join(changed), added=measured)
     print(f"nodeprint: {path}: {change}", file=sys.stderr)
 
 
 def _beside_links(campaign: Path, node: Node) -> Node:
     """A node with a new job where the folder of its job is a link."""
     while (job := job_folder(campaign, node)).is_symlink():
-        sentence = f"{job} is a symbolic link, and none is followed: {node.node} is measured in a new job"
-        print(f"nodeprint: {sentence}", file=sys.stderr)
+        print(f"nodeprint: {say('campaign', 'link', job=job, node=node.node)}", file=sys.stderr)
         node = replace(node, job=node.job + 1)
     return node
 
@@ -312,9 +309,8 @@ def _refreshed(
         did_all = status is not None and status.outcome != "failed" and not status.ended_early
         if unusable and unusable.reason and did_all and not incomplete and gathered.is_of(job, campaign):
             # what was written elsewhere would be continued
-            print(
-                f"nodeprint: {node.node} is measured in a new job: {printable(unusable.reason, 300)}", file=sys.stderr
-            )
+            words = say("campaign", "new_job", node=node.node, reason=printable(unusable.reason, 300))
+            print(f"nodeprint: {words}", file=sys.stderr)
             return replace(node, job=node.job + 1)
         if _is_complete(job) and not incomplete:
             return node

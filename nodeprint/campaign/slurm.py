@@ -21,6 +21,7 @@ from nodeprint.campaign.node_sheet import Node, checked_name, short
 from nodeprint.errors import NodeprintError, NoServiceError, printable
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config, Slurm
+from nodeprint.settings.texts import say, texts
 
 #: sinfo's format: a line for each node and partition; the reason is free text, so it comes last.
 SINFO_FORMAT = "%N|%P|%T|%E"
@@ -189,14 +190,13 @@ def why_not(state: str, ours: bool, wake: bool) -> str:
     match = _STATE.fullmatch(state)
     base, flags = (match[1], set(match[2])) if match else ("", set())
     reasons = {
-        "does not respond": "*" in flags,
-        "is powered down; set slurm.wake to measure it": not wake and (base in _ASLEEP or bool(flags & set("~!%"))),
-        "is about to reboot": bool(flags & set("@^")),
-        "is reserved for others; name the reservation in slurm.reservation": (base in _RESERVED or "$" in flags)
-        and not ours,
-        "is out of service": base not in _IN_SERVICE | _RESERVED | _ASLEEP | _WAKING,
+        "silent": "*" in flags,
+        "asleep": not wake and (base in _ASLEEP or bool(flags & set("~!%"))),
+        "reboots": bool(flags & set("@^")),
+        "reserved": (base in _RESERVED or "$" in flags) and not ours,
+        "out_of_service": base not in _IN_SERVICE | _RESERVED | _ASLEEP | _WAKING,
     }
-    return next((reason for reason, true in reasons.items() if true), "")
+    return next((say("slurm", "node", reason) for reason, holds in reasons.items() if holds), "")
 
 
 def sheet(
@@ -316,14 +316,11 @@ def shared(nodes: Sequence[Node], sharing: Mapping[str, str], extra: str) -> lis
         if node.measure and node.partition in sharing:
             names.setdefault(node.partition, []).append(node.node)
     sentences = [
-        f"{node_lists.fold(those)}: partition {name} shares its nodes ({sharing[name]}), so other jobs may run beside "
-        "a measurement, whatever it asks for; name another partition in slurm.partition, or a reservation"
+        say("slurm", "shared", nodes=node_lists.fold(those), partition=name, value=sharing[name])
         for name, those in names.items()
     ]
     if option := _SHARES.search(extra):
-        sentences.append(
-            f"slurm.extra: with {option[1]} other jobs may run beside a measurement; take it out of slurm.extra"
-        )
+        sentences.append(say("slurm", "shared_by_option", option=option[1]))
     return sentences
 
 
@@ -339,14 +336,11 @@ def confined(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], limits: Mapp
         if 0 < limits.get(node.partition, 0) < node.cpus:
             limited.setdefault(node.partition, []).append(node.node)
     sentences = [
-        f"{node_lists.fold(names)}: Slurm keeps {count} CPU{'' if count == 1 else 's'} for the system (core "
-        "specialisation), which no job measures; where the site allows it, `--core-spec=0` in slurm.extra gives them "
-        "to the jobs"
+        say("slurm", "kept", nodes=node_lists.fold(names), cpus=f"{count} CPU{'' if count == 1 else 's'}")
         for count, names in kept.items()
     ]
     return sentences + [
-        f"{node_lists.fold(names)}: partition {name} gives a job at most {limits[name]} CPUs of a node "
-        "(MaxCPUsPerNode), and node-run refuses a part of a node; name another partition in slurm.partition"
+        say("slurm", "limited", nodes=node_lists.fold(names), partition=name, cpus=limits[name])
         for name, names in limited.items()
     ]
 
@@ -375,20 +369,22 @@ def allocation_words(partition: str, slurm: Slurm, minutes: int) -> list[str]:
     return [*options, f"--time={minutes}", _deadline(slurm, minutes), *shlex.split(slurm.extra)]
 
 
-#: How Slurm's jobs end (man squeue, "JOB STATE CODES"), and what a state means for a node that was to be measured.
-ENDED: Mapping[str, str] = {
-    "BOOT_FAIL": "the node did not boot",
-    "CANCELLED": "it was cancelled",
-    "COMPLETED": "",
-    "DEADLINE": "it could not start in time; see slurm.deadline_hours",
-    "FAILED": "",
-    "LAUNCH_FAILED": "it could not be started on the node",
-    "NODE_FAIL": "the node was lost",
-    "OUT_OF_MEMORY": "it had too little memory",
-    "PREEMPTED": "another job took its place; choose a QOS or partition without preemption",
-    "REVOKED": "it runs on another cluster of the federation",
-    "TIMEOUT": "it took longer than its time limit; see slurm.minutes",
-}
+#: How Slurm's jobs end (man squeue, "JOB STATE CODES").
+ENDED = frozenset(
+    (
+        "BOOT_FAIL",
+        "CANCELLED",
+        "COMPLETED",
+        "DEADLINE",
+        "FAILED",
+        "LAUNCH_FAILED",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "PREEMPTED",
+        "REVOKED",
+        "TIMEOUT",
+    )
+)
 
 
 #: What Slurm gives as the reason of every job that ended so, or says with the state.
@@ -399,10 +395,10 @@ def ended(job_id: str, state: str, exit_code: str = "", why: str = "") -> str:
     """How job `job_id` ended, in a sentence; `exit_code` as scontrol prints it (`2:0`, a code and a signal), and `why`
     Slurm's word for the reason: of a job that never began on its node there is nothing else (man squeue)."""
     if not state:
-        return f"Slurm job {job_id} ended, and Slurm does not know any more how (MinJobAge is short, no accounting)"
+        return say("slurm", "forgotten", job=job_id)
     code, _, number = exit_code.partition(":")
     how = f"killed by signal {number}" if number not in ("", "0") else f"exit code {code}" if code else ""
-    reason = ENDED.get(state, "") or (how if state == "FAILED" else "")
+    reason = texts()["slurm"]["ended"].get(state, "") or (how if state == "FAILED" else "")
     by_slurm = f" (Slurm's reason: {printable(why, 120)})" if why not in _NO_REASON else ""
     return f"Slurm job {job_id}: {state}" + (f", {reason}" if reason else "") + by_slurm
 
@@ -486,9 +482,7 @@ def _ask(*command: str, key: str | None = None) -> str:
                 f"no answer in {_PATIENCE_S / 60:.0f} minutes ({printable(answer)})", key=command[0], advice=advice
             )
         if not waits:
-            message = (
-                f"no answer from Slurm ({printable(answer)}); it is asked again for {_PATIENCE_S / 60:.0f} minutes"
-            )
+            message = say("slurm", "silent", answer=printable(answer), minutes=f"{_PATIENCE_S / 60:.0f}")
             print(f"nodeprint: {message}", file=sys.stderr, flush=True)
         waits = True
         time.sleep(_PAUSE_S)

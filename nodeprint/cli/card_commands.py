@@ -10,6 +10,7 @@ import typer
 from nodeprint.cli.app import SHOW, app
 from nodeprint.cli.shared import Json, print_json
 from nodeprint.errors import NodeprintError
+from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
     from nodeprint.cards.card import Card
@@ -36,7 +37,7 @@ def publish(
     if card.matrix is None and not card.figures:
         raise NodeprintError("nothing was measured", where=where, advice="measure it first: `nodeprint here`")
     hashing.write(signing.sign(card, sign) if sign else card, to)
-    typer.echo(f"{to}: {_called(card)}, {to.stat().st_size} bytes; `nodeprint verify {to}` checks it")
+    typer.echo(say("commands", "published", path=to, card=_called(card), bytes=to.stat().st_size))
 
 
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint verify card.json --signers allowed_signers")
@@ -66,7 +67,8 @@ def verify(
             "signed_by": by,
         }
         if not json:
-            typer.echo(f"{path}: as it was made ({_called(card)}), {f'signed by {by}' if by else 'not signed'}")
+            signed = say("commands", "signed", who=by) if by else say("commands", "unsigned")
+            typer.echo(say("commands", "verified", path=path, card=_called(card), signed=signed))
     if json:
         print_json(results)
 

@@ -129,7 +129,7 @@ def demo(
     from nodeprint.report import documents
     from nodeprint.simulate import demo as demonstration
 
-    typer.echo(f"SIMULATED, not a measurement: {demonstration.DESCRIPTION}", err=True)
+    typer.echo(f"SIMULATED, not a measurement: {demonstration.description()}", err=True)
     demonstration.write(out)
     judge_and_write(out)
     documents.write(out)

@@ -9,6 +9,7 @@ import typer
 
 from nodeprint.cli.app import MEASURE, app
 from nodeprint.cli.shared import Json, print_json, print_text
+from nodeprint.settings.texts import say
 
 
 @app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint here --pdf matrix.pdf")
@@ -58,7 +59,7 @@ def here(
         try:
             measure.measure(folder, show)
         except KeyboardInterrupt:
-            typer.echo(f"stopped; the next `nodeprint here` continues it ({folder})", err=True)
+            typer.echo(say("commands", "stopped", folder=folder), err=True)
             raise typer.Exit(130) from None
     measured = result.read(folder, fleet)
     if csv and measured.card.matrix is not None:

@@ -10,6 +10,7 @@ import typer
 from nodeprint.cli.app import JUDGE, MEASURE, app
 from nodeprint.cli.shared import Json, print_json, print_text, say_origin
 from nodeprint.errors import NodeprintError
+from nodeprint.settings.texts import say
 
 
 @app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint since results/before results/after")
@@ -74,7 +75,7 @@ def since(
     say_origin(simulated)
     print_text(text.as_text(histories, selected))
     for name, (old, new) in apart.items():
-        typer.echo(f"{name} was measured with other arguments: {old} before, {new} after")
+        typer.echo(say("commands", "other_arguments", measurement=name, old=old, new=new))
     for path in drawn:
         typer.echo(path)
     if page is not None:

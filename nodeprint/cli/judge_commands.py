@@ -11,6 +11,7 @@ import typer
 from nodeprint.cli.app import JUDGE, app
 from nodeprint.cli.shared import Campaign, Json, input_file, judge_and_write, print_json, print_outcome, say_origin
 from nodeprint.errors import NodeprintError
+from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
     from nodeprint.judge.outcome import Kind
@@ -269,7 +270,7 @@ def drift(
         fleet = packing.pack(campaign)
         nodes, simulated = list(fleet.nodes), fleet.simulated
     changes = drifting.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
-    unknown = {node.name: node.reason or "it has no survey" for node in nodes if not node.fingerprint}
+    unknown = {node.name: node.reason or say("unmeasured", "no_survey") for node in nodes if not node.fingerprint}
     if json:
         print_json({"simulated": simulated, "nodes": changes, "unknown": unknown})
         return
@@ -280,9 +281,8 @@ def drift(
         for d in differing:
             kind = "hard" if d.hard else "soft"
             typer.echo(f"{name}: {d.text} ({kind})")
-    rule = "different hard fields mean another configuration, soft ones a warning (acceptance.yaml)"
-    none = f"no field differs on {len(nodes) - len(unknown)} of {len(nodes)} nodes"
-    typer.echo(rule if changes else none)
+    compared = len(nodes) - len(unknown)
+    typer.echo(say("commands", "drift_rule" if changes else "no_drift", compared=compared, nodes=len(nodes)))
 
 
 @baselines.command(epilog="Example: nodeprint baseline save results/first results/rebooted --to baselines/cluster")
@@ -298,8 +298,14 @@ def save(
     for path in points:
         typer.echo(path)
     if thin:
-        lacks = f"fewer than {baseline.MIN_RUNS} runs or {baseline.MIN_BOOTS} boots in it"
-        typer.echo(f"nodeprint: {to}: {lacks}, so that no change is reported: {node_lists.fold(thin)}", err=True)
+        words = say(
+            "commands",
+            "thin_baseline",
+            runs=baseline.MIN_RUNS,
+            boots=baseline.MIN_BOOTS,
+            nodes=node_lists.fold(thin),
+        )
+        typer.echo(f"nodeprint: {to}: {words}", err=True)
 
 
 @baselines.command(epilog="Example: nodeprint baseline export results/main --to epyc-9654.json")

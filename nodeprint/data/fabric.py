@@ -18,6 +18,7 @@ from nodeprint.campaign.node_sheet import Node, read_sheet
 from nodeprint.data import records
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings import config
+from nodeprint.settings.texts import say
 
 #: Below a campaign: job<J>/<partition>/run<R>/<measurement>.jsonl[.gz]
 FOLDER = "fabric"
@@ -89,7 +90,7 @@ def read(campaign: Path) -> Fabrics:
         same = found.get((name, partition), [])
         wrong = _unusable(file)
         if not wrong and same and _what(file) != _what(same[0][1]):
-            wrong = f"measured with other arguments than {same[0][0]}; left out"
+            wrong = say("messages_missing", "other_arguments", run=same[0][0])
         if wrong:
             notes.append(f"{name}, {run}: {wrong}")
         elif len(_columns(file)["a"]):
@@ -132,12 +133,12 @@ def _numbers(text: str) -> list[int]:
 def _unusable(file: records.Records) -> str:
     """Why a file cannot be compared between nodes; empty where it can."""
     if file.dims not in ((), _DIMS):
-        return f"its cells are of {', '.join(file.dims)} and not of {', '.join(_DIMS)}; set the file aside"
+        return say("messages_missing", "other_cells", dims=", ".join(file.dims), expected=", ".join(_DIMS))
     ranks = file.header.get("ranks")
     known = ranks if isinstance(ranks, list) else []
     hosts = [isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for one in known]
     most = max(int(_columns(file)[end].max(initial=-1)) for end in ("a", "b"))
-    return "" if all(hosts) and most < len(hosts) else "its pairs are not of its ranks; set the file aside"
+    return "" if all(hosts) and most < len(hosts) else say("messages_missing", "other_ranks")
 
 
 def _columns(file: records.Records) -> Mapping[str, npt.NDArray[Any]]:
@@ -210,19 +211,11 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], 
                 sentence = f"{run.name}, partition {run.partition}: {_WORDS[run.outcome]}: {run.message}"
                 said.setdefault(sentence, []).append(str(run.run))
     notes = [f"{text} (run {', '.join(runs)})" for text, runs in said.items()]
-    notes += [
-        f"{name} was not measured in the newest job: it follows the nodes, when none of their jobs was lost; "
-        "`make run` continues"
-        for name in asked
-        if name not in tried
-    ]
+    notes += [say("messages_missing", "not_measured", measurement=name) for name in asked if name not in tried]
     known = {node for one in measured for node in one.nodes}
     strangers = sorted(known - {node.node for node in sheet}) if sheet else []
     if strangers:
-        notes.append(
-            f"messages were measured on {', '.join(strangers)}, which the campaign does not have: "
-            "see mpi.fabric_launcher, which must start the ranks on {nodes}"
-        )
+        notes.append(say("messages_missing", "strangers", nodes=", ".join(strangers)))
     later = [
         node.node
         for node in sheet
@@ -232,8 +225,5 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], 
         and any((campaign / "nodes" / node.node).glob(f"job*/{job_status.NAME}"))
     ]
     if later:
-        notes.append(
-            f"no messages between nodes were measured on {', '.join(later)}, measured after them: "
-            f"`make run NODES={later[0]}` measures all links again"
-        )
+        notes.append(say("messages_missing", "later", nodes=", ".join(later), first=later[0]))
     return notes

@@ -18,6 +18,7 @@ from nodeprint.data import jobs, store
 from nodeprint.data.jobs import Job
 from nodeprint.data.whole_runs import whole_runs
 from nodeprint.errors import printable
+from nodeprint.settings.texts import say
 
 State = Literal["measured", "refused", "not measured"]
 #: Of a log the last lines are shown; its end has them.
@@ -63,7 +64,7 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     hosts = sorted({host for job in measured for host in job.hosts})
     wrong = [host for host in hosts if short(host) != short(node.host)]
     if wrong:
-        reason = f"its records were written on host {printable(wrong[0], 80)}, not on {node.host}: measure it again"
+        reason = say("unmeasured", "other_host", host=printable(wrong[0], 80), own=node.host)
         return NodeState(node.node, node.host, "refused", reason, _log_tail(preparation.job_folder(folder, node)))
     current = next((job for job in measured if job.number == node.job), None)
     status = current.status if current else None
@@ -76,7 +77,7 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     if any(job.measured for job in measured) and not _is_cut(node, measured):
         tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
         return NodeState(node.node, node.host, "measured", _unusable(current), problems=problems, log_tail=tail)
-    reasons = (lost, *failed, *problems, "its job ended, or is at work, before all was measured")
+    reasons = (lost, *failed, *problems, say("unmeasured", "before_all"))
     reason = next(text for text in reasons if text)
     if not node.measure:
         reason = _not_begun(node)
@@ -95,7 +96,7 @@ def clock_is_off(job_dir: Path, status: JobStatus) -> str:
     for minutes, word in ((ahead, "ahead of"), (behind, "behind")):
         if minutes >= _OFF_MINUTES:
             at_least = minutes // _OFF_MINUTES * _OFF_MINUTES
-            return f"its clock is at least {at_least:.0f} minutes {word} that of the login node; its times are wrong"
+            return say("unmeasured", "clock", minutes=f"{at_least:.0f}", side=word)
     return ""
 
 
@@ -123,7 +124,7 @@ def _unusable(job: Job | None) -> str:
     place = f"job{job.number}/run{unused[0].run}"
     named = printable(f"{unused[0].name}, {place}", 200)
     why = next((text for text in job.problems if text.startswith((named, f"{place}: "))), named)
-    return f"{len(unused)} of {len(job.rows)} records of job{job.number} cannot be used ({why})"
+    return say("unmeasured", "unusable", count=len(unused), records=len(job.rows), job=f"job{job.number}", why=why)
 
 
 def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:

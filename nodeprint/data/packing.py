@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology import processors
-from nodeprint.machine.topology.model import Cpu, Machine, Topology
+from nodeprint.machine.topology.model import Cpu, Machine, Topology, warning
 
 
 def pack(campaign: Path) -> PackedFleet:
@@ -325,13 +325,7 @@ def _of_node(
     kind = _kind_of_node(survey.topology, everywhere, paired)
     warnings = list(node.warnings)
     if not survey.topology:
-        warnings.append(
-            {
-                "id": "no-topology",
-                "text": "no survey of the node: its CPUs are compared by OS number",
-                "advice": "measure it again with node-run; a matrix of another tool: import it with --part or --xml",
-            }
-        )
+        warnings.append(asdict(warning("no-topology")))
     # the same fact may be seen by both; said once
     warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
     of_node = []

@@ -26,6 +26,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import fingerprint, preflight, topology
 from nodeprint.machine.topology import processors
 from nodeprint.machine.tree import Tree, open_tree
+from nodeprint.settings.texts import say
 
 Sources = list[list[Any]]
 
@@ -39,7 +40,7 @@ def base(campaign: Path) -> Path:
         return campaign
     folder = tempfile.mkdtemp(prefix="nodeprint-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    note = f"{printable(str(campaign))} cannot be written: what is read and judged is kept in {folder} until this ends"
+    note = say("campaign", "unwritable", campaign=printable(str(campaign)), folder=folder)
     print(f"nodeprint: {note}", file=sys.stderr, flush=True)
     return Path(folder)
 

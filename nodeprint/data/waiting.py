@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from nodeprint.settings.texts import say
+
 T = TypeVar("T")
 
 #: Seconds before the first word, between two words on a terminal, and between two lines in a file.
@@ -24,7 +26,7 @@ def counted(items: Iterable[T], total: int, what: str) -> Iterator[T]:
         if now < due or number == total:
             continue
         left = (now - begun) / number * (total - number)
-        text = f"nodeprint: {number} of {total} {what}, about {left:.0f} s left"
+        text = f"nodeprint: {say('waiting', done=number, total=total, what=what, seconds=f'{left:.0f}')}"
         print(f"\r{text}\x1b[K" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
         due, said = now + (_TERMINAL if terminal else _FILE), True
     if said and terminal:

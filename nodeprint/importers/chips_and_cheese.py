@@ -15,6 +15,7 @@ import numpy as np
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported, Matrix
 from nodeprint.importers.parsing import latencies, missing
+from nodeprint.settings.texts import say
 
 NAME = "chips-and-cheese"
 _HEAD = re.compile(r"Cache line offset: (\d+)\s*")
@@ -44,7 +45,7 @@ def read(path: Path, lines: list[str]) -> Imported:
     values = tables[0] if len(tables) == 1 else np.median(np.stack(tables), axis=0)
     values = np.where(np.isnan(values), values.T, values)
     np.fill_diagonal(values, np.nan)
-    notes = (f"the median of {len(tables)} offsets of the line",) if len(tables) > 1 else ()
+    notes = (say("read", "offsets", tables=len(tables)),) if len(tables) > 1 else ()
     cores = CoreMatrix(tuple(range(len(values))), values, "unknown")
     unknown = ("operation", "home", "topology", "spread")
     return Imported(path, NAME, cores, unknown=unknown, notes=(*notes, *missing(values)))

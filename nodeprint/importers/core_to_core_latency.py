@@ -15,6 +15,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.importers import grid
 from nodeprint.importers.imported import CoreMatrix, Imported
 from nodeprint.importers.parsing import filled, missing
+from nodeprint.settings.texts import say
 
 NAME = "core-to-core-latency"
 
@@ -31,7 +32,7 @@ def read(path: Path, lines: list[str]) -> Imported:
     if len(values) < 2:
         raise NodeprintError("less than two CPUs", where=path, advice="give a matrix with a row for each CPU")
     if not np.isnan(values.diagonal()).all():
-        notes = (*notes, "numbers on the diagonal were left out")
+        notes = (*notes, say("read", "diagonal"))
     np.fill_diagonal(values, np.nan)
     if np.isnan(values).all():
         raise NodeprintError("no latency at all", where=path, advice="run the tool again and keep what it prints")

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.importers.imported import Matrix
 from nodeprint.importers.parsing import latencies, nothing
+from nodeprint.settings.texts import say
 
 #: What separates cells; None is blanks.
 Separator = Literal[",", ";", "\t", "|"] | None
@@ -346,7 +347,8 @@ def _left_out(path: Path, lines: Sequence[str], rows: Sequence[_Row], form: _For
     if not texts:
         return ()
     quoted = printable(repr(texts[0].text.strip()), _QUOTED)
-    return (f"{len(texts)} line{'s' * (len(texts) > 1)} beside the table left out, the first of them {quoted}",)
+    lines = f"{len(texts)} line{'s' * (len(texts) > 1)}"
+    return (say("read", "beside", lines=lines, first=quoted),)
 
 
 def _check_separators(path: Path, row: _Row, cells: Sequence[str], separator: Separator, skip: bool) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported
 from nodeprint.importers.parsing import missing
+from nodeprint.settings.texts import say
 
 NAME = "linktest"
 _PAIR = re.compile(r"\s*(\d+)\s*->\s*(\d+):\s*([\d.]+)us \(\s*([\d.]+) MB/s\)")
@@ -50,7 +51,7 @@ def read(path: Path, lines: list[str]) -> Imported:
     size = _message_bytes(float(np.median(bytes_of_pairs)))
     facts = {"message_bytes": size} if size else {}
     cores = CoreMatrix(tuple(ranks), values, "semidirectional", "message", kernel="linktest", facts=facts)
-    notes = ("ranks stand for CPUs: where each rank was is not printed",)
+    notes = (say("read", "ranks"),)
     return Imported(path, NAME, cores, unknown=("topology", "cpu numbers"), notes=(*notes, *missing(values)))
 
 

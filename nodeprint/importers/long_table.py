@@ -16,6 +16,7 @@ import numpy as np
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.importers.imported import CoreMatrix, Imported
 from nodeprint.importers.parsing import latency, missing
+from nodeprint.settings.texts import say
 
 NAME = "long-table"
 _CPU = r"(?:cpu|core|thread|src|dst|source|target|from|to|local|remote|first|second|ping|pong|a|b|i|j|x|y)"
@@ -119,7 +120,7 @@ def _imported(path: Path, by_pair: dict[tuple[int, int], list[float]]) -> Import
         raise NodeprintError("no latency at all", where=path, advice="run the tool again and keep what it prints")
     values = np.where(np.isnan(values), values.T, values)
     most = max(map(len, by_pair.values()))
-    notes = (f"the median of up to {most} lines a pair",) if most > 1 else ()
+    notes = (say("read", "lines_a_pair", lines=most),) if most > 1 else ()
     cores = CoreMatrix(tuple(cpus), values, "unknown")
     unknown = ("operation", "home", "topology", *(() if most > 1 else ("spread",)))
     return Imported(path, NAME, cores, unknown=unknown, notes=(*notes, *missing(values)))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine.tree import contents
+from nodeprint.settings.texts import say
 
 _NUMBER = re.compile(r"\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _ZERO = re.compile(r"\+?(0+(\.0*)?|\.0+)(e[+-]?\d+)?")
@@ -119,7 +120,7 @@ def missing(values: npt.NDArray[np.float64]) -> tuple[str, ...]:
     """A note on the pairs of a filled matrix that have no latency, none if all have."""
     count = int(np.isnan(values).sum() - len(values)) // 2
     pairs = len(values) * (len(values) - 1) // 2
-    return (f"{count} of {pairs} pairs have no latency",) if count else ()
+    return (say("read", "missing", missing=count, pairs=pairs),) if count else ()
 
 
 def filled(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -11,6 +11,7 @@ from nodeprint.data.jobs import Measured
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported, Matrix
 from nodeprint.importers.parsing import missing
+from nodeprint.settings.texts import say
 from nodeprint.stats.disagreement import of_runs
 from nodeprint.stats.robust import median_of_passes
 
@@ -64,10 +65,11 @@ def differing(measured: Measured) -> str:
         else (f"{'runs' if repeated.run is None else 'passes'} differ")
     )
     a, b = (measured.places[dim][disagreement.place] for dim in "ab")
-    ends = [
+    low, high = (
         f"{values[at, disagreement.place]:.3g} ns in {names[at]}" for at in (disagreement.lowest, disagreement.highest)
-    ]
-    return f"{first} by a factor of {disagreement.factor:.1f}: CPUs {a} and {b} have {ends[0]} and {ends[1]}"
+    )
+    factor = f"{disagreement.factor:.1f}"
+    return say("read", "repetitions", repetitions=first, factor=factor, a=a, b=b, low=low, high=high)
 
 
 def matrix(measured: Measured) -> Matrix:

@@ -17,6 +17,7 @@ from nodeprint.importers import grid
 from nodeprint.importers.grid import Grid
 from nodeprint.importers.imported import CoreMatrix, Imported
 from nodeprint.importers.parsing import filled, latencies, missing
+from nodeprint.settings.texts import say
 
 NAME = "core-to-core-latency-terminal"
 _TITLE = re.compile(r"\s*\d+\) (.*)")
@@ -37,7 +38,7 @@ def read(path: Path, lines: list[str]) -> Imported:
     title = _TITLE.fullmatch(lines[titles[0]]) if titles else None
     notes: tuple[str, ...] = ()
     if len(titles) > 1:
-        notes = (f"of {len(titles)} tests the first is read",)
+        notes = (say("read", "first_test", tests=len(titles)),)
     # lines before it are kept empty, so that a fault is named where it is
     exact = _csv(lines, start, end)
     if exact:

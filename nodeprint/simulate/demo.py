@@ -8,11 +8,15 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
+from nodeprint.settings.texts import say, texts
 from nodeprint.simulate.campaign_folder import write as write_campaign
 from nodeprint.simulate.lines import modes_named
 from nodeprint.simulate.plan import Plan
 
-DESCRIPTION = "eight nodes of 2 x 64 cores, measured in two jobs; core 37 of node005 is made 6 % slower"
+
+def description() -> str:
+    """What is simulated, in words."""
+    return say("commands", "demo", change=texts()["change"]["time"]["more"])
 
 
 def write(folder: Path) -> None:

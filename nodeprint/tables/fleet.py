@@ -14,6 +14,7 @@ from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.data.quantity import Ints, NodeLayout, Quantity, models
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.measurements import Model, measurements
+from nodeprint.settings.texts import say
 from nodeprint.tables import units
 from nodeprint.tables.figures import MOST_PLACES, Figures
 
@@ -38,8 +39,8 @@ def packed(figures: Figures, campaign: str, better: Mapping[str, units.Better]) 
     quantities = tuple(
         _quantity(str(metric), rows, figures, better) for metric, rows in numbered.groupby("metric", sort=True)
     )
-    unmeasured = ("not measured", "the table has no figure of it that can be judged")
-    wrong = ("wrong", "a benchmark that ran on it found its own result wrong")
+    unmeasured = ("not measured", say("unmeasured", "no_figure"))
+    wrong = ("wrong", say("unmeasured", "own_check"))
     standing = dict.fromkeys(figures.unmeasured, unmeasured) | dict.fromkeys(figures.wrong, wrong)
     nodes = tuple(
         PackedNode(

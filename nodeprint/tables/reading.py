@@ -20,6 +20,7 @@ from nodeprint.files import sums
 from nodeprint.importers.parsing import lines_of
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import contents
+from nodeprint.settings.texts import say
 from nodeprint.tables import columns, figures, numbers, tools, units
 from nodeprint.tables.columns import Columns
 from nodeprint.tables.figures import Figures
@@ -129,7 +130,7 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
     frame = frame.fillna("")
     frame = frame[(frame != "").any(axis=1)]
     skipped = [number for number in range(head) if lines[number].strip() and not lines[number].startswith("#")]
-    notes = (f"{len(skipped)} lines before the names of the columns were left out",) if skipped else ()
+    notes = (say("read", "preamble", lines=len(skipped)),) if skipped else ()
     return names, [frame[place] for place in frame], head + 1, notes
 
 
@@ -235,8 +236,7 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     if words and len(words) < len(known.metrics):
         kept = {name: at for name, at in known.metrics.items() if name not in words}
         known = replace(known, metrics=kept)
-        listed = ", ".join(printable(name, 40) for name in words)
-        notes += (f"columns without a number were left out: {listed}",)
+        notes += (say("read", "no_numbers", columns=", ".join(printable(name, 40) for name in words)),)
     known, of_settings = _without_settings(stripped, known)
     notes += of_settings
     frame = _wide(names, stripped, known, source) if known.is_wide else _long(stripped, known, source)
@@ -245,7 +245,7 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     unmeasured = tuple(sorted(nodes - set(frame["node"][~missing]) - {""}))
     if missing.any():
         line = int(frame["line"][missing].iloc[0])
-        notes += (f"{int(missing.sum())} of {len(frame)} figures are empty, the first in line {line}",)
+        notes += (say("read", "empty", empty=int(missing.sum()), figures=len(frame), line=line),)
     frame = frame[~missing].reset_index(drop=True)
     parts = tuple(known.parts)
     return figures.checked(Figures(source, frame, parts, _fields(stripped, known, source), unmeasured, notes))
@@ -282,8 +282,8 @@ def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[
         parts={name: place for name, place in known.parts.items() if name not in settings},
         fields={**known.fields, **fields},
     )
-    listed = [printable(name, 40) for name in candidates if name in settings]
-    named = f"settings of the nodes, not judged as figures: {', '.join(listed)}"
+    columns_of_settings = ", ".join(printable(name, 40) for name in candidates if name in settings)
+    named = say("read", "settings", columns=columns_of_settings)
     by_node: dict[str, dict[str, str]] = {}
     for name, place in fields.items():
         for at, value in cells[place].groupby(node).first().items():
