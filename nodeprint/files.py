@@ -125,6 +125,9 @@ def _partial(path: Path, kind: int) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield partial
+    except (FileExistsError, NotADirectoryError) as error:
+        file = next((str(folder) for folder in path.parents if folder.is_file()), "a part of its path")
+        raise CannotWriteError(f"{file} is a file", where=path, advice="name a folder, or a free path") from error
     except OSError as error:
         raise CannotWriteError(
             f"cannot be written ({error.strerror or error})",

@@ -101,7 +101,7 @@ class Call:
 
     def discover(self, again: str) -> int:
         """List the nodes and clear what failed, with a new job for those of `again`; the exit code."""
-        return nodeprint("discover", "--config", self.config_file, "--again", again)
+        return nodeprint("discover", "--config", self.config_file, *(["--again", again] if again else []))
 
     def take_lock(self) -> None:
         """One call of a campaign at a time. The lock ends with this process, however it ends: nothing inherits it."""
@@ -343,7 +343,7 @@ def fail_kinds(text: str) -> tuple[Kind, ...]:
     try:
         return outcome.kinds(text)
     except NodeprintError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        raise argparse.ArgumentTypeError(str(error).removeprefix("--fail-on: ")) from error  # argparse names it
 
 
 def parser() -> Parser:

@@ -67,6 +67,9 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     gc.set_threshold(100_000)  # what is read and judged stays: looking for cycles at every 700 objects is a tenth of it
     try:
+        if empty := [word for word in sys.argv[1:] if not word or re.fullmatch(r"--[a-z-]+=", word)]:
+            advice = "leave it out, or set the variable of the shell that it is from"
+            raise NodeprintError(f"an argument is empty{f' ({empty[0]})' if empty[0] else ''}", advice=advice)
         app()
     except NodeprintError as error:
         print(f"nodeprint: {error}", file=sys.stderr)

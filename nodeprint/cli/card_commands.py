@@ -75,7 +75,8 @@ def verify(
 
 def _called(card: Card) -> str:
     """What a card is of: its processor, and that it was simulated."""
-    return f"SIMULATED, {card.processor.name}" if card.origin.simulated else card.processor.name
+    processor = card.processor.name or "unknown processor"
+    return f"SIMULATED, {processor}" if card.origin.simulated else processor
 
 
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint atlas cards --to site")

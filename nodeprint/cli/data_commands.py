@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import DATA, app
-from nodeprint.cli.shared import Format, input_file, judge_and_write, print_result
+from nodeprint.cli.shared import Format, input_file, judge_and_write, leave_out, print_result
 
 #: Those of topology/presets.py, which is not imported to print the help.
 PRESETS = (
@@ -34,8 +34,10 @@ def import_(
     format: Format = None,
     xml: Annotated[Path | None, typer.Option(help="Topology: an XML file of lstopo.")] = None,
     part: Annotated[str, typer.Option(help="Topology: a processor's name, e.g. 'EPYC 7742'.")] = "",
-    sockets: Annotated[int, typer.Option(min=1, help="How many of the part.")] = 1,
-    smt: Annotated[bool, typer.Option(help="Whether the part's siblings are among the CPUs.")] = True,
+    sockets: Annotated[int | None, typer.Option(min=1, max=64, help="How many of the part; 1 without.")] = None,
+    smt: Annotated[
+        bool | None, typer.Option(help="Whether the part's siblings are among the CPUs; they are without.")
+    ] = None,
 ) -> None:
     """Make a campaign of matrices of other tools.
 
@@ -45,7 +47,12 @@ def import_(
     from nodeprint.machine import topology as labels
     from nodeprint.structure import layout_misfit
 
-    machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets, smt) if part else None
+    if not part:
+        of_part: dict[str, object] = {"--sockets": sockets, "--smt": smt is not None}
+        leave_out(of_part, "it is of a part", "name the processor with --part, or leave it out")
+    if xml:
+        leave_out({"--part": part}, "--xml has the topology", "leave one of them out")
+    machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets or 1, smt is not False) if part else None
     imported = [importers.read(input_file(file), format) for file in files]
     names = importers.write_campaign(imported, out, machine)
     differing = [f"{item.source}: {item.differing}" for item in imported if item.differing]
@@ -61,10 +68,10 @@ def import_(
 def simulate(
     topology: Annotated[str, typer.Argument(help=f"A preset ({', '.join(PRESETS)}) or a captured root or survey.")],
     out: Annotated[Path, typer.Option(help="The folder of the new campaign.")],
-    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the fleet.")] = 8,
-    jobs: Annotated[int, typer.Option(min=1, help="Jobs per node.")] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Runs per job; of coherence-cas three times as many.")] = 2,
-    passes: Annotated[int, typer.Option(min=1, help="Passes per run.")] = 3,
+    nodes: Annotated[int, typer.Option(min=1, max=100_000, help="Nodes of the fleet.")] = 8,
+    jobs: Annotated[int, typer.Option(min=1, max=1000, help="Jobs per node.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="Runs per job; of coherence-cas three times as many.")] = 2,
+    passes: Annotated[int, typer.Option(min=1, max=1000, help="Passes per run.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
     noise: Annotated[
         float, typer.Option(min=0, max=20, help="Factor on the usual standard deviations of chips, runs and lines.")

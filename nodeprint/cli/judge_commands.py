@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from nodeprint.cli.app import JUDGE, app
-from nodeprint.cli.shared import Campaign, Json, input_file, judge_and_write, print_json, print_outcome, say_origin
-from nodeprint.errors import NodeprintError
+from nodeprint.cli.shared import (
+    Campaign,
+    Json,
+    input_file,
+    judge_and_write,
+    leave_out,
+    print_json,
+    print_outcome,
+    say_origin,
+)
 from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
@@ -125,16 +133,19 @@ def judge(
     }
     is_campaign = campaign.is_dir() and not tools.is_outputs(campaign)
     if is_campaign:
-        _leave_out(of_tables, "is of a table of figures", "leave it out of a campaign")
+        leave_out(of_tables, f"it is for tables of figures, and {campaign} is a campaign", "leave it out")
+    leave_out({"--reference": json and reference}, "it is said in sentences, and --json has none", "leave one out")
     if node is not None:
-        _leave_out(of_campaigns | of_tables, f"judges a whole campaign, and --node {node} one", "leave it out")
+        to_write = {"--node": not is_campaign and campaign.exists()}
+        leave_out(to_write, "it is for campaigns", f"write {campaign} as one first, with --to FOLDER")
+        leave_out(of_campaigns | of_tables, f"judges a whole campaign, and --node {node} one", "leave it out")
         _judge_one(campaign, node, kinds, json=json)
         return
     if is_campaign:
         verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
     else:
-        if to is None:
-            _leave_out({"--baseline": baseline}, "compares campaigns", "write the table as one with --to FOLDER")
+        unwritten = {"--baseline": to is None and baseline}
+        leave_out(unwritten, "compares campaigns", "write the table as one with --to FOLDER")
         options = _Table(fingerprint, acceptance, bound or (), better or (), node_name)
         verdict = _judge_table(campaign, to, baseline, options)
     if recheck:
@@ -143,18 +154,12 @@ def judge(
         typer.echo(written.as_json(verdict).rstrip("\n"))
     else:
         print_outcome(text.summary(verdict))
-    if reference and not json:
+    if reference:
         _print_reference(reference, campaign, verdict)
     if notify:
         notified.send(notify, written.as_json(verdict))
     if verdict.fails(kinds):
         raise typer.Exit(3)
-
-
-def _leave_out(options: Mapping[str, object], problem: str, advice: str) -> None:
-    """Raise NodeprintError where one of the options is given."""
-    if given := [option for option, value in options.items() if value]:
-        raise NodeprintError(problem, key=given[0], advice=advice)
 
 
 class _Table(NamedTuple):

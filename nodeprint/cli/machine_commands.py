@@ -8,24 +8,29 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeprint.cli.app import MACHINES, app
-from nodeprint.cli.shared import Format, Json, input_file, print_json, print_text, say_origin
+from nodeprint.cli.shared import Format, Json, input_file, leave_out, print_json, print_text, say_origin
 
 if TYPE_CHECKING:  # the labels take a tenth of a second to import
     from nodeprint.machine.topology.model import Topology
 
 
-def _topology(root: Path, xml: Path | None, cpuid: Path | None) -> Topology:
+def _topology(root: Path | None, xml: Path | None, cpuid: Path | None) -> Topology:
     from nodeprint.machine import topology as labels
     from nodeprint.machine.tree import open_tree
 
+    given: dict[str, object] = {"--root": root, "--xml": xml, "--cpuid": cpuid}
+    *first, _ = [option for option, path in given.items() if path] or [""]
+    leave_out(dict.fromkeys(first, True), "one source of labels is read, and there are several", "leave it out")
     if xml:
         return labels.read_xml(xml)
-    return labels.read_cpuid(cpuid) if cpuid else labels.read(open_tree(root))
+    return labels.read_cpuid(cpuid) if cpuid else labels.read(open_tree(root or Path("/")))
 
 
 @app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint topology --json")
 def topology(
-    root: Annotated[Path, typer.Option(help="A live or captured root, or an archive of one.")] = Path("/"),
+    root: Annotated[
+        Path | None, typer.Option(help="A live or captured root, or an archive of one; without it, this machine's.")
+    ] = None,
     xml: Annotated[Path | None, typer.Option(help="An XML file of lstopo instead.")] = None,
     cpuid: Annotated[Path | None, typer.Option(help="A folder of CPUID dumps in hwloc's format instead.")] = None,
     json: Json = False,
@@ -71,7 +76,7 @@ def structure(
 
     pictures = matrix_files.check(pdf, svg)
     source = structures.read(input_file(file), format)
-    labels = _topology(root or Path("/"), xml, cpuid) if root or xml or cpuid else source.topology
+    labels = _topology(root, xml, cpuid) if root or xml or cpuid else source.topology
     of_matrix = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
     structure = structures.with_repetitions(of_matrix, source)
     if pictures:
@@ -111,8 +116,11 @@ def iodie(
     """
     from nodeprint.iodie import campaign_dies
 
-    labels = _topology(root or Path("/"), xml, cpuid) if root or xml or cpuid else None
     folder = len(where) == 1 and where[0].is_dir()
+    if folder:
+        given: dict[str, object] = {"--root": root, "--xml": xml, "--cpuid": cpuid}
+        leave_out(given, f"it is for files, and {where[0]} has its labels", "leave it out")
+    labels = _topology(root, xml, cpuid) if root or xml or cpuid else None
     dies = campaign_dies.read(where[0]) if folder else campaign_dies.of_files([*map(input_file, where)], labels)
     if pdf is not None:
         from nodeprint.report.pages import die_pages

@@ -11,7 +11,7 @@ import typer
 
 from nodeprint.campaign import derived
 from nodeprint.cli.app import MEASURE, app
-from nodeprint.cli.shared import Campaign, Json, print_json, print_text
+from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, print_text
 from nodeprint.errors import NodeprintError
 
 _CONFIG = Path("config/config.yaml")
@@ -129,7 +129,10 @@ def status(
         raise NodeprintError(
             "it is for one node", key="--fail-on", advice="name one with --node, or use `nodeprint judge`"
         )
+    if json:
+        leave_out({"--watch": watch, "--node": node}, "it prints sentences", "leave --json out")
     if node:
+        leave_out({"--watch": watch}, "it is for all nodes", "leave one of both out")
         _status_of(campaign, node, fail_on)
         return
     status = node_status.read(campaign)

@@ -6,6 +6,7 @@ import atexit
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 from rich.console import Console, RenderableType
+
+from nodeprint.errors import NodeprintError
 
 if TYPE_CHECKING:
     from nodeprint.judge.verdict import Verdict
@@ -36,6 +39,12 @@ Format = Annotated[
 ]
 #: Columns of sentences in a file or pipe.
 _IN_A_PIPE = 100
+
+
+def leave_out(options: Mapping[str, object], problem: str, advice: str) -> None:
+    """Raise NodeprintError where one of the options, by name, is given: it would have no effect."""
+    if given := [option for option, value in options.items() if value]:
+        raise NodeprintError(problem, key=given[0], advice=advice)
 
 
 def input_file(path: Path) -> Path:

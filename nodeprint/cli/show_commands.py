@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from nodeprint.cli.app import SHOW, app
-from nodeprint.cli.shared import Campaign, print_result
-from nodeprint.errors import CannotWriteError, NodeprintError
+from nodeprint.cli.shared import Campaign, leave_out, print_result
+from nodeprint.errors import CannotWriteError
 
 #: Those of export.TABLES, which are not imported to print the help.
 Table = Literal["pairs", "cells", "details", "messages", "classes", "deviations"]
@@ -33,9 +33,12 @@ def report(
         bool, typer.Option("--figures", help="Also each figure of every node as SVG and PDF, its numbers as CSV.")
     ] = False,
     width: Annotated[
-        float,
-        typer.Option(max=1000, help="How wide these files are, in mm, 40 or more; 0: a column (88) or a page (180)."),
-    ] = 0,
+        float | None,
+        typer.Option(
+            max=1000,
+            help="How wide these files are, in mm, 40 or more; 0, and without it: a column (88) or a page (180).",
+        ),
+    ] = None,
     style: Annotated[
         Path | None, typer.Option(help="A matplotlib style (*.mplstyle) for them, on top of the report's.")
     ] = None,
@@ -64,12 +67,11 @@ def report(
     from nodeprint.history import courses
     from nodeprint.report import documents
 
-    for option, is_given in (("--style", style is not None), ("--width", bool(width))):
-        if is_given and not figures:
-            raise NodeprintError("is for files of figures", key=option, advice="add --figures")
+    if not figures:
+        leave_out({"--style": style, "--width": width is not None}, "is for files of figures", "add --figures")
     saved: Any = {
         "figures": figures,
-        "figure_width": width,
+        "figure_width": width or 0,
         "figure_style": style,
         "pseudonyms": pseudonyms,
         "over_time": None if pseudonyms else courses.beside(campaign),
@@ -123,18 +125,23 @@ def export(
     ] = None,
     hwloc: Annotated[bool, typer.Option("--hwloc", help="Write latencies and bandwidths in hwloc's XML.")] = False,
     table: Annotated[
-        Table,
+        Table | None,
         typer.Option(
             help="Which: every measured pair, every other value, what else was recorded of these (as seconds of writers"
-            " and readers), messages between nodes, medians by class, or deviations."
+            " and readers), messages between nodes, medians by class, or deviations; pairs without.",
+            show_default=False,
         ),
-    ] = "pairs",
+    ] = None,
 ) -> None:
     """Write what was measured and judged for other programs.
 
     Writes node.nc (netCDF) into the folder of each node; with --to a table; with --hwloc the topology of each node as
     hwloc.xml, with distances and memory attributes as lstopo and hwloc's functions read them.
     """
+    if hwloc:
+        leave_out({"--to": to, "--table": table}, "a table is written without --hwloc", "call it twice")
+    if to is None:
+        leave_out({"--table": table}, "it is written into a file", "name one with --to FILE.csv")
     if hwloc:
         from nodeprint.cards import hwloc_export
 
@@ -151,4 +158,4 @@ def export(
         return
     from nodeprint.interface import export as tables
 
-    typer.echo(tables.write(campaign, to, table))
+    typer.echo(tables.write(campaign, to, table or "pairs"))

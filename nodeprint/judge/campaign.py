@@ -23,6 +23,9 @@ from nodeprint.settings.config import planned
 #: The table of deviations in a campaign's folder (netCDF).
 DEVIATIONS = "deviations.nc"
 
+#: Nodes that are named where another one is asked for.
+_MOST_NAMED = 8
+
 
 def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Judged:
     """Judge a campaign from what is there, and write its table of deviations.
@@ -53,7 +56,8 @@ def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:
     fleet = packing.pack(campaign)
     names = [node.name for node in fleet.nodes]
     if name not in names:
-        advice = nearest(name, names) or f"it has {len(names)} others"
+        shown = f"its nodes are {', '.join(names[:_MOST_NAMED])}{', ...' if len(names) > _MOST_NAMED else ''}"
+        advice = nearest(name, names) or shown
         raise NodeprintError(f"there is no node {printable(repr(name), 60)}", where=campaign, advice=advice)
     verdict = _judged(campaign, fleet, accepted.load(kept), kept, None).verdict
     return verdict.nodes[name], verdict

@@ -33,7 +33,10 @@ def check(pdf: Path | None, svg: Path | None) -> list[Path]:
     for path, ending in zip((pdf, svg), _ENDINGS, strict=True):
         if path is not None and path.suffix != ending:
             raise NodeprintError(
-                f"is no name of such a file: it must end in {ending}", where=path, key=f"--{ending[1:]}"
+                f"does not end in {ending}",
+                advice=f"name a file that ends in {ending}",
+                where=path,
+                key=f"--{ending[1:]}",
             )
         if path is not None:
             files.check(path)

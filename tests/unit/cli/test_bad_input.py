@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
+from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 from nodeprint.settings import checked_yaml, config
@@ -318,6 +321,73 @@ def test_campaign_that_cannot_be_written_names_the_option(
     assert call(name, "campaign", *options) == 2
     error = capsys.readouterr().err
     assert f"; {advice}" in error and error.count("\n") == 1, error
+
+
+#: Options that would have no effect beside the others, and what is said of it.
+WITHOUT_EFFECT = {
+    "judge table.csv --node n1": "--node: it is for campaigns; write table.csv as one first, with --to FOLDER",
+    "judge GOOD --bound 5": "--bound: it is for tables of figures, and GOOD is a campaign; leave it out",
+    "judge GOOD --json --reference published": "--reference: it is said in sentences, and --json has none; leave",
+    "judge GOOD --node b": "GOOD: there is no node 'b'; its nodes are a",
+    "judge GOOD --notify=": "an argument is empty (--notify=); leave it out, or set the variable of the shell",
+    "import matrix.csv --out": "an argument is empty; leave it out, or set the variable of the shell that it is from",
+    "import matrix.csv --out OUT --sockets 2": "--sockets: it is of a part; name the processor with --part, or",
+    "import matrix.csv --out OUT --smt": "--smt: it is of a part; name the processor with --part, or leave it out",
+    "import matrix.csv --out OUT --xml a.xml --part x": "--part: --xml has the topology; leave one of them out",
+    "import matrix.csv --out table.csv": "table.csv is a file; name a folder, or a free path",
+    "export GOOD --table cells": "--table: it is written into a file; name one with --to FILE.csv",
+    "export GOOD --hwloc --to x.csv": "--to: a table is written without --hwloc; call it twice",
+    "status GOOD --json --watch": "--watch: it prints sentences; leave --json out",
+    "report GOOD --width 90": "--width: is for files of figures; add --figures",
+    "topology --root / --xml x.xml": "--root: one source of labels is read, and there are several; leave it out",
+    "iodie GOOD --xml x.xml": "--xml: it is for files, and GOOD has its labels; leave it out",
+    "structure matrix.csv --pdf x.png": "x.png: --pdf: does not end in .pdf; name a file that ends in .pdf",
+}
+
+
+@pytest.mark.parametrize("command", WITHOUT_EFFECT)
+def test_an_option_without_effect_is_refused_with_what_to_do(
+    command: str, good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matrix.csv").write_text(MATRIX)
+    (tmp_path / "table.csv").write_text("node,triad\nn1,100\nn2,101\n")
+    words = [str(good) if word == "GOOD" else word for word in command.split()]
+    assert call(*words, *([""] if command.endswith("--out") else [])) == 2
+    said = capsys.readouterr()
+    assert not said.out and said.err.count("\n") == 1
+    assert WITHOUT_EFFECT[command].replace("GOOD", str(good)) in said.err
+
+
+#: What is given to each option: nothing, negative, beyond any integer, no number, markup, too long.
+ODD = ("0", "-1", "99999999999999999999", "nan", "\x1b[31mred", "y" * 3000)
+
+
+@pytest.mark.parametrize("command", ["judge GOOD", "import matrix.csv --out OUT", "simulate graviton3-64 --out OUT"])
+def test_odd_values_of_every_option_end_in_a_sentence(
+    command: str, good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is refused before anything is done; a walk over all commands and values takes minutes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matrix.csv").write_text(MATRIX)
+    words = [str(good) if word == "GOOD" else word for word in command.split()]
+    name = words[0]
+    monkeypatch.setattr("nodeprint.simulate.write", lambda plan, out: out)  # what is asked for is checked before
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    options = [option for option in group.commands[name].params if option.param_type_name == "option"]
+    for option in (
+        max(option.opts, key=len)
+        for option in options
+        if not getattr(option, "is_flag", False) and option.name != "out"
+    ):
+        for value in ODD:
+            code = call(*words, option, value)
+            said = capsys.readouterr()
+            assert code in (0, 2) and "Traceback" not in said.err, (option, value)
+            assert code == 0 or "Usage" in said.err or said.err.count("\n") == 1, (option, value, said.err)
+            assert "\x1b" not in said.err, (option, value)
+            assert code == 2 or option not in ("--nodes", "--jobs", "--runs", "--passes"), (option, value)
 
 
 def test_style_without_figures_is_refused(good: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,5 +32,5 @@ def test_a_figure_says_whether_it_is_simulated(tmp_path: Path, simulated: bool) 
 def test_a_file_has_the_ending_of_what_it_is(tmp_path: Path) -> None:
     assert matrix_files.check(tmp_path / "m.pdf", None) == [tmp_path / "m.pdf"]
     assert matrix_files.check(None, None) == []
-    with pytest.raises(NodeprintError, match=r"must end in \.svg"):
+    with pytest.raises(NodeprintError, match=r"name a file that ends in \.svg"):
         matrix_files.check(tmp_path / "m.pdf", tmp_path / "m.pdf")
