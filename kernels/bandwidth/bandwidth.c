@@ -528,7 +528,7 @@ static double touching_s(const struct run *run) {
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     static const double clock_probe_s = 1e-3;
     (void)hop_ns;
-    double touch_s = unit == run->units ? touching_s(run) : 0;
+    double touch_s = run_once_a_pass(run, unit, touching_s(run));
     if (kinds[HUGE] && kinds[BASE]) touch_s *= 2; /* each pass changes from one kind to the other */
     struct cell cell = cell_of(run, unit);
     double flow_s = flow_seconds(run, cell.roles, cell.count, cell.slice * cell.shares[0].buffer_count);

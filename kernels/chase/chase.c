@@ -411,7 +411,7 @@ static unsigned measure_pages(struct run *run, uint32_t pass, const struct unit 
 
 static double latency_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)hop_ns;
-    double lay_s = unit == run->units ? (double)memory_planned(run) / ELEMENT_BYTES * PLAN_LAY_NS / 1e9 : 0;
+    double lay_s = run_once_a_pass(run, unit, (double)memory_planned(run) / ELEMENT_BYTES * PLAN_LAY_NS / 1e9);
     return lay_s + 2 * (WARM_UP_STEPS + (BATCHES + 2) * 320.0) * PLAN_DRAM_NS / 1e9 + 1e-3;
 }
 

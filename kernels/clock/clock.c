@@ -31,13 +31,7 @@ static const double PROBE_S = 50e-6, WINDOW_S = 64 * 50e-6;
 static uint64_t seconds = 30;
 
 static const struct setting settings[] = {
-    {.name = "seconds",
-     .value = "N",
-     .number = &seconds,
-     .lowest = 1,
-     .highest = 3600,
-     .shapes = true,
-     .help = "together: how long (default 30)"},
+    SETTING_SECONDS(&seconds, "together: how long (default 30)"),
     {0},
 };
 
@@ -181,32 +175,23 @@ static double alone_seconds(const struct run *run, const struct unit *unit, doub
 
 static double together_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)hop_ns;
-    return unit == run->units ? (double)seconds : 0;
+    return run_once_a_pass(run, unit, (double)seconds);
 }
+
+/* What both operations have alike. */
+#define CLOCK_OF_CPUS                                                                                                  \
+    .quantity = "frequency", .unit = "Hz", .record = "cell", FIELDS(fields), .keys = {"cpu"}, .plan = plan,            \
+    .prepare = prepare, .facts = facts
 
 static const struct operation operations[] = {
     {.name = "alone",
      .summary = "each CPU with all others idle",
-     .quantity = "frequency",
-     .unit = "Hz",
-     .record = "cell",
-     FIELDS(fields),
-     .keys = {"cpu"},
-     .plan = plan,
-     .prepare = prepare,
-     .facts = facts,
+     CLOCK_OF_CPUS,
      .measure = measure_alone,
      .seconds = alone_seconds},
     {.name = "together",
      .summary = "all CPUs at once for --seconds",
-     .quantity = "frequency",
-     .unit = "Hz",
-     .record = "cell",
-     FIELDS(fields),
-     .keys = {"cpu"},
-     .plan = plan,
-     .prepare = prepare,
-     .facts = facts,
+     CLOCK_OF_CPUS,
      .measure = measure_together,
      .seconds = together_seconds},
 };

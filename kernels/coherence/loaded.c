@@ -168,11 +168,7 @@ static void facts(struct run *run, bool end, struct text *members) {
     text_add(members, "]");
 }
 
-enum { RATE_BYTES_PER_S = LATENCY_FIELDS, INJECTORS };
-
-static const struct field fields[] = {
-    FIELDS_OF_LATENCY, [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
-    [INJECTORS] = {"injectors", NUMBER, DECIMALS, 0}};
+static const struct field fields[] = {FIELDS_OF_LATENCY_BESIDE_TRAFFIC};
 
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
@@ -196,8 +192,8 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     workers_run(&run->workers, roles, count, take_role, storm);
     for (size_t i = 2; i < count; i++) rate += storm->bytes_per_s[i];
     unsigned flags = run_set_latency(result, duel_values(duel), LINES, DUEL_BATCHES);
-    result->values[RATE_BYTES_PER_S] = rate;
-    result->values[INJECTORS] = (double)(count - 2);
+    result->values[TRAFFIC_BYTES_PER_S] = rate;
+    result->values[TRAFFIC_CPUS] = (double)(count - 2);
     free(storm->bytes_per_s);
     free(storm);
     free(roles);
@@ -206,7 +202,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
 }
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    double touch_s = unit == run->units ? (double)(memory_planned(run)) / 2e9 : 0;
+    double touch_s = run_once_a_pass(run, unit, (double)memory_planned(run) / 2e9);
     return touch_s + RAMP_S + LINES * 60 * 2 * hop_ns / 1e9 + 1e-3;
 }
 

@@ -37,6 +37,12 @@ enum { LATENCY_NS, CI_LOW_NS, CI_HIGH_NS, MIN_NS, P25_NS, MEDIAN_NS, P99_NS, LIN
         LATENCY_FIELD(P25_NS, "p25_ns", 4), LATENCY_FIELD(MEDIAN_NS, "median_ns", 4),                                  \
         LATENCY_FIELD(P99_NS, "p99_ns", 4), LATENCY_FIELD(LINE_SD_NS, "line_sd_ns", 4)
 
+/* The same where others draw from memory meanwhile: how much, and how many CPUs do. */
+enum { TRAFFIC_BYTES_PER_S = LATENCY_FIELDS, TRAFFIC_CPUS };
+#define FIELDS_OF_LATENCY_BESIDE_TRAFFIC                                                                               \
+    FIELDS_OF_LATENCY, [TRAFFIC_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                      \
+                       [TRAFFIC_CPUS] = {"injectors", NUMBER, DECIMALS, 0}
+
 /* Append `value` as the field writes it, without its name. */
 void field_write(const struct field *field, double value, struct text *out);
 

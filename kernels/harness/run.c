@@ -102,6 +102,10 @@ struct home *run_home(const struct run *run, int node) {
     return NULL;
 }
 
+double run_once_a_pass(const struct run *run, const struct unit *unit, double seconds) {
+    return unit == run->units ? seconds : 0;
+}
+
 size_t run_worker(const struct run *run, int64_t cpu) {
     return workers_on(&run->workers, (int)cpu);
 }

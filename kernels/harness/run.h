@@ -166,6 +166,9 @@ unsigned run_set_latency(struct result *result, const double *samples, size_t li
 
 struct home *run_home(const struct run *run, int node);
 
+/* For `seconds` of an operation: what is done once in a pass is said of the pass's first unit, 0 of all others. */
+double run_once_a_pass(const struct run *run, const struct unit *unit, double seconds);
+
 /* Index of the worker on the CPU with this OS number. */
 size_t run_worker(const struct run *run, int64_t cpu);
 

@@ -21,6 +21,13 @@ struct setting {
     const char **word;
 };
 
+/* An entry: how long it takes, in whole seconds of at most an hour. */
+#define SETTING_SECONDS(its_number, its_help)                                                                          \
+    {                                                                                                                  \
+        .name = "seconds", .value = "N", .number = (its_number), .lowest = 1, .highest = 3600, .shapes = true,         \
+        .help = (its_help)                                                                                             \
+    }
+
 /* Read the arguments into the tables; ends the process with 2 on anything that is in none of them. */
 void settings_read(const struct setting *const tables[], size_t count, int argc, char **argv);
 

@@ -34,13 +34,7 @@ enum {
 static uint64_t seconds = 3;
 
 static const struct setting settings[] = {
-    {.name = "seconds",
-     .value = "N",
-     .number = &seconds,
-     .lowest = 1,
-     .highest = 3600,
-     .shapes = true,
-     .help = "how long a pass takes (default 3)"},
+    SETTING_SECONDS(&seconds, "how long a pass takes (default 3)"),
     {0},
 };
 
@@ -167,7 +161,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)hop_ns;
-    return unit == run->units ? (double)seconds : 0;
+    return run_once_a_pass(run, unit, (double)seconds);
 }
 
 static const struct operation operations[] = {

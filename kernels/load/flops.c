@@ -27,113 +27,33 @@ static double start_of(size_t chain) {
 
 #if defined(__x86_64__)
 
-#define BEGIN(i) __m128d a##i = _mm_set1_pd(start_of(i));
-#define STEP(i) a##i = _mm_add_pd(_mm_mul_pd(a##i, factor), term);
-#define STEP_BACK(i) a##i = _mm_add_pd(_mm_mul_pd(a##i, back), back_term);
-#define END(i) _mm_storeu_pd(&ends[(size_t)2 * (i)], a##i);
-static void sse2_turns(uint64_t turns, double *ends) {
-    const __m128d factor = _mm_set1_pd(FACTOR), term = _mm_set1_pd(TERM);
-    const __m128d back = _mm_set1_pd(BACK), back_term = _mm_set1_pd(BACK_TERM);
-    TWELVE(BEGIN)
-    for (; turns > 0; turns--) {
-        TWELVE(STEP)
-        TWELVE(STEP_BACK)
-    }
-    TWELVE(END)
-}
-#define STEP_LOADED(i)                                                                                                 \
-    a##i = _mm_add_pd(_mm_mul_pd(a##i, factor), _mm_load_pd(&numbers->terms[(size_t)2 * ((i) % TERMS)]));
-#define STEP_BACK_STORED(i)                                                                                            \
-    a##i = _mm_add_pd(_mm_mul_pd(a##i, back), _mm_load_pd(&numbers->back_terms[(size_t)2 * ((i) % TERMS)]));           \
-    _mm_store_pd(&numbers->results[(size_t)2 * (i)], a##i);
-static void sse2_memory_turns(uint64_t turns, double *ends, struct flops_memory *numbers) {
-    const __m128d factor = _mm_set1_pd(FACTOR), back = _mm_set1_pd(BACK);
-    TWELVE(BEGIN)
-    for (; turns > 0; turns--) {
-        TWELVE(STEP_LOADED)
-        TWELVE(STEP_BACK_STORED)
-        __asm__ volatile("" ::: "memory"); /* what is in memory is read and written in each turn */
-    }
-    TWELVE(END)
-}
-#undef STEP_LOADED
-#undef STEP_BACK_STORED
-#undef BEGIN
-#undef STEP
-#undef STEP_BACK
-#undef END
+/* Without fused operations. */
+#define WIDTH(turns) sse2_##turns
+#define TARGET
+#define VECTOR __m128d
+#define LANES 2
+#define CHAINS TWELVE
+#define SIMD(what) _mm_##what
+#define STEPPED(a, factor, term) _mm_add_pd(_mm_mul_pd(a, factor), term)
+#include "load/flops_turns.h"
 
-#define BEGIN(i) __m256d a##i = _mm256_set1_pd(start_of(i));
-#define STEP(i) a##i = _mm256_fmadd_pd(a##i, factor, term);
-#define STEP_BACK(i) a##i = _mm256_fmadd_pd(a##i, back, back_term);
-#define END(i) _mm256_storeu_pd(&ends[(size_t)4 * (i)], a##i);
-__attribute__((target("avx2,fma"))) static void avx2_turns(uint64_t turns, double *ends) {
-    const __m256d factor = _mm256_set1_pd(FACTOR), term = _mm256_set1_pd(TERM);
-    const __m256d back = _mm256_set1_pd(BACK), back_term = _mm256_set1_pd(BACK_TERM);
-    TWELVE(BEGIN)
-    for (; turns > 0; turns--) {
-        TWELVE(STEP)
-        TWELVE(STEP_BACK)
-    }
-    TWELVE(END)
-}
-#define STEP_LOADED(i) a##i = _mm256_fmadd_pd(a##i, factor, _mm256_load_pd(&numbers->terms[(size_t)4 * ((i) % TERMS)]));
-#define STEP_BACK_STORED(i)                                                                                            \
-    a##i = _mm256_fmadd_pd(a##i, back, _mm256_load_pd(&numbers->back_terms[(size_t)4 * ((i) % TERMS)]));               \
-    _mm256_store_pd(&numbers->results[(size_t)4 * (i)], a##i);
-__attribute__((target("avx2,fma"))) static void avx2_memory_turns(uint64_t turns, double *ends,
-                                                                  struct flops_memory *numbers) {
-    const __m256d factor = _mm256_set1_pd(FACTOR), back = _mm256_set1_pd(BACK);
-    TWELVE(BEGIN)
-    for (; turns > 0; turns--) {
-        TWELVE(STEP_LOADED)
-        TWELVE(STEP_BACK_STORED)
-        __asm__ volatile("" ::: "memory"); /* what is in memory is read and written in each turn */
-    }
-    TWELVE(END)
-}
-#undef STEP_LOADED
-#undef STEP_BACK_STORED
-#undef BEGIN
-#undef STEP
-#undef STEP_BACK
-#undef END
+#define WIDTH(turns) avx2_##turns
+#define TARGET __attribute__((target("avx2,fma")))
+#define VECTOR __m256d
+#define LANES 4
+#define CHAINS TWELVE
+#define SIMD(what) _mm256_##what
+#define STEPPED _mm256_fmadd_pd
+#include "load/flops_turns.h"
 
-#define BEGIN(i) __m512d a##i = _mm512_set1_pd(start_of(i));
-#define STEP(i) a##i = _mm512_fmadd_pd(a##i, factor, term);
-#define STEP_BACK(i) a##i = _mm512_fmadd_pd(a##i, back, back_term);
-#define END(i) _mm512_storeu_pd(&ends[(size_t)8 * (i)], a##i);
-__attribute__((target("avx512f"))) static void avx512_turns(uint64_t turns, double *ends) {
-    const __m512d factor = _mm512_set1_pd(FACTOR), term = _mm512_set1_pd(TERM);
-    const __m512d back = _mm512_set1_pd(BACK), back_term = _mm512_set1_pd(BACK_TERM);
-    TWENTY_FOUR(BEGIN)
-    for (; turns > 0; turns--) {
-        TWENTY_FOUR(STEP)
-        TWENTY_FOUR(STEP_BACK)
-    }
-    TWENTY_FOUR(END)
-}
-#define STEP_LOADED(i) a##i = _mm512_fmadd_pd(a##i, factor, _mm512_load_pd(&numbers->terms[(size_t)8 * ((i) % TERMS)]));
-#define STEP_BACK_STORED(i)                                                                                            \
-    a##i = _mm512_fmadd_pd(a##i, back, _mm512_load_pd(&numbers->back_terms[(size_t)8 * ((i) % TERMS)]));               \
-    _mm512_store_pd(&numbers->results[(size_t)8 * (i)], a##i);
-__attribute__((target("avx512f"))) static void avx512_memory_turns(uint64_t turns, double *ends,
-                                                                   struct flops_memory *numbers) {
-    const __m512d factor = _mm512_set1_pd(FACTOR), back = _mm512_set1_pd(BACK);
-    TWENTY_FOUR(BEGIN)
-    for (; turns > 0; turns--) {
-        TWENTY_FOUR(STEP_LOADED)
-        TWENTY_FOUR(STEP_BACK_STORED)
-        __asm__ volatile("" ::: "memory"); /* what is in memory is read and written in each turn */
-    }
-    TWENTY_FOUR(END)
-}
-#undef STEP_LOADED
-#undef STEP_BACK_STORED
-#undef BEGIN
-#undef STEP
-#undef STEP_BACK
-#undef END
+#define WIDTH(turns) avx512_##turns
+#define TARGET __attribute__((target("avx512f")))
+#define VECTOR __m512d
+#define LANES 8
+#define CHAINS TWENTY_FOUR
+#define SIMD(what) _mm512_##what
+#define STEPPED _mm512_fmadd_pd
+#include "load/flops_turns.h"
 
 struct flops_kind flops_widest(void) {
     __builtin_cpu_init();

@@ -39,13 +39,7 @@ static const double ALONE_SETTLING_S = 30e-3, ALONE_S = 120e-3, STEP_SETTLING_S 
 static uint64_t seconds = 60;
 
 static const struct setting settings[] = {
-    {.name = "seconds",
-     .value = "N",
-     .number = &seconds,
-     .lowest = 1,
-     .highest = 3600,
-     .shapes = true,
-     .help = "together: how long (default 60)"},
+    SETTING_SECONDS(&seconds, "together: how long (default 60)"),
     {0},
 };
 
@@ -528,7 +522,7 @@ static double step_seconds(const struct run *run, const struct unit *unit, doubl
 
 static double together_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)hop_ns;
-    return unit == run->units ? (double)seconds * 1.01 : 0;
+    return run_once_a_pass(run, unit, (double)seconds * 1.01);
 }
 
 static const struct operation operations[] = {

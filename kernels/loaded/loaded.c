@@ -371,11 +371,7 @@ static void facts(struct run *run, bool end, struct text *members) {
     text_add(members, "}");
 }
 
-enum { RATE_BYTES_PER_S = LATENCY_FIELDS, INJECTORS };
-
-static const struct field fields[] = {
-    FIELDS_OF_LATENCY, [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
-    [INJECTORS] = {"injectors", NUMBER, DECIMALS, 0}};
+static const struct field fields[] = {FIELDS_OF_LATENCY_BESIDE_TRAFFIC};
 
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
@@ -398,8 +394,8 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     workers_run(&run->workers, roles, count, take_role, storm);
     for (size_t i = 1; i < count; i++) rate += storm->bytes_per_s[i];
     unsigned flags = run_set_latency(result, values, BATCHES, 1);
-    result->values[RATE_BYTES_PER_S] = rate;
-    result->values[INJECTORS] = (double)(count - 1);
+    result->values[TRAFFIC_BYTES_PER_S] = rate;
+    result->values[TRAFFIC_CPUS] = (double)(count - 1);
     free(storm->bytes_per_s);
     free(storm);
     free(roles);
@@ -408,7 +404,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)hop_ns;
-    double lay_s = unit == run->units ? (double)memory_planned(run) / 2e9 : 0;
+    double lay_s = run_once_a_pass(run, unit, (double)memory_planned(run) / 2e9);
     return lay_s + 25e-3;
 }
 

@@ -263,7 +263,7 @@ static void print_nodes(const struct run *run, const double *medians) {
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)hop_ns;
-    double lay_s = unit == run->units ? (double)memory_planned(run) / 1e9 : 0;
+    double lay_s = run_once_a_pass(run, unit, (double)memory_planned(run) / 1e9);
     return lay_s + ROUNDS * (unit->key[2] == ALONE ? 4 : unit->key[2] == BOTH ? 2 : 1) * 4e-3;
 }
 
