@@ -5,9 +5,10 @@
 
 A function or a constant of the rooms is drawn, then a place in it: a comparison, an operator, a number, a truth value
 or a negation is changed. The room's tests run on a copy of the project, without reference data and without those that
-measure or start services: first the module's own, then those that name it, then the rest. What is marked `slow` is left
-to the end, when all were tried, and tries survivors alone: a call that is stopped earlier says how many died at least.
-A mutant dies where a test fails that passes without it, or where one takes a minute of a processor. Results are kept in
+measure or start services: first the module's own, then those that name it, then the rest. Three rounds try what is left
+of the one before: with 20 s of a processor, with all quick tests, with those that are marked `slow`. So a call that is
+stopped says how many died at least. A mutant
+dies where a test fails that passes without it, or where one takes a minute of a processor. Results are kept in
 build/mutants/ by commit and seed, so that a call goes on where the last one was stopped. Survivors are printed with
 their change; those that change nothing that anybody could notice stand in equivalent_mutants.yaml, with the reason.
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import math
 import os
 import random
 import re
@@ -26,6 +28,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -88,6 +91,18 @@ _OPERATORS: Mapping[type[ast.AST], ast.AST] = {
 }
 
 
+class Round(msgspec.Struct, frozen=True):
+    """Which tests (a marker's expression) try a mutant, and for how many seconds of a processor."""
+
+    name: str
+    which: str
+    seconds: float = math.inf
+
+
+#: Most mutants die at once; a survivor costs all of its room.
+ROUNDS = (Round("first", "not slow", 20), Round("quick", "not slow"), Round("slow", "slow"))
+
+
 class Mutant(msgspec.Struct, frozen=True):
     """A change of one place: in which room, file (from the project's folder) and function or constant, on which line,
     from what to what, and the file with it."""
@@ -102,8 +117,10 @@ class Mutant(msgspec.Struct, frozen=True):
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """A mutant and what became of it: the test that fails, "time" where one took too long, "" of a survivor."""
+    """A mutant, its number in the draw, and what became of it: the test that fails, "time" where one took too long, ""
+    of a survivor."""
 
+    number: int
     room: str
     path: str
     of: str
@@ -212,22 +229,22 @@ def _changed(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def died_by(mutant: Mutant, copy: Path, which: str) -> str:
-    """The test of its room that notices a mutant, of `which` ones (a marker's expression), tried in a copy of the
-    project; "time" where it never ends, "" where none notices it."""
-    failed = _failing_with(mutant, copy, _in_turn(copy, mutant), which)
+def died_by(mutant: Mutant, copy: Path, of: Round) -> str:
+    """The test of its room that notices a mutant in a round, tried in a copy of the project; "time" where it never
+    ends, "" where none notices it."""
+    failed = _failing_with(mutant, copy, _in_turn(copy, mutant), of)
     # other users of the machine can make a test fail: it does so again, alone
-    if failed in ("", "time") or not _failing_with(mutant, copy, [failed], which):
+    if failed in ("", "time") or not _failing_with(mutant, copy, [failed], of):
         return failed if failed == "time" else ""
-    return _that_passes(copy, failed, which)
+    return _that_passes(copy, failed, of)
 
 
-def _failing_with(mutant: Mutant, copy: Path, tests: Iterable[str], which: str) -> str:
+def _failing_with(mutant: Mutant, copy: Path, tests: Iterable[str], of: Round) -> str:
     source = copy / mutant.path
     kept = source.read_text()
     source.write_text(mutant.text)
     try:
-        return _first_failure(copy, tests, which)
+        return _first_failure(copy, tests, of)
     finally:
         source.write_text(kept)
 
@@ -244,23 +261,27 @@ def _in_turn(copy: Path, mutant: Mutant) -> list[str]:
     return [str(file.relative_to(copy)) for file in sorted(files, key=rank)]
 
 
-class _Stuck:
-    """A plugin of pytest: no test takes more than _STUCK_S of a processor."""
+class _Limits:
+    """A plugin of pytest: no test takes more than _STUCK_S of a processor, and all together not more than a round."""
 
-    @staticmethod
-    def pytest_runtest_setup() -> None:
-        """Ends the process where the test has not ended then."""
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def pytest_runtest_setup(self) -> None:
+        """Ends the process where the time is over, and where the test has not ended when its own is."""
+        if time.process_time() > self._seconds:
+            pytest.exit("the round is over", returncode=pytest.ExitCode.OK)
         signal.setitimer(signal.ITIMER_VIRTUAL, _STUCK_S)
 
 
-def _first_failure(copy: Path, tests: Iterable[str], which: str) -> str:
-    """The first of `which` tests that fails, or a file that cannot be collected; "time" where one does not end, ""
-    where all pass."""
+def _first_failure(copy: Path, tests: Iterable[str], of: Round) -> str:
+    """The first of the tests of a round that fails, or a file that cannot be collected; "time" where one does not end,
+    "" where all pass."""
     with tempfile.TemporaryFile("w+") as said:
         if not (child := os.fork()):
             os.dup2(said.fileno(), 1)
             os.dup2(said.fileno(), 2)
-            _run(copy, tests, which)
+            _run(copy, tests, of)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         said.seek(0)
         named = re.search(r"^(?:FAILED|ERROR) (\S+?\.py(?:::.+?)?)(?: - .*)?$", said.read(), re.MULTILINE)
@@ -269,7 +290,7 @@ def _first_failure(copy: Path, tests: Iterable[str], which: str) -> str:
     return named[1] if named else "time"
 
 
-def _run(copy: Path, tests: Iterable[str], which: str) -> NoReturn:
+def _run(copy: Path, tests: Iterable[str], of: Round) -> NoReturn:
     """The tests of a copy in this process, and its end."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]
@@ -279,17 +300,17 @@ def _run(copy: Path, tests: Iterable[str], which: str) -> NoReturn:
     os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
     options = ["-q", "-x", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=600", "-m"]
-    os._exit(pytest.main([*options, f"{_ROOMS_OWN} and {which}", *tests], plugins=[_Stuck]))
+    os._exit(pytest.main([*options, f"{_ROOMS_OWN} and {of.which}", *tests], plugins=[_Limits(of.seconds)]))
 
 
 @cache
-def _that_passes(copy: Path, test: str, which: str) -> str:
+def _that_passes(copy: Path, test: str, of: Round) -> str:
     """The test, if it passes without any change.
 
     Raises:
         SystemExit: it does not, so that nothing can be said of mutants.
     """
-    if _first_failure(copy, [test], which):
+    if _first_failure(copy, [test], of):
         raise SystemExit(f"{test} fails without any change, too")
     return test
 
@@ -312,34 +333,35 @@ def main() -> int:
         subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(copy)], check=True)
         (copy / ".venv").symlink_to(sys.prefix)  # which the tests of the workflow call
         (copy / "kernels/build").symlink_to(ROOT / "kernels/build")
-    draw = list(islice(drawn(arguments.seed, copy, rooms), arguments.draw))
-    tried = _tried(draw, copy, "not slow", folder)
-    survivors = [number for number, result in enumerate(tried) if not result.died_by and not result.equivalent]
-    for number, result in zip(
-        survivors, _tried([draw[number] for number in survivors], copy, "slow", folder), strict=True
-    ):
-        tried[number] = result
+    remaining = dict(enumerate(islice(drawn(arguments.seed, copy, rooms), arguments.draw)))
+    tried: dict[int, Tried] = {}
+    for of in ROUNDS:
+        tried |= _tried(remaining, copy, of, folder)
+        survivors = [result for result in tried.values() if not result.died_by and not result.equivalent]
+        remaining = {result.number: remaining[result.number] for result in survivors}
     shutil.rmtree(copy)
-    equivalent = sum(result.equivalent and not result.died_by for result in tried)
-    remaining = [result for result in tried if not result.died_by and not result.equivalent]
+    equivalent = sum(result.equivalent and not result.died_by for result in tried.values())
     counted = len(tried) - equivalent
-    print(f"{counted - len(remaining)} of {counted} died; {equivalent} are equivalent", *remaining, sep="\n")
-    return 0 if len(remaining) <= (1 - ASKED) * counted else 1
+    print(f"{counted - len(survivors)} of {counted} died; {equivalent} are equivalent", *survivors, sep="\n")
+    return 0 if len(survivors) <= (1 - ASKED) * counted else 1
 
 
-def _tried(mutants: Sequence[Mutant], copy: Path, which: str, folder: Path) -> list[Tried]:
-    """What became of mutants by `which` tests; what the file in `folder` has is not tried again."""
-    results = folder / f"{which.replace(' ', '-')}.jsonl"
+def _tried(mutants: Mapping[int, Mutant], copy: Path, of: Round, folder: Path) -> dict[int, Tried]:
+    """What became of mutants in a round; what its file in `folder` has is not tried again."""
+    results = folder / f"{of.name}.jsonl"
     lines = results.read_text().splitlines() if results.exists() else []
-    tried = [msgspec.json.decode(line, type=Tried) for line in lines][: len(mutants)]
-    for mutant in mutants[len(tried) :]:
+    kept = {result.number: result for result in (msgspec.json.decode(line, type=Tried) for line in lines)}
+    tried = {number: kept[number] for number in mutants if number in kept}
+    for number, mutant in mutants.items():
+        if number in tried:
+            continue
         fields = msgspec.structs.asdict(mutant)
         del fields["text"]
-        tried.append(Tried(**fields, died_by=died_by(mutant, copy, which)))
+        tried[number] = Tried(number, **fields, died_by=died_by(mutant, copy, of))
         with results.open("ab") as file:
-            file.write(msgspec.json.encode(tried[-1]) + b"\n")
-        died = sum(bool(result.died_by) for result in tried)
-        print(f"{which}: {len(tried)} of {len(mutants)}, {died} died: {tried[-1]}", flush=True)
+            file.write(msgspec.json.encode(tried[number]) + b"\n")
+        died = sum(bool(result.died_by) for result in tried.values())
+        print(f"{of.name}: {len(tried)} of {len(mutants)}, {died} died: {tried[number]}", flush=True)
     return tried
 
 
