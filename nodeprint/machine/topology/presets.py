@@ -108,14 +108,11 @@ def _full_name(part: Processor) -> str:
 
 def _cores(part: Processor) -> Iterator[tuple[int, int, int]]:
     """(CCD, CCX, core) of a socket in the order of CPU numbers."""
-    quadrants = part.generation.quadrant_order
-    by_quadrant = part.generation.quadrant_order != (0, 1, 2, 3)
-    ccds = sorted(
-        range(part.ccds),
-        key=lambda ccd: (quadrants.index(part.generation.quadrant_of(ccd) or 0) if by_quadrant else 0, ccd),
-    )
-    for ccd in ccds:
-        for ccx in range(part.generation.ccx_per_ccd or 1):
+    generation = part.generation
+    for ccd in sorted(
+        range(part.ccds), key=lambda ccd: generation.quadrant_order.index(generation.quadrant_of(ccd) or 0)
+    ):
+        for ccx in range(generation.ccx_per_ccd or 1):
             for core in range(part.cores_per_ccx):
                 yield ccd, ccx, core
 

@@ -145,6 +145,8 @@ def test_what_one_run_shows_of_parts_has_one_degree_of_freedom_of_runs() -> None
     assert job.error[:3] == pytest.approx(error[0]) and job.degrees[:3] == pytest.approx(degrees[0])
     assert job.half == pytest.approx(intervals.half_width(job.error, job.degrees, 0.025))
     assert np.isnan(job.difference[3]) and job.difference[:3].tolist() == values[0, :3].tolist()
+    nothing = messages._job(np.full((1, 2), np.nan), np.array([0]), 4e-4, 0.025)
+    assert nothing.error == pytest.approx(0.02) and np.isnan(nothing.difference).all()
     alone = messages._job(values[:, :1], np.array([0]), 4e-4, 0.025)
     centre = (1.4826 * 0.01) ** 2 * np.pi / 2
     assert alone.degrees == pytest.approx(intervals.combined([(np.array([4e-4]), 1.0), (np.array([centre]), 1.0)])[1])

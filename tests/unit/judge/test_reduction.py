@@ -43,6 +43,6 @@ def test_a_burst_in_one_pair_counts_as_twice_the_usual_latency() -> None:
     template = np.full(len(layout.pairs), 100.0)
     bursts = np.tile(template, (4, 1))
     bursts[:, 7] *= [1.9, 2.0, 6.0, 0.001]
-    values = term_values(bursts, template, pairs.of(layout), LINEAR)
+    values = term_values(bursts.reshape(2, 2, -1), template, pairs.of(layout), LINEAR).reshape(4, -1)
     assert np.array_equal(values[1], values[2]) and np.abs(values[0] - values[1]).max() > 0
     assert values[3] == pytest.approx(-values[1], rel=0.01)

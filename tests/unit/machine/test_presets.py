@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodeprint.errors import NodeprintError
-from nodeprint.machine.topology.presets import from_part
+from nodeprint.machine.topology.presets import PRESETS, from_part, preset
 from tests.support import machines
 from tests.support.labels import read
 from tests.support.machines import epyc
@@ -30,6 +30,13 @@ def test_a_processor_of_the_table_is_labelled_as_the_machine(name: str, threads:
         assert made.groups(level) == captured.groups(level), level
     assert made.order() == captured.order()
     assert made.provenance["ccx"] == "table"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_has_the_sockets_and_cores_of_its_name(name: str) -> None:
+    sockets, _, cores = name.rpartition("-")[2].rpartition("x")
+    shape = {level: len(set(preset(name).groups(level))) for level in ("socket", "core")}
+    assert shape == {"socket": int(sockets or 1), "core": int(sockets or 1) * int(cores)}
 
 
 @pytest.mark.parametrize(("sockets", "nps"), [(0, 1), (9, 1), (1, 2), (1, 3)])
