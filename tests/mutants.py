@@ -7,10 +7,10 @@ A function or a constant of the rooms is drawn, then a place in it: a comparison
 or a negation is changed. The room's tests run on a copy of the project, without reference data and without those that
 measure or start services: first the module's own, then those that name it, then the rest. Three rounds try what is left
 of the one before: with 20 s of a processor, with all quick tests, with those that are marked `slow`. So a call that is
-stopped says how many died at least. A mutant
-dies where a test fails that passes without it, or where one takes a minute of a processor. Results are kept in
-build/mutants/ by commit and seed, so that a call goes on where the last one was stopped. Survivors are printed with
-their change; those that change nothing that anybody could notice stand in equivalent_mutants.yaml, with the reason.
+stopped says how many died at least. A mutant dies where
+a test fails that passes without it, or where one takes a minute of a processor. Results are kept in build/mutants/ by
+commit and seed, so that a call goes on where the last one was stopped. Survivors are printed with their change; those
+that change nothing that anybody could notice stand in equivalent_mutants.yaml, with the reason.
 
 All tests of a mutant run in one process, a copy of this one, which has the libraries loaded.
 """
@@ -29,11 +29,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 # a copy of this process has one thread, so that no other may hold a lock when it is copied
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -261,11 +261,13 @@ def _in_turn(copy: Path, mutant: Mutant) -> list[str]:
     return [str(file.relative_to(copy)) for file in sorted(files, key=rank)]
 
 
-class _Limits:
-    """A plugin of pytest: no test takes more than _STUCK_S of a processor, and all together not more than a round."""
+class _Watch:
+    """A plugin of pytest: which test or file fails; no test takes more than _STUCK_S of a processor, and all together
+    not more than a round."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self.failed = ""
 
     def pytest_runtest_setup(self) -> None:
         """Ends the process where the time is over, and where the test has not ended when its own is."""
@@ -273,25 +275,32 @@ class _Limits:
             pytest.exit("the round is over", returncode=pytest.ExitCode.OK)
         signal.setitimer(signal.ITIMER_VIRTUAL, _STUCK_S)
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keeps the first that fails."""
+        self._keep(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keeps the first file that cannot be collected."""
+        self._keep(report)
+
+    def _keep(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed:
+            self.failed = self.failed or report.nodeid
+
 
 def _first_failure(copy: Path, tests: Iterable[str], of: Round) -> str:
     """The first of the tests of a round that fails, or a file that cannot be collected; "time" where one does not end,
     "" where all pass."""
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as failed:
         if not (child := os.fork()):
-            os.dup2(said.fileno(), 1)
-            os.dup2(said.fileno(), 2)
-            _run(copy, tests, of)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        said.seek(0)
-        named = re.search(r"^(?:FAILED|ERROR) (\S+?\.py(?:::.+?)?)(?: - .*)?$", said.read(), re.MULTILINE)
-    if status in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
-        return ""
-    return named[1] if named else "time"
+            _run(copy, tests, of, failed)
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        failed.seek(0)
+        return failed.read() if ended == 0 else "time"
 
 
-def _run(copy: Path, tests: Iterable[str], of: Round) -> NoReturn:
-    """The tests of a copy in this process, and its end."""
+def _run(copy: Path, tests: Iterable[str], of: Round, failed: TextIO) -> NoReturn:
+    """The tests of a copy in this process, and its end; what fails is written to a file."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]
     os.chdir(copy)
@@ -299,8 +308,15 @@ def _run(copy: Path, tests: Iterable[str], of: Round) -> NoReturn:
     sys.path[:0] = paths
     os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
-    options = ["-q", "-x", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=600", "-m"]
-    os._exit(pytest.main([*options, f"{_ROOMS_OWN} and {of.which}", *tests], plugins=[_Limits(of.seconds)]))
+    with Path(os.devnull).open("w") as nothing:
+        os.dup2(nothing.fileno(), 1)
+        os.dup2(nothing.fileno(), 2)
+    options = ["-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=600", "-m"]
+    watch = _Watch(of.seconds)
+    pytest.main([*options, f"{_ROOMS_OWN} and {of.which}", *tests], plugins=[watch])
+    failed.write(watch.failed)
+    failed.flush()
+    os._exit(0)
 
 
 @cache
@@ -333,6 +349,7 @@ def main() -> int:
         subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(copy)], check=True)
         (copy / ".venv").symlink_to(sys.prefix)  # which the tests of the workflow call
         (copy / "kernels/build").symlink_to(ROOT / "kernels/build")
+        (copy / ".git/info/exclude").write_text(".venv\nkernels/build\n")  # links, which are none of its files
     remaining = dict(enumerate(islice(drawn(arguments.seed, copy, rooms), arguments.draw)))
     tried: dict[int, Tried] = {}
     for of in ROUNDS:
