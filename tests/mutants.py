@@ -289,8 +289,8 @@ class _Watch:
 
 
 def _first_failure(copy: Path, tests: Iterable[str], of: Round) -> str:
-    """The first of the tests of a round that fails, or a file that cannot be collected; "time" where one does not end,
-    "" where all pass."""
+    """The first of the tests of a round that fails, or a file that cannot be collected; "time" where one does not end
+    or nothing can be loaded, "" where all pass."""
     with tempfile.TemporaryFile("w+") as failed:
         if not (child := os.fork()):
             _run(copy, tests, of, failed)
@@ -313,10 +313,11 @@ def _run(copy: Path, tests: Iterable[str], of: Round, failed: TextIO) -> NoRetur
         os.dup2(nothing.fileno(), 2)
     options = ["-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=600", "-m"]
     watch = _Watch(of.seconds)
-    pytest.main([*options, f"{_ROOMS_OWN} and {of.which}", *tests], plugins=[watch])
+    status = pytest.main([*options, f"{_ROOMS_OWN} and {of.which}", *tests], plugins=[watch])
     failed.write(watch.failed)
     failed.flush()
-    os._exit(0)
+    # without a test that fails, what all need cannot be loaded
+    os._exit(not watch.failed and status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED))
 
 
 @cache
