@@ -18,7 +18,7 @@ demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and r
 
 # whether a variable is set, be it to nothing: workflow/run refuses that
 given = $(filter-out undefined,$(origin $(1)))
-CONFIGURED = --config $(CONFIG) $(if $(call given,PRESET),--preset '$(PRESET)')
+CONFIGURED = --config '$(CONFIG)' $(if $(call given,PRESET),--preset '$(PRESET)')
 
 run: able-to-run kernels ## measure (here, or as the configuration says), judge, and write the PDF
 	@workflow/run $(CONFIGURED) $(if $(call given,NODES),--again '$(NODES)') $(if $(call given,FAIL_ON),--fail-on '$(FAIL_ON)')

@@ -211,19 +211,20 @@ def _refuse_to_begin_anew(folder: Path, former: Mapping[str, Any], config: Confi
     """Jobs that were interrupted are continued with the arguments that they have: a new job would begin at nothing, and
     what is complete of the old one would count no more."""
     asked = configuration.rows(configuration.plan(config))
-    lost, apart = dict[str, int](), ("", "", "")
+    lost, apart, lacking = dict[str, int](), ("", "", ""), ""
     for node in pending:
         job = job_folder(folder, node)
         differing = _differing(configuration.planned(job), asked)
         if differing and (complete := len(run_files.complete(job))):
             lost[node.node], apart = complete, differing[0]
+            lacking = lacking or _lacking(job)
     if lost:
         name, before, now = apart
         names = node_lists.fold(list(lost))
         count = sum(lost.values())
         problem = (
-            f"{count} measurements of the interrupted job of {names} are complete, {name} with `{before}`, "
-            f"and `{now}` is configured now, which would begin a new job at nothing"
+            f"{count} measurements of the job of {names} are complete, {name} with `{before}`, and the others are "
+            f"missing ({lacking}); `{now}` is configured now, which would begin a new job at nothing"
         )
         key = " and ".join(_changed(former, config)) or "arguments"
         advice = (
@@ -231,6 +232,12 @@ def _refuse_to_begin_anew(folder: Path, former: Mapping[str, Any], config: Confi
             f"NODES={names}"
         )
         raise NodeprintError(problem, where=folder, key=key, advice=advice)
+
+
+def _lacking(job: Path) -> str:
+    """Why an unfinished job has not all that it was asked for."""
+    status = job_status.known(job)
+    return printable(status.reason, 200) if status is not None and status.reason else "it was interrupted"
 
 
 def _differing(begun: Mapping[str, str], asked: Mapping[str, str]) -> list[tuple[str, str, str]]:

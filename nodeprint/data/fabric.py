@@ -225,5 +225,5 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], 
         and any((campaign / "nodes" / node.node).glob(f"job*/{job_status.NAME}"))
     ]
     if later:
-        notes.append(say("messages_missing", "later", nodes=", ".join(later), first=later[0]))
+        notes.append(say("messages_missing", "later", nodes=", ".join(later), command=config.again(campaign, later[0])))
     return notes

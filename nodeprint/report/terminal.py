@@ -125,10 +125,10 @@ def _remarks(campaign: Path, verdict: Verdict) -> list[str]:
     ]
     for name in nodes:
         if load := beside(campaign, name):
-            remarks.append(f"* {load}; `make run NODES={printable(name)}` measures it again")
+            remarks.append(f"* {load}; `{config.again(campaign, names.nodes([name]))}` measures it again")
     again = [name for name, node in nodes.items() if node.outcome is Outcome.INVALID]
     if again and not verdict.imported:
-        remarks.append(f"`make run NODES={names.nodes(again)}` measures {names.nodes(again)} again")
+        remarks.append(f"`{config.again(campaign, names.nodes(again))}` measures {names.nodes(again)} again")
     if aside := sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*")):
         files_were = "file was" if aside == 1 else "files were"
         remarks.append(say("remarks", "malformed", count=aside, files=files_were))

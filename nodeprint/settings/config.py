@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -41,6 +42,19 @@ def kept(campaign: Path) -> Config:
     """The configuration of a campaign's newest call, from its folder. Raises NodeprintError without one."""
     path = campaign / "config.yaml"
     return checked_yaml.typed(checked_yaml.read(path), Config, path)
+
+
+def again(campaign: Path, nodes: str) -> str:
+    """The call that measures a campaign's `nodes` (a list as of Slurm) again as they were measured.
+
+    It names the configuration that the campaign's folder keeps, with the preset of its newest call: config/config.yaml
+    may have another one, or name another campaign. Without it where the folder has none.
+    """
+    try:
+        own = f" CONFIG={campaign_folder(kept(campaign)) / 'config.yaml'}"
+    except NodeprintError:
+        own = ""
+    return f"make run{own} NODES={shlex.quote(nodes)}"
 
 
 def _check_measure(config: Config, path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 from msgspec.structs import replace
@@ -40,6 +41,7 @@ from nodeprint.report.pages.blocks import (
 from nodeprint.report.pages.common import anchor, appendix, finding_numbers, margin_table, state_mark, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
+from nodeprint.settings import config
 from nodeprint.settings.texts import say
 
 #: Findings that have a figure here, those of one node at most; all are in the table of page 1 or in the HTML.
@@ -233,10 +235,11 @@ def _next(campaign: Campaign, node: str) -> str:
     """The next command for a node: a further job where that would decide, else one after the remedy. What another
     program measured is measured again by that."""
     name = node if names.nodes([node]) == node else "NAME"
+    folder = campaign.folder or Path(campaign.verdict.campaign)
     again = MEANING[campaign.verdict.nodes[node].outcome].again
     if campaign.verdict.imported:
         return say("next_command", "imported" if again else "imported_after")
-    return say("next_command", "again" if again else "after", command=f"make run NODES={name}")
+    return say("next_command", "again" if again else "after", command=config.again(folder, name))
 
 
 def _maps(campaign: Campaign) -> list[Block]:

@@ -517,8 +517,14 @@ def test_other_arguments_do_not_begin_an_interrupted_job_at_nothing(
     campaign = job.parents[2]
     with pytest.raises(NodeprintError) as refusal:
         preparation.prepare(replace(settings, **changes), lambda: [], [], {})
-    assert f": {key}: 1 measurements of the interrupted job of a are complete, " in str(refusal.value)
+    assert f": {key}: 1 measurements of the job of a are complete, " in str(refusal.value)
+    assert "the others are missing (it was interrupted)" in str(refusal.value)
     assert str(refusal.value).endswith("or begin anew with NODES=a")
+    refused = made_status.run_outcome("touch-ratio", outcome="refused", exit_code=3, message="no memory")
+    made_status.put(job, "partial", made_status.run_outcome(), refused)
+    with pytest.raises(NodeprintError, match=r"the others are missing \(touch-ratio: no memory\)"):
+        preparation.prepare(replace(settings, **changes), lambda: [], [], {})
+    (job / "status.json").unlink()
     assert node_sheet.read_sheet(campaign / "nodes.tsv")[0].job == 1
     preparation.prepare(settings, lambda: [], [], {})
     assert node_sheet.read_sheet(campaign / "nodes.tsv")[0].job == 1, "as it was it is continued"

@@ -117,6 +117,6 @@ def test_what_was_not_measured_between_nodes_is_said_with_its_reason(tmp_path: P
         "linktest-fabric, partition gpu: left out: g1 alone has no link to another node (run 1, 2)",
         "linktest-fabric-parallel was not measured in the newest job: it follows the nodes, when none of their jobs "
         "was lost; `make run` continues",
-        "no messages between nodes were measured on late, measured after them: `make run NODES=late` measures all "
-        "links again",
+        "no messages between nodes were measured on late, measured after them: `make run "
+        "CONFIG=results/main/config.yaml NODES=late` measures all links again",
     )

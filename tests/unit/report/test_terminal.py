@@ -28,6 +28,10 @@ def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
     assert "cn070: INVALID" in summary and "cn[000-059]: SAME" not in summary
     assert "60 nodes that need no action" in summary
     assert "`make run NODES=cn070` measures cn070 again" in summary
+    # what the campaign was measured with: its preset, and its own name
+    (tmp_path / "config.yaml").write_text("campaign: rack\nresults: res\npreset: quick\n")
+    summary, _ = terminal.summary(tmp_path)
+    assert "`make run CONFIG=res/rack/config.yaml NODES=cn070` measures cn070 again" in summary
 
 
 def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
