@@ -26,6 +26,7 @@ from nodeprint.judge.reduction import Matrix
 from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulated
+from nodeprint.simulate.silicon import standard_draws
 from nodeprint.structure.matrix_arithmetic import averaged, positive
 from tests.support import published
 
@@ -244,13 +245,6 @@ def _size(matrix: Matrix, node: int, planted: Planted) -> float:
     return sign * needed if matrix.scale.kind == "linear" else float(np.expm1(sign * needed))
 
 
-def _draw(rng: np.random.Generator, tail: float, size: int) -> Floats:
-    """Standard deviation 1, normal or Student's t."""
-    if tail <= 2:
-        return rng.standard_normal(size)
-    return np.asarray(rng.standard_t(tail, size) * np.sqrt((tail - 2) / tail))
-
-
 class _Parts:
     """Numbers of the core, CCX and socket at both ends of each place of a quantity of pairs."""
 
@@ -282,12 +276,12 @@ def _pairs_of_chip(
     harvested_ns: float,
 ) -> Floats:
     at = _parts(quantity)
-    cores = CORE * kind.chip * _draw(rng, kind.chip_tail, at.cores)
-    ports = CCD * kind.chip * _draw(rng, kind.chip_tail, at.ccxs)
-    inside = INSIDE * kind.chip * _draw(rng, kind.chip_tail, at.ccxs)
+    cores = CORE * kind.chip * standard_draws(rng, kind.chip_tail, at.cores)
+    ports = CCD * kind.chip * standard_draws(rng, kind.chip_tail, at.ccxs)
+    inside = INSIDE * kind.chip * standard_draws(rng, kind.chip_tail, at.ccxs)
     if pool is not None:
         cores, inside = rng.choice(pool[0], at.cores), rng.choice(pool[1], at.ccxs)
-    factor = 1 + NODE * kind.chip * _draw(rng, kind.chip_tail, 1)[0]
+    factor = 1 + NODE * kind.chip * standard_draws(rng, kind.chip_tail, 1)[0]
     own = np.where(at.inside, inside[at.ccx[0]], (ports[at.ccx[0]] + ports[at.ccx[1]]) / 2)
     each = PAIR * rng.standard_normal(len(nominal) // len(quantity.homes))
     out = nominal * factor * (1 + cores[at.core[0]] + cores[at.core[1]] + own + np.tile(each, len(quantity.homes)))
@@ -304,10 +298,10 @@ def _cells_of_chip(quantity: Quantity, kind: Kind, rng: np.random.Generator) -> 
     factor = np.ones(quantity.size)
     if quantity.model.term == "clock":  # with a tail downwards
         slower = SLOWER * kind.chip * rng.exponential() + kind.clocks * (rng.random() < 0.5)
-        return factor - slower + CLOCK * _draw(rng, kind.chip_tail, quantity.size)
+        return factor - slower + CLOCK * standard_draws(rng, kind.chip_tail, quantity.size)
     for label, sd in BY_LABEL.items():
         if (group := _groups(quantity, label)) is not None:
-            factor += sd * kind.chip * _draw(rng, kind.chip_tail, int(group.max()) + 1)[group]
+            factor += sd * kind.chip * standard_draws(rng, kind.chip_tail, int(group.max()) + 1)[group]
     return factor
 
 
@@ -342,13 +336,13 @@ def _job(quantity: Quantity, kind: Kind, rng: np.random.Generator) -> Floats:
 def _run(quantity: Quantity, kind: Kind, rng: np.random.Generator) -> Floats:
     if not quantity.of_pairs:
         steady = STEADY if quantity.model.term == "clock" else 1.0
-        each = CELL_EACH * _draw(rng, kind.run_tail, quantity.size)
+        each = CELL_EACH * standard_draws(rng, kind.run_tail, quantity.size)
         tail = rng.exponential() - 1 if kind.clocks and quantity.model.term == "clock" else 0.0
         return np.asarray(1 + kind.run * steady * (CELL_COMMON * (rng.standard_normal() - 3 * tail) + each))
     at = _parts(quantity)
     ccxs = BY_CCX * rng.standard_normal(at.ccxs)
     line = COMMON * rng.standard_normal() + ccxs[at.ccx].sum(axis=0) / 2
-    each = EACH * _draw(rng, kind.run_tail, quantity.size)
+    each = EACH * standard_draws(rng, kind.run_tail, quantity.size)
     bursts = 0.3 * (rng.random(quantity.size) < kind.bursts)
     return np.asarray(np.maximum(1 + kind.run * (np.where(at.inside, IN_L3, 1.0) * line + each) + bursts, 0.2))
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from nodeprint.cards.card import Matrix
 from nodeprint.machine.topology.level_names import level_name
-from nodeprint.report.painted import Floats, Square
+from nodeprint.report.painted import Square
 from nodeprint.settings.texts import say
+from nodeprint.stats.robust import finite_median
 
 #: Up to so many rows are shown.
 _MOST_ROWS = 32
@@ -26,15 +27,10 @@ def square(matrix: Matrix) -> Square:
         labelled = np.unique(parts[parts >= 0]) if parts.size else parts
         if 2 <= len(labelled) <= _MOST_ROWS:
             rows = [np.flatnonzero(parts == part) for part in labelled]
-            medians = np.array([[_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
+            medians = np.array([[finite_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
             name = level_name(level)
             return Square(say("matrix_of", rows=name, columns=name), tuple(map(str, labelled.tolist())), medians)
     size = -(-len(cpus) // _MOST_ROWS)  # no labels: neighbours in the order of the system
     rows = [np.arange(start, min(start + size, len(cpus))) for start in range(0, len(cpus), size)]
-    medians = np.array([[_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
+    medians = np.array([[finite_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
     return Square(say("matrix_of_cpus", size=size), tuple(str(cpus[row[0]]) for row in rows), medians)
-
-
-def _median(block: Floats) -> float:
-    finite = block[np.isfinite(block)]
-    return float(np.median(finite)) if finite.size else float("nan")

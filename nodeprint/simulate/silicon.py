@@ -158,7 +158,7 @@ class Chip:
     pair: Floats = field(default_factory=lambda: np.ones(1))
 
 
-def _draw(rng: np.random.Generator, tail: float, size: int | tuple[int, ...]) -> Floats:
+def standard_draws(rng: np.random.Generator, tail: float, size: int | tuple[int, ...]) -> Floats:
     """Standard deviation 1, normal or Student's t with `tail` degrees of freedom."""
     if tail <= 2:
         return rng.standard_normal(size)
@@ -169,7 +169,7 @@ def chip(path: Paths, spread: Spread, rng: np.random.Generator, positions: int) 
     """Silicon drawn for one node; each CCX of a harvested part has its cores at some of `positions` (0: at all)."""
 
     def factor(sd: float, size: int | tuple[int, ...]) -> Floats:
-        return np.asarray(1.0 + sd * _draw(rng, spread.chip_tail, size))
+        return np.asarray(1.0 + sd * standard_draws(rng, spread.chip_tail, size))
 
     ring = path.layout.slots[path.core_slots, RANK].astype(float)
     ring_ns, ccx_of_core = np.zeros(path.n_ccx), path.ccx_of_core
@@ -290,7 +290,7 @@ def draw_run(
             per_ccx = median_of_lines * 0.5 * rng.standard_normal(path.n_ccx)
             # a line that two cores of one CCX pass to and fro stays in their L3
             line = np.where(path.in_ccx, 0.3, 1.0) * (common + per_ccx[path.port_a] + per_ccx[path.port_b])
-            fresh = rng.standard_normal(n) if spread.tail <= 2 else _draw(rng, spread.tail, n)
+            fresh = rng.standard_normal(n) if spread.tail <= 2 else standard_draws(rng, spread.tail, n)
             noise = fresh if p == 0 else spread.pass_rho * noise + np.sqrt(1 - spread.pass_rho**2) * fresh
             moved = shift + drift * ((p + order + 0.5) / passes - 0.5) * 2
             factor = 1 + line + moved + stays + spread.cell * noise

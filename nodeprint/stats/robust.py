@@ -19,6 +19,12 @@ def row_medians(rows: npt.NDArray[np.floating]) -> Floats:
         return np.asarray(np.nanmedian(rows, axis=1), dtype=np.float64)
 
 
+def finite_median(values: npt.NDArray[np.floating]) -> float:
+    """The median of what is finite, NaN where nothing is."""
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if finite.size else float("nan")
+
+
 def robust_sd(differences: Floats) -> float:
     """The standard deviation of differences about zero, by their median absolute value; NaN where there is none."""
     return _MAD * float(row_medians(np.abs(differences).reshape(1, -1))[0])

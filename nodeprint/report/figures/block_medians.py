@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 import numpy as np
 
@@ -13,6 +11,7 @@ from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.pixels import ColourScale, value_limits
 from nodeprint.settings.texts import say
+from nodeprint.stats.robust import finite_median
 
 #: From coarse to fine; the first of these levels is shown of which a node has several parts, and at most so many.
 _LEVELS = (CCD, CCX, QUADRANT, SOCKET)
@@ -37,15 +36,10 @@ def of(levels: NodeLevels, node: str) -> Blocks | None:
         parts, part_of = np.unique(quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True)
         if parts.min() >= 0 and 2 <= len(parts) <= _MOST_PARTS:
             members = [np.flatnonzero(part_of.ravel() == number) for number in range(len(parts))]
-            blocks = np.array([[_median(values[np.ix_(row, column)]) for column in members] for row in members])
+            blocks = np.array([[finite_median(values[np.ix_(row, column)]) for column in members] for row in members])
             sockets, numbers = parts.T.tolist()
             return Blocks(NAMES[level], tuple(map(str, numbers)), tuple(sockets), blocks)
     return None
-
-
-def _median(block: Floats) -> float:
-    finite = block[np.isfinite(block)]
-    return float(np.median(finite)) if finite.size else math.nan
 
 
 def of_node(levels: NodeLevels, node: str) -> GridData | None:

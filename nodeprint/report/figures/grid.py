@@ -21,6 +21,7 @@ from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import row as row_in_words
 from nodeprint.report.names import shortened
+from nodeprint.stats.robust import finite_median
 
 _MM_A_LETTER = 1.3
 #: In mm: a row with a number, and the least that a row takes.
@@ -100,8 +101,7 @@ def numa(levels: NodeLevels, node: str, stream: str = "", limits: tuple[float, f
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             cell = values[wanted & (from_node == row) & (memory == column)]
-            finite = cell[np.isfinite(cell)]
-            table[i, j] = np.median(finite) if finite.size else np.nan
+            table[i, j] = finite_median(cell)
     numbers = levels.nodes[levels.rows[node]].numbers.get("node", ())
     names = [numbers[order] if 0 <= order < len(numbers) else order for order in range(quantity.layout.numa_nodes)]
     low, high = limits or value_limits(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodeprint.stats.robust import robust_sd, row_medians
+from nodeprint.stats.robust import finite_median, robust_sd, row_medians
 
 NAN = float("nan")
 
@@ -21,3 +21,8 @@ def test_robust_deviation_of_normal_differences_ignores_outliers_and_gaps() -> N
     values[:500], values[500:1000] = 1e6, NAN
     assert robust_sd(values) == pytest.approx(2, rel=0.05)
     assert np.isnan(robust_sd(np.array([NAN])))
+
+
+def test_the_median_of_what_is_finite() -> None:
+    assert finite_median(np.array([[3, NAN], [1, 2]])) == 2
+    assert np.isnan(finite_median(np.array([NAN])))
