@@ -36,7 +36,7 @@ OTHERS = {
 WORDS = 7
 WORD = re.compile(r"[(\"'`]*[A-Za-z][A-Za-z'-]*[)\"'`]*[.,;:?!)]*")
 #: Calls whose words are for whoever gave the input, or who asks for help.
-REFUSES = re.compile(r"(?:Error|Refused|key|written|refuses|Option|Argument|Typer|command|compile)$")
+REFUSES = re.compile(r"(?:Error|Refused|key|written|refuses|leave_out|Option|Argument|Typer|command|compile)$")
 
 
 def words_of(text: str) -> int:

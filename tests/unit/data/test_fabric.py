@@ -73,7 +73,7 @@ def test_of_several_message_sizes_the_largest_decides_and_all_are_there(tmp_path
     head = cell_header(operation="unidirectional", directed=True, ranks=[["a", 0], ["b", 0]], cells=dims)
     times = {(0, 1, 8): 2e3, (1, 0, 8): 3e3, (0, 1, 1 << 20): 9e4, (1, 0, 1 << 20): 8e4}
     cells = [
-        {"record": "cell", "a": a, "b": b, "size_bytes": size, "pass": 0, "latency_ns": ns}
+        {"record": "cell", "a": a, "b": b, "size_bytes": size, "pass": 0, "flags": [], "latency_ns": ns}
         for (a, b, size), ns in times.items()
     ]
     path.write_text(lines(head, *cells, TRAILER))

@@ -1,0 +1,79 @@
+"""A verdict in sentences: the last thing that is made of it, and nothing in the program reads them.
+
+The sentences are in reports/texts.yaml; here is which one holds, and with which figures. A finding or a node that is
+part of a list is a value of `nodeprint.judge.verdict`, so that nodes are alike by what is known of them.
+"""
+
+from __future__ import annotations
+
+from nodeprint.report.text.disturbances import busy_machine, disturbance, disturbed, moved_cpus, moved_most, taken_most
+from nodeprint.report.text.findings import (
+    finding_details,
+    finding_sentence,
+    part_in_words,
+    refuted,
+    remedy,
+    runs_beyond,
+    runs_past,
+)
+from nodeprint.report.text.headlines import (
+    counts_of,
+    fabric,
+    fabric_findings,
+    first_line,
+    headline_of,
+    origin,
+    plain_outcome,
+    rests_on,
+    same_means,
+    summary,
+)
+from nodeprint.report.text.margins import margin_remedy, margin_with_remedy
+from nodeprint.report.text.nodes import further, jobs_changed, node_lines, node_sentence, one_node
+from nodeprint.report.text.notes import fleet_notes, limit, memory_warnings, over_time, possible, shared
+from nodeprint.report.text.wording import change, changed, measured, named, sentence, subject
+
+__all__ = [
+    "busy_machine",
+    "change",
+    "changed",
+    "counts_of",
+    "disturbance",
+    "disturbed",
+    "fabric",
+    "fabric_findings",
+    "finding_details",
+    "finding_sentence",
+    "first_line",
+    "fleet_notes",
+    "further",
+    "headline_of",
+    "jobs_changed",
+    "limit",
+    "margin_remedy",
+    "margin_with_remedy",
+    "measured",
+    "memory_warnings",
+    "moved_cpus",
+    "moved_most",
+    "named",
+    "node_lines",
+    "node_sentence",
+    "one_node",
+    "origin",
+    "over_time",
+    "part_in_words",
+    "plain_outcome",
+    "possible",
+    "refuted",
+    "remedy",
+    "rests_on",
+    "runs_beyond",
+    "runs_past",
+    "same_means",
+    "sentence",
+    "shared",
+    "subject",
+    "summary",
+    "taken_most",
+]

@@ -1,0 +1,178 @@
+"""What disturbed the measurement of nodes, and that they were busy, in sentences."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from nodeprint.data.quantity import models
+from nodeprint.errors import printable
+from nodeprint.judge.outcome import MEANING, Why
+from nodeprint.judge.verdict import LOST, Disturbance, Verdict
+from nodeprint.report import names
+from nodeprint.report.text.wording import measured, named, sentence
+from nodeprint.settings.texts import say, texts
+
+#: A detection limit is shown as this at most: of few disturbed runs Student's quantile makes it any number.
+MOST_SHOWN = 10.0
+#: The reasons that other load decides, where it was measured.
+_BY_LOAD = (Why.DISTURBED, Why.UNRESOLVED, Why.ALONE)
+
+
+def disturbed_first(verdict: Verdict) -> list[str]:
+    """What is said before all else where disturbance decides: nothing, or a sentence with its figures."""
+    moved = {name: found for name, node in verdict.nodes.items() if (found := moved_most(node.disturbances))}
+    if moved:
+        name, worst = max(moved.items(), key=lambda item: item[1].value)
+        return [moved_cpus(worst, tuple(moved), name)]
+    return busy_nodes(verdict)
+
+
+def busy_nodes(verdict: Verdict) -> list[str]:
+    """That nodes were busy, where that decides their outcome: how much of their CPU time was taken, and from which
+    difference on anything is found."""
+    busy = {
+        name: taken
+        for name, node in verdict.nodes.items()
+        if node.reasons and node.reasons[0].why in _BY_LOAD and (taken := taken_most(node.disturbances))
+    }
+    if not busy:
+        return []
+    deciding = [limit.effect for limit in verdict.fleet.limits if limit.subject in verdict.decides]
+    effect = min(max(filter(math.isfinite, deciding), default=0.0), MOST_SHOWN)
+    unresolved = say("busy_unresolved", effect=names.percent(effect)) if effect else ""
+    measured = [name for name, node in verdict.nodes.items() if MEANING[node.outcome].measured]
+    # a word before the names, as a sentence begins with a capital letter and a name may not
+    which = "the nodes were" if len(busy) == len(measured) > 1 else f"nodes {names.nodes(busy)} were"
+    if len(busy) == 1:
+        which = f"node {names.nodes(busy)} was"
+    return [_busy(which, max(busy.values(), key=lambda found: found.share), unresolved)]
+
+
+def busy_machine(taken: Disturbance) -> str:
+    """That this machine was busy."""
+    return _busy("This machine was", taken, "")
+
+
+def _busy(nodes: str, taken: Disturbance, unresolved: str) -> str:
+    key = "busy_pairs" if taken.kind == "disturbed" else "busy"
+    return sentence(say(key, nodes=nodes, share=names.percent(taken.share), unresolved=unresolved))
+
+
+def taken_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
+    """Of what took CPU time, or else of disturbed values, the most; None where it is less than figures show."""
+    for kinds in (("busy", "stolen", "loud-cpus"), ("disturbed",)):
+        taken = [found for found in disturbances if found.kind in kinds and found.share >= LOST]
+        if taken:
+            return max(taken, key=lambda found: found.share)
+    return None
+
+
+def moved_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
+    """Of the virtual CPUs that a host moved the largest difference; None where it moved none."""
+    moved = [found for found in disturbances if found.kind == "cpus-moved"]
+    return max(moved, key=lambda found: found.value, default=None)
+
+
+def moved_cpus(found: Disturbance, nodes: Sequence[str] = (), node: str = "") -> str:
+    """That hosts move the virtual CPUs of some `nodes`, with the figures of one of them; without names of this
+    machine."""
+    on = f" on {printable(node, 60)}" if len(nodes) > 1 and found.low_in not in nodes else ""
+    return say(
+        "moved",
+        of_nodes=f" of {names.nodes(nodes)}" if nodes else "",
+        low=names.quantity(found.low, found.unit),
+        high=names.quantity(found.high, found.unit),
+        low_in=repetition(found.low_in) + on,
+        high_in=repetition(found.high_in),
+    )
+
+
+def repetition(name: str) -> str:
+    """`run 2`, `pass 1 of run 2`, `run 2 of job 2` of job1/run2, job1/run2/pass1 and job2/run2; a node's name as it
+    is."""
+    parts = re.fullmatch(r"job(\d+)(?:/run(\d+))?(?:/pass(\d+))?", name)
+    if parts is None:
+        return printable(name, 60)
+    job, run, number = parts.groups()
+    words = ([f"pass {number}"] if number else []) + ([f"run {run}"] if run else [])
+    return " of ".join(words + ([f"job {job}"] if job != "1" or not words else []))
+
+
+def differ(found: Disturbance) -> str:
+    """That repetitions of a measurement differ, which of them and by which factor."""
+    model = models().get(found.measurement)
+    values = {
+        "factor": f"{found.value:.1f}" if found.value < 10 else f"{found.value:.0f}",
+        "measurement": measured(found.measurement),
+        "same": texts()["differ"]["same"] if model is not None and model.places == "pairs" else "",
+        "low": names.quantity(found.low, found.unit),
+        "high": names.quantity(found.high, found.unit),
+        "low_in": repetition(found.low_in),
+        "high_in": repetition(found.high_in),
+    }
+    if not found.odd:
+        repetitions = texts()["differ"]["repetitions"][found.kind].format(run=repetition(found.run))
+        return say("differ", "all", repetitions=repetitions, **values)
+    verb = "differs" if len(found.odd) == 1 else "differ"
+    return say("differ", "odd", odd=f"{names.listed(map(repetition, found.odd))} {verb}", **values)
+
+
+def disturbance(disturbance: Disturbance) -> str:
+    """Something that disturbed a measurement or concerns the node."""
+    cpus = names.nodes(map(str, disturbance.cpus)).strip("[]")
+    if disturbance.kind in texts()["differ"]["repetitions"]:
+        return differ(disturbance)
+    if disturbance.kind not in texts()["disturbances"]:
+        return f"{disturbance.kind}: {printable(disturbance.detail, 200)}"
+    return say(
+        "disturbances",
+        disturbance.kind,
+        share=names.percent(disturbance.share),
+        value=f"{disturbance.value:.4g}",
+        measurement=measured(disturbance.measurement) if disturbance.measurement else "the measurement",
+        run=f" in {disturbance.run}" if disturbance.run else "",
+        cpus=f" on CPUs {cpus}" if cpus else "",
+        cpus_alone=f"CPUs {cpus}" if cpus else "its CPUs",
+        detail=printable(disturbance.detail, 300),
+        low=names.quantity(disturbance.low, disturbance.unit),
+        high=names.quantity(disturbance.high, disturbance.unit),
+        low_in=repetition(disturbance.low_in),
+        high_in=repetition(disturbance.high_in),
+        job=disturbance.run.partition("/")[0],
+        run_number=disturbance.run.partition("/run")[2],
+    )
+
+
+def disturbed(verdict: Verdict) -> list[str]:
+    """A line for each kind of disturbance of data that count, the nodes that have it and the worst of them: said before
+    all else."""
+    by_kind: dict[str, dict[str, Disturbance]] = {}
+    for name, member in verdict.nodes.items():
+        for found in (found for found in member.disturbances if not found.invalid):
+            of_kind = by_kind.setdefault(found.kind, {})
+            if name not in of_kind or (found.value, found.share) > (of_kind[name].value, of_kind[name].share):
+                of_kind[name] = found
+    lines = []
+    for kind, on in sorted(by_kind.items()):
+        worst = max(on, key=lambda name: (on[name].value, on[name].share))
+        most = f"most on {printable(worst, 60)}: " if len(on) > 1 else ""
+        words = disturbance(on[worst]).rstrip(".")
+        said = sum(found.kind == kind for name in on for found in verdict.nodes[name].disturbances)
+        more = f"; and {said - 1} more" if kind == "record" and said > 1 else ""
+        lines.append(f"  {sentence(named('kinds', kind))} on {names.nodes(on)}: {most}{words}{more}.")
+    return lines
+
+
+def untaken(verdict: Verdict) -> list[str]:
+    """A sentence for each reason for which measurements were not taken, with the measurements and the nodes."""
+    by_reason: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for name, member in verdict.nodes.items():
+        for why in dict.fromkeys(member.untaken.values()):
+            measurements = tuple(key for key, reason in member.untaken.items() if reason == why)
+            by_reason.setdefault((why, measurements), []).append(name)
+    return [
+        say("untaken", measurements=names.listed(measurements), nodes=names.nodes(on), reason=printable(why, 300))
+        for (why, measurements), on in by_reason.items()
+    ]

@@ -1,0 +1,231 @@
+"""A finding in sentences: what differs, by how much, in which runs, and what to do about it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from nodeprint.data.quantity import is_metric, models
+from nodeprint.errors import printable
+from nodeprint.judge.outcome import State
+from nodeprint.judge.verdict import Evidence, Finding, JobEffect
+from nodeprint.machine import fingerprint
+from nodeprint.report import names
+from nodeprint.report.text.wording import (
+    begin,
+    changed,
+    in_unit,
+    is_channel,
+    measured,
+    memory_node,
+    named,
+    sentence,
+    subject,
+)
+from nodeprint.settings.measurements import terms
+from nodeprint.settings.texts import say, texts
+
+#: Finer parts that are named; of more, how many there are.
+_MOST_PLACES = 4
+
+
+def part_in_words(finding: Finding) -> str:
+    """What differs, for a heading or a table: `core-to-core latency of core 37 (CPU 37)`."""
+    if not finding.measurement and not finding.part.term.startswith("fabric-"):
+        return _event(finding)
+    if finding.part.term.startswith("fabric-"):
+        to = finding.part.where.get("to")
+        return say("messages_of", "link" if to else "node", to=printable(str(to), 80))
+    if is_channel(finding):
+        return sentence(say("channel", place=memory_node(finding)))
+    if names.is_of_pairs(finding.part) and finding.measurement.startswith("coherence"):
+        return f"{say('pairs_of')} of {subject(finding)}"
+    return subject(finding)
+
+
+def worst_finding(findings: Sequence[Finding]) -> str:
+    """The sentence of a finding; of the same finding on several nodes with the largest effect among them."""
+    worst = max(findings, key=lambda finding: abs(finding.effect))
+    words = finding_sentence(worst)
+    return words if len(findings) == 1 else f"The largest of {len(findings)}: {words}"
+
+
+def finding_sentence(finding: Finding) -> str:
+    """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit; of one
+    that comes and goes also which jobs show it."""
+    return " ".join(filter(None, (_finding_sentence(finding), _which_jobs(finding))))
+
+
+def _which_jobs(finding: Finding) -> str:
+    """Of a finding that comes and goes, how many runs of which jobs show it."""
+    if finding.state is not State.INTERMITTENT:
+        return ""
+    runs_of_jobs = (
+        f"{runs_past(finding, job)} of {names.counted(len(job.runs), 'run')} of {job.job}" for job in finding.by_job
+    )
+    return say("which_jobs", runs=names.listed(runs_of_jobs))
+
+
+def runs_past(finding: Finding, job: JobEffect) -> int:
+    """How many runs of a job are beyond the bound of a finding on its side, each by itself."""
+    sign = math.copysign(1.0, finding.effect)
+    return sum(sign * effect > finding.bound for effect in job.runs.values())
+
+
+def _finding_sentence(finding: Finding) -> str:
+    compared = texts()["compared"]["baseline" if finding.baseline else "peers"]
+    unit = names.of_measurement(finding.unit, finding.measurement)
+    values = {
+        **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
+        "effect": names.percent(abs(finding.effect)),
+        **changed(
+            finding.effect,
+            finding.measurement,
+            several=names.is_plural(finding.part),
+            past=finding.state is State.INTERMITTENT,
+        ),
+        "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
+        "bound": names.bound(finding.bound),
+        "times": names.times(finding.effect, finding.bound),
+        "value": names.quantity(finding.value, unit),
+        "peers": names.quantity(finding.peers, unit),
+    }
+    where = finding.part.where
+    if finding.part.term.startswith("fabric-"):
+        return _link_sentence(finding, values)
+    if not finding.measurement:
+        jobs = f" ({names.listed(job.job for job in finding.by_job)})" if finding.by_job else ""
+        return say("finding_event", event=_event(finding), jobs=jobs)
+    if is_channel(finding):
+        return _channel_sentence(finding, values)
+    place = begin(subject(finding), finding.measurement)
+    if finding.id == "limit":
+        reason = printable(str(where["reason"]), 80)
+        allowed = names.quantity(finding.bound_unit, finding.unit)
+        return say("finding_limit", place=place, reason=reason, **{**values, "bound": allowed})
+    model = models().get(finding.measurement)
+    if is_metric(finding.measurement) or (model is not None and model.places == "cells"):
+        share = model is not None and model.scale == "share"
+        points = {"effect": f"{abs(finding.effect) * 100:.1f} percentage points"} if share else {}
+        term = terms().get(finding.part.term)
+        words = (term.sentence if term is not None else "") or texts()["finding_cells"]
+        return str(words).format(place=place, **{**values, **points})
+    at_home = names.home(finding.home)
+    place += f", with lines at the {at_home}," if at_home else ""
+    return say("finding", place=place, added=in_unit(finding.effect_unit, finding.unit, _figures_of(finding)), **values)
+
+
+def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
+    """A node or a link between nodes whose messages are slow, which begins with the node's name as it is."""
+    where = finding.part.where
+    ends = {end: printable(str(where.get(end, "")), 80) for end in ("node", "to")}
+    kind = "node" if not ends["to"] else "both" if where.get("sends") and where.get("receives") else "one"
+    direction = {(True, True): "in both directions", (True, False): "when it sends"}.get(
+        (bool(where.get("sends")), bool(where.get("receives"))), "when it receives"
+    )
+    added = in_unit(finding.effect_unit, finding.unit, "a message")
+    return say("link", kind, direction=direction, added=added, **ends, **values)
+
+
+def _event(finding: Finding) -> str:
+    """What the system counted."""
+    event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
+    return sentence(event.format(count=f"{finding.value:.4g}", cpus=_wrong_cpus(finding.part.where)))
+
+
+def _channel_sentence(finding: Finding, values: Mapping[str, str]) -> str:
+    """That a memory channel seems to be missing, with the bandwidths that say so."""
+    streams = {cell["stream"] for cell in finding.cells if "stream" in cell}
+    unit = names.shown_unit(finding.peers, finding.unit)
+    both = f"{finding.value / unit[0]:.3g} of {finding.peers / unit[0]:.3g} {unit[1]}"
+    over = f", mean of {names.counted(len(streams), 'stream')}" if len(streams) > 1 else ""
+    return say("finding_channel", **{**values, "place": memory_node(finding), "both": both, "over": over})
+
+
+def _figures_of(finding: Finding) -> str:
+    """Of which pairs the figures in ns are."""
+    of = finding.figures_of
+    return names.scope(finding.part) if of is None else f"in {names.scoped(of)}"
+
+
+def _wrong_cpus(where: Mapping[str, object]) -> str:
+    cpus = str(where.get("cpus", ""))
+    return f"CPU{'s' if ',' in cpus else ''} {cpus}" if cpus else "a CPU"
+
+
+def finding_details(finding: Finding) -> list[str]:
+    """What stands below a finding: its runs, what it explains, who shares it, instruments, what it may come from."""
+    out = [runs_beyond(finding)] if finding.runs else []
+    if finding.finer:
+        out.append(_finer(finding))
+    out += [say("shared_by", nodes=names.nodes(finding.shared_by))] if finding.shared_by else []
+    out += (
+        [say("consistent", causes=names.listed(named("causes", key) for key in finding.consistent_with))]
+        if finding.consistent_with
+        else []
+    )
+    out += [evidence(seen) for seen in finding.evidence]
+    return out + ([say("suppressed", why=printable(finding.suppressed, 300))] if finding.suppressed else [])
+
+
+def _finer(finding: Finding) -> str:
+    """The finer parts that a finding explains, by what was measured; places on the machine are named where they are
+    few."""
+    by_measurement = Counter(finer.measurement for finer in finding.finer)
+    counts = (
+        names.counted(count, f"difference in {measured(measurement)}", f"differences in {measured(measurement)}")
+        for measurement, count in by_measurement.items()
+    )
+    places = list(dict.fromkeys(names.scoped(finer.part) for finer in finding.finer if names.is_of_pairs(finer.part)))
+    named_places = f": {names.listed(places)}" if len(places) == len(finding.finer) <= _MOST_PLACES else ""
+    return say("finer", count=names.listed(counts), parts=named_places)
+
+
+def accepted(finding: Finding) -> str:
+    """A finding that the site accepts, until when and why."""
+    return say(
+        "finding_accepted", finding=finding_sentence(finding).rstrip("."), suppressed=printable(finding.suppressed, 300)
+    )
+
+
+def runs_beyond(finding: Finding) -> str:
+    """How many of the runs show the finding beyond its bound, each by itself."""
+    beyond = sum(runs_past(finding, job) for job in finding.by_job)
+    jobs, runs = names.counted(len(finding.by_job), "job"), names.counted(len(finding.runs), "run")
+    if beyond == len(finding.runs):
+        return say("finding_all_runs", runs=runs, jobs=jobs)
+    return say("finding_runs", count=beyond, runs=runs, jobs=jobs)
+
+
+def refuted(finding: Finding) -> str:
+    """A finding of a first job that later jobs did not confirm."""
+    first = finding.by_job[0] if finding.by_job else None
+    effect = first.effect if first is not None else finding.effect
+    return say(
+        "refuted",
+        place=begin(subject(finding), finding.measurement),
+        effect=names.percent(abs(effect)),
+        first=first.job if first is not None else "a first job",
+        **changed(effect, finding.measurement, several=names.is_plural(finding.part), past=True),
+    )
+
+
+def remedy(finding: Finding) -> str:
+    """What to do about a finding."""
+    remedies, term = texts()["remedies"], terms().get(finding.part.term)
+    of_term = term.remedy if term is not None else remedies.get(finding.part.term)
+    return str(remedies.get(finding.remedy) or of_term or remedies["other"])
+
+
+def evidence(seen: Evidence) -> str:
+    """What an instrument says about a finding."""
+    kinds = texts()["evidence"]
+    words = kinds[seen.kind][{False: 0, True: 1, None: 2}[seen.seen]]
+    difference = f"{(seen.value / seen.peers - 1) * 100:+z.1f} %" if seen.peers else "unknown"
+    return str(words).format(
+        difference=difference,
+        value=names.quantity(seen.value, seen.unit),
+        peers=names.quantity(seen.peers, seen.unit),
+        field=sentence(fingerprint.label(seen.field)),
+    )

@@ -1,0 +1,181 @@
+"""The outcome of a campaign: its first line, and all that a terminal shows of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from nodeprint.errors import printable
+from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
+from nodeprint.judge.verdict import FabricVerdict, FleetVerdict, NodeVerdict, Verdict
+from nodeprint.report import names
+from nodeprint.report.text.disturbances import disturbed, disturbed_first
+from nodeprint.report.text.findings import finding_sentence
+from nodeprint.report.text.margins import short_margin
+from nodeprint.report.text.nodes import node_lines, rows
+from nodeprint.report.text.notes import fleet_notes, memory_warnings, over_time
+from nodeprint.report.text.wording import measured, named, sentence
+from nodeprint.settings.texts import say, texts
+
+#: Nodes of an outcome that the first line names; more are counted.
+_MOST_NAMED = 48
+
+
+def origin(verdict: Verdict) -> str:
+    """SIMULATED or IMPORTED; empty for what was measured here."""
+    return say("origin", "simulated") if verdict.simulated else say("origin", "imported") if verdict.imported else ""
+
+
+def first_line(verdict: Verdict) -> str:
+    """The outcome of a campaign: how many nodes are the same within which margins, who is not, what SAME rests on and
+    what is missing."""
+    fleet, mark = verdict.fleet, origin(verdict)
+    begin = f"{mark}: {fleet.outcome}" if mark else str(fleet.outcome)
+    not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
+    count = f"{'; '.join(filter(None, [headline_of(fleet), *not_uniform]))}."
+    first = [*disturbed_first(verdict), *memory_warnings(fleet), count]
+    return " ".join([f"{begin}: {' '.join(first)}", *rests_on(verdict)])
+
+
+def _messages(fabric: FabricVerdict) -> str:
+    """The messages of a partition in the first line, where they are not uniform: `SUSPECTS: messages of compute`."""
+    if fabric.outcome is FleetOutcome.UNIFORM:
+        return ""
+    return say("first_line_fabric", outcome=fabric.outcome, partition=printable(fabric.partition, 60))
+
+
+def plain_outcome(verdict: Verdict) -> str:
+    """The outcome in one sentence that says nothing else: how many nodes are the same, and which are not."""
+    fleet = verdict.fleet
+    same, nodes = fleet.counts.get(Outcome.SAME, 0), names.counted(fleet.nodes, "node")
+    kept = (Outcome.SAME, Outcome.SPLIT) if fleet.outcome is FleetOutcome.SPLIT else (Outcome.SAME,)
+    others = [name for name, node in verdict.nodes.items() if node.outcome not in kept]
+    found = [name for name in others if MEANING[verdict.nodes[name].outcome].found]
+    rest = [name for name in others if name not in set(found)]
+    clauses = [
+        say("plain_clause", kind, nodes=_few(on), are="is" if len(on) == 1 else "are")
+        for kind, on in (("found", found), ("open", rest))
+        if on
+    ]
+    plain = texts()["plain"]
+    key = str(fleet.outcome) if str(fleet.outcome) in plain else "some" if others else "all"
+    return say(
+        "plain",
+        key,
+        same=same,
+        nodes=nodes,
+        are="is" if fleet.nodes == 1 else "are",
+        measured=fleet.measured,
+        others=f"; {' and '.join(clauses)}" if clauses else "",
+        groups=names.counted(len(fleet.groups), "group"),
+    )
+
+
+def _few(on: Sequence[str]) -> str:
+    """Nodes by name where that is short, else their number."""
+    listed = names.nodes(on)
+    return listed if len(listed) <= _MOST_NAMED else names.counted(len(on), "node")
+
+
+def same_means(fleet: FleetVerdict) -> str:
+    """Within which margins nodes that are the same are so; empty where none is."""
+    margins = [short_margin(margin) for margin in fleet.margins if margin.decides]
+    return say("same_means", margins=names.listed(margins)) if margins and fleet.counts.get(Outcome.SAME) else ""
+
+
+def headline_of(fleet: FleetVerdict) -> str:
+    """How many nodes are the same within which margins."""
+    margins = names.listed(short_margin(margin) for margin in fleet.margins if margin.decides)
+    groups = names.counted(len(fleet.groups), "group")
+    unapplied = [printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied"]
+    return say(
+        "fleet",
+        fleet.outcome,
+        same=fleet.counts.get(Outcome.SAME, 0),
+        measured=fleet.measured,
+        nodes=names.counted(fleet.nodes, "node"),
+        are="is" if fleet.nodes == 1 else "are",
+        groups=groups,
+        of_groups=say("of_groups", groups=groups) if fleet.groups else "",
+        within=say("within", margins=margins) if margins else "",
+        unapplied=say("unapplied", limits="; ".join(unapplied)) if unapplied else "",
+    )
+
+
+def not_same(verdict: Verdict) -> list[str]:
+    """The nodes that are not the same, by outcome, the most urgent first: `DEVIATES: cn017`."""
+    alone = len(verdict.nodes) == 1 and str(verdict.fleet.outcome) in {node.outcome for node in verdict.nodes.values()}
+    split = verdict.fleet.outcome is FleetOutcome.SPLIT
+    out = []
+    for outcome in sorted(MEANING, key=lambda outcome: MEANING[outcome].rank):
+        of_it = [name for name, node in verdict.nodes.items() if node.outcome is outcome]
+        if outcome is Outcome.SAME or not of_it or alone or (split and outcome is Outcome.SPLIT):
+            continue
+        listed = names.nodes(of_it)
+        out.append(f"{outcome}: {listed}" if len(listed) <= _MOST_NAMED else f"{outcome}: {len(of_it)} nodes")
+    return out
+
+
+def rests_on(verdict: Verdict) -> list[str]:
+    """What SAME rests on, and what was not measured for it."""
+    fleet = verdict.fleet
+    if not fleet.measured or not fleet.tests:  # nothing was compared
+        return []
+    resting = names.listed(named("subjects", subject) for subject in fleet.rests_on)
+    lacking = [named("subjects", subject) for subject in verdict.decides if subject not in fleet.rests_on]
+    out = [say("rests", subjects=resting) if resting else say("rests_on_nothing")]
+    out += [say("lacking", subjects=names.listed(lacking))] if lacking else []
+    out += (
+        [
+            say(
+                "one_job",
+                assumed=names.listed(
+                    f"{100 * sd:.2g} % ({named('subjects', subject)})" for subject, sd in fleet.assumed_jobs.items()
+                ),
+            )
+        ]
+        if fleet.assumed_jobs
+        else []
+    )
+    return out + ([say("missing", measurements=names.listed(fleet.missing))] if fleet.missing else [])
+
+
+def fabric(fabric: FabricVerdict) -> str:
+    """The messages between the nodes of a partition in a line."""
+    slow = [finding for finding in fabric.findings if finding.counts]
+    count = names.counted(len(slow), "slow node or link", "slow nodes or links")
+    result = say("fabric_found", count=count) if slow else say("fabric_clear")
+    result = say("fabric_inconclusive", fabric.inconclusive) if fabric.inconclusive else result
+    limits = names.listed(f"{names.percent(lim.effect)} ({named('terms', lim.family)})" for lim in fabric.limits)
+    words = say("fabric_limits", limits=limits) if limits else ""
+    sizes = sorted({figure.message_bytes for figure in fabric.by_size} - {fabric.message_bytes})
+    shown = names.listed(map(names.message_size, sizes))
+    words += say("fabric_sizes", deciding=names.message_size(fabric.message_bytes), shown=shown) if sizes else ""
+    words += say("fabric_alone", nodes=names.nodes(fabric.alone)) if fabric.alone else ""
+    nodes = names.counted(len(fabric.nodes), "node")
+    line = say("fabric", nodes=nodes, partition=printable(fabric.partition, 60), result=result, limits=words)
+    return f"{sentence(measured(fabric.measurement))}: {line}".rstrip()
+
+
+def fabric_findings(fabric: FabricVerdict) -> list[str]:
+    """The slow nodes and links, a sentence each."""
+    return [finding_sentence(slow) for slow in fabric.findings if slow.counts]
+
+
+def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> str:
+    """A campaign for a terminal: its first line, what disturbed it, notes and `remarks`, the fabric, and every node
+    that is not the same (every node where they are at most `most`), the most urgent last, where a reader's eye is."""
+    shown = {n: v for n, v in verdict.nodes.items() if len(verdict.nodes) <= most or v.outcome is not Outcome.SAME}
+    lines = [first_line(verdict), *disturbed(verdict), *(f"  {words}" for words in over_time(verdict))]
+    lines += [*(f"  note: {words}" for words in fleet_notes(verdict)), *(f"  {remark}" for remark in remarks)]
+    for partition in verdict.fabric:
+        lines += [f"  {fabric(partition)}", *(f"    {words}" for words in fabric_findings(partition))]
+    by_outcome = [list(of_it) for _, of_it in itertools.groupby(node_lines(shown), key=lambda line: line.outcome)]
+    return "\n".join([*lines, *rows([line for of_outcome in reversed(by_outcome) for line in of_outcome])])
+
+
+def counts_of(nodes: Iterable[NodeVerdict]) -> dict[Outcome, int]:
+    """How many nodes have each outcome, by urgency."""
+    counts = Counter(node.outcome for node in nodes)
+    return {outcome: counts[outcome] for outcome in sorted(counts, key=lambda outcome: MEANING[outcome].rank)}

@@ -1,0 +1,202 @@
+"""Why a node has its outcome, in a sentence; nodes of which the same is said share a line."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from nodeprint.campaign.recheck import MOST_JOBS
+from nodeprint.data.quantity import is_metric
+from nodeprint.errors import printable
+from nodeprint.judge.outcome import MEANING, Outcome, State, Why
+from nodeprint.judge.verdict import Disturbance, Margin, NodeVerdict
+from nodeprint.machine import fingerprint
+from nodeprint.report import names
+from nodeprint.report.text.disturbances import disturbance, taken_most
+from nodeprint.report.text.findings import accepted, finding_sentence, refuted, worst_finding
+from nodeprint.report.text.margins import margin_with_remedy, short_margin
+from nodeprint.report.text.wording import named, named_subject, sentence
+from nodeprint.settings.texts import say, texts
+
+#: More nodes than these that are alike share a line.
+MOST_SINGLE = 3
+#: The column of names in a table for a terminal.
+_WIDEST_NAME = 24
+#: Longer values of a field are not shown in a sentence.
+_LONGEST_VALUE = 60
+
+
+class NodeLine(msgspec.Struct, frozen=True):
+    """What is said of one node, or at once of several that are alike."""
+
+    nodes: tuple[str, ...]
+    outcome: Outcome
+    text: str
+
+    @property
+    def names(self) -> str:
+        """The nodes as a list."""
+        return names.nodes(self.nodes)
+
+
+def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[NodeLine]:
+    """A line a node by urgency and name; more than MOST_SINGLE nodes of which the same is said share one."""
+    alike: dict[tuple[Any, ...], list[str]] = {}
+    for name, node in nodes.items():
+        alike.setdefault(_kind(node), []).append(name)
+    lines = []
+    for of_kind in alike.values():
+        sets = [of_kind] if len(of_kind) > MOST_SINGLE else [[name] for name in of_kind]
+        lines += [
+            NodeLine(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members]))
+            for members in sets
+        ]
+    return sorted(lines, key=lambda line: (MEANING[line.outcome].rank, line.nodes))
+
+
+def _kind(node: NodeVerdict) -> tuple[Any, ...]:
+    """Equal for nodes of which the same can be said: the kinds of their reasons, what another program says of the first
+    (Slurm's reason, the file that cannot be read), and what was found."""
+    findings = tuple(
+        (finding.id, finding.measurement, finding.part.term, _key(finding.part.where)) for finding in node.counted
+    )
+    known = tuple((finding.id, _key(finding.part.where), finding.suppressed) for finding in node.accepted)
+    details = tuple(reason.detail for reason in node.reasons[:1])
+    return (
+        node.outcome,
+        node.group,
+        tuple((reason.why, reason.of, *reason.values.items()) for reason in node.reasons),
+        details,
+        findings,
+        known,
+    )
+
+
+def rows(lines: Sequence[NodeLine]) -> list[str]:
+    """Lines of nodes for a terminal: of an outcome with many of them a table, in which a node's own is found."""
+    out: list[str] = []
+    for outcome, of_outcome in itertools.groupby(lines, key=lambda line: line.outcome):
+        rows = list(of_outcome)
+        if len(rows) <= MOST_SINGLE:
+            out += [f"  {line.names}: {outcome}. {line.text}" for line in rows]
+            continue
+        width = min(max(len(line.names) for line in rows), _WIDEST_NAME)
+        out += [f"  {outcome}:", *(f"    {line.names:<{width}}  {line.text}" for line in rows)]
+    return out
+
+
+def _key(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
+    """A place that is the same on every node: without the numbers that the operating system gives CPUs."""
+    return tuple((key, value) for key, value in where.items() if key != "cpu")
+
+
+def node_sentence(alike: Sequence[NodeVerdict]) -> str:
+    """Why a node, or several that are alike, have their outcome, with the worst figures of these."""
+    first = alike[0]
+    if not first.reasons:
+        return ""
+    why, of = first.reasons[0].why, first.reasons[0].of
+    reasons = [reason for member in alike for reason in member.reasons[:1]]
+    detail = next((printable(reason.detail, 300) for reason in reasons if reason.detail), "")
+    findings = [finding for member in alike for finding in (member.counted or member.findings)[:1]]
+    more, nexts = len(first.counted) - 1, texts()["next_job"]
+    values = {
+        "finding": worst_finding(findings) if findings else detail or str(why),
+        "more": say("more_findings", count=names.counted(more, "more finding")) if more > 0 else "",
+        "nothing": say("nothing", "else" if first.accepted else "at all"),
+        "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
+        "share": names.percent(max(reason.share for reason in reasons)),
+        "margins": _margins(alike, why) or f"{names.listed(named_subject(key) for key in of)}.",
+        "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
+        "families": names.listed(named("terms", key) for key in of),
+        "parts": names.listed(of),
+        "measurements": names.listed(named_subject(key) for key in of),
+        "of": f" of {names.listed(of)}" if of else "",
+        "group": _group(why, first.group),
+        "next_job": say("next_job", why, "last" if len(first.jobs) >= MOST_JOBS else "again") if why in nexts else "",
+        "detail": _detail(why, detail),
+    }
+    later = [refuted(finding) for finding in first.findings if finding.state is State.REFUTED]
+    known = [] if first.counted else [accepted(finding) for finding in first.accepted]
+    busy = why is Why.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
+    table = why is Why.ONE_RUN and any(is_metric(margin.measurement) for margin in first.margins)
+    key = "one run of a table" if table else why
+    words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", key, **values)
+    return " ".join([*known, words, *(later[:1] if len(alike) == 1 and not first.counted else [])])
+
+
+def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
+    """Fields in which a node differs, each with its value and that of most nodes; of long ones the name alone."""
+    words = [
+        say("field_differs", field=fingerprint.label(key), value=printable(own, 60), usual=printable(usual, 60))
+        if key != "kernel_hash" and max(len(own), len(usual)) <= _LONGEST_VALUE
+        else fingerprint.label(key)
+        for key, (own, usual) in values.items()
+    ]
+    return "; ".join(words)
+
+
+def _detail(why: Why, detail: str) -> str:
+    """Another program's words, as the sentence of the reason takes them."""
+    if why in (Why.NOT_MEASURED, Why.UNUSABLE):
+        return detail or say("unknown_reason")
+    return f" ({detail})" if detail else ""
+
+
+def _group(why: Why, letter: str) -> str:
+    return letter if why is Why.SPLIT else say("of_group", group=letter) if letter else ""
+
+
+def _margins(alike: Sequence[NodeVerdict], why: Why) -> str:
+    """The margins that a reason speaks of: all that decide where the node is the same, else those that are open."""
+    worst = _worst_margins(alike)
+    if why is Why.WITHIN_BOUNDS:
+        return names.listed(short_margin(margin) for margin in worst.values() if margin.decides) or "every bound"
+    open_ = [margin for margin in worst.values() if margin.decides and margin.share > 1]
+    return " ".join(map(margin_with_remedy, sorted(open_, key=lambda margin: -margin.share)))
+
+
+def _open(alike: Sequence[NodeVerdict]) -> str:
+    """The margins that are open, in a list."""
+    margins = _worst_margins(alike).values()
+    return names.listed(short_margin(margin) for margin in margins if margin.decides and margin.share > 1)
+
+
+def _worst_margins(alike: Sequence[NodeVerdict]) -> dict[str, Margin]:
+    worst: dict[str, Margin] = {}
+    for margin in (margin for member in alike for margin in member.margins):
+        if margin.subject not in worst or margin.share > worst[margin.subject].share:
+            worst[margin.subject] = margin
+    return worst
+
+
+def _worst_disturbances(alike: Sequence[NodeVerdict]) -> list[str]:
+    """What made nodes invalid, each kind once with its largest share or value."""
+    worst: dict[tuple[str, str], Disturbance] = {}
+    for disturbed in (disturbed for member in alike for disturbed in member.disturbances if disturbed.invalid):
+        worse = worst.get((disturbed.kind, disturbed.measurement))
+        if worse is None or (disturbed.share, disturbed.value) > (worse.share, worse.value):
+            worst[disturbed.kind, disturbed.measurement] = disturbed
+    return list(dict.fromkeys(disturbance(disturbed).rstrip(".") for disturbed in worst.values()))
+
+
+def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:
+    """That the records of a node are of other jobs, those of `now`, than were judged."""
+    verb = "were" if len(node.jobs) > 1 else "was"
+    return say("jobs_changed", now=names.listed(now) or "no job", judged=f"{names.listed(node.jobs) or 'none'} {verb}")
+
+
+def further(node: NodeVerdict) -> list[str]:
+    """What is to be known of a node beside its outcome: other disturbances and reasons."""
+    leading = {reason.why for reason in node.reasons[:1]}
+    disturbed = leading & {Why.DISTURBED, Why.MISSING_PAIRS, Why.ODD_RUN, Why.UNUSABLE}
+    return [sentence(disturbance(found)) for found in node.disturbances if not (found.invalid and disturbed)]
+
+
+def one_node(name: str, node: NodeVerdict) -> list[str]:
+    """A node for a terminal."""
+    lines = [f"{printable(name)}: {node.outcome}. {node_sentence([node])}"]
+    return [*lines, *(f"  {finding_sentence(finding)}" for finding in node.counted[1:])]

@@ -1,0 +1,283 @@
+"""What is said of a whole fleet beside its outcome: groups, shared differences, spreads, limits, and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nodeprint.errors import printable
+from nodeprint.judge.verdict import (
+    FleetVerdict,
+    Group,
+    Limit,
+    MemoryReached,
+    NodeVerdict,
+    Note,
+    Shared,
+    SingleRuns,
+    Spread,
+    TimeEffect,
+    Verdict,
+)
+from nodeprint.machine import fingerprint
+from nodeprint.machine import possible as machine_possible
+from nodeprint.report import names
+from nodeprint.report.text.disturbances import MOST_SHOWN, busy_nodes, untaken
+from nodeprint.report.text.margins import remedy_words
+from nodeprint.report.text.wording import change, changed, in_unit, measured, named, sentence
+from nodeprint.settings.texts import say, texts
+
+#: Detection limits beyond so many bounds are no basis for a conclusion.
+_FAR = 2.5
+
+
+def fleet_notes(verdict: Verdict) -> list[str]:
+    """What is to be said of the whole fleet: groups, shared differences, spreads that are too wide, limits that are too
+    far, and notes."""
+    fleet = verdict.fleet
+    groups = [group(found) for found in fleet.groups] if len(fleet.groups) > 1 else []
+    wide = [spread(found) for found in fleet.spreads if found.wide]
+    deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
+    busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
+    far = [limit(limit_of, remedied=not busy) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
+    return [
+        *groups,
+        *map(gap, fleet.gaps),
+        *map(single_runs, fleet.single_runs),
+        *map(memory, fleet.memory),
+        *map(shared, fleet.shared),
+        *wide,
+        *far,
+        *map(note, fleet.notes),
+        *untaken(verdict),
+    ]
+
+
+def group(group: Group) -> str:
+    """A group of nodes: its size, in a split fleet sign and size of its difference from another, and the fields that go
+    with it."""
+    apart = ""
+    if group.part is not None and group.measurement:
+        apart = say(
+            "group_apart",
+            effect=names.percent(abs(group.effect)),
+            change=change(group.effect, group.measurement),
+            than=group.than,
+            place=f"in {names.scoped(group.part)} ({measured(group.measurement)})",
+            interval=names.interval(group.interval.low, group.interval.high, group.effect),
+            bound=names.bound(group.bound),
+            added=in_unit(group.effect_unit, group.unit),
+        )
+    size = f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})"
+    return say("group", name=group.name, nodes=size, apart=apart, fields=_fields(group.fields) + _later(group))
+
+
+def gap(group: Group) -> str:
+    """Nodes that are apart from the others within every bound."""
+    assert group.part is not None
+    return say(
+        "gap",
+        nodes=f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})",
+        effect=names.percent(abs(group.effect)),
+        change=change(group.effect, group.measurement),
+        place=f"in {names.scoped(group.part)} ({measured(group.measurement)})",
+        bound=names.bound(group.bound),
+        interval=names.interval(group.interval.low, group.interval.high, group.effect),
+        fields=_fields(group.fields) + _later(group),
+    )
+
+
+def single_runs(runs: SingleRuns) -> str:
+    """How far nodes with one run are from each other, and who is apart."""
+    apart = [
+        say(
+            "single_runs",
+            "apart",
+            nodes=names.nodes(of.nodes),
+            verb="stands" if len(of.nodes) == 1 else "stand",
+            effect=names.percent(abs(of.effect)),
+            change=change(of.effect, runs.measurement),
+        )
+        for of in runs.apart
+    ]
+    if runs.groups:
+        low, high = runs.groups
+        apart.append(
+            say(
+                "single_runs",
+                "groups",
+                low=names.counted(len(low.nodes), "node"),
+                high=names.counted(len(high.nodes), "node"),
+                high_nodes=names.nodes(high.nodes),
+                apart=names.percent(high.effect - low.effect),
+                change=change(1.0, runs.measurement),
+            )
+        )
+    words = say(
+        "single_runs",
+        "all",
+        measurement=runs.measurement,
+        nodes=names.counted(runs.nodes, "node"),
+        median=names.quantity(runs.median, runs.unit),
+        low=f"{100 * runs.low:+z.2g} %",
+        high=f"{100 * runs.high:+z.2g} %",
+        sd=f"{100 * runs.sd:.2g} %",
+        farthest=names.nodes(runs.farthest.nodes),
+        effect=f"{100 * runs.farthest.effect:+z.2g} %",
+    )
+    return " ".join([words, *apart])
+
+
+def memory_warnings(fleet: FleetVerdict, node: str = "") -> list[str]:
+    """A sentence for nodes whose memory could be more than it is, or that reach little of what it is, of one `node` if
+    it is named: said with the outcome, as it is true of nodes that are all the same."""
+    return [_memory_warning(reached, fleet.measured) for reached in fleet.memory if node in ("", *reached.nodes)]
+
+
+def _memory_warning(reached: MemoryReached, measured: int) -> str:
+    of_them, count = reached.memory, len(reached.nodes)
+    reasons = []
+    if of_them.rated_mts > of_them.mts:
+        whose = "its" if count == 1 else "their"
+        reasons.append(say("memory", "slow", whose=whose, mts=f"{of_them.mts:,}", rated=f"{of_them.rated_mts:,}"))
+    if of_them.all_channels > of_them.channels:
+        reasons.append(say("memory", "empty", channels=of_them.channels, all=of_them.all_channels))
+    if not reasons:
+        reasons.append(say("memory", "unknown" if of_them.by_processor else "little"))
+    # a word before the names, as a sentence begins with a capital letter and a name may not
+    nodes = f"node {names.nodes(reached.nodes)} reaches" if count == 1 else f"nodes {names.nodes(reached.nodes)} reach"
+    if count == measured > 1:
+        nodes = "all nodes reach"
+    return sentence(
+        say("memory", "warning", nodes=nodes, share=names.whole_percent(reached.of_most), reasons=names.listed(reasons))
+    )
+
+
+def memory(reached: MemoryReached) -> str:
+    """What the shares of `memory_warnings` are of."""
+    return sentence(
+        say(
+            "memory",
+            "of",
+            most=reached.memory.most_name,
+            configured=reached.memory.name,
+            share=names.whole_percent(reached.of_configured),
+            rate=names.quantity(reached.memory.most_bytes_per_s, "B/s"),
+        )
+    )
+
+
+def possible(node: NodeVerdict) -> list[str]:
+    """What the shares of what is possible on a node's page are of, and where that comes from."""
+    memory, cycle = machine_possible.memory(node.fingerprint), machine_possible.flops_per_cycle(node.fingerprint)
+    shown = {row.measurement.partition("-")[0] for row in node.cells if row.possible}
+    words = []
+    if memory is not None and "bandwidth" in shown:
+        source = "by_processor" if memory.by_processor else "by_modules"
+        less = say("possible", "less", memory=memory.name) if memory.could_be_more else ""
+        words.append(
+            say(
+                "possible",
+                "bandwidth",
+                memory=memory.most_name,
+                rate=names.quantity(memory.most_bytes_per_s, "B/s"),
+                source=say("possible", source),
+                less=less,
+            )
+        )
+    return words + ([say("possible", "load", flops=cycle)] if "load" in shown else [])
+
+
+def _later(group: Group) -> str:
+    """How long after the others, or before them, all nodes of a group were measured."""
+    if not group.later_h:
+        return ""
+    return say("group_later", hours=f"{abs(group.later_h):.1f} h", side="after" if group.later_h > 0 else "before")
+
+
+def over_time(verdict: Verdict) -> list[str]:
+    """What goes with the order of measuring: the largest in bounds as a sentence, and the others named. It is said
+    before all advice."""
+    largest, *others = verdict.fleet.over_time or (None,)
+    if largest is None:
+        return []
+    words = say(
+        "over_time",
+        "step" if largest.since else "trend",
+        place=_over(largest),
+        nodes=names.counted(largest.nodes, "node"),
+        effect=names.percent(abs(largest.effect)),
+        **changed(largest.effect, largest.measurement),
+        interval=names.interval(largest.interval.low, largest.interval.high, largest.effect),
+        bound=names.bound(largest.bound),
+        first=names.moment(largest.first),
+        last=names.moment(largest.last),
+        since=names.moment(largest.since),
+    )
+    more = names.listed(f"{_over(effect)} {effect.effect * 100:+.1f} %" for effect in others)
+    return [words, say("over_time", "others", effects=more)] if others else [words]
+
+
+def _over(effect: TimeEffect) -> str:
+    """The family of parts and the measurement that a change over time is of."""
+    home = names.home(effect.home)
+    return f"{measured(effect.measurement)} ({', '.join(filter(None, (named('families', effect.family), home)))})"
+
+
+def shared(shared: Shared) -> str:
+    """A difference that several nodes have."""
+    return say(
+        "shared",
+        nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
+        place=f"{names.scoped(shared.part)} ({measured(shared.measurement)})",
+        effect=names.percent(abs(shared.effect)),
+        change=change(shared.effect, shared.measurement),
+        interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
+        fields=_fields(shared.fields),
+    )
+
+
+def spread(spread: Spread) -> str:
+    """How far the nodes of a fleet that is not uniform differ, and the bound at which most would be the same."""
+    return say(
+        "spread",
+        family=sentence(f"{named('terms', spread.family)} ({measured(spread.measurement)})"),
+        chips=names.percent(spread.chips),
+        runs=names.percent(spread.runs),
+        bound=names.bound(spread.bound),
+        nodes=names.counted(spread.nodes_beyond, "node"),
+        smallest=names.percent(spread.smallest_bound),
+    )
+
+
+def limit(limit: Limit, *, remedied: bool = True) -> str:
+    """From which difference on a part is found, and what makes that less."""
+    far = limit.effect > _FAR * limit.bound
+    remedy = (
+        "; " + remedy_words(limit.remedy, limit.measurement).format(needed=limit.needed, runs="fewer")
+        if limit.remedy and remedied
+        else ""
+    )
+    family = sentence(f"{named('terms', limit.family)} ({measured(limit.measurement)})")
+    return say(
+        "limit_far" if far else "limit",
+        family=family,
+        effect=names.percent(min(limit.effect, MOST_SHOWN)),
+        bound=names.bound(limit.bound),
+        times=names.times(limit.effect, limit.bound),
+        remedy=remedy,
+    )
+
+
+def note(note: Note) -> str:
+    """A note of the campaign."""
+    if note.kind in texts()["notes"]:
+        detail = printable(note.detail, 300).rstrip(".")
+        brackets = f" ({detail})" if detail else ""
+        return say("notes", note.kind, name=printable(note.name, 200), detail=detail, detail_in_brackets=brackets)
+    words = (printable(word, 300) for word in (note.name, note.detail) if word)
+    return sentence(f"{note.kind.replace('-', ' ')}: {', '.join(words)}.")
+
+
+def _fields(fields: Mapping[str, str]) -> str:
+    pairs = (f"{fingerprint.label(key)} {printable(value, 120)}" for key, value in fields.items())
+    return say("group_fields", fields=names.listed(pairs)) if fields else ""

@@ -1,0 +1,99 @@
+"""Words that sentences share: names of subjects, parts and changes, with verb and adjective."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from nodeprint.data.quantity import is_metric, models
+from nodeprint.judge.outcome import State
+from nodeprint.judge.verdict import Finding, Margin
+from nodeprint.report import names
+from nodeprint.settings.measurements import known, terms
+from nodeprint.settings.texts import texts
+
+
+def named(table: str, key: str) -> str:
+    """A name of the table `terms`, `subjects`, `causes` or `kinds`, or of a kernel's term; the key in words where it
+    has no other."""
+    term = terms().get(key)
+    words = texts()[table].get(key)
+    if term is not None and table in ("subjects", "terms"):
+        words = term.name if table == "subjects" else term.what
+    if table == "subjects" and is_metric(key):
+        return str(words or key)
+    return str(words or key.replace("-", " ").replace("_", " "))
+
+
+def named_subject(key: str) -> str:
+    """A subject in words; a measurement as it is."""
+    return key if key in models() else named("subjects", key)
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital; the name of a measurement stays as it is, and so does one with a digit, as a metric."""
+    first = text.split(" ", 1)[0].strip("(),:")
+    return text if first in models() or re.search(r"[0-9_]", first) else text[:1].upper() + text[1:]
+
+
+def begin(text: str, measurement: str) -> str:
+    """`text` with a capital, unless it begins with the name of a metric."""
+    return text if is_metric(measurement) and text.startswith(measurement) else sentence(text)
+
+
+def measured(measurement: str) -> str:
+    """What a measurement is of, in a reader's words: `memory bandwidth`."""
+    of = known(measurement)
+    return measurement if of is None else of.what
+
+
+def subject(of: Finding | Margin) -> str:
+    """A part with what was measured of it: `core 37 (CPU 37)` where that is the latency of its pairs, `memory bandwidth
+    of NUMA node 1` else; a metric of a table, of a part."""
+    if isinstance(of, Finding) and is_metric(of.measurement):
+        return f"{of.measurement} of {names.part(of.part)}" if of.part.where else of.measurement
+    name = names.scoped(of.part) if isinstance(of, Margin) else names.part(of.part)
+    if of.part.term.startswith("fabric-"):
+        return name
+    if of.measurement.startswith("coherence") and names.is_of_pairs(of.part):
+        measurement = known(of.measurement)
+        return f"{name} ({measurement.instruction})" if measurement and measurement.instruction else name
+    if not of.measurement:
+        return name
+    name = name.removeprefix("memory of ") if measured(of.measurement).startswith("memory") else name
+    return f"{measured(of.measurement)} of {name}"
+
+
+def is_channel(finding: Finding) -> bool:
+    """Whether it looks like a memory channel of a node, from its own CPUs."""
+    where = finding.part.where
+    own = where.get("cpu_node", where.get("memory_node")) == where.get("memory_node", -1)
+    slow = finding.effect < 0 and finding.unit == "B/s" and finding.state is not State.INTERMITTENT
+    return slow and own and "memory-channel" in finding.consistent_with
+
+
+def memory_node(finding: Finding) -> str:
+    """The NUMA node whose memory a finding is of."""
+    return f"NUMA node {finding.part.where['memory_node']}"
+
+
+def change(effect: float, measurement: str) -> str:
+    """What a value is that differs so: latencies are slower or faster, everything else is higher or lower."""
+    return changed(effect, measurement)["change"]
+
+
+def changed(effect: float = 1.0, measurement: str = "", *, several: bool = False, past: bool = False) -> dict[str, str]:
+    """Verb and adjective of a change, `is` and `slower`; a latency's where no measurement is named."""
+    model = models().get(measurement)
+    is_time = (model is None or (model.better == "lower" and model.scale != "share")) and not is_metric(measurement)
+    words = texts()["change"]["time" if is_time else "other"]
+    one, all_of_them = words["past" if past else "present"]
+    return {"change": words["more" if effect > 0 else "less"], "verb": all_of_them if several else one}
+
+
+def in_unit(value: float, unit: str, behind: str = "") -> str:
+    """How much more or less that is in the measurement's unit, as the end of a sentence; empty where it is unknown."""
+    if not math.isfinite(value):
+        return ""
+    more = f"{names.quantity(abs(value), unit)} {'more' if value > 0 else 'less'}"
+    return f", {more} {behind}".rstrip()
