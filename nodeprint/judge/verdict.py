@@ -147,9 +147,14 @@ class Finding(msgspec.Struct, frozen=True):
     check: str = ""
 
     @property
+    def of_limit(self) -> bool:
+        """Whether it is beyond a limit of the contract, which is in `peers` then, and not beyond a bound."""
+        return self.id == "limit"
+
+    @property
     def fails_at(self) -> float:
         """From which value on the finding is there, in `unit`: the peers' with the bound, or the limit itself."""
-        if self.id == "limit":
+        if self.of_limit:
             return self.peers
         return self.peers + math.copysign(self.bound_unit, self.effect)
 

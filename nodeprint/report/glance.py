@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,13 +15,15 @@ from nodeprint.data import packed
 from nodeprint.data.homes import FAR
 from nodeprint.data.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge.outcome import MEANING
+from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict
-from nodeprint.report import files, names, terminal, text
+from nodeprint.report import files, further_cells, names, terminal, text
 from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
 _COLUMNS = 80
+#: Letters of a class's or row's name; lines that are longer for it are broken.
+_LONGEST = 60
 #: Up to so many nodes have a matrix here, where they have so many CPUs: of a single pair there is nothing to see.
 _NODES, _FEWEST_CPUS = 3, 3
 
@@ -41,7 +44,7 @@ def summary(campaign: Path) -> Text:
     verdict = files.read(campaign)
     measured = {name: node for name, node in verdict.nodes.items() if MEANING[node.outcome].measured}
     busy = [name for name in measured if terminal.busy(campaign, name)]
-    lines = medians(measured, marked=2 * len(busy) >= len(measured) > 0)
+    lines = of_nodes(measured, marked=2 * len(busy) >= len(measured) > 0)
     if lines and (origin := text.origin(verdict)):
         lines[0] = f"{origin}: {lines[0]}"
     out = Text("\n").join(map(Text, lines))
@@ -74,12 +77,22 @@ def _found(fleet: PackedFleet, nodes: Iterable[str], pairs: Iterable[str]) -> st
     from nodeprint.report import structure_words  # noqa: PLC0415 (as above)
     from nodeprint.report.figures import matrix, node_levels  # noqa: PLC0415
 
-    structures = (matrix.found_at(node_levels.levels(fleet, pair, node), node) for node in nodes for pair in pairs)
-    texts = (structure_words.summary(structure) for structure in structures if structure is not None)
-    return "".join(f"\n  {text}" for text in filter(None, texts))
+    lines = []
+    for node, pair in itertools.product(nodes, pairs):
+        structure = matrix.found_at(node_levels.levels(fleet, pair, node), node)
+        if structure is not None and (words := structure_words.summary(structure)):
+            lines.append(f"\n  {printable(node, _LONGEST)}: {words}")
+    return terminal.wrapped("".join(lines), _COLUMNS)
 
 
 # --- medians ---
+
+
+def of_nodes(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]:
+    """The medians over nodes; of a few without peers each for itself, as a median of different machines is of none."""
+    if len(nodes) <= _NODES and all(node.outcome is Outcome.NO_PEER for node in nodes.values()):
+        return [line for name, node in nodes.items() for line in medians({name: node}, marked)]
+    return medians(nodes, marked)
 
 
 def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]:
@@ -99,17 +112,28 @@ def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]
         star = " *" if marked or any(figure.disturbed for figure in values) else ""
         rows.append((label, name, f"{median}{star}", interval))
     lost = max((figure.disturbed for values in by_class.values() for figure in values), default=0.0)
-    if not rows:
+    if not rows and (several or not nodes):
         return []
     first = say("medians_over", nodes=len(nodes)) if several else _machine(nodes)
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    widest = max((len(row[0]) for row in rows), default=0)
     lines, before = [printable(first, _COLUMNS)], ""
     for label, name, median, interval in rows:
         shown = "" if label == before else label
-        line = f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}  {interval}"
-        lines.append(line.rstrip()[:_COLUMNS])
+        names_of, medians_of = (max(len(row[column]) for row in rows if row[0] == label) for column in (1, 2))
+        line = f"  {shown:{widest}}  {name:{names_of}}  {median:>{medians_of}}  {interval}"
+        lines += terminal.wrapped(line.rstrip(), _COLUMNS).split("\n")
         before = label
+    for node in () if several else nodes.values():
+        lines += terminal.wrapped("\n".join(_further(node)), _COLUMNS).split("\n")
     return [*lines, f"  * {say('marked', share=names.percent(lost))}"] if lost else lines
+
+
+def _further(node: NodeVerdict) -> Iterable[str]:
+    """A line for each measurement of a lone node that has no short name, and so no row."""
+    for measurement, cells in further_cells.ends(node.cells, lambda name: bool(_short_name(name))).items():
+        of_each = (f" ({names.row(cell.name)})" if len(cells) > 1 else "" for cell in cells)
+        values = (f"{further_cells.value(cell)}{of}" for cell, of in zip(cells, of_each, strict=True))
+        yield f"  {text.measured(measurement)}: {' to '.join(values)}"
 
 
 def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]:
@@ -121,18 +145,19 @@ def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]
         label = printable(
             _short_name(figure.measurement) or ("core to core" if len(hops) == 1 else figure.measurement), 20
         )
-        name = f"{printable(figure.name, 20)}{f', home {figure.home}' if len(homes) > 1 else ''}"
+        at_home = f", home {figure.home}" if len(homes) > 1 else ""
+        name = f"{printable(figure.name, _LONGEST)}{at_home}"
         if figure.groups:
-            for group, ns in figure.groups.items():
+            for group, ns in figure.medians.items():
                 of_group = Figure(ns, math.nan, math.nan, disturbed=figure.disturbed if figure.is_marked else 0.0)
-                yield (label, printable(f"{name}, {group}", 34), "ns"), of_group
+                yield (label, f"{printable(group, _LONGEST)}{at_home}", "ns"), of_group
         else:
             ends = figure.ci_low_ns, figure.ci_high_ns
             lost = figure.disturbed if figure.is_marked else 0.0
             yield (label, name, "ns"), Figure(figure.median_ns, *ends, figure.runs, figure.left_out, lost)
     for cell in node.cells:
         if kind := _short_name(cell.measurement):
-            name = "" if cell.name == "all" else printable(cell.name, 24)
+            name = "" if cell.name == "all" else names.row(printable(cell.name, _LONGEST))
             lost = cell.disturbed if cell.is_marked else 0.0
             ends = cell.ci_low, cell.ci_high
             yield (kind, name, cell.unit), Figure(cell.median, *ends, cell.runs, cell.left_out, lost)

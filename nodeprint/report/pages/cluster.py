@@ -19,7 +19,8 @@ from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
 from nodeprint.judge.verdict import ClassFigure, Finding, NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
-from nodeprint.report import message_rates, names, terminal, text
+from nodeprint.report import message_rates, names, structure_words, terminal, text
+from nodeprint.report.figures import matrix
 from nodeprint.report.pages import accepted, method, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -170,10 +171,17 @@ def _found_row(
         Mark.of(node.outcome),
         text.part_in_words(first) + (f" (and {more} more)" if more else ""),
         names.signed(first.effect) if has_size else "",
-        names.bound(first.bound) if has_size else "",
+        _bound(first) if has_size else "",
         text.remedy(first),
         Reference("", anchor=_anchor(name, 1)) if (name, 1) in shown else "",
     )
+
+
+def _bound(finding: Finding) -> str:
+    """The bound that a finding is beyond, or the limit."""
+    if finding.of_limit:
+        return names.quantity(finding.peers, names.of_measurement(finding.unit, finding.measurement))
+    return names.bound(finding.bound)
 
 
 def _is_link(finding: Finding) -> bool:
@@ -247,9 +255,19 @@ def _maps(campaign: Campaign) -> list[Block]:
 
 
 def _machines(campaign: Campaign) -> list[Block]:
-    """Machines that are no peers, beside each other, with their medians; what of them has no figure is said."""
+    """Machines that are no peers, beside each other, with their medians and what imported ones say by themselves; what
+    of them has no figure is said."""
     shown, left_out = pictures.machines(campaign)
-    return [Figures(tuple(shown)), Text(left_out)]
+    said: list[Block] = []
+    for name in pictures.machines_in_order(campaign)[: pictures.MOST_MACHINES if shown else 0]:
+        measured = campaign.measurements(name, pairs=True)
+        if not measured or not campaign.packed[name].imported:
+            continue
+        structure = matrix.found_at(campaign.levels(measured[0], name), name)
+        if structure is not None and (summary := structure_words.summary(structure)):
+            said.append(Text(f"{printable(name, 60)}: {summary}"))
+            said += [Advice(finding.text, finding.advice) for finding in structure.findings]
+    return [Figures(tuple(shown)), *said, Text(left_out)]
 
 
 # --- medians ---

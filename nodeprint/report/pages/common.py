@@ -14,6 +14,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import checks, names, text
+from nodeprint.report import further_cells as further
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Section, Table
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -101,14 +102,19 @@ def finding_numbers(finding: Finding) -> Table | None:
     if not finding.measurement:
         return None
     unit = names.of_measurement(finding.unit, finding.measurement)
+    measured, difference = names.quantity(finding.value, unit), names.signed(finding.effect)
+    interval = names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval ")
+    if finding.of_limit:
+        of_limit = (measured, checks.accepted(finding), difference, interval)
+        return Table(("measured", "limit", "beyond it", "interval"), (of_limit,), "rrrr")
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     against = "baseline" if finding.baseline else "peers"
     header = ("measured", against, "difference", "interval", "bound", "of the bound", "accepted", "runs beyond")
     row = (
-        names.quantity(finding.value, unit),
+        measured,
         names.quantity(finding.peers, unit),
-        names.signed(finding.effect),
-        names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval "),
+        difference,
+        interval,
         names.bound(finding.bound),
         f"{names.times(finding.effect, finding.bound)} times",
         checks.accepted(finding),
@@ -144,8 +150,10 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
     """Medians of classes of pairs; of a mixture, of which few pairs are near its median, those of its groups, a row for
     each."""
     rows: list[tuple[Cell, ...]] = []
+    several = len({(figure.measurement, figure.home) for figure in classes}) > 1  # of one the heading says which
     for figure in classes:
-        where = ", ".join(filter(None, (text.measured(figure.measurement), names.home(figure.home))))
+        words = (text.measured(figure.measurement), names.home(figure.home)) if several else ()
+        where = ", ".join(filter(None, words))
         if figure.groups:
             rows += [
                 (where, name, "", _starred(names.quantity(ns, "ns"), figure), "", str(figure.runs))
@@ -197,6 +205,15 @@ def main_cells(verdict: NodeVerdict) -> Table:
     """The table of what a reader looks for first: memory latency and bandwidth, caches and clocks."""
     shown = cell_table(tuple(replace(cell, worst={}) for cell in verdict.cells if _on_paper(cell.measurement)))
     return replace(shown, wide=-1)
+
+
+def further_cells(verdict: NodeVerdict) -> Table:
+    """A row for each measurement that has none in `main_cells`, with the lowest and the highest of its medians."""
+    rows = []
+    for measurement, cells in further.ends(verdict.cells, _on_paper).items():
+        shown = [part for cell in cells for part in (further.value(cell), names.row(cell.name))]
+        rows.append((text.measured(measurement), *(shown if len(cells) > 1 else (shown[0], "", "", ""))))
+    return without_empty(Table(("other measurements", "lowest", "of", "highest", "of"), tuple(rows), "lrlrl"))
 
 
 def _on_paper(measurement: str) -> bool:

@@ -54,6 +54,7 @@ from nodeprint.report.pages.common import (
     class_table,
     facts,
     finding_block,
+    further_cells,
     main_cells,
     margin_table,
     without_empty,
@@ -212,12 +213,14 @@ def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
     blocks = tuple(pictures.blocks_of(campaign, node, name)) if has_room else ()
     plan = tuple(pictures.floor_plan(campaign, node, name)) if has_room and not blocks else ()
     classes = tuple(figure for figure in verdict.classes if figure.measurement == name)
+    structure = _structure(campaign, node, name)
     return [
-        *_structure(campaign, node, name),
+        *structure,
         Figures((*shown, *difference)),
         Bullets(tuple(placement_words.of_node(levels, node, verdict.fingerprint))),
         Bullets(tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0]))),
-        class_table(classes),
+        # what was found without labels has the same figures
+        class_table(() if any(isinstance(block, Table) for block in structure) else classes),
         Figures((*blocks, *plan)),
     ]
 
@@ -297,7 +300,7 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) 
     said += readings.readings(curves, kept.machine)
     said += counter_words.of_senses(campaign.packed[node].senses) if node in campaign.packed else ()
     figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs))
-    return main_cells(verdict), Bullets(said), *mapped_twice.of_curves(curves), Figures(figures)
+    return main_cells(verdict), Figures(figures), further_cells(verdict), Bullets(said), *mapped_twice.of_curves(curves)
 
 
 def _runs(jobs: Sequence[PackedJob], verdict: NodeVerdict) -> Table:

@@ -43,8 +43,8 @@ from nodeprint.report.pages.order import natural, severity
 from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
-#: What a number needs of a matrix's width, mm.
-_CELL = 5.5
+#: What a number needs of a matrix's width, of that of blocks, and names and scale beside these, mm.
+_CELL, _CELL_OF_BLOCKS, _NAMES = 5.5, 4.7, 30.0
 #: The subject of figures of the fleet.
 CLUSTER = "cluster"
 #: Widths in mm: of a page, of the larger part of one, of half of one.
@@ -53,7 +53,7 @@ PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 #: Signs that no XML may have, though the name of a node may.
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 #: Nodes of a map of bounds, maps of differences, machines beside each other on a page, and in all.
-_MOST_ROWS, _MOST_MAPS, _ON_A_PAGE, _MOST_MACHINES = 48, 16, 6, 18
+_MOST_ROWS, _MOST_MAPS, _ON_A_PAGE, MOST_MACHINES = 48, 16, 6, 18
 #: Outcomes of nodes that are beside no peer of theirs.
 _ALONE = (Outcome.NO_PEER, Outcome.DIFFERENT_CONFIGURATION)
 #: Dimensions over which a measurement is drawn as a curve.
@@ -184,7 +184,7 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     if alone or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
         return
     findings = [f for f in campaign.verdict.nodes[node].counted if f.measurement == measurement]
-    bound = findings[0].bound if findings else None
+    bound = next((finding.bound for finding in findings if not finding.of_limit), None)
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     data = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked if len(marked) <= 8 else [])
     marked_words = say("alt", "map_marked") if data.marked else ""
@@ -252,7 +252,7 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
         node,
         grid.grid,
         data,
-        HALF if len(data.rows) <= 10 else LARGE if len(data.rows) <= 16 else PAGE,
+        min(max(HALF, _NAMES + _CELL_OF_BLOCKS * len(data.rows)), PAGE),
         name=f"{measurement}-blocks",
         alt=alt,
         caption=caption,
@@ -268,15 +268,31 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
         with suppress(NodeprintError):
             by_cpu += _by_cpu(campaign, node, levels)
             for suffix, draw, data in _of_cells(campaign, node, levels):
-                caption = f"{text.sentence(text.measured(measurement))} of {node}."
-                yield picture(
-                    campaign, node, draw, data, HALF, name=f"{measurement}{suffix}", alt=caption, caption=caption
+                of_word = f", {names.row(suffix)}" if suffix else ""
+                what = f"{text.sentence(text.measured(measurement))}{of_word}"
+                caption = say("captions", "cells", what=what, node=node)
+                name = f"{measurement}-{suffix}".rstrip("-")
+                alt = say(
+                    "alt", "cells", caption=caption, shown=_range(levels.title, levels.of(node) / levels.unit.size)
                 )
+                yield picture(campaign, node, draw, data, HALF, name=name, alt=alt, caption=caption)
     rows = strips.in_rows(by_cpu)
     for number, data in sorted(enumerate(rows, 1), key=lambda item: _width(item[1])):
-        alt = f"{names.listed(strip.shows for strip in data.strips)} of {node} by CPU"
+        caption = say("captions", "by_cpu", node=node, peers=say("captions", "by_cpu_peers") if _peers(data) else "")
+        ranges = (_range(f"{strip.shows}: {strip.title}", strip.values) for strip in data.strips)
+        alt = say("alt", "by_cpu", caption=caption, ranges="; ".join(ranges))
         name = f"by-cpu-{number}" if len(rows) > 1 else "by-cpu"
-        yield picture(campaign, node, strips.strips, data, _width(data), name=name, alt=alt)
+        yield picture(campaign, node, strips.strips, data, _width(data), name=name, alt=alt, caption=caption)
+
+
+def _peers(data: strips.StripRows) -> bool:
+    return any(strip.peers for strip in data.strips)
+
+
+def _range(title: str, values: np.ndarray[Any, np.dtype[np.floating]]) -> str:
+    """What the values of a figure reach from and to; `title` says what they are and their unit."""
+    low, high = _ends(values)
+    return say("alt", "ends", title=title, low=f"{low:.4g}", high=f"{high:.4g}")
 
 
 def _width(data: strips.StripRows) -> float:
@@ -317,10 +333,12 @@ def under_load(campaign: Campaign, node: str, jobs: Sequence[PackedJob]) -> Iter
     loaded = ({name: seconds for name, seconds in of_job.items() if seconds} for of_job in by_job)
     for measurement, seconds in next(filter(None, loaded), {}).items():
         for quantity in load.QUANTITIES:
-            alt = f"{measurement} of {node}, {quantity.removesuffix('_per_s').removesuffix('_hz')} by second"
             data = load.by_second(node, seconds, quantity)
             name = f"{measurement}-{quantity.split('_')[0]}"
-            yield picture(campaign, node, load.seconds, data, HALF, name=name, alt=alt)
+            caption = say("captions", "by_second", node=node, what=text.sentence(text.measured(measurement)))
+            middle = np.concatenate([socket.middle for socket in data.sockets])
+            alt = say("alt", "cells", caption=caption, shown=_range(data.title, middle))
+            yield picture(campaign, node, load.seconds, data, HALF, name=name, alt=alt, caption=caption)
 
 
 def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tuple[str, Any, Any]]:
@@ -330,18 +348,19 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
         if sizes["memory_node"] > 1:
             streams = quantity.names.get("stream", ("",))
             for stream in [name for name in ("load", "store_mem", "triad") if name in streams][:2] or streams[:1]:
-                yield (f"-{stream}" if stream else "", grid.grid, grid.numa(levels, node, stream))
+                yield (stream, grid.grid, grid.numa(levels, node, stream))
     elif quantity.operation == "contend-pairs":
         for place, kind in enumerate(quantity.names["kind"]):
             if (pairs := matrix.of_cells(levels, node, "kind", place, kind)) is not None:
-                yield f"-{kind}", matrix.matrix, pairs
+                yield kind, matrix.matrix, pairs
     elif quantity.quantity == "message" and sizes.get("size_bytes", 0) > 1:
-        yield "-time", curves.curves, curves.by_class(levels, node)
-        yield "-bandwidth", curves.curves, curves.by_class(levels, node, bandwidth=True)
+        yield "time", curves.curves, curves.by_class(levels, node)
+        yield "bandwidth", curves.curves, curves.by_class(levels, node, bandwidth=True)
         column = quantity.places["size_bytes"]
         for size in (int(column.min()), int(column.max())):
-            if (pairs := matrix.of_cells(levels, node, "size_bytes", size, names.message_size(size))) is not None:
-                yield f"-{size}", matrix.matrix, pairs
+            word = names.message_size(size)
+            if (pairs := matrix.of_cells(levels, node, "size_bytes", size, word)) is not None:
+                yield word, matrix.matrix, pairs
     elif not _in_strips(quantity.measurement):
         long = next((dim for dim in _LONG if sizes.get(dim, 0) > 2 and dim not in quantity.names), None)
         if long is not None:
@@ -427,7 +446,10 @@ def difference_maps(campaign: Campaign) -> Iterator[Picture]:
             continue
         marked = _marked(campaign)
         bounds = [
-            f.bound for name in compared for f in campaign.verdict.nodes[name].counted if f.measurement == measurement
+            f.bound
+            for name in compared
+            for f in campaign.verdict.nodes[name].counted
+            if f.measurement == measurement and not f.of_limit
         ]
         shown = compared[:_MOST_MAPS]
         data = fleet_figures.difference_maps(
@@ -470,9 +492,7 @@ def _compared(campaign: Campaign) -> Iterator[tuple[str, list[str]]]:
 def machines(campaign: Campaign) -> tuple[list[Picture], str]:
     """Machines that are no peers in the order given, on one scale for each measurement, with their medians below; and
     a sentence on those that have no figure."""
-    nodes = campaign.verdict.nodes
-    order = [name for name in dict.fromkeys((*campaign.sheet, *nodes)) if name in nodes]
-    alone = [name for name in order if nodes[name].outcome in _ALONE]
+    nodes, alone = campaign.verdict.nodes, machines_in_order(campaign)
     if len(alone) < 2:
         return [], ""
     by_measurement: dict[str, list[str]] = {}
@@ -482,7 +502,7 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
     without, shown = by_measurement.pop("", []), []
     left_out = {"has no matrix": without} if without else {}
     for measurement, members in by_measurement.items():
-        for start in range(0, min(len(members), _MOST_MACHINES), _ON_A_PAGE):
+        for start in range(0, min(len(members), MOST_MACHINES), _ON_A_PAGE):
             on_page = members[start : start + _ON_A_PAGE]
             of_each = [campaign.levels(measurement, name) for name in on_page]
             drawn = [matrix.of_node(levels, name) for levels, name in zip(of_each, on_page, strict=True)]
@@ -492,7 +512,7 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
                 drawn,
                 text.sentence(of_each[0].title),
                 below,
-                among=[matrix.of_node(campaign.levels(measurement, name), name) for name in members[:_MOST_MACHINES]],
+                among=[matrix.of_node(campaign.levels(measurement, name), name) for name in members[:MOST_MACHINES]],
             )
             caption = say("figures", "machines", measured=text.sentence(text.measured(measurement)))
             if any(level.name.endswith("?") for data_of_node in drawn for level in data_of_node.levels):
@@ -502,9 +522,16 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
             shown.append(
                 picture(campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name=name, alt=alt, caption=caption)
             )
-        if beyond := members[_MOST_MACHINES:]:
+        if beyond := members[MOST_MACHINES:]:
             left_out[say("left_out_room")] = beyond
     return shown, " ".join(say("left_out", nodes=names.nodes(on), why=why) for why, on in left_out.items())
+
+
+def machines_in_order(campaign: Campaign) -> list[str]:
+    """Machines that are no peers, in the order given."""
+    nodes = campaign.verdict.nodes
+    order = [name for name in dict.fromkeys((*campaign.sheet, *nodes)) if name in nodes]
+    return [name for name in order if nodes[name].outcome in _ALONE]
 
 
 def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]:

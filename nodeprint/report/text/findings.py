@@ -100,7 +100,7 @@ def _finding_sentence(finding: Finding) -> str:
     if is_channel(finding):
         return _channel_sentence(finding, values)
     place = begin(subject(finding), finding.measurement)
-    if finding.id == "limit":
+    if finding.of_limit:
         reason = printable(str(where["reason"]), 80)
         allowed = names.quantity(finding.bound_unit, finding.unit)
         return say("finding_limit", place=place, reason=reason, **{**values, "bound": allowed})

@@ -51,11 +51,12 @@ def plain_outcome(verdict: Verdict) -> str:
     same, nodes = fleet.counts.get(Outcome.SAME, 0), names.counted(fleet.nodes, "node")
     kept = (Outcome.SAME, Outcome.SPLIT) if fleet.outcome is FleetOutcome.SPLIT else (Outcome.SAME,)
     others = [name for name, node in verdict.nodes.items() if node.outcome not in kept]
-    found = [name for name in others if MEANING[verdict.nodes[name].outcome].found]
-    rest = [name for name in others if name not in set(found)]
+    outside = [name for name in others if verdict.nodes[name].outcome is Outcome.OUTSIDE_LIMIT]
+    found = [name for name in others if MEANING[verdict.nodes[name].outcome].found and name not in set(outside)]
+    rest = [name for name in others if name not in {*outside, *found}]
     clauses = [
         say("plain_clause", kind, nodes=_few(on), are="is" if len(on) == 1 else "are")
-        for kind, on in (("found", found), ("open", rest))
+        for kind, on in (("outside", outside), ("found", found), ("open", rest))
         if on
     ]
     plain = texts()["plain"]
@@ -67,7 +68,8 @@ def plain_outcome(verdict: Verdict) -> str:
         nodes=nodes,
         are="is" if fleet.nodes == 1 else "are",
         measured=fleet.measured,
-        others=f"; {' and '.join(clauses)}" if clauses else "",
+        others=f"; {names.listed(clauses)}" if clauses else "",
+        bounds=say("plain_bounds", "limits" if outside else "bounds"),
         groups=names.counted(len(fleet.groups), "group"),
     )
 

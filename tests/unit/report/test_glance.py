@@ -8,7 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from nodeprint.judge.outcome import Outcome, Why
 from nodeprint.report import files, glance
+from nodeprint.report.pages import common
 from tests.support import verdicts
 
 
@@ -27,6 +29,31 @@ def test_mixture_is_shown_by_group() -> None:
     lines = glance.medians({"cn1": verdicts.node(classes=(mixed,))})
     assert any("same socket, socket 1" in line and "267 ns" in line for line in lines)
     assert not any("112 ns" in line for line in lines)
+
+
+def test_names_are_in_full_and_alike_only_where_they_are() -> None:
+    names = [f"other group, cores with {threads} threads of several kinds each" for threads in ("one", "two")]
+    classes = tuple(replace(verdicts.classes()[0], name=name) for name in names)
+    lines = glance.medians({"cn1": verdicts.node(classes=classes)})
+    assert all(name in " ".join(lines) for name in names)
+    assert all(len(line) <= 80 for line in lines)
+    assert "23.9 to 24.1 ns" in " ".join(" ".join(lines).split()), "what has no room is on a line of its own"
+
+
+def test_what_has_no_short_name_has_a_line_on_a_machine_alone() -> None:
+    cells = tuple(replace(verdicts.cells()[0], measurement="fence-cost", name=f"cpu {n}", median=n) for n in (3.0, 1.0))
+    of_cells = verdicts.node(classes=(), cells=cells)
+    (line,) = (line for line in glance.medians({"cn1": of_cells}) if "fence-cost" in line)
+    assert line.index("cpu 1.0") < line.index("cpu 3.0")
+    assert not any("fence-cost" in line for line in glance.medians({"cn1": of_cells, "cn2": of_cells}))
+    assert "fence-cost" in str(common.further_cells(of_cells).rows), "and a row on its page"
+
+
+def test_machines_of_several_kinds_have_no_common_median() -> None:
+    alone = {f"cn{n}": verdicts.node(Outcome.NO_PEER, Why.ALONE) for n in range(2)}
+    assert [glance.of_nodes(alone).count(line) for line in ("node cn0, AMD EPYC 7713 64-Core Processor",)] == [1]
+    assert not any("over 2 nodes" in line for line in glance.of_nodes(alone))
+    assert any("over 2 nodes" in line for line in glance.of_nodes({"cn0": verdicts.node(), "cn1": verdicts.node()}))
 
 
 def test_matrix_is_part_by_part_and_marked_as_simulated(tmp_path: Path) -> None:

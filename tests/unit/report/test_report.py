@@ -26,7 +26,7 @@ from nodeprint.report import documents, files, names, pdf
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference, Table
-from nodeprint.report.pages.common import class_table
+from nodeprint.report.pages.common import class_table, finding_numbers
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate import Plan
 from tests.support import verdicts
@@ -238,7 +238,7 @@ def test_mixtures_are_named_by_group_and_have_no_median() -> None:
     mixed = replace(verdicts.classes()[1], median_ns=191.0, groups={"socket 0": 132.0, "socket 1": 267.0})
     table = class_table((mixed,))
     name = mixed.name
-    assert [row[1:3] for row in table.rows] == [(f"{name}, socket 0", "132 ns"), (f"{name}, socket 1", "267 ns")]
+    assert [row[:2] for row in table.rows] == [(f"{name}, socket 0", "132 ns"), (f"{name}, socket 1", "267 ns")]
     assert not any("191" in str(cell) for cell in table.rows[0])
 
 
@@ -260,6 +260,21 @@ def test_first_page_says_who_deviates_with_figure_command_and_link(folder: Path)
         "4 %",
     )
     assert row[-1] == Reference("", anchor=block.anchor)
+
+
+def test_a_limit_is_shown_as_a_limit_and_not_as_a_bound_of_peers(tmp_path: Path) -> None:
+    part = Part("limit", "limit", {"figure": "same socket", "reason": "contract"})
+    beyond = verdicts.finding(1.05, id="limit", part=part, value=205.0, peers=100.0, bound=0.0, times_bound=0.0)
+    table = finding_numbers(beyond)
+    assert table is not None and table.header == ("measured", "limit", "beyond it", "interval")
+    assert table.rows[0][:3] == ("205 ns", "at most 100 ns", "+105.0 %")
+    nodes = {f"cn{n}": verdicts.node(Outcome.OUTSIDE_LIMIT, Why.LIMIT, findings=(beyond,)) for n in range(3)}
+    files.write(verdicts.verdict(nodes), tmp_path)
+    page = cluster.page(source(tmp_path), {})
+    (found,) = (section for section in page.sections if section.title == "Who is not the same")
+    (block,) = found.blocks
+    assert isinstance(block, Table) and [row[3:5] for row in block.rows] == [("+105.0 %", "100 ns")] * 3
+    assert any("cn[0-2] are outside a limit of the contract" in words for words in page.lead)
 
 
 def test_nodes_are_sorted_by_severity() -> None:
