@@ -270,7 +270,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             title = f"nodeprint, campaign {source.verdict.campaign}, {node}"
             document = Document(title, source.verdict.campaign, source.origin, (page,), source.site)
             most = MOST_OF_SAME if source.verdict.nodes[node].outcome is Outcome.SAME else MOST_OF_NODE
-            paths.append(files.write(self.out / file_name(node), printer.pdf(document.printed, most)))
+            paths.append(files.write(self.out / file_name(node), printer.fewest(document.printed, most)))
             if self.figures:
                 paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
         if page is not None and (check := self._check(node, kept.jobs)):
@@ -290,11 +290,9 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         findings as have room."""
         for most in range(cluster.MOST_FINDINGS, -1, -1):
             document = self.first(printed, most)
-            content = printer.pdf(document.printed, MOST_PAGES if not most else 0)
+            content = printer.fewest(document.printed, MOST_PAGES if not most else 0)
             if pdf.pages_of(content) <= MOST_PAGES:
                 break
-        if pdf.pages_of(content) > 1:
-            content = min(content, printer.tight(document.printed), key=pdf.pages_of)
         return document, content
 
     def first(self, printed: Sequence[Printed], most_findings: int = cluster.MOST_FINDINGS) -> Document:

@@ -33,6 +33,7 @@ from nodeprint.settings import sources
 _STANDARD: Literal["ua-1"] = "ua-1"
 #: Categories of Unicode of accents and of signs that join letters.
 _UNDRAWN = ("Mn", "Me", "Cf")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 #: Longer texts are cut.
 _LONGEST = 1200
@@ -66,9 +67,16 @@ class Printer(AbstractContextManager["Printer"]):
             content = self.data(plain(document, self._file))
         return content
 
-    def tight(self, document: Document) -> bytes:
-        """The PDF with slightly smaller margins, letters and figures, which may save a last page of a few lines."""
-        return self.data({**plain(document, self._file), "tight": True})
+    def fewest(self, document: Document, most: int = 0) -> bytes:
+        """The PDF as by `pdf`; where that saves a page with slightly smaller margins, letters and figures, and without
+        what is dispensable, as a last page of a few lines is worth no paper."""
+        shown, shorter = plain(document, self._file), document.without_dispensable
+        content = self.data(shown)
+        if pages_of(content) > 1:
+            content = min(content, self.data({**shown, "tight": True}), key=pages_of)
+        if pages_of(content) > 1 and shorter != document:
+            content = min(content, self.data({**plain(shorter, self._file), "tight": True}), key=pages_of)
+        return self.pdf(document, most) if most and pages_of(content) > most else content
 
     def data(self, content: Mapping[str, Any]) -> bytes:
         """The PDF of the template for `content`, which it reads as data.json."""
@@ -125,8 +133,14 @@ def drawable(text: str) -> str:
     letters are left out."""
     if text.isascii():
         return text
-    composed = (c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c) not in _UNDRAWN)
-    return "".join(c if ord(c) in _letters() or c == "\n" else "□" for c in composed)
+    return _NOT_ASCII.sub(lambda letter: _drawn(letter[0]), unicodedata.normalize("NFC", text))
+
+
+@cache
+def _drawn(letter: str) -> str:
+    if unicodedata.category(letter) in _UNDRAWN:
+        return ""
+    return letter if ord(letter) in _letters() else "□"
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Level
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import PartGroup, PartLevel
+from nodeprint.settings.texts import say
 from nodeprint.structure.found import LevelName, Structure
 
 #: By found level the level whose outline it has; threads of a core are not outlined.
@@ -45,12 +47,16 @@ def found(levels: NodeLevels, node: str, square: Floats, slots: Ints) -> Structu
 
 def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, tuple[PartLevel, ...]]:
     """In which order CPUs (OS numbers) are drawn so that each group is in one piece, and the levels of groups in this
-    order, the finest first."""
+    order, the finest first. A group that is a single core has no number."""
     number = {cpu: at for at, cpu in enumerate(cpus)}
     of_cpu = np.zeros((len(structure.levels), len(cpus)), dtype=np.int64)
     for row, level in enumerate(structure.levels):
         for group in level.groups:  # by its lowest CPU, as groups are numbered in no order
             of_cpu[row, [number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
+    smt = structure.level("smt")
+    cores = np.arange(len(cpus))
+    for group in smt.groups if smt else ():
+        cores[[number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
     order = np.lexsort((np.arange(len(cpus)), *of_cpu))
     out = []
     for row, level in enumerate(structure.levels):
@@ -58,8 +64,24 @@ def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, tuple[
             continue
         keys = of_cpu[row:, order]  # a group of a level that is not nested may be in several pieces
         changes = (np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1).tolist()
-        ends = list(pairwise([0, *changes, len(cpus)]))
-        groups = tuple(PartGroup(start, stop, str(at)) for at, (start, stop) in enumerate(ends))
+        numbers = itertools.count()
+        groups = tuple(
+            PartGroup(start, stop, str(next(numbers)) if len(set(cores[order[start:stop]])) > 1 else "")
+            for start, stop in pairwise([0, *changes, len(cpus)])
+        )
         outline = level_name(_OUTLINED_AS[level.name])
         out.append(PartLevel(outline, f"{level_name(level.name)}?", groups))
-    return order, tuple(out)
+    return order, (*out, *_kinds(cores[order]))
+
+
+def _kinds(cores: Ints) -> tuple[PartLevel, ...]:
+    """Cores of several kinds, as in a hybrid, by the threads that each has; nothing where all have equally many, or
+    where these do not stand together."""
+    _, core, threads = np.unique(cores, return_inverse=True, return_counts=True)
+    of_cpu = threads[core.ravel()]
+    changes = (np.flatnonzero(of_cpu[1:] != of_cpu[:-1]) + 1).tolist()
+    if len(changes) != len(set(threads.tolist())) - 1 or not changes:
+        return ()
+    ends = pairwise([0, *changes, len(cores)])
+    groups = tuple(PartGroup(start, stop, str(of_cpu[start])) for start, stop in ends)
+    return (PartLevel(level_name("ccd"), say("axes", "threads"), groups),)

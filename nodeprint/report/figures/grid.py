@@ -25,7 +25,7 @@ from nodeprint.stats.robust import finite_median
 
 _MM_A_LETTER = 1.3
 #: In mm: a row with a number, and the least that a row takes.
-_ROW, _LEAST_ROW = 5.0, 0.15
+_ROW, _LEAST_ROW = 4.4, 0.15
 #: Longer names of rows are cut in the middle.
 _MOST_LETTERS = 24
 #: More rows have no names, those of findings excepted.
@@ -51,7 +51,7 @@ class GridData(msgspec.Struct, frozen=True):
     def turned(self) -> bool:
         """Whether the names of columns are turned."""
         longest = max(map(len, self.columns))
-        return longest > 6 or (longest > 2 and len(self.columns) > 16)
+        return longest > 6 or (longest > 2 and len(self.columns) > 10)
 
     @property
     def labelled(self) -> bool:
@@ -63,9 +63,9 @@ class GridData(msgspec.Struct, frozen=True):
         longest = max((len(name) for name in self.rows), default=1) if self.labelled or self.marked else 4
         longest = min(longest, _MOST_LETTERS)
         left = min(_MM_A_LETTER * longest + 7.0, width / 3)
-        right = scale_room(width - left, lines=2)
         row = max(3.2, min(_ROW, 200.0 / len(self.rows))) if self.labelled else max(_LEAST_ROW, 200.0 / len(self.rows))
         height = max(row * len(self.rows), 26.0)
+        right = scale_room(width - left, lines=1 if _MM_A_LETTER * len(self.scale.title) < height else 2)
         bottom = 8.0 + (_MM_A_LETTER * max(map(len, self.columns)) if self.turned else 2.0)
         return Frame(width, height + bottom + 2.0, left, right, bottom, 2.0)
 

@@ -39,6 +39,8 @@ from nodeprint.settings.texts import say
 #: More pairs than these are shown as the means of each CPU's.
 MOST_PAIRS = 128
 _MM_A_POINT = 25.4 / 72
+#: Room for a letter of a place's name.
+_MM_A_LETTER = 1.45
 #: Letters of the node's name in the legend.
 _LETTERS = 24
 
@@ -72,16 +74,17 @@ class OwnPlaces(msgspec.Struct, frozen=True):
     own: tuple[int, ...]
     levels: tuple[PartLevel, ...] = ()
 
-    @property
-    def turned(self) -> bool:
-        """Whether the names of places need to be turned."""
-        return max(map(len, self.places)) > 3
+    def turned(self, width: float) -> bool:
+        """Whether the names of places need to be turned on axes of so many mm."""
+        longest = max(map(len, self.places))
+        return longest > 3 and (_MM_A_LETTER * longest + 2.0) * len(self.places) > width
 
     def frame(self, width: float) -> Frame:
         """A strip, with the parts as brackets below."""
+        left, right = max(17.0, names_room(self.levels)), 3.0
         below = 8.5 + len(self.levels) * BRACKET_PT * _MM_A_POINT
-        below += 1.45 * max(map(len, self.places)) - 2.5 if self.turned else 0.0
-        return Frame(width, 24.0 + below + 5.0, max(17.0, names_room(self.levels)), 3.0, below, 5.0)
+        below += _MM_A_LETTER * max(map(len, self.places)) - 2.5 if self.turned(width - left - right) else 0.0
+        return Frame(width, 24.0 + below + 5.0, left, right, below, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each place."""
@@ -346,7 +349,7 @@ def _node_marks(ax: Axes, x: Ints, data: OwnPlaces, style: Style) -> None:
 
 
 def _finish(ax: Axes, data: OwnPlaces, style: Style) -> None:
-    count, turned = len(data.places), data.turned
+    count, turned = len(data.places), data.turned(size_pt(ax)[0] * _MM_A_POINT)
     ax.set_xlim(-0.7, count - 0.3)
     step = tick_step(ax, data.places, style, turned=turned)
     ax.set_xticks(range(0, count, step), data.places[::step], rotation=90 if turned else 0)

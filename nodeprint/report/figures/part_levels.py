@@ -127,7 +127,7 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
             blended_transform_factory(ax.transData, ax.transAxes), root_of(ax), 0, offset, units="points"
         )
         gap = min(0.12 * each, 1.0) / each
-        lines = [[(g.start - 0.5 + gap, edge), (g.stop - 0.5 - gap, edge)] for g in level.groups]
+        lines = [[(g.start - 0.5 + gap, edge), (g.stop - 0.5 - gap, edge)] for g in level.groups if g.label]
         pen = style.outlines[level.outline]
         ax.add_collection(
             LineCollection(
@@ -140,11 +140,14 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
             ),
             autolim=False,
         )
-        narrowest = min(g.stop - g.start for g in level.groups) * each
-        widest = max(len(g.label) for g in level.groups) * letter + 2
+        named = [group for group in level.groups if group.label]
+        if not named:
+            continue
+        narrowest = min(g.stop - g.start for g in named) * each
+        widest = max(len(g.label) for g in named) * letter + 2
         step = max(1, int(np.ceil(widest / narrowest)))
         step = 1 << (step - 1).bit_length()
-        for group in level.groups[::step]:
+        for group in named[::step]:
             ax.text(
                 (group.start + group.stop - 1) / 2,
                 edge,

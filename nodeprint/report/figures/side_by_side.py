@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import msgspec
@@ -16,9 +17,11 @@ from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened
 
-#: In mm: a matrix's name, the room of its axes, a line below it, what is between matrices, and the scale's height.
-_NAME, _AXIS, _LINE, _BETWEEN, _SCALE = 5.0, 9.0, 2.9, 3.0, 70.0
+#: In mm: a line of a name, the room of axes, a line below a matrix, what is between matrices, and the scale's height.
+_NAME, _AXIS, _LINE, _BETWEEN, _SCALE = 3.4, 9.0, 2.9, 3.0, 70.0
 _MOST_COLUMNS, _LEAST_SIDE = 3, 12.0
+#: Letters of a name on a line where so many are side by side on a page, and the most lines of one.
+_LETTERS, _MOST_LINES = {2: 54, 3: 34}, 2
 _MM_A_POINT = 25.4 / 72
 
 
@@ -41,10 +44,21 @@ class SideBySideData(msgspec.Struct, frozen=True):
         return -(-len(self.names) // self.columns)
 
     @property
+    def name_lines(self) -> int:
+        """Lines of the longest name."""
+        longest = max(map(len, self.names), default=1)
+        return min(-(-longest // _LETTERS[self.columns]), _MOST_LINES)
+
+    @property
     def margins(self) -> tuple[float, float, float]:
         """The room in mm on the left of a matrix, above it, and below it."""
         left = max(_AXIS + 1.0, *(names_room(data.levels) for data in self.matrices))
-        above = _NAME + max(len(data.levels) for data in self.matrices) * BRACKET_PT * _MM_A_POINT + 1.0
+        above = (
+            1.6
+            + _NAME * self.name_lines
+            + max(len(data.levels) for data in self.matrices) * BRACKET_PT * _MM_A_POINT
+            + 1.0
+        )
         lines = max((len(words) for words in self.below), default=0)
         return left, above, _AXIS + _LINE * lines
 
@@ -101,13 +115,13 @@ def side_by_side(ax: Axes, data: SideBySideData, style: Style) -> None:
         pairs(square, matrix, data.scale, style)
         square.set_ylabel("")
         square.set_xlabel(matrix.axis, labelpad=1)
-        letters = int((side + left - 2.0) / (0.6 * style.letters_pt * _MM_A_POINT))
+        letters = int((side + left - 2.0) / (0.66 * style.letters_pt * _MM_A_POINT))
         ax.text(
             (x - left + 2.0) / width,
-            (y + side + above - _NAME + 1.0) / height,
-            shortened(name, letters),
+            (y + side + above - 0.6) / height,
+            "\n".join(textwrap.wrap(shortened(name, letters * data.name_lines), letters)),
             transform=ax.transAxes,
-            va="bottom",
+            va="top",
             fontweight="bold",
         )
         letters = int((side + left - 2.0) / (0.54 * style.smallest_letters_pt * _MM_A_POINT))

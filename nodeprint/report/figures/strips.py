@@ -185,12 +185,12 @@ def strips(ax: Axes, data: StripRows, style: Style) -> None:
         draw_brackets(ax, lowest.levels, style, below=style.letters_pt * 1.2 + 12.0)
     ax.set_xlabel(_AXIS, labelpad=len(lowest.levels) * BRACKET_PT + 2)
     lines = {line.get_label(): line for line in ax.get_lines()}
-    named = {"_node": shortened(lowest.node, _NODE_LETTERS), "_peers": f"{lowest.peers} peers"}
-    shown = [label for label in named if label in lines]
+    if "_peers" not in lines:
+        return
     below = (len(lowest.levels) * BRACKET_PT + 3.2 * style.letters_pt) / size_pt(ax)[1]
     ax.legend(
-        [lines[label] for label in shown],
-        [named[label] for label in shown],
+        [lines["_node"], lines["_peers"]],
+        [shortened(lowest.node, _NODE_LETTERS), f"{lowest.peers} peers"],
         loc="center right",
         bbox_to_anchor=(1.0, -below),
         ncols=2,

@@ -54,10 +54,11 @@ Cell = str | Mark | Picture | Reference
 
 
 class Text(msgspec.Struct, frozen=True, tag=True):
-    """A paragraph; `quiet` in small print."""
+    """A paragraph; `quiet` in small print, `dispensable`: not on paper where that saves a page."""
 
     text: str
     quiet: bool = False
+    dispensable: bool = False
 
 
 class Bullets(msgspec.Struct, frozen=True, tag=True):
@@ -193,6 +194,16 @@ class Document(msgspec.Struct, frozen=True):
             if not number or any(not part.appendix for part in page.sections)
         )
         return replace(self, pages=tuple(kept))
+
+    @property
+    def without_dispensable(self) -> Document:
+        """The same without paragraphs that are dispensable."""
+
+        def kept(part: Section) -> Section:
+            blocks = (block for block in part.blocks if not (isinstance(block, Text) and block.dispensable))
+            return replace(part, blocks=tuple(blocks))
+
+        return replace(self, pages=tuple(replace(p, sections=tuple(map(kept, p.sections))) for p in self.pages))
 
 
 def csv(table: Table) -> str:

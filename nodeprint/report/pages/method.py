@@ -91,7 +91,7 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
         return Text(words), Text(say("all_else", version=__version__), quiet=True)
     shown = tuple(of.test for kernel in kernels if (of := kernel_files().get(kernel)) and _decides(kernel, of))
     return (
-        *(Text(words, quiet=True) for words in shown),
+        *(Text(words, quiet=True, dispensable=True) for words in shown),
         _judged(verdict) if verdict.fleet.tests else Text(""),
         Text(say("all_else", version=__version__), quiet=True),
     )

@@ -120,6 +120,24 @@ def figures(machine: str) -> dict[str, Drawing]:
     return drawn
 
 
+def test_names_of_places_lie_where_they_have_room() -> None:
+    _, of_places = figures("rome-2x64")["own pairs"]
+    streams = ("copy", "load", "streaming store", "triad")
+    data = structs.replace(of_places, places=streams, levels=())
+    assert not data.turned(100.0) and data.turned(30.0)
+    assert data.frame(128.0).height < data.frame(50.0).height
+
+
+def test_long_names_side_by_side_have_two_lines_and_are_whole() -> None:
+    levels = levels_of("coherence-cas")
+    square = matrix.of_node(levels, "node002")
+    name = "Dual Intel Xeon Gold 6242, measured by night"
+    data = side_by_side.on_one_scale([name, "b", "c"], [square] * 3, levels.title)
+    drawn = render.figure(side_by_side.side_by_side, data, STYLE, 180.0)
+    texts = [label.get_text() for label in drawn.axes[0].texts]
+    assert name in {words.replace("\n", " ") for words in texts} and "b" in texts
+
+
 #: Figures that stand for all where each takes a second.
 FEW = ("difference", "effect", "own pairs", "clock plan")
 MACHINES = ("rome-2x64", "graviton3-64")
@@ -421,14 +439,12 @@ def test_contended_atomics_are_a_matrix_of_each_kind() -> None:
         "coherence-contend-pairs", "contend-pairs", "rate", "1/s", names, places, [60e6, 10e6, 11e6, 200e6, 20e6, 21e6]
     )
     drawn = {suffix: data for suffix, _, data in pictures._of_cells(NO_CAMPAIGN, "node002", levels)}
-    assert list(drawn) == ["-cas", "-faa"]
-    np.testing.assert_allclose(
-        drawn["-faa"].values, [[np.nan, 200, 20], [200, np.nan, 21], [20, 21, np.nan]], rtol=1e-6
-    )
-    assert (drawn["-faa"].scale.title, drawn["-cas"].values[0, 2]) == ("faa: rate, M/s", 10)
+    assert list(drawn) == ["cas", "faa"]
+    np.testing.assert_allclose(drawn["faa"].values, [[np.nan, 200, 20], [200, np.nan, 21], [20, 21, np.nan]], rtol=1e-6)
+    assert (drawn["faa"].scale.title, drawn["cas"].values[0, 2]) == ("faa: rate, M/s", 10)
     numbers = levels.nodes[levels.rows["node002"]].numbers["cpu"]
-    assert drawn["-cas"].labels == tuple(str(numbers[slot]) for slot in (0, 1, 128))
-    assert any("socket" in level.name for level in drawn["-cas"].levels)
+    assert drawn["cas"].labels == tuple(str(numbers[slot]) for slot in (0, 1, 128))
+    assert any("socket" in level.name for level in drawn["cas"].levels)
 
 
 def test_messages_over_size_have_a_line_for_each_class() -> None:

@@ -14,8 +14,10 @@ from nodeprint.machine.topology.presets import preset
 from nodeprint.report import structure_words
 from nodeprint.report.figures import distributions, matrix, node_levels, render
 from nodeprint.report.figures import style as styles
+from nodeprint.report.figures.found_parts import in_groups
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.simulate import Plan, fleet
+from nodeprint.structure.found import FoundLevel, PairClass, Structure
 
 NODE = "node000"
 
@@ -47,6 +49,20 @@ def test_groups_are_outlined_where_labels_are_missing() -> None:
     drawn = render.figure(matrix.matrix, data, styles.load(), 128.0)
     outlines = [c for c in drawn.axes[0].collections if isinstance(c, LineCollection)]
     assert sum(len(c.get_segments()) for c in outlines) >= len(known)
+
+
+def test_clusters_of_a_hybrid_have_numbers_and_its_cores_kinds() -> None:
+    """Two cores with two threads each, and two clusters of two cores with one."""
+    groups = ((0, 1), (2, 3), (4, 5), (6, 7))
+    near = (PairClass("", 4.0, 2),)
+    core = FoundLevel("smt", (*groups[:2], (4,), (5,), (6,), (7,)), near, near, 1.0)
+    structure = Structure((core, FoundLevel("group", groups, near, near, 1.0)), (), (), ())
+    _, levels = in_groups(structure, tuple(range(8)))
+    group, kinds = levels
+    assert [part.label for part in group.groups] == ["", "", "0", "1"]
+    assert [(part.start, part.stop, part.label) for part in kinds.groups] == [(0, 4, "2"), (4, 8, "1")]
+    _, alike = in_groups(Structure((FoundLevel("group", groups, near, near, 1.0),), (), (), ()), tuple(range(8)))
+    assert [level.name for level in alike] == ["group?"]
 
 
 def test_labelled_machines_are_searched_where_they_are_asked() -> None:

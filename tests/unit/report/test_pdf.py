@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodeprint.report import pdf
-from nodeprint.report.pages.blocks import Document, Page, Section
+from nodeprint.report.pages.blocks import Document, Figures, Page, Picture, Section, Table, Text
 
 
 def named(node: str, sections: int) -> Document:
@@ -23,3 +23,34 @@ def test_each_document_of_a_printer_is_as_if_it_were_its_only_one(most: int) -> 
             assert printer.pdf(document, most) == content
     assert len(set(printed)) == 3
     assert not most or all(pdf.pages_of(content) <= most for content in printed)
+
+
+def of_lines(lines: int, dispensable: int = 0) -> Document:
+    words = (*(Text(f"line {number}") for number in range(lines)), *(Text("more", dispensable=True),) * dispensable)
+    return Document("cn001", "main", "", (Page("cn001", "cn001", "cn001", None, (), (Section("", words),)),))
+
+
+def test_a_last_page_of_a_few_lines_is_saved() -> None:
+    with pdf.Printer() as printer:
+        full = next(lines for lines in range(20, 120) if pdf.pages_of(printer.pdf(of_lines(lines))) == 2)
+        assert pdf.pages_of(printer.fewest(of_lines(full))) == 1
+        assert pdf.pages_of(printer.fewest(of_lines(full, dispensable=8))) == 1
+        assert pdf.pages_of(printer.fewest(of_lines(full + 30, dispensable=8))) == 2
+        assert printer.fewest(of_lines(full - 3, dispensable=1)) == printer.pdf(of_lines(full - 3, dispensable=1))
+
+
+def test_a_figure_stands_beside_a_table_that_leaves_it_room() -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="60mm" height="60mm"></svg>'
+    rows = tuple((f"row {number}", "1") for number in range(16))
+
+    def pages(width: float) -> int:
+        blocks = tuple(
+            block
+            for _ in range(4)
+            for block in (Table(("a", "b"), rows), Figures((Picture("", svg, width, "a square"),)))
+        )
+        page = Page("cn001", "cn001", "cn001", None, (), (Section("", blocks),))
+        with pdf.Printer() as printer:
+            return pdf.pages_of(printer.pdf(Document("cn001", "main", "", (page,))))
+
+    assert pages(60.0) < pages(178.0)
