@@ -14,12 +14,14 @@ from msgspec import structs
 from nodeprint.data import packed
 from nodeprint.data.packed import PackedFleet
 from nodeprint.errors import NodeprintError
-from nodeprint.judge import acceptance, baseline, reduction
+from nodeprint.judge import acceptance, baseline, deviations, reduction
 from nodeprint.judge.acceptance_file import Suppression
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.judge import judge as judge_fleet
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.judge.verdict import Finding, Verdict
+from nodeprint.stats import intervals
+from nodeprint.stats.runs import job_variance, run_spread
 from tests.support.fleets import made
 
 
@@ -197,3 +199,33 @@ def test_a_baseline_has_what_since_reads_of_a_campaign(tmp_path: Path) -> None:
     points, _ = baseline.save(judged, tmp_path / "base")
     assert [(point / "verdict.json").read_text() for point in points] == ["a", "b"]
     assert all((point / "deviations.nc").read_bytes() == b"table" for point in points)
+
+
+def test_the_interval_of_a_change_is_of_runs_and_jobs_of_both_sides() -> None:
+    """Worked out anew: a mean of runs now from the mean of two campaigns, with what jobs of the baseline differ by."""
+    fleet, rules = made(nodes=3, runs=3, pair_runs=3), acceptance.load()
+    (one,) = baseline._series(fleet, [fleet, fleet], rules)
+    rng, parts = np.random.default_rng(1), len(one.bound)
+    names = sorted(one.now)
+    of_jobs = [0.002 * rng.standard_normal((3, 1)) for _ in range(3)]
+    runs = [job[:, :, None] + 0.001 * rng.standard_normal((3, 3, parts)) for job in of_jobs]
+    runs[0][1, :, 4] += 10 * one.bound[4]
+    now, *before = [dict(zip(names, of_point, strict=True)) for of_point in runs]
+    del before[0][names[2]]
+    drawn = structs.replace(one, now=now, before=before)
+    found = {node.name: found for node, found in baseline._changes(drawn, fleet, rules, 0.01)}
+    assert [name for name, change in found.items() if change is not None] == [names[1]]
+    change = found[names[1]]
+    assert change is not None and change[0] == 4
+    then = np.mean([of_point[1].mean(axis=0) for of_point in runs[1:]], axis=0)
+    assert change[1] == pytest.approx(runs[0][1, :, 4].mean() - then[4]) and change[3] == pytest.approx(then[4])
+    matrix = one.parts[0]
+    every = np.concatenate([runs[0], runs[1][:2], runs[2]])
+    prior = deviations.priors(matrix, rules)
+    spread = run_spread(every, matrix.terms.pool, prior.run)
+    of_runs = spread.variance(range(8)) / 3
+    moved = [(runs[2][:2] - runs[1][:2]).mean(axis=1)]
+    of_job, job_degrees = job_variance(moved, of_runs[3:].mean(axis=0), matrix.terms.pool, prior.job**2)
+    of_both = of_runs[1] + (of_runs[4] + of_runs[6]) / 4
+    error, degrees = intervals.combined([(of_both, spread.degrees), (1.5 * of_job, job_degrees)])
+    assert change[2] == pytest.approx(intervals.half_width(error, degrees, 0.005)[4])

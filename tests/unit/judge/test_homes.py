@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from nodeprint.cli import app
 from nodeprint.data import homes, packed
-from nodeprint.data.jobs import Measured
 from nodeprint.data.layout import CLASSES, SOCKET
 from nodeprint.data.packed import PackedFleet
 from nodeprint.data.quantity import Quantity, models
@@ -119,28 +118,3 @@ def test_a_row_of_cells_is_the_mean_of_the_homes_it_names(at_each: PackedFleet) 
     assert row.worst["home"] == 1
     apart = replace(one, places={**one.places, "home": np.array([0, 0, 1, 1]), "b": np.arange(4) + 1})
     assert [r.name for r in judged_figures.of_rows([reduce(apart, acceptance.load())], at_each.nodes)[0]] == ["64"]
-
-
-def measured(policy: str, a: list[int], b: list[int], home: list[int]) -> Measured:
-    places = {"home": np.array(home), "a": np.array(a), "b": np.array(b)}
-    return Measured("coherence-cas", {"home": policy}, (), (0,), places, {}, {})
-
-
-def test_homes_are_near_or_far_by_the_lower_socket_whatever_numbers_the_cpus_have() -> None:
-    first, second = (next(cpu.cpu for cpu in MACHINE.cpus if cpu.socket == socket) for socket in (0, 1))
-    for ends in ((first, second), (second, first)):
-        one = measured("sockets", [ends[0]] * 2, [ends[1]] * 2, [0, 1])
-        assert homes.of_pairs(one, MACHINE).tolist() == [homes.NEAR, homes.FAR]
-    inside = measured("sockets", [second, second], [second + 1] * 2, [0, 1])
-    assert homes.of_pairs(inside, MACHINE).tolist() == [homes.FAR, homes.NEAR]
-
-
-def test_homes_stay_numa_nodes_where_they_were_asked_for_or_sockets_are_unknown() -> None:
-    assert homes.of_pairs(measured("each", [0, 0], [1, 1], [0, 1]), MACHINE).tolist() == [0, 1]
-    assert homes.of_pairs(measured("sockets", [0, 0], [1, 1], [0, 1]), None).tolist() == [0, 1]
-    assert homes.of_pairs(measured("sockets", [0, 9999], [1, 1], [0, 1]), MACHINE).tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("home, text", [(-1, ""), (3, "home NUMA node 3"), (homes.FAR, "far home")])
-def test_a_home_in_words(home: int, text: str) -> None:
-    assert homes.named(home) == text

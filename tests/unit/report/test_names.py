@@ -54,3 +54,140 @@ def test_a_file_has_its_nodes_name_or_one_that_can_be_a_files() -> None:
     assert cut.startswith("a_" * 40 + "-") and len(cut) == 80 + 1 + 8
     assert all(names.file_stem(name) != name for name in ("cluster", "figures", ".hidden", "a" * 201))
     assert names.file_stem("a/b") != names.file_stem("a_b") != names.file_stem("a:b") != names.file_stem("a/b")
+
+
+def test_nodes_are_folded_and_other_names_are_shown_in_eighty_letters() -> None:
+    assert names.nodes(["cn002", "cn001", "gpu7"]) == "cn[001-002],gpu7"
+    assert names.nodes(["a b" * 27, "cn001"]) == f"cn001,{('a b' * 27)[:77]}..."
+    assert names.nodes(["a b" + "x" * 77]) == "a b" + "x" * 77 and names.nodes([]) == ""
+
+
+def test_numbers_of_things_and_lists() -> None:
+    assert [names.counted(count, "node") for count in (0, 1, 2)] == ["0 nodes", "1 node", "2 nodes"]
+    assert names.counted(2, "entry", "entries") == "2 entries"
+    assert [names.listed(items) for items in ([], ["a"], ["a", "b"], "abc")] == ["", "a", "a and b", "a, b and c"]
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (None, ""),
+        (0, ""),
+        (1000, "1,000 B"),
+        (1024, "1 KiB"),
+        (65536, "64 KiB"),
+        (1 << 20, "1 MiB"),
+        (3 << 20, "3 MiB"),
+    ],
+)
+def test_sizes_of_messages(size: float | None, words: str) -> None:
+    assert names.message_size(size) == words
+
+
+def test_names_of_exactly_so_many_letters_are_kept() -> None:
+    assert names.shortened("a" * 12, 12) == "a" * 12 and len(names.shortened("a" * 13, 12)) == 12
+    assert names.shortened("abcdefg", 5) == "ab\N{HORIZONTAL ELLIPSIS}fg"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [
+        (61.34, "ns", "61.3 ns"),
+        (999.4, "ns", "999 ns"),
+        (999.6, "ns", "1 \N{MICRO SIGN}s"),
+        (1.14e6, "ns", "1.14 ms"),
+        (2.5e9, "ns", "2.5 s"),
+        (-2.5e9, "ns", "-2.5 s"),
+        (3.25e9, "Hz", "3.25 GHz"),
+        (205.44e9, "B/s", "205.4 GB/s"),
+        (300_000.0, "MB/s", "300000 MB/s"),
+        (2e9, "MB/s", "2e+09 MB/s"),
+        (1e9, "MB/s", "1e+09 MB/s"),
+        (0.9, "1", "0.9"),
+        (4.2e10, "flop/s", "42 Gflop/s"),
+        (7.0, "flop/s", "7 flop/s"),
+    ],
+)
+def test_a_value_is_in_the_unit_that_keeps_it_short(value: float, unit: str, words: str) -> None:
+    assert names.quantity(value, unit) == words
+
+
+def test_operations_are_called_by_what_is_counted() -> None:
+    assert names.of_measurement("1/s", "load-together") == "flop/s"
+    assert names.of_measurement("1/s", "coherence-cas") == names.of_measurement("1/s", "no-such") == "1/s"
+    assert names.of_measurement("ns", "load-together") == "ns"
+
+
+def test_shares_have_as_many_digits_as_their_reader_needs() -> None:
+    nothing = float("nan")
+    assert (names.percent(0.0594), names.percent(-1e-9), names.percent(nothing)) == ("5.9 %", "0.0 %", "unknown")
+    assert (names.signed(0.0594), names.signed(-0.02), names.signed(nothing)) == ("+5.9 %", "-2.0 %", "unknown")
+    assert (names.whole_percent(0.814), names.whole_percent(nothing)) == ("81 %", "")
+    assert [names.bound(share) for share in (0.04, 0.0123, 0.1, 0.1234)] == ["4 %", "1.2 %", "10 %", "12.3 %"]
+    assert names.moment("2026-03-03T14:20:59Z") == "2026-03-03 14:20"
+
+
+def test_how_many_times_its_bound_an_effect_is_follows_from_what_is_printed() -> None:
+    assert (names.times(0.058, 0.04), names.times(-0.058, 0.04)) == ("1.4", "1.4")
+    assert (names.times(4.0, 0.04), names.times(3.99, 0.04), names.times(0.5, 0.0)) == ("100", "99.8", "")
+    assert names.interval(0.055, 0.062, 0.059) == names.interval(-0.055, -0.062, -0.059) == "interval 5.5 to 6.2 %"
+
+
+@pytest.mark.parametrize(
+    ("term", "where", "words"),
+    [
+        ("core", {"core": 37, "cpu": 37}, "core 37 (CPU 37)"),
+        ("core", {"core": 37, "across": 1}, "core 37"),
+        ("ccd", {"ccd": 3, "across": 0}, "CCD 3"),
+        ("ccd", {"ccd": 3, "inside": 1}, "the inside of CCD 3"),
+        ("ccx", {"ccx": 3}, "the inside of CCX 3"),
+        ("block", {"ccd": 3, "to_ccd": 4}, "CCD 3 to CCD 4"),
+        ("block", {"ccd": 3, "to_ccd": 3}, "the inside of CCD 3"),
+        ("socket", {"socket": 1}, "socket 1"),
+        ("socket", {"socket": 1, "beyond_class": 1}, "socket 1 beyond its CCXs"),
+        ("node", {}, "the whole node"),
+        ("class", {"class": 2}, "pairs of the same CCD"),
+        ("class", {"class": "same socket", "socket": 1}, "pairs of the same socket on socket 1"),
+        ("class", {"beyond_class": 1}, "everything beyond the CCX"),
+        ("class", {}, "every pair"),
+        ("fabric-link", {"node": "cn1", "to": "cn2", "sends": 1}, "cn1 to cn2"),
+        ("fabric-node", {"node": "n" * 81}, "n" * 77 + "..."),
+        ("fabric-node", {"node": "n" * 80}, "n" * 80),
+        ("cache", {"core": 5, "cpu": 9, "level": "l3"}, "core 5 (CPU 9), L3"),
+        ("cache", {"level": "x" * 81}, "x" * 77 + "..."),
+        ("cache", {"size_bytes": 64}, "working set, bytes, 64"),
+    ],
+)
+def test_a_part_in_words(term: str, where: dict[str, int | str], words: str) -> None:
+    assert names.part(Part(term, term, where)) == words
+
+
+@pytest.mark.parametrize(
+    ("term", "family", "where", "words"),
+    [
+        ("core", "core-near", {"core": 1}, "to the other cores of its socket"),
+        ("core", "core", {"core": 1, "across": 1}, "to the cores of the other socket"),
+        ("core", "core-in", {"core": 1, "inside": "cluster"}, "to the other cores of its cluster"),
+        ("ccd", "ccd", {"ccd": 1}, "to all others"),
+        ("ccd", "ccd", {"ccd": 1, "across": 1}, "to the other socket"),
+        ("ccd", "ccd", {"ccd": 1, "inside": 1}, ""),
+        ("link", "link", {"quadrant": 1, "to_quadrant": 2}, ""),
+        ("quadrant", "quadrant", {"quadrant": 1, "to_quadrant": 2}, ""),
+        ("quadrant", "quadrant", {"quadrant": 1, "to_others": 1}, "to all others"),
+    ],
+)
+def test_the_pairs_that_are_compared(term: str, family: str, where: dict[str, int | str], words: str) -> None:
+    assert names.scope(Part(term, family, where)) == words
+
+
+def test_pairs_of_a_class_are_several() -> None:
+    assert names.is_plural(Part("class", "class", {"class": 2}))
+    for where in ({}, {"class": 6}, {"class": 5, "to_socket": 1}, {"class": 2, "beyond_class": 1}):
+        assert not names.is_plural(Part("class", "class", where))
+    assert not names.is_plural(Part("core", "core", {"class": 2}))
+    assert names.is_of_pairs(Part("core", "core", {})) and not names.is_of_pairs(Part("numa", "numa", {}))
+
+
+def test_runs_are_folded_by_their_jobs() -> None:
+    assert names.runs(["job1/run1", "job1/run2", "job2/run1"]) == "job1/run[1-2],job2/run1"
+    assert names.runs(["run1", "run2"]) == "run[1-2]"
