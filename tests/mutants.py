@@ -6,7 +6,7 @@
 A function or a constant of the rooms is drawn, then a place in it: a comparison, an operator, a number, a truth value
 or a negation is changed. The room's tests run on a copy of the project, without reference data and without those that
 measure or start services: first the module's own, then those that name it, then the rest. Three rounds try what is left
-of the one before: with 20 s of a processor, with all quick tests, with those that are marked `slow`. So a call that is
+of the one before: with 8 s of a processor, with all quick tests, with those that are marked `slow`. So a call that is
 stopped says how many died at least. A mutant dies where
 a test fails that passes without it, or where one takes a minute of a processor. Results are kept in build/mutants/ by
 commit and seed, so that a call goes on where the last one was stopped. Survivors are printed with their change; those
@@ -100,7 +100,7 @@ class Round(msgspec.Struct, frozen=True):
 
 
 #: Most mutants die at once; a survivor costs all of its room.
-ROUNDS = (Round("first", "not slow", 20), Round("quick", "not slow"), Round("slow", "slow"))
+ROUNDS = (Round("first", "not slow", 8), Round("quick", "not slow"), Round("slow", "slow"))
 
 
 class Mutant(msgspec.Struct, frozen=True):
