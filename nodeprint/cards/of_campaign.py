@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, bounds, figures, quality, reduction
 from nodeprint.judge.odd_runs import odd_runs
 from nodeprint.judge.reduction import Reduced
-from nodeprint.judge.verdict import Disturbance
+from nodeprint.judge.verdict import CellFigure, Disturbance
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.commit import commit
@@ -64,6 +65,11 @@ class Measured:
         self.topology: Topology | None = topology.from_text(labels) if labels else None
         self.number = number
 
+    @cached_property
+    def rows(self) -> Sequence[CellFigure]:
+        """The medians of its measurements of other things than pairs."""
+        return figures.of_rows(self.reduced, self.fleet.nodes)[self.number]
+
     @property
     def card(self) -> Card:
         """Its card, neither hashed nor signed."""
@@ -97,7 +103,7 @@ class Measured:
     def _figures(self) -> list[Figure]:
         lost = quality.lost(self.node, self.number, self.reduced)
         classes = figures.marked(figures.of_classes(self.reduced, len(self.fleet.nodes))[self.number], lost)
-        rows = figures.marked(figures.of_rows(self.reduced, self.fleet.nodes)[self.number], lost)
+        rows = figures.marked(self.rows, lost)
         of_pairs = [
             Figure(
                 figure.measurement,

@@ -124,6 +124,7 @@ def status(
     import time
 
     from nodeprint.campaign import node_status
+    from nodeprint.report import files, text
 
     if fail_on and not node:
         raise NodeprintError(
@@ -140,7 +141,15 @@ def status(
         typer.echo(("\x1b[H\x1b[J" if sys.stdout.isatty() else "") + status.as_text())
         time.sleep(2 if sys.stdout.isatty() else 60)
         status = node_status.read(campaign)
-    print_json(status.as_json()) if json else typer.echo(status.as_text())
+    try:
+        judged = (campaign / "verdict.json").exists()
+        warnings = text.memory_warnings(files.read_fleet(campaign)) if judged else []
+    except NodeprintError as error:  # how its nodes stand is known without it
+        warnings = [str(error)]
+    if json:
+        print_json(status.as_json() | {"warnings": warnings})
+    else:
+        typer.echo("\n".join([status.as_text(), *warnings]))
     if status.code:
         raise typer.Exit(status.code)
 

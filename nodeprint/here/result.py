@@ -14,8 +14,9 @@ from nodeprint.cards.fleet_reference import FleetReference, of_card
 from nodeprint.cards.of_campaign import Measured
 from nodeprint.cards.reference import Standing, standing
 from nodeprint.errors import NodeprintError
+from nodeprint.judge import reached
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import Disturbance
+from nodeprint.judge.verdict import Disturbance, MemoryReached
 from nodeprint.machine import preflight
 from nodeprint.machine.topology.model import Warning
 from nodeprint.machine.tree import open_tree
@@ -26,7 +27,7 @@ from nodeprint.settings.config import read_plan
 class Result(msgspec.Struct, frozen=True):
     """A measurement of this machine. `unmeasured` says why a measurement of the plan is not there, `warnings` what the
     machine shows that is in the way, `standing` how its figures are beside those of published machines, and
-    `beside_fleet` in sentences beside those of a fleet."""
+    `beside_fleet` in sentences beside those of a fleet. `memory` is there where it could be more or gives little."""
 
     folder: str
     outcome: Outcome
@@ -36,6 +37,7 @@ class Result(msgspec.Struct, frozen=True):
     unmeasured: Mapping[str, str]
     standing: Standing
     beside_fleet: tuple[str, ...] = ()
+    memory: tuple[MemoryReached, ...] = ()
 
 
 def read(folder: Path, fleet: FleetReference | None = None) -> Result:
@@ -52,7 +54,8 @@ def read(folder: Path, fleet: FleetReference | None = None) -> Result:
     card = measured.card
     disturbances = tuple(measured.disturbances)
     beside = () if fleet is None else beside_fleet.sentences(fleet, card.processor.name, of_card(card))
-    return Result(str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card), tuple(beside))
+    memory = reached.of_machines({measured.node.name: (measured.node.fingerprint, measured.rows)})
+    return Result(str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card), tuple(beside), memory)
 
 
 def _any_failed(folder: Path) -> bool:

@@ -33,8 +33,9 @@ def as_text(result: Result) -> Text:
     card = result.card
     moved = text.moved_most(result.disturbances)
     taken = text.taken_most(result.disturbances)
-    first = text.moved_cpus(moved) if moved else text.busy_machine(taken) if taken else ""
-    out = Text(f"{first}\n\n" if first else "")
+    disturbed = text.moved_cpus(moved) if moved else text.busy_machine(taken) if taken else ""
+    first = [*filter(None, [disturbed]), *(text.memory_warning(memory, 1) for memory in result.memory)]
+    out = Text("\n".join(first) + "\n\n" if first else "")
     out.append(f"{heading(card)}\n{labels(card)}\n")
     if card.matrix is not None and len(card.matrix.places.cpus) > 2:
         out.append("\ncore to core, ").append_text(painted(square(card.matrix), _COLUMNS)).append("\n")

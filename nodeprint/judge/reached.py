@@ -56,10 +56,15 @@ def _vector_clocks(clocks: Mapping[str, float]) -> list[tuple[str, float]]:
 
 def memory(nodes: Mapping[str, NodeVerdict]) -> tuple[MemoryReached, ...]:
     """Nodes by their memory, where it could be more than it is configured for, or gives little of what it is."""
+    return of_machines({name: (node.fingerprint, node.cells) for name, node in nodes.items()})
+
+
+def of_machines(machines: Mapping[str, tuple[Mapping[str, Any], Sequence[CellFigure]]]) -> tuple[MemoryReached, ...]:
+    """The same of machines by name, each with its fingerprint and its rows."""
     by_memory: dict[possible.Memory, dict[str, float]] = {}
-    for name, node in nodes.items():
-        highest = max((row.median for row in node.cells if _of_machine(row)), default=0.0)
-        if highest and (found := possible.memory(node.fingerprint)) is not None:
+    for name, (facts, rows) in machines.items():
+        highest = max((row.median for row in rows if _of_machine(row)), default=0.0)
+        if highest and (found := possible.memory(facts)) is not None:
             by_memory.setdefault(found, {})[name] = highest
     out = []
     for found, rates in by_memory.items():

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -18,9 +18,11 @@ from nodeprint import files, reading
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import verdict as verdict_types
 from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Drain, Outcome, State
-from nodeprint.judge.verdict import SCHEMA, Finding, NodeVerdict, Verdict
+from nodeprint.judge.verdict import SCHEMA, Finding, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import checks, text
 from nodeprint.settings.texts import say
+
+_T = TypeVar("_T")
 
 #: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
 _UNBOUNDED = ("within", "within_unit", "smallest_bound", "share")
@@ -65,24 +67,50 @@ def _as_json(part: Verdict | NodeVerdict) -> str:
     return msgspec.json.format(body, indent=1).decode() + "\n"
 
 
+class _OfFleet(msgspec.Struct):
+    """A verdict of which the nodes, which are most of it, are passed over."""
+
+    fleet: FleetVerdict
+    schema: int = SCHEMA
+
+
+class _UnreadFleet(msgspec.Struct):
+    fleet: msgspec.Raw
+    schema: int = SCHEMA
+
+
+def read_fleet(campaign: Path) -> FleetVerdict:
+    """What verdict.json of a campaign says of all nodes together, without those. Raises NodeprintError as `read`."""
+
+    def decode(raw: bytes) -> dict[str, Any]:
+        unread = msgspec.json.decode(raw, type=_UnreadFleet)
+        return {"fleet": json.loads(bytes(unread.fleet)), "schema": unread.schema}
+
+    return _read(campaign, decode, _OfFleet).fleet
+
+
 def read(campaign: Path) -> Verdict:
     """verdict.json of a campaign. Raises NodeprintError when there is none or it cannot be read."""
+    return _read(campaign, json.loads, Verdict)
+
+
+def _read(campaign: Path, decode: Callable[[bytes], Any], as_type: type[_T]) -> _T:
     path, again = campaign / "verdict.json", f"run `nodeprint judge {campaign}`"
     try:
         files.check(path)  # a pipe would be waited for without end
-        plain = json.loads(reading.content(path, reading.VERDICT_BYTES, follows=True))
+        plain = decode(reading.content(path, reading.VERDICT_BYTES, follows=True))
     except FileNotFoundError as error:
         if not campaign.is_dir():
             raise NodeprintError("no campaign is there", where=campaign, advice="name a folder of results/") from error
         advice = f"call `make run` again (what was measured is kept), or `nodeprint judge {campaign}`"
         raise NodeprintError("no verdict yet", where=path, advice=advice) from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise NodeprintError("not readable as JSON", where=path, advice=again) from error
     if isinstance(plain, dict) and plain.get("schema", SCHEMA) != SCHEMA:
         what = f"has schema {printable(str(plain['schema']), 20)}, this nodeprint reads {SCHEMA}"
         raise NodeprintError(what, where=path, advice=again)
     try:
-        return msgspec.convert(_revived(plain), Verdict, str_keys=True)
+        return msgspec.convert(_revived(plain), as_type, str_keys=True)
     except (msgspec.ValidationError, RecursionError) as error:
         raise NodeprintError(f"not a verdict ({printable(str(error), 160)})", where=path, advice=again) from error
 

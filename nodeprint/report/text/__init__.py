@@ -30,7 +30,7 @@ from nodeprint.report.text.headlines import (
 )
 from nodeprint.report.text.margins import margin_remedy, margin_with_remedy
 from nodeprint.report.text.nodes import further, jobs_changed, node_lines, node_sentence, one_node
-from nodeprint.report.text.notes import fleet_notes, limit, memory_warnings, over_time, possible, shared
+from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memory_warnings, over_time, possible, shared
 from nodeprint.report.text.wording import change, changed, measured, named, sentence, subject
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "margin_remedy",
     "margin_with_remedy",
     "measured",
+    "memory_warning",
     "memory_warnings",
     "moved_cpus",
     "moved_most",

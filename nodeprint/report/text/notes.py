@@ -130,10 +130,11 @@ def single_runs(runs: SingleRuns) -> str:
 def memory_warnings(fleet: FleetVerdict, node: str = "") -> list[str]:
     """A sentence for nodes whose memory could be more than it is, or that reach little of what it is, of one `node` if
     it is named: said with the outcome, as it is true of nodes that are all the same."""
-    return [_memory_warning(reached, fleet.measured) for reached in fleet.memory if node in ("", *reached.nodes)]
+    return [memory_warning(reached, fleet.measured) for reached in fleet.memory if node in ("", *reached.nodes)]
 
 
-def _memory_warning(reached: MemoryReached, measured: int) -> str:
+def memory_warning(reached: MemoryReached, measured: int) -> str:
+    """The sentence of nodes whose memory could be more than it is, or gives little, of so many that were measured."""
     of_them, count = reached.memory, len(reached.nodes)
     reasons = []
     if of_them.rated_mts > of_them.mts:

@@ -21,8 +21,10 @@ from nodeprint.cards import of_campaign
 from nodeprint.cards.card import Card, Matrix, Origin, Places, Processor, tenths
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.here import matrix_text, measure, plan, view
+from nodeprint.here import matrix_text, measure, plan, result, view
+from nodeprint.judge.campaign import judge
 from nodeprint.machine import topology as labels
+from nodeprint.report import text
 from nodeprint.report.painted import painted
 from tests.support.real_parts import ROOT, need
 
@@ -82,7 +84,8 @@ def test_what_takes_longer_than_all_time_is_measured_once() -> None:
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("here") / "main"
-    simulator.write(simulator.Plan(labels.preset("milan-2x64"), 1, cells=True), folder)
+    slow = ("node000: fingerprint memory_mts=2133",)
+    simulator.write(simulator.Plan(labels.preset("milan-2x64"), 1, cells=True, defects=slow), folder)
     return folder
 
 
@@ -91,23 +94,29 @@ def test_a_large_matrix_is_shown_by_parts(campaign: Path) -> None:
     assert matrix is not None
     shown = matrix_text.square(matrix)
     assert "CCX by CCX" in shown.title and len(shown.names) == 16
-    text = painted(shown, 100).plain.splitlines()
-    assert len(text) == 18 and max(map(len, text)) <= 100
+    lines = painted(shown, 100).plain.splitlines()
+    assert len(lines) == 18 and max(map(len, lines)) <= 100
 
 
 @pytest.mark.parametrize("cpus", [2, 3, 8, 32, 33, 100])
 def test_matrices_of_all_sizes_without_labels(cpus: int) -> None:
     values = np.full((cpus, cpus), 1234.0)
     shown = matrix_text.square(Matrix("m", "cas", "hop", "", Places(tuple(range(0, 2 * cpus, 2))), tenths(values)))
-    text = painted(shown, 100)
-    Console(width=120, record=True, file=open(os.devnull, "w")).print(text)  # noqa: SIM115, PTH123
-    assert len(text.plain.splitlines()) == len(shown.names) + 2
+    square = painted(shown, 100)
+    Console(width=120, record=True, file=open(os.devnull, "w")).print(square)  # noqa: SIM115, PTH123
+    assert len(square.plain.splitlines()) == len(shown.names) + 2
 
 
 def test_medians_have_unit_and_interval(campaign: Path) -> None:
     lines = view.medians(of_campaign.Measured(campaign).card.figures)
     inside = next(line for line in lines if "same CCX" in line)
     assert " ns" in inside and "95 % over" in inside
+
+
+def test_what_the_memory_could_be_is_said_first_as_the_verdict_says_it(campaign: Path) -> None:
+    (warning,) = text.memory_warnings(judge(campaign).verdict.fleet)
+    assert "memory runs at 2,133 of 3,200 MT/s" in warning
+    assert view.as_text(result.read(campaign)).plain.startswith(f"{warning}\n\n")
 
 
 # --- measuring ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nodeprint.campaign import node_sheet
 from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import limits
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit
@@ -23,6 +25,7 @@ from nodeprint.report.pages import cluster
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate.survey import survey as simulated_survey
+from tests.support.command_line import call
 from tests.support.fleets import made
 
 ROW = "machine, load, huge"
@@ -64,7 +67,9 @@ def test_a_fleet_that_shares_a_low_clock_is_not_only_uniform(slow: Verdict) -> N
     assert any("16 x DDR4-2133" in note and "16 x DDR4-3200" in note for note in text.fleet_notes(slow))
 
 
-def test_every_door_says_with_the_outcome_what_all_nodes_lack(slow: Verdict, tmp_path: Path) -> None:
+def test_every_door_says_with_the_outcome_what_all_nodes_lack(
+    slow: Verdict, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (warning,) = text.memory_warnings(slow.fleet)
     share = f"{100 * slow.fleet.memory[0].of_most:.0f} %"
     assert warning == f"All nodes reach {share} of what is possible; their memory runs at 2,133 of 3,200 MT/s."
@@ -77,6 +82,20 @@ def test_every_door_says_with_the_outcome_what_all_nodes_lack(slow: Verdict, tmp
     assert protocol.decision([Accepted.ACCEPTED] * 4, [slow]) == "accepted with reservations"
     described = protocol.content([protocol.JudgedCampaign(tmp_path, slow, "", "", {})], "", SiteTexts())
     assert described["sentence"].endswith(warning)
+    # the status of the campaign, which reads the same verdict
+    nodes = [node_sheet.Node(name, name, state="simulated") for name in slow.nodes]
+    node_sheet.write_sheet(tmp_path / "nodes.tsv", nodes)
+    for name in slow.nodes:
+        (tmp_path / "nodes" / name / "job1").mkdir(parents=True)
+    assert call("status", tmp_path) == 0 and warning not in capsys.readouterr().out
+    files.write(slow, tmp_path)
+    assert call("status", tmp_path) == call("status", tmp_path, "--json") == 0
+    text_, json_ = capsys.readouterr().out.split("{", 1)
+    assert text_.splitlines()[-1] == warning and json.loads("{" + json_)["warnings"] == [warning]
+    assert files.read_fleet(tmp_path) == files.read(tmp_path).fleet
+    (tmp_path / "verdict.json").write_text("{")
+    assert call("status", tmp_path) == 0
+    assert "verdict.json: not readable as JSON" in capsys.readouterr().out
 
 
 def test_a_fleet_that_shares_a_missing_channel_is_not_only_uniform() -> None:
