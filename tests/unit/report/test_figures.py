@@ -122,6 +122,7 @@ def figures(machine: str) -> dict[str, Drawing]:
 
 def test_names_of_places_lie_where_they_have_room() -> None:
     _, of_places = figures("rome-2x64")["own pairs"]
+    assert isinstance(of_places, own_places.OwnPlaces)
     streams = ("copy", "load", "streaming store", "triad")
     data = structs.replace(of_places, places=streams, levels=())
     assert not data.turned(100.0) and data.turned(30.0)
