@@ -10,16 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.layout import CCX, QUADRANT, SOCKET, THREAD, codes
+from nodeprint.data.quantity import NodeLayout
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names
-from nodeprint.report.figures.matrix import drawn_slots, square_of
+from nodeprint.report.figures.matrix import drawn_slots, square_of, structure_at
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.settings.texts import say
 from nodeprint.structure.checks import ALIKE
 from nodeprint.structure.found import Structure
 
 Floats = npt.NDArray[np.floating]
+Ints = npt.NDArray[np.int64]
 #: Of a part at least this share of the pairs has to be measured where it is named as the place to pin: the median of a
 #: few, as a host left them, would be lower than that of its like.
 _MEASURED = 0.8
@@ -124,25 +126,35 @@ def sentences(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence
 
 
 def of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, object]) -> list[str]:
-    """The sentences of a node's hops at their first home, and what isolates CPUs there as found; of messages none."""
+    """The sentences of a node's hops at their first home, by its labels, or by the groups that are found without, and
+    what isolates CPUs there as found; of messages none."""
     quantity = levels.quantity
     if quantity.quantity != "hop" or len(quantity.layout.slots) < 3:
         return []
-    rows = drawn_slots(quantity)
-    rows = rows[quantity.layout.slots[rows, THREAD] == quantity.layout.slots[rows, THREAD].min()]
+    drawn = drawn_slots(quantity)
     numbers = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
-    cpus = [numbers[slot] for slot in rows.tolist()]
-    matrix = square_of(quantity, levels.of(node), quantity.homes[0], rows)
-    groups: dict[str, list[list[int]]] = {}
-    for column in (CCX, QUADRANT, SOCKET):
-        labels = quantity.layout.slots[rows][:, : column + 1]
-        if labels[:, column].min(initial=0) >= 0:
-            kinds = codes(labels)
-            members = [[cpus[n] for n in np.flatnonzero(kinds == kind)] for kind in range(int(kinds.max()) + 1)]
-            groups[level_name(quantity.layout.levels[column])] = members
-    said = sentences(matrix, cpus, groups)
+    cpus = [numbers[slot] for slot in drawn.tolist()]
+    matrix = square_of(quantity, levels.of(node), quantity.homes[0], drawn)
+    structure = structure_at(levels, node)
+    if structure is not None:
+        said = of_structure(matrix, cpus, structure)
+    else:
+        said = _of_labels(matrix, cpus, quantity.layout, drawn)
     is_known = bool(fingerprint.get("cmdline") or fingerprint.get("governor"))
     return [*said, isolation(fingerprint)] if said and is_known else said
+
+
+def _of_labels(matrix: Floats, cpus: Sequence[int], layout: NodeLayout, drawn: Ints) -> list[str]:
+    """The sentences of a matrix of the slots `drawn`, one CPU of each core, by their labels."""
+    first = np.flatnonzero(layout.slots[drawn, THREAD] == layout.slots[drawn, THREAD].min())
+    slots, kept = layout.slots[drawn[first]], [cpus[row] for row in first.tolist()]
+    groups: dict[str, list[list[int]]] = {}
+    for column in (CCX, QUADRANT, SOCKET):
+        if slots[:, column].min(initial=0) >= 0:
+            kinds = codes(slots[:, : column + 1])
+            members = [[kept[n] for n in np.flatnonzero(kinds == kind)] for kind in range(int(kinds.max()) + 1)]
+            groups[level_name(layout.levels[column])] = members
+    return sentences(matrix[np.ix_(first, first)], kept, groups)
 
 
 def isolation(fingerprint: Mapping[str, object]) -> str:

@@ -132,14 +132,19 @@ class Structure:
             ],
         }
 
+    def own_groups(self) -> list[tuple[FoundLevel, list[tuple[int, ...]]]]:
+        """Each level with those of its groups that no finer one has: cores of all others are in none of this level."""
+        finer = [frozenset[tuple[int, ...]](), *(frozenset(level.groups) for level in self.levels)]
+        return [
+            (level, [group for group in level.groups if group not in below])
+            for level, below in zip(self.levels, finer, strict=False)
+        ]
+
     def as_text(self) -> str:
         """For a terminal: a line per level and the CPUs of its groups, what labels say of it, and the findings."""
         lines = []
-        finer: frozenset[tuple[int, ...]] = frozenset()
-        for level in self.levels:
-            groups = [group for group in level.groups if group not in finer]
+        for level, groups in self.own_groups():
             alone = len(level.groups) - len(groups)
-            finer = frozenset(level.groups)
             values = {"within": classes_text(level.within), "between": classes_text(level.between)}
             values |= {"sizes": sizes_text(groups), "stability": f"{level.stability:.2f}"}
             key = "alone" if alone else "level"

@@ -16,6 +16,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
+from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import (
     checks,
@@ -69,6 +70,8 @@ MOST_FINDINGS, _MOST_ROWS, _MOST_NOTES = 3, 20, 8
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
 #: What of the fingerprint says which machine it is, for somebody who gets the page alone.
 _IDENTITY = ("product", "serials", "ppin", "dimms", "dimm_speed", "bios", "microcode", "bmc", "os", "kernel")
+#: Of more groups of a level the CPUs are not named.
+_MOST_GROUPS = 8
 
 
 def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complete: bool = True) -> Page:
@@ -267,20 +270,21 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
     rows = tuple(
         (
             level_name(level.name),
-            str(len(level.groups)),
-            names.listed(map(str, sorted({len(group) for group in level.groups}))),
+            str(len(groups)),
+            names.listed(map(str, sorted({len(group) for group in groups}))),
+            "; ".join(map(list_text, groups)) if len(groups) <= _MOST_GROUPS else "",
             _of_classes(level.within),
             _of_classes(level.between),
             f"{level.stability:.2f}",
         )
-        for level in seen.levels
+        for level, groups in seen.own_groups()
     )
     if not rows:
         none = Text(say("no_labels", "none"))
         return [none, *odd]
-    header = ("level", "groups", "CPUs in each", "within", "to the next", "stability")
+    header = ("level", "groups", "CPUs in each", "CPUs", "within", "to the next", "stability")
     heading = Text(say("no_labels", "found"))
-    return [Text(summary), heading, Table(header, rows, "lrrllr"), *odd]
+    return [Text(summary), heading, without_empty(Table(header, rows, "lrrlllr")), *odd]
 
 
 def _of_classes(classes: Sequence[PairClass]) -> str:

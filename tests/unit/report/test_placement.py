@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from nodeprint import importers
+from nodeprint.data import packing
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures.node_levels import levels
 from nodeprint.report.placement_words import ends, isolation, of_node, rooms, sentences
@@ -78,3 +81,15 @@ def test_a_simulated_node_says_it_of_hops_alone() -> None:
     assert "4 fit into one CCX, 2" in pin and "16 fit into one quadrant" in pin and "64 fit into one socket" in pin
     assert extremes.startswith("Of different cores lowest 2") and "governor not reported" in found
     assert of_node(levels(simulated, "linktest-node", "node000"), "node000", {}) == []
+
+
+def test_without_labels_two_threads_of_a_core_are_no_two_cores(tmp_path: Path) -> None:
+    """An imported matrix: two threads a core, and two groups of four cores."""
+    cpu = np.arange(16)
+    square = np.where(cpu[:, None] // 8 == cpu // 8, 25.0, 100.0) + 0.1 * np.sin(np.add.outer(cpu, cpu))
+    square[cpu[:, None] // 2 == cpu // 2] = 4.0
+    (tmp_path / "m.csv").write_text("\n".join(",".join(f"{ns:.2f}" for ns in row) for row in square) + "\n")
+    (node,) = importers.write_campaign([importers.read(tmp_path / "m.csv", None)], tmp_path / "imported", None)
+    pin, extremes = of_node(levels(packing.pack(tmp_path / "imported"), "coherence-cas", node), node, {})
+    assert "4 fit into one CCX, 25 ns" in pin and "more, up to 8, 99.9 ns" in pin
+    assert extremes.startswith("Of different cores lowest 24.9 ns"), extremes
