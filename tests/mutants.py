@@ -5,9 +5,9 @@
 
 A function or a constant of the rooms is drawn, then a place in it: a comparison, an operator, a number, a truth value
 or a negation is changed. The room's tests run on a copy of the project, without reference data and without those that
-measure or start services: first the module's own, then those that name it, then the rest. Three rounds try what is left
-of the one before: with 8 s of a processor, with all quick tests, with those that are marked `slow`. So a call that is
-stopped says how many died at least. A mutant dies where
+measure or start services, in three rounds, each of which tries what is left of the one before: with the module's own
+tests, with all quick ones, with those that are marked `slow`. So a call that is stopped says how many died at least, and
+whose own tests are missing. A mutant dies where
 a test fails that passes without it, or where one takes a minute of a processor. Results are kept in build/mutants/ by
 commit and seed, so that a call goes on where the last one was stopped. Survivors are printed with their change; those
 that change nothing that anybody could notice stand in equivalent_mutants.yaml, with the reason.
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import math
 import os
 import random
 import re
@@ -28,7 +27,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
@@ -92,15 +90,15 @@ _OPERATORS: Mapping[type[ast.AST], ast.AST] = {
 
 
 class Round(msgspec.Struct, frozen=True):
-    """Which tests (a marker's expression) try a mutant, and for how many seconds of a processor."""
+    """Which tests (a marker's expression) try a mutant, and whether they are those of its module or of its room."""
 
     name: str
     which: str
-    seconds: float = math.inf
+    own: bool = False
 
 
 #: Most mutants die at once; a survivor costs all of its room.
-ROUNDS = (Round("first", "not slow", 8), Round("quick", "not slow"), Round("slow", "slow"))
+ROUNDS = (Round("own", "not slow", own=True), Round("quick", "not slow"), Round("slow", "slow"))
 
 
 class Mutant(msgspec.Struct, frozen=True):
@@ -232,7 +230,7 @@ def _changed(node: ast.AST) -> ast.expr | None:
 def died_by(mutant: Mutant, copy: Path, of: Round) -> str:
     """The test of its room that notices a mutant in a round, tried in a copy of the project; "time" where it never
     ends, "" where none notices it."""
-    failed = _failing_with(mutant, copy, _in_turn(copy, mutant), of)
+    failed = _failing_with(mutant, copy, _in_turn(copy, mutant, own=of.own), of)
     # other users of the machine can make a test fail: it does so again, alone
     if failed in ("", "time") or not _failing_with(mutant, copy, [failed], of):
         return failed if failed == "time" else ""
@@ -249,30 +247,32 @@ def _failing_with(mutant: Mutant, copy: Path, tests: Iterable[str], of: Round) -
         source.write_text(kept)
 
 
-def _in_turn(copy: Path, mutant: Mutant) -> list[str]:
-    """The files of a room's tests: the module's own, those that name it, the rest."""
+def _in_turn(copy: Path, mutant: Mutant, *, own: bool) -> list[str]:
+    """The files of a room's tests: those that have the module's name or, if none has, its folder's; then those that name
+    it; then the rest. The first of these three that there are, if only its `own` are asked for."""
     path = Path(mutant.path)
     module = path.parent.name if path.stem == "__init__" else path.stem
 
-    def rank(file: Path) -> tuple[bool, bool]:
-        return file.name != f"test_{module}.py", not re.search(rf"\b{module}\b", file.read_text())
+    def rank(file: Path) -> int:
+        names = file.name == f"test_{module}.py", path.parent.name in file.name, _names(file, module)
+        return names.index(True) if any(names) else len(names)
 
-    files = sorted((copy / ROOMS[mutant.room][1]).glob("test_*.py"))
-    return [str(file.relative_to(copy)) for file in sorted(files, key=rank)]
+    files = sorted((copy / ROOMS[mutant.room][1]).glob("test_*.py"), key=lambda file: (rank(file), file.name))
+    return [str(file.relative_to(copy)) for file in files if not own or rank(file) == rank(files[0])]
+
+
+def _names(file: Path, module: str) -> bool:
+    return re.search(rf"\b{module}\b", file.read_text()) is not None
 
 
 class _Watch:
-    """A plugin of pytest: which test or file fails; no test takes more than _STUCK_S of a processor, and all together
-    not more than a round."""
+    """A plugin of pytest: which test or file fails, and no test takes more than _STUCK_S of a processor."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
         self.failed = ""
 
     def pytest_runtest_setup(self) -> None:
-        """Ends the process where the time is over, and where the test has not ended when its own is."""
-        if time.process_time() > self._seconds:
-            pytest.exit("the round is over", returncode=pytest.ExitCode.OK)
+        """Ends the process where the test has not ended then."""
         signal.setitimer(signal.ITIMER_VIRTUAL, _STUCK_S)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -312,7 +312,7 @@ def _run(copy: Path, tests: Iterable[str], of: Round, failed: TextIO) -> NoRetur
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
     options = ["-q", "-x", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=600", "-m"]
-    watch = _Watch(of.seconds)
+    watch = _Watch()
     status = pytest.main([*options, f"{_ROOMS_OWN} and {of.which}", *tests], plugins=[watch])
     failed.write(watch.failed)
     failed.flush()
