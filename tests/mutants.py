@@ -6,11 +6,11 @@
 A function or a constant of the rooms is drawn, then a place in it: a comparison, an operator, a number, a truth value
 or a negation is changed. The room's tests run on a copy of the project, without reference data and without those that
 measure or start services, in three rounds, each of which tries what is left of the one before: with the module's own
-tests, with all quick ones, with those that are marked `slow`. So a call that is stopped says how many died at least, and
-whose own tests are missing. A mutant dies where
-a test fails that passes without it, or where one takes a minute of a processor. Results are kept in build/mutants/ by
-commit and seed, so that a call goes on where the last one was stopped. Survivors are printed with their change; those
-that change nothing that anybody could notice stand in equivalent_mutants.yaml, with the reason.
+tests, with all quick ones, with those that are marked `slow`. So a call that is stopped says how many died at least,
+and whose own tests are missing. A mutant dies where a test fails that passes without it, or where one takes a minute of
+a processor. Results are kept in build/mutants/ by commit and seed, so that a call goes on where the last one was
+stopped. Survivors are printed with their change; those that change nothing that anybody could notice stand in
+equivalent_mutants.yaml, with the reason.
 
 All tests of a mutant run in one process, a copy of this one, which has the libraries loaded.
 """
@@ -248,8 +248,8 @@ def _failing_with(mutant: Mutant, copy: Path, tests: Iterable[str], of: Round) -
 
 
 def _in_turn(copy: Path, mutant: Mutant, *, own: bool) -> list[str]:
-    """The files of a room's tests: those that have the module's name or, if none has, its folder's; then those that name
-    it; then the rest. The first of these three that there are, if only its `own` are asked for."""
+    """The files of a room's tests: that which has the module's name, those that have its folder's, those that name it,
+    the rest; the first of these that there are, if only its `own` are asked for."""
     path = Path(mutant.path)
     module = path.parent.name if path.stem == "__init__" else path.stem
 
