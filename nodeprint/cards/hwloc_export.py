@@ -24,6 +24,7 @@ from nodeprint.errors import NodeprintError
 _SURVEYED, WRITTEN = "nodeprint/lstopo.xml", "hwloc.xml"
 #: hwloc.h, hwloc_distances_kind_e: from the user, of latencies.
 _KIND = 0x2 | 0x4
+#: hwloc has these two attributes and no other, each of which is one measurement here.
 #: hwloc/memattrs.h: higher first and lower first, both with initiators.
 _BANDWIDTH, _LATENCY = ("Bandwidth", "5"), ("Latency", "6")
 _MIB = float(1 << 20)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from nodeprint.settings.config import PlanRow
+from nodeprint.settings.measurements import Measurement, measurements
 
 #: The kernels' time in all, s: of up to 16 CPUs, and of 256 and more. The survey and the start need the rest of half a
 #: minute and of two minutes.
@@ -17,58 +18,15 @@ _RUNS, _MOST_RUNS = 3, 5
 START_S = 0.4
 
 
-@dataclass(frozen=True)
-class Step:
-    """A measurement: its kernel, and its arguments from poor to rich. It is `shown` as that."""
-
-    measurement: str
-    shown: str
-    kernel: str
-    arguments: tuple[str, ...]
-
-
-#: In the order in which they are measured: what heats the processor comes last.
-STEPS = (
-    Step(
-        "coherence-cas",
-        "core to core",
-        "coherence",
-        tuple(
-            f"--op cas --cpus cores --siblings {sweep}"
-            for sweep in ("--passes 1 --lines 8", "--passes 1 --lines 16", "--passes 1", "--passes 2", "--passes 3")
-        ),
-    ),
-    Step(
-        "chase-latency",
-        "memory latency",
-        "chase",
-        tuple(f"--op latency --cpus cores --passes 1{each}" for each in (" --per node", "")),
-    ),
-    Step(
-        "bandwidth-machine",
-        "bandwidth",
-        "bandwidth",
-        tuple(
-            f"--op machine --cpus cores --passes 1 --streams {streams}"
-            for streams in ("load", "load,store_mem,triad_mem")
-        ),
-    ),
-    Step(
-        "clock-together",
-        "clock",
-        "clock",
-        tuple(f"--op together --cpus cores --passes 1 --seconds {seconds}" for seconds in (1, 2)),
-    ),
-    Step(
-        "load-together",
-        "vector load",
-        "load",
-        tuple(f"--op together --cpus cores --passes 1 --seconds {seconds}" for seconds in (1, 2)),
-    ),
-)
-
 #: Seconds of one run of a kernel with these arguments.
 Seconds = Callable[[str, Sequence[str]], float]
+
+
+@cache
+def steps() -> Mapping[str, Measurement]:
+    """The measurements of kernels that say how they are measured here, by name, in the order in which a node is
+    measured: what heats the processor comes last."""
+    return {name: known for name, known in measurements().items() if known.here is not None}
 
 
 def budget_s(cpus: int) -> float:
@@ -82,26 +40,27 @@ def rows(cpus: int, seconds: Seconds, start_s: float = START_S) -> list[PlanRow]
 
     From one run of the poorest arguments everything is made better step by step, as long as all of it fits.
     """
-    chosen = {step: (step.arguments[0], 1) for step in STEPS}
+    choices = {name: known.here.arguments for name, known in steps().items() if known.here is not None}
+    chosen = {name: (arguments[0], 1) for name, arguments in choices.items()}
     needed = {
-        (step, arguments): seconds(step.kernel, arguments.split()) + start_s
-        for step in STEPS
-        for arguments in step.arguments
+        (name, words): seconds(steps()[name].kernel, words.split()) + start_s
+        for name, arguments in choices.items()
+        for words in arguments
     }
-    for step, arguments, runs in _improvements():
-        better = chosen | {step: (arguments or chosen[step][0], runs or chosen[step][1])}
-        total = sum(needed[planned_step, words] * count for planned_step, (words, count) in better.items())
+    for improved, words, runs in _improvements(choices):
+        better = chosen | {improved: (words or chosen[improved][0], runs or chosen[improved][1])}
+        total = sum(needed[name, arguments] * count for name, (arguments, count) in better.items())
         if total <= budget_s(cpus):
             chosen = better
-    return [PlanRow(step.measurement, step.kernel, *chosen[step]) for step in STEPS]
+    return [PlanRow(name, steps()[name].kernel, *arguments_and_runs) for name, arguments_and_runs in chosen.items()]
 
 
-def _improvements() -> Iterator[tuple[Step, str, int]]:
-    """A step with richer arguments or more runs (empty and 0: as they are), from what is worth most to least."""
-    yield from ((step, "", _RUNS) for step in STEPS)
-    for level in range(1, max(len(step.arguments) for step in STEPS)):
-        yield from ((step, step.arguments[level], 0) for step in STEPS if level < len(step.arguments))
-    yield from ((step, "", _MOST_RUNS) for step in STEPS)
+def _improvements(choices: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, int]]:
+    """A measurement with richer arguments or more runs (empty and 0: as they are), from what is worth most to least."""
+    yield from ((name, "", _RUNS) for name in choices)
+    for level in range(1, max(map(len, choices.values()))):
+        yield from ((name, arguments[level], 0) for name, arguments in choices.items() if level < len(arguments))
+    yield from ((name, "", _MOST_RUNS) for name in choices)
 
 
 def text(plan: Sequence[PlanRow]) -> str:

@@ -11,7 +11,7 @@ from nodeprint.cards import reference
 from nodeprint.cards.card import LEVELS, Card, Figure
 from nodeprint.errors import printable
 from nodeprint.here.matrix_text import square
-from nodeprint.here.plan import STEPS
+from nodeprint.here.plan import steps
 from nodeprint.here.result import Result
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
@@ -20,12 +20,12 @@ from nodeprint.settings.texts import say
 
 #: So many columns of text a matrix takes at most.
 _COLUMNS = 100
-_SHOWN = {step.measurement: step.shown for step in STEPS}
 
 
 def shown(measurement: str) -> str:
     """What a measurement is called."""
-    return _SHOWN.get(measurement, measurement)
+    known = steps().get(measurement)
+    return known.here.name if known is not None and known.here is not None else measurement
 
 
 def as_text(result: Result) -> Text:

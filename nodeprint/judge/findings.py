@@ -28,9 +28,8 @@ from nodeprint.stats import intervals
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: Of findings of cells in one place the first term here is the finding, the others are finer: what takes time from a
-#: CPU or slows its clock shows in everything that runs there.
-_FIRST = ("jitter", "clock", "bandwidth", "numa", "cache")
+#: The rank of terms that no kernel has: those of pairs, and metrics of tables.
+_LAST = 100
 #: A clock that differs by more than this is seen; so is a processor this much hotter than its peers.
 _CLOCK_SEEN, _HOTTER_C = 0.02, 8.0
 #: A clock explains an effect if it would cause this share of it with all of a hop at that clock.
@@ -290,9 +289,9 @@ def _same(shown: Shown, other: Shown) -> bool:
 
 def _by_place(shown: Sequence[Shown]) -> list[Shown]:
     """One finding a place for what is worse there than at the peers, and one for what is better."""
-    order = {term: number for number, term in enumerate(_FIRST)}
+    ranks = {name: term.rank for name, term in terms().items()}
     out: list[Shown] = []
-    for part in sorted(shown, key=lambda part: (order.get(part.finding.part.term, 99), -part.finding.times_bound)):
+    for part in sorted(shown, key=lambda part: (ranks.get(part.finding.part.term, _LAST), -part.finding.times_bound)):
         at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, part.finding)), None)
         if at is None:
             out.append(part)

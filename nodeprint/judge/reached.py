@@ -1,7 +1,7 @@
 """How much of what is possible a node reaches: bandwidth by memory channels and their clock, load by cores' vectors.
 
 Nodes that are all alike may all have a channel without a module, or memory at a low clock, which comparing them does
-not show.
+not show. Measurements are known by name here, as what is possible follows from what their places are.
 """
 
 from __future__ import annotations

@@ -224,6 +224,8 @@ def _states(data: Measured) -> Iterator[str]:
             yield curves.methods_sentence(str(state), latencies, int(apart.sum()), apart.size)
 
 
+#: A sentence is made of the figures of one operation and of no other, so that it is known by its kernel here; what its
+#: cells are is in the kernel's measurements.yaml, which a kernel without a sentence needs alone.
 _READERS: Mapping[tuple[str, str], Callable[[Measured], Iterator[str]]] = {
     ("bandwidth", "machine"): _as_stream,
     ("chase", "curve"): _curve,

@@ -60,7 +60,8 @@ class Term:
     deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.Cell`), `source` is where they are
     from. `decides`: an outcome rests on it unless acceptance.yaml says otherwise. `causes` are keys of
     reports/texts.yaml, or words with hyphens; `remedy` is what to do. Of a share of the time a finding may have an id
-    (`finding`) and a `sentence` of its own.
+    (`finding`) and a `sentence` of its own. Of findings in one place that of the lowest `rank` is the finding and the
+    others are finer: what takes time from a CPU, or slows its clock, shows in everything that runs there.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Term:
     remedy: str = ""
     finding: str = ""
     sentence: str = ""
+    rank: int = 100
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,15 @@ class Simulated:
 
 
 @dataclass(frozen=True)
+class Here:
+    """How `nodeprint here` measures it: `name` on the terminal, and `arguments` of the kernel from poor to rich, of
+    which the time that there is decides."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Measurement:
     """One operation of one kernel; `kernel` is the folder that its file is in.
 
@@ -101,9 +112,9 @@ class Measurement:
     `arguments` always apply and a preset adds its own (`presets`; None leaves the measurement out). `runs` says by
     preset how many runs a job makes for each that the configuration asks for, `by_default` which presets make it where
     the configuration has no list. `short` are arguments that keep the kernel's tests short, and
-    `simulated` its values where nothing but these makes them. `scope` is what one call
-    measures: a node, or the fabric between nodes. `strips` draws a row by CPU for each word of its places, and
-    `on_paper` puts its table into the PDF.
+    `simulated` its values where nothing but these makes them. `scope` is what one call measures: a node, or the fabric
+    between nodes. `here` has the arguments of `nodeprint here`. `strips` draws a row by CPU for each word of its
+    places, and `on_paper` puts its table into the PDF.
     """
 
     what: str
@@ -123,6 +134,7 @@ class Measurement:
     short_name: str = ""
     strips: bool = False
     on_paper: bool = False
+    here: Here | None = None
 
     @property
     def operation(self) -> str:

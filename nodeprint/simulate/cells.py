@@ -53,7 +53,8 @@ _FLOPS_A_CYCLE, _PHASES = 16.0, {"ramp": 0.97, "first": 0.93, "steady": 0.9}
 _PROCESSOR, _LOAD_CELL = 0.015, 0.3
 _LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
 
-#: What `draw` gives.
+#: What `draw` gives: measurements that share one model of the chip (a slow clock shows in all of them), and so are no
+#: single value of their kernels' measurements.yaml as others are.
 MEASUREMENTS = (
     "chase-latency",
     "chase-levels",

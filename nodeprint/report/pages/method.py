@@ -20,14 +20,6 @@ from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.settings.measurements import KernelFile, kernel_files
 from nodeprint.settings.texts import say, texts
 
-_QUANTITIES = {
-    "hop": "round trip / 2",
-    "load": "load latency",
-    "one-way": "one-way latency",
-    "transfer": "transfer",
-    "message": "time of a message",
-}
-
 #: How measurements were made: by name, facts that are equal for equal methods.
 How = tuple[tuple[str, FactRows], ...]
 
@@ -53,11 +45,12 @@ def _facts(name: str, measured: JobMeasured, jobs: Sequence[PackedJob]) -> FactR
     counts = sorted({len(job.measured[name].runs) for job in jobs if name in job.measured})
     rounds = f"{names.counted(measured.passes, 'pass', 'passes')} in each of {names.listed(map(str, counts))} runs"
     quantity = str(head.get("quantity", ""))
+    in_words = texts()["method"]["quantities"].get(quantity, "")
     rows = {
         "imported": f"{imported.get('format', '')} {imported.get('source', '')}".strip(),
         "unknown": ", ".join(map(str, imported.get("unknown", ()))),
         "operation": head.get("operation"),
-        "quantity": f"{quantity} ({_QUANTITIES[quantity]})" if quantity in _QUANTITIES else quantity,
+        "quantity": f"{quantity} ({in_words})" if in_words else quantity,
         "home": texts()["method"]["homes"].get(str(head.get("home")), head.get("home")),
         "lines": head.get("lines") and say("method", "lines", head=head["lines"], batches=head.get("batches", "?")),
         "passes, runs": "" if imported else rounds,
