@@ -37,8 +37,8 @@ _STREAMS: dict[str, Callable[[], Any]] = {
     ".xz": lambda: lzma.LZMADecompressor(memlimit=_XZ_BYTES),
     ".zst": lambda: _zstd().ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj(),
 }
-#: So much is unpacked at once, of which zstd may make 32768 times as much.
-_PIECE = 1 << 8
+#: So much is unpacked at once: zstd may make 32768 times as much of it, gzip 1032 times.
+_PIECE, _PIECE_OF_GZIP = 1 << 8, 1 << 12
 #: An archive holds the records of so many measurements at most; a preset has 60.
 _MOST_MEMBERS = 1000
 #: What may be wrong with a compressed file, where it is not too large.
@@ -164,11 +164,12 @@ def _measurement(path: Path) -> str:
 def unpacked(raw: bytes, suffix: str) -> tuple[bytes, str]:
     """All that can be unpacked within the limits of `reading`, and what is wrong where that is not everything."""
     stream, out, size = _STREAMS[suffix](), list[bytes](), 0
+    piece = _PIECE_OF_GZIP if suffix == ".gz" else _PIECE
     try:
-        for start in range(0, len(raw), _PIECE):
-            out.append(stream.decompress(raw[start : start + _PIECE]))
+        for start in range(0, len(raw), piece):
+            out.append(stream.decompress(raw[start : start + piece]))
             size += len(out[-1])
-            if too_much := reading.beyond_limit(size, start + _PIECE):
+            if too_much := reading.beyond_limit(size, start + piece):
                 return b"".join(out), too_much
     except (zlib.error, lzma.LZMAError, _zstd().ZstdError, EOFError):
         return b"".join(out), GARBLED

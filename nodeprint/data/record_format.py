@@ -479,6 +479,10 @@ def cells_of(dims: tuple[str, ...], values: tuple[str, ...]) -> type[Struct]:
     return msgspec.defstruct(Cell.__name__, fields, kw_only=True, gc=False, tag_field="record", tag=_tag(Cell))
 
 
+#: Without as many digits as this no number is beyond 64 bits; each value of a line is looked at where there are.
+_MANY_DIGITS = re.compile(rb"[0-9]{19}")
+
+
 def record(where: str, number: int, line: bytes) -> dict[str, Any]:
     """The JSON object of a line; its kind is not checked yet. Raises NodeprintError naming file and line."""
     try:
@@ -487,7 +491,7 @@ def record(where: str, number: int, line: bytes) -> dict[str, Any]:
         raise malformed(where, number, "not a JSON record") from error
     if not isinstance(record, dict):
         raise malformed(where, number, "not a JSON object")
-    for name, value in record.items():
+    for name, value in record.items() if _MANY_DIGITS.search(line) else ():
         # a seed may have 64 bits; all else is counted in arrays of int64
         if _is_beyond(value, 2**64 if name == "seed" else 2**63):
             raise malformed(where, number, f"{printable(repr(name), 40)} has a whole number beyond 64 bits")

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 
 from nodeprint.stats.robust import robust_sd
 from nodeprint.structure.found import LevelName
@@ -290,6 +288,24 @@ def _mutual_nearest(
     ]
 
 
+# SciPy's clusters take half a second to import, and pages of labelled machines search no structure.
+
+
+def _tree(distances: Matrix, linkage_by: str) -> Matrix:
+    """The tree of rows that are joined by their distances (n, n), as SciPy's linkage has it."""
+    from scipy.cluster.hierarchy import linkage  # noqa: PLC0415 (as above)
+    from scipy.spatial.distance import squareform  # noqa: PLC0415 (as above)
+
+    return np.asarray(linkage(squareform(distances, checks=False), linkage_by))
+
+
+def _cut(tree: Matrix, at: float, criterion: str) -> Labels:
+    """The rows of a tree by the group that each is in where it is cut."""
+    from scipy.cluster.hierarchy import fcluster  # noqa: PLC0415 (as above)
+
+    return numbered(fcluster(tree, at, criterion))
+
+
 def separated_groups(matrix: Matrix, cells: Cells) -> list[Labels]:
     """Cuts of the average-linkage tree (on logarithms) that separate nearly every row, from fine to coarse.
 
@@ -303,12 +319,12 @@ def separated_groups(matrix: Matrix, cells: Cells) -> list[Labels]:
     logs = np.where(np.isnan(logs), np.nanmedian(logs) if np.isfinite(logs).any() else 0.0, logs)
     logs -= logs.min()
     np.fill_diagonal(logs, 0.0)
-    tree = linkage(squareform(logs, checks=False), "average")
+    tree = _tree(logs, "average")
     heights = tree[:, 2]
     steps = np.diff(heights)
     kept: list[Labels] = []
     for k in sorted(np.flatnonzero(steps > CLEAN_GAP), key=lambda k: -steps[k]):
-        labels = numbered(fcluster(tree, (heights[k] + heights[k + 1]) / 2, "distance"))
+        labels = _cut(tree, (heights[k] + heights[k + 1]) / 2, "distance")
         gap = min(max(CLEAN_GAP, GAP_SPREAD * _spread_inside(matrix, cells, labels)), LINKAGE_GAP)
         if steps[k] > gap and _separates(matrix, labels) and all(_distinct(labels, cut) for cut in kept):
             kept.append(labels)
@@ -493,14 +509,13 @@ def sockets_of(blocks: Matrix) -> Labels | None:
         return None
     tree = _tree_of(residual)
     counts = range(2, min(MOST_SOCKETS, len(blocks) // 2) + 1)
-    cuts = (numbered(fcluster(tree, k, "maxclust")) for k in counts)
+    cuts = (_cut(tree, k, "maxclust") for k in counts)
     return next((labels for labels in cuts if _link_costs(blocks, residual, upper, labels)), None)
 
 
 def _tree_of(residual: Matrix) -> Matrix:
     """The average-linkage tree over what an additive fit leaves, which is below zero inside parts."""
-    tree: Matrix = linkage(squareform(residual - residual.min(), checks=False), "average")
-    return tree
+    return _tree(residual - residual.min(), "average")
 
 
 def _link_costs(blocks: Matrix, residual: Matrix, upper: npt.NDArray[np.bool_], labels: Labels) -> bool:
@@ -594,7 +609,7 @@ def _residual_cut(blocks: Matrix, noise: float) -> Labels | None:
     residual, _ = additive_residual(blocks)
     tree = _tree_of(residual)
     for k in (4, 3, 2):
-        labels = numbered(fcluster(tree, k, "maxclust"))
+        labels = _cut(tree, k, "maxclust")
         count = sizes(labels)
         if len(count) < 2 or count.min() < 2 or count.max() > 2 * count.min():
             continue
@@ -621,11 +636,11 @@ def _profile_cut(distances: Matrix, floor: float) -> Labels | None:
     """
     if len(distances) < 4:
         return None
-    tree = linkage(squareform(distances, checks=False), "complete")
+    tree = _tree(distances, "complete")
     heights = np.hypot(tree[:, 2], floor)
     best: Labels | None = None
     for k in np.flatnonzero(heights[1:] > PROFILE_RATIO * heights[:-1]):
-        labels = numbered(fcluster(tree, (tree[k, 2] + tree[k + 1, 2]) / 2, "distance"))
+        labels = _cut(tree, (tree[k, 2] + tree[k + 1, 2]) / 2, "distance")
         count = sizes(labels)
         if count.max() <= 2 * count.min() and count.min() > 1:  # one CCX alone shows no part that it is in
             best = labels

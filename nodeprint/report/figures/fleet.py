@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 import pandas as pd
-import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
@@ -26,6 +26,9 @@ from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened
 from nodeprint.settings.texts import say
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 #: Maps in small: how many in a row, and their side and the room above each in shares of it.
 _MAPS_A_ROW, _HEAD, _BETWEEN = 8, 0.2, 0.1

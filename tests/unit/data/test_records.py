@@ -136,6 +136,8 @@ def test_a_seed_of_64_bits_is_read(tmp_path: Path) -> None:
         (lines(header(run=2**70), pair(0, 1)), 1),
         (lines(header(cpus=[0, 2**64]), pair(0, 1)), 1),
         (lines(header(clock={"source": "tsc", "hz": 10**400}), pair(0, 1)), 1),
+        (lines(header(clock={"source": "tsc", "hz": 2**63}), pair(0, 1)), 1),
+        (lines(header(seed=2**64), pair(0, 1)), 1),
         (lines(cell_header(), cell(-(2**70), "l1")), 2),
         (lines(header(), pair(0, 1) | {"latency_ns": 10**400}), 2),
         (lines(header(), pair(0, 1), TRAILER | {"elapsed_s": 10**400}), 3),
