@@ -49,7 +49,7 @@ lint-workflow: able-to-test
 	snakemake --dry-run --quiet all --configfile tests/data/lint.yaml
 
 lint-shell: able-to-test
-	shellcheck -x -P SCRIPTDIR workflow/run kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/system/cluster/run tests/system/cluster/replay tests/support/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/system/fresh/run tests/system/offline/run tests/system/emulated/init tests/system/emulated/initramfs tests/support/fake_kernel.sh kernels/node-run .ci/run
+	shellcheck -x -P SCRIPTDIR workflow/run kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/system/cluster/run tests/system/cluster/replay tests/support/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest/linktest.sh tests/system/fresh/run tests/system/offline/run tests/system/emulated/init tests/system/emulated/initramfs tests/support/fake_kernel.sh kernels/node-run .ci/run
 
 lint-ansible: able-to-test
 	ansible-lint --offline --strict --profile production ansible

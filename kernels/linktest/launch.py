@@ -22,7 +22,7 @@ from urllib.parse import quote
 from linktest import records
 from linktest.settings import DONE, NO_GPU_PACKAGE, NOT_AS_ASKED, UNAVAILABLE, RefusalError, Settings, gpu_package, say
 
-_PROGRAM = Path(__file__).parent.parent / "linktest.py"
+_PROGRAM = Path(__file__).with_name("__main__.py")
 _REFUSED = "linktest-refused: "
 _OURS = "linktest: "
 #: A launcher that was asked to end has so long to end its ranks.

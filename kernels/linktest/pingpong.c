@@ -8,7 +8,7 @@
 enum mode { SEMIDIRECTIONAL, BIDIRECTIONAL, UNIDIRECTIONAL };
 enum { MESSAGE = 1, COUNT = 2, MOST_MESSAGES = 1 << 20 };
 
-/* A pair as both of its ranks see it; linktest.py has the same in ctypes. */
+/* A pair as both of its ranks see it; timed.py has the same in ctypes. */
 struct link_pair {
     int mode, first; /* `first`: this rank starts, and its clock is read */
     int partner;     /* the other's rank */

@@ -202,7 +202,7 @@ def test_bad_arguments_get_one_sentence(words: list[str], sentence: str, code: i
 
 def test_a_plan_needs_neither_mpi_nor_the_cpus() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "kernels/linktest.py", "--plan", "--cpus", "0-127"],
+        [sys.executable, ROOT / "kernels/linktest/__main__.py", "--plan", "--cpus", "0-127"],
         capture_output=True,
         text=True,
         check=True,

@@ -230,7 +230,7 @@ def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, s
     while out.read_text().count('"pair"') < kept + 12:
         assert again.poll() is None and time.monotonic() < until + 120
         time.sleep(0.05)
-    os.kill(process_with(b"linktest.py", b"--passes", without=b"--as-rank"), signal.SIGTERM)
+    os.kill(process_with(b"linktest/__main__.py", b"--passes", without=b"--as-rank"), signal.SIGTERM)
     assert "the same call continues" in again.communicate(timeout=300)[1].splitlines()[-1]
     valid_records(out)
     file = records.read(out)

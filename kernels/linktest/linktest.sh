@@ -3,11 +3,11 @@
 # or python3 is too old it is unavailable (exit code 4), as it is where there is no MPI.
 here=$(dirname "$0")
 kernels=$(cd "$here/.." && pwd) || exit 1
-[ -e "$kernels/linktest.py" ] || kernels=${kernels%/*} # from build/static/
+[ -d "$kernels/linktest" ] || kernels=${kernels%/*} # from build/static/
 export PYTHONDONTWRITEBYTECODE=1
 for python in "$kernels/../.venv/bin/python" python3; do
     if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-        exec "$python" "$kernels/linktest.py" "$@"
+        exec "$python" "$kernels/linktest/__main__.py" "$@"
     fi
 done
 

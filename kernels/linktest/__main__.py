@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from linktest import figure, launch, ranks
-from linktest.settings import DONE, RefusalError, parse, say
+# It is started by its path, on other nodes, too: what imports it as `linktest` is the folder above.
+sys.path[0] = str(Path(__file__).parents[1])
+
+from linktest import figure, launch, ranks  # noqa: E402
+from linktest.settings import DONE, RefusalError, parse, say  # noqa: E402
 
 
 def main() -> int:
