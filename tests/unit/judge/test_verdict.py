@@ -45,3 +45,12 @@ def test_a_finding_is_there_from_the_peers_value_and_the_bound_on() -> None:
     faster = msgspec.structs.replace(slower, effect=-slower.effect)
     assert faster.fails_at == slower.peers - slower.bound_unit
     assert msgspec.structs.replace(slower, id="limit").fails_at == slower.peers
+
+
+def test_the_schema_allows_no_other_key_and_null_for_a_number_that_is_not_finite() -> None:
+    made = verdict.schema()
+    objects = [of for of in made["$defs"].values() if "properties" in of]
+    assert len(objects) > 20 and all(of["additionalProperties"] is False for of in objects)
+    finding = made["$defs"]["Finding"]["properties"]
+    assert finding["effect"]["type"] == ["number", "null"] and finding["home"]["type"] == "integer"
+    assert made["$defs"]["Margin"]["properties"]["runs"]["type"] == "integer"
