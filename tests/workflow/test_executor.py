@@ -277,6 +277,14 @@ def test_squeue_is_asked_once_in_its_interval_whatever_happens(
     assert " squeue --me --name=nodeprint-x-1 --noheader" in (fake / "asked").read_text()
 
 
+def test_squeue_is_asked_a_second_later_for_each_hundred_jobs_in_the_queue(begin: Callable[..., Any]) -> None:
+    call = begin(2, poll_s=20)
+    call.polled, call.known = 0.0, True
+    for number, job in enumerate(all_of(call)):
+        job.id, job.looked_for = str(number + 1), True
+    assert [call.is_time_to_ask(now) for now in (20.0199, 20.0201)] == [False, True]
+
+
 def test_many_nodes_that_are_lost_at_once_cost_few_questions(begin: Callable[..., Any], fake: Path) -> None:
     call = begin(60)
     call.poll(0.0)
