@@ -84,10 +84,10 @@ class Job:
     late_s: float
     silence_s: float
     #: So many jobs of its campaign may be in the queue, and so many are submitted in a second.
-    at_a_time: int = sys.maxsize
-    per_second: float = 5.0
+    at_a_time: int
+    per_second: float
     #: squeue is asked this often.
-    poll_s: float = 20.0
+    poll_s: float
     id: str = ""
     state: str = ""
     reason: str = ""

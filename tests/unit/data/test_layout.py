@@ -72,6 +72,7 @@ def test_cores_without_an_l3_are_in_no_ccx_of_the_others() -> None:
         tuple(pair) for pair, kind in zip(pairs.tolist(), layout.pair_classes(slots, pairs), strict=True) if kind == 1
     }
     assert same == {(0, 1)}
+    assert slots[:, layout.CCX].tolist() == [0, 0, 1, 2]
 
 
 def test_a_slow_core_of_a_harvested_part_is_named_by_its_cpu() -> None:

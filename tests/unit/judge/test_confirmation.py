@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -178,6 +179,12 @@ def test_confirming_interval_is_shared_by_what_was_suspected_alone() -> None:
     assert campaign.confirming == confirmation.confirming_tail(campaign.series, 0.01)
     block = series.blocks[1]
     assert np.all(block.half(campaign.confirming) < block.half_simultaneous)
+
+
+@pytest.mark.parametrize(("suspected", "tail"), [((), 0.005), ((0,), 0.005), ((1,), 0.005), ((3, 2), 0.001)])
+def test_all_that_is_suspected_shares_the_level(suspected: tuple[int, ...], tail: float) -> None:
+    series = [SimpleNamespace(suspected=count) for count in suspected]
+    assert confirmation.confirming_tail(series, 0.01) == tail  # type: ignore[arg-type]
 
 
 def test_pooled_leaves_out_the_job_that_was_chosen_for_what_it_showed() -> None:

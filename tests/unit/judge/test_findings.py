@@ -8,7 +8,9 @@ from scipy import stats
 
 from nodeprint.data.packed import PackedNode
 from nodeprint.judge import findings
+from nodeprint.judge.causes import Cause
 from nodeprint.judge.verdict import Evidence
+from nodeprint.settings.measurements import terms
 from tests.support.fleets import judged
 
 
@@ -39,6 +41,49 @@ def test_the_interval_of_a_finding_follows_from_its_error_degrees_and_tail(jobs:
         half = stats.t.isf(finding.tail, finding.degrees) * finding.error
         ends = [on_scale(finding.interval.low), on_scale(finding.interval.high)]
         assert ends == pytest.approx([on_scale(finding.effect) - half, on_scale(finding.effect) + half])
+
+
+@pytest.mark.parametrize(
+    ("term", "where", "effect", "worse", "expected"),
+    [
+        ("core", {"core": 1}, 0.1, True, ("core-clock", "core", "daemon")),
+        ("core", {"core": 1}, -0.1, False, ("higher-clock", "core-clock")),
+        ("core", {"core": 1}, 0.1, False, ("settings",)),
+        ("class", {"class": 5, "to_socket": 1}, 0.1, True, ("socket-link",)),
+        ("class", {"class": 0}, 0.1, True, ("core-clock", "l3-clock")),
+        ("class", {"class": 1}, 0.1, True, ("core-clock", "l3-clock")),
+        ("class", {"class": 2}, 0.1, True, ("fabric-clock", "nps")),
+        ("class", {"class": 6}, 0.1, True, ("core-and-fabric-clock", "power-limit", "firmware")),
+        ("ccd", {"ccd": 1, "inside": 1}, 0.1, True, ("core-clock", "l3-clock")),
+        ("ccd", {"ccd": 1}, 0.1, True, ("ccd-port", "core-clock")),
+        ("block", {"ccx": 1}, 0.1, True, ("core-clock", "l3-clock")),
+        ("block", {"ccd": 1}, 0.1, True, ("part-link",)),
+        ("no-such", {}, 0.1, True, ()),
+    ],
+)
+def test_what_a_finding_is_consistent_with_follows_from_its_part_and_side(
+    term: str, where: dict[str, int], effect: float, worse: bool, expected: tuple[str, ...]
+) -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    assert findings._consistent(Cause(term, where, 0, nothing, nothing, nothing), effect, worse) == expected
+
+
+def test_causes_of_cells_are_those_of_their_measurements() -> None:
+    assert findings._causes_of("clock") == terms()["clock"].causes != ()
+
+
+@pytest.mark.parametrize(
+    ("effect", "better", "called"), [(0.1, "lower", "slow"), (-0.1, "lower", "fast"), (-0.1, "higher", "slow")]
+)
+def test_a_finding_is_slow_on_the_bad_side(effect: float, better: str, called: str) -> None:
+    assert findings._identity("core", effect, better, "linear") == f"core-{called}"
+    assert findings._identity("no-such", effect, better, "share") == f"no-such-{called}"
+
+
+def test_a_part_without_labels_or_inside_a_ccx_has_a_remedy_of_its_own() -> None:
+    assert findings._remedy("class", {"class": 6}) == "unlabelled"
+    assert findings._remedy("block", {"ccx": 1}) == "ccx"
+    assert findings._remedy("block", {"ccd": 1}) == "block" and findings._remedy("core", {"ccx": 1}) == "core"
 
 
 def test_instruments_say_what_they_saw_beside_what_is_usual() -> None:
