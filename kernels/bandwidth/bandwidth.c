@@ -46,7 +46,7 @@ static const struct setting settings[] = {
      .word = &pages_word,
      .shapes = true,
      .help = "huge, base or both (default huge; base where the system gives no transparent huge pages)"},
-    SAMPLE_SETTING,
+    SAMPLE_SETTING("nodes"),
     {0},
 };
 

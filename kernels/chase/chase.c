@@ -39,7 +39,7 @@ static const size_t LATENCY_BYTES = COLD_BYTES;
 /* By size of page: so many base pages that the tables of their addresses fill an L2. */
 static const size_t PAGES_BYTES = (size_t)256 << 20;
 
-static const char *pages_word = "thp", *per_word = "cpu";
+static const char *pages_word = "thp", *per_word; /* NULL: not given, until it is used */
 static uint64_t size_mib;
 
 static const struct setting settings[] = {
@@ -53,6 +53,7 @@ static const struct setting settings[] = {
      .value = "WHAT",
      .word = &per_word,
      .shapes = true,
+     .only = "latency",
      .help = "latency: from each cpu (default) or from one CPU of each node"},
     {.name = "size-mib",
      .value = "N",
@@ -62,7 +63,7 @@ static const struct setting settings[] = {
      .help =
          "the buffer of latency (default 64) and of pages (256), and the end of the curve (default 4 times the L3, at "
          "least 256)"},
-    SAMPLE_SETTING,
+    SAMPLE_SETTING("latency"),
     {0},
 };
 
@@ -130,6 +131,7 @@ static bool first_of_its_node(const struct run *run, size_t i) {
 }
 
 static bool per_node(void) {
+    if (per_word == NULL) per_word = "cpu";
     if (strcmp(per_word, "node") == 0) return true;
     if (strcmp(per_word, "cpu") != 0) fail(EXIT_BAD_INPUT, "--per takes cpu or node, not %s", per_word);
     return false;
@@ -150,6 +152,7 @@ static void plan_latency(struct run *run) {
         sampled = sampled || count < area_count;
     }
     free(nodes);
+    sample_check(run->unit_count);
     if (sampled)
         run_not_measured(run, "memory of all NUMA nodes from every CPU",
                          "each CPU has its own node and one of each distance in turn; --cells all measures all, "

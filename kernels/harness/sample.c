@@ -9,7 +9,9 @@
 
 enum { ALL_UP_TO_NODES = 8, PAIRS_A_DISTANCE = 8 };
 
-const char *sample_word = "sample";
+const char *sample_word; /* NULL: not given, until it is used */
+/* The largest distance that firmware can give (ACPI's SLIT). */
+static const long FARTHEST = 255;
 
 static size_t different_nodes(const struct node_pair *pairs, size_t count) {
     struct cpulist nodes = {0};
@@ -53,6 +55,7 @@ static void mark_some(const struct machine *machine, const struct node_pair *pai
 enum choice { ALL, SAMPLE, ONE_DISTANCE };
 
 static enum choice chosen(size_t nodes) {
+    if (sample_word == NULL) sample_word = "sample";
     if (strcmp(sample_word, "all") == 0) return ALL;
     if (strcmp(sample_word, "sample") != 0) return ONE_DISTANCE;
     return nodes <= ALL_UP_TO_NODES ? ALL : SAMPLE;
@@ -61,9 +64,14 @@ static enum choice chosen(size_t nodes) {
 static long asked_distance(void) {
     char *end;
     long distance = strtol(sample_word, &end, 10);
-    if (end == sample_word || *end != '\0' || distance < 0)
+    if (end == sample_word || *end != '\0' || distance < 0 || distance > FARTHEST)
         fail(EXIT_BAD_INPUT, "--cells takes sample, all or a distance between NUMA nodes, not %s", sample_word);
     return distance;
+}
+
+void sample_check(size_t measured) {
+    if (measured == 0 && chosen(0) == ONE_DISTANCE)
+        fail(EXIT_BAD_INPUT, "--cells %s: no two NUMA nodes are so far apart; see `numactl --hardware`", sample_word);
 }
 
 size_t sample_pairs(struct run *run, struct node_pair *pairs, size_t count) {
@@ -96,6 +104,7 @@ size_t sample_pairs(struct run *run, struct node_pair *pairs, size_t count) {
     size_t number = 0;
     for (size_t i = 0; i < count; i++)
         if (kept[i]) pairs[number++] = pairs[i];
+    sample_check(number);
     text_free(&left);
     free(distance);
     free(kept);

@@ -8,14 +8,17 @@ struct node_pair {
     int a, b;
 };
 
-/* --cells, a row in the settings of kernels that measure pairs of nodes. */
+/* --cells, a row in the settings of kernels that measure pairs of nodes, by these operations of theirs alone. */
 extern const char *sample_word;
-#define SAMPLE_SETTING                                                                                                 \
+#define SAMPLE_SETTING(operations)                                                                                     \
     {                                                                                                                  \
-        .name = "cells", .value = "WHICH", .word = &sample_word, .shapes = true,                                       \
+        .name = "cells", .value = "WHICH", .word = &sample_word, .shapes = true, .only = (operations),                 \
         .help =                                                                                                        \
             "above eight NUMA nodes: sample (eight pairs of each distance; default), all, or those of one distance"    \
     }
+
+/* Ends the process with 2 where nothing is `measured`, as --cells names a distance that no two nodes have. */
+void sample_check(size_t measured);
 
 /* Keep of `pairs` (in the order given) those that are measured, and return their number. Up to eight memory nodes, and
  * with --cells all, all of them; with --cells DISTANCE those of that distance (sysfs). Else every node with itself, and of

@@ -29,7 +29,7 @@ static const char help[] =
 enum { BATCHES = 9, ROUNDS = 31 };
 static const double LOW_SHARE = 0.25; /* of the batches of a visit: what interrupts one makes it longer */
 
-static const struct setting settings[] = {SAMPLE_SETTING, {0}};
+static const struct setting settings[] = {SAMPLE_SETTING("ratio"), {0}};
 
 /* A core and the array that it touched first. */
 struct party {

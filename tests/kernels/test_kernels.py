@@ -314,6 +314,12 @@ def test_bad_arguments(coherence: Path, tmp_path: Path, arguments: list[str], wo
     [
         ("wake", "futex", ["--home", "1"], "--home is not for operation futex, whose memory"),
         ("chase", "latency", ["--pages", "large"], "--pages takes base, thp or huge, not large"),
+        ("chase", "curve", ["--per", "node"], "--per is for operation latency, not curve"),
+        ("chase", "levels", ["--cells", "all"], "--cells is for operation latency, not levels"),
+        ("chase", "latency", ["--cells", "77"], "--cells 77: no two NUMA nodes are so far apart; see `numactl"),
+        ("touch", "ratio", ["--cells", "77"], "--cells 77: no two NUMA nodes are so far apart; see `numactl"),
+        ("touch", "ratio", ["--cells", "9" * 20], "--cells takes sample, all or a distance between NUMA nodes, not 99"),
+        ("bandwidth", "scaling", ["--cells", "all"], "--cells is for operation nodes, not scaling"),
     ],
 )
 def test_a_plan_refuses_what_would_change_nothing(
