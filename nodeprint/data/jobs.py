@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -157,15 +157,15 @@ def folders(node_dir: Path) -> list[Path]:
     return sorted(found, key=number_of)
 
 
-def read(job_dir: Path, values: Collection[str] | None = None) -> Job:
-    """A job from its records and status.json, without columns of other values than `values` where these are named."""
+def read(job_dir: Path) -> Job:
+    """A job from its records and status.json."""
     problems: list[str] = []
     by_name: dict[str, list[Records]] = {}
     there = set[tuple[int, str]]()
     for path, content in run_files.contents(job_dir, problems):
         there.add((int(path.parent.name.removeprefix("run")), path.name.split(".")[0]))
         try:
-            file = records.read(path, _called(path), content, values)
+            file = records.read(path, _called(path), content)
         except NodeprintError as error:
             problems.append(str(error))
         else:
@@ -180,9 +180,9 @@ def read(job_dir: Path, values: Collection[str] | None = None) -> Job:
         ]
         problems += [note for file in alike for note in file.notes]
         if any(len(file.pairs["a"]) for file in alike):
-            measured[name] = _pairs(name, alike, values)
+            measured[name] = _pairs(name, alike)
         elif any(len(file.cells["pass"]) for file in alike if file.dims):
-            measured[name] = _cells(name, alike, values)
+            measured[name] = _cells(name, alike)
         elif alike[0].not_applicable is not None:
             not_applicable[name] = alike[0].not_applicable
         else:
@@ -279,7 +279,7 @@ def _slowest_again(file: Records) -> dict[str, Any]:
     return {"slowest_again": slowest} if slowest else {}
 
 
-def _pairs(name: str, files: Sequence[Records], wanted: Collection[str] | None = None) -> Measured:
+def _pairs(name: str, files: Sequence[Records]) -> Measured:
     header = files[0].header
     named = np.concatenate([file.pairs[key] for file in files for key in "ab"])
     cpus = named[distinct(named[:, None])[0]]
@@ -291,10 +291,9 @@ def _pairs(name: str, files: Sequence[Records], wanted: Collection[str] | None =
             a, b = np.minimum(a, b), np.maximum(a, b)
         ends.append((file.pairs["home"] if by_node else np.full_like(a, -1), a, b))
     coordinates = [np.stack(one, axis=1) for one in ends]
-    kept = [key for key in PAIR_VALUES if wanted is None or key in wanted]
-    values = {key: [file.pairs[key] for file in files] for key in (*kept, "flags")}
+    values = {key: [file.pairs[key] for file in files] for key in (*PAIR_VALUES, "flags")}
     values["pair_home"] = [file.pairs["home"] for file in files]
-    arrays: dict[str, np.dtype[Any]] = dict.fromkeys(kept, np.dtype(np.float32))
+    arrays: dict[str, np.dtype[Any]] = dict.fromkeys(PAIR_VALUES, np.dtype(np.float32))
     arrays |= {"flags": np.dtype(np.uint8), "pair_home": np.dtype(np.int16)}
     passes, places, columns = _gridded([file.pairs["pass"] for file in files], coordinates, values, arrays)
     runs = tuple({**_run(file), **_slowest_again(file), "clock_ghz": _clocks(file, cpus)} for file in files)
@@ -321,7 +320,7 @@ def _clocks(file: Records, cpus: Array) -> list[float | None]:
     return [float(one) if np.isfinite(one) else None for one in middle.astype(np.float32)]
 
 
-def _cells(name: str, files: Sequence[Records], wanted: Collection[str] | None) -> Measured:
+def _cells(name: str, files: Sequence[Records]) -> Measured:
     header = files[0].header
     measured = [file for file in files if len(file.cells["pass"])]
     names: dict[str, tuple[str, ...]] = {}
@@ -340,7 +339,7 @@ def _cells(name: str, files: Sequence[Records], wanted: Collection[str] | None) 
         for file in files
         for at in ([next(filled)] if len(file.cells["pass"]) else [0])
     ]
-    units = {key: unit for key, unit in files[0].units.items() if wanted is None or key in wanted}
+    units = files[0].units
     arrays = {key: np.dtype(np.float32 if unit == "ns" else np.float64) for key, unit in units.items()}
     values = {key: [file.cells[key] for file in files] for key in (*units, "flags")}
     passes, places, columns = _gridded(

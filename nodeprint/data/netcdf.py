@@ -19,7 +19,7 @@ import xarray as xr
 
 from nodeprint import files
 from nodeprint.campaign import job_status
-from nodeprint.data import jobs, packing, records, store
+from nodeprint.data import packing, store
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.processes import Pool
 from nodeprint.data.waiting import counted
@@ -56,10 +56,10 @@ def _age(path: Path) -> int:
 
 
 def write(node_dir: Path, to: Path | None = None) -> Path:
-    """Write node.nc of a node from its records, into its folder or another; returns its path. Raises
+    """Write node.nc of a node into its folder or another, from its jobs as they are kept; returns its path. Raises
     CannotWriteError."""
     path = (to or node_dir) / NAME
-    measured = [jobs.read(job) for job in jobs.folders(node_dir)]
+    measured = store.jobs_of(node_dir)
     problems = [text for job in measured for text in job.problems]
     tree = {"/": xr.Dataset(attrs={"node": node_dir.name, "problems": json.dumps(problems)})}
     # a variable: an HDF5 attribute holds 64 KiB
@@ -308,5 +308,5 @@ def _pairs(name: str, data: xr.Dataset) -> Measured:
         tuple(data["pass"].to_numpy().tolist()),
         places,
         {},
-        {records.PAIR_VALUES[0]: latency[:, :, home, a, b]},
+        {"latency_ns": latency[:, :, home, a, b]},
     )

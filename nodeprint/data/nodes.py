@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from nodeprint import files, reading
 from nodeprint.campaign import derived, followed, node_sheet, preparation
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.campaign.node_sheet import Node, short
-from nodeprint.data import jobs, store
+from nodeprint.data import store
 from nodeprint.data.jobs import Job
 from nodeprint.data.whole_runs import whole_runs
 from nodeprint.errors import printable
@@ -49,11 +49,11 @@ def write(folder: Path, states: Sequence[NodeState]) -> None:
     files.write(store.base(folder) / derived.STATES, text + "\n")
 
 
-def read(folder: Path, node: Node, values: Collection[str] | None = None) -> tuple[NodeState, list[Job]]:
-    """What came of a node of the campaign in `folder`, and its jobs by their records (`jobs.read`), without runs that
-    were cut off or are copies of others."""
+def read(folder: Path, node: Node) -> tuple[NodeState, list[Job]]:
+    """What came of a node of the campaign in `folder`, and its jobs (`store.jobs_of`), without runs that were cut off
+    or are copies of others."""
     place = folder / "nodes" / node.node
-    measured = whole_runs([jobs.read(job, values) for job in jobs.folders(place)] if place.is_dir() else [])
+    measured = whole_runs(store.jobs_of(place) if place.is_dir() else ())
     return _state(folder, node, measured), measured
 
 

@@ -150,16 +150,9 @@ def _read_anew(
         yield from counted(pool.map(read_node, tasks), len(tasks), "nodes read")
 
 
-@functools.cache
-def _read_values() -> frozenset[str]:
-    """The values of records that anything here reads, and that columns are made of."""
-    curves = (key for keys in packed_jobs.CURVES.values() for key in keys)
-    return frozenset({*(model.value for model in models().values()), *curves, "start_hz", "end_hz", "wrong_bursts"})
-
-
 def _read_node(campaign: Path, of_nodes: Path, task: tuple[int, str, node_sheet.Node]) -> _OfNode:
     number, made_of, row = task
-    state, of_jobs = nodes.read(campaign, row, _read_values())
+    state, of_jobs = nodes.read(campaign, row)
     node, gathered, parts = _from_jobs(campaign, number, made_of, row, state, of_jobs)
     if of_jobs:
         labels = store.survey(campaign / "nodes" / row.node).topology

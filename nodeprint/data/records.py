@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -72,18 +72,17 @@ class Records:
         return self.trailer is not None and self.trailer.get("complete") is True
 
 
-def read(path: Path, called: str = "", raw: bytes | None = None, values: Collection[str] | None = None) -> Records:
+def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
     """Read a record file, plain or compressed; notes and errors name it as it is `called`, by its path if nothing is.
 
-    `raw` is what it holds, where that was read before; columns of other values than `values` and clocks may be
-    missing, where these are named. A last line without its newline is dropped with a note, as the
+    `raw` is what it holds, where that was read before. A last line without its newline is dropped with a note, as the
     writer was stopped there.
     Raises NodeprintError, with the line, on anything else that is not a record of nodeprint.
     """
     notes: list[str] = []
     where = called or str(path)
     text = whole_lines(path, where, notes, raw)
-    lines, columns = _columns_at_once(text, values) or _columns_line_by_line(where, text, values)
+    lines, columns = _columns_at_once(text) or _columns_line_by_line(where, text)
     headers: list[dict[str, Any]] = []
     passes, companions = [], []
     trailer: dict[str, Any] | None = None
@@ -154,18 +153,18 @@ def decoded(text: bytes, kind: Any) -> tuple[list[Any], list[tuple[int, bytes]]]
 _Split = tuple[list[tuple[int, bytes]], dict[str, npt.NDArray[Any]]]
 
 
-def _columns_at_once(text: bytes, values: Collection[str] | None) -> _Split | None:
+def _columns_at_once(text: bytes) -> _Split | None:
     """Of a whole file; None where something is not as usual: the lines are read one by one then."""
     try:
         cells = msgspec.json.decode(text[: text.find(b"\n")]).get("cells")
         kind = _kind(cells)
         found, rest = decoded(text, kind)
-        return rest, _of_structs(found, kind, cells, values)
+        return rest, _of_structs(found, kind, cells)
     except (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
 
-def _columns_line_by_line(where: str, text: bytes, values: Collection[str] | None) -> _Split:
+def _columns_line_by_line(where: str, text: bytes) -> _Split:
     """Of an unusual or a garbled file; raises NodeprintError with the line that is no record, or not in its place."""
     kinds: dict[str, type[msgspec.Struct]] = {}
     cells: Any = None
@@ -195,7 +194,7 @@ def _columns_line_by_line(where: str, text: bytes, values: Collection[str] | Non
         ended = name == "trailer"
     if not kinds:
         raise malformed(where, 1, "not a single complete record")
-    return rest, _of_structs(found, _kind(cells), cells, values)
+    return rest, _of_structs(found, _kind(cells), cells)
 
 
 _PAIR = record_format.narrowed(Pair, (*PAIR_KEYS, *PAIR_VALUES, *PAIR_CLOCKS, "flags"))
@@ -211,19 +210,15 @@ def _kind(cells: Mapping[str, Any] | None) -> type[msgspec.Struct]:
 
 
 def _of_structs(
-    found: Sequence[Any], kind: type[msgspec.Struct], cells: Mapping[str, Any] | None, values: Collection[str] | None
+    found: Sequence[Any], kind: type[msgspec.Struct], cells: Mapping[str, Any] | None
 ) -> dict[str, npt.NDArray[Any]]:
-    """The columns of decoded lines, of values those that are wanted."""
-    every = PAIR_VALUES if cells is None else tuple(cells["values"])
-    wanted = [key for key in every if values is None or key in values]
+    """The columns of decoded lines."""
     get = {of.encode_name: attrgetter(of.name) for of in msgspec.structs.fields(kind)}
-    columns = {
-        key: np.fromiter(map(get[key], found), np.int64, len(found))
-        for key in (PAIR_KEYS if cells is None else ("pass",))
-    }
-    if cells is not None:
-        columns |= {key: _coordinates(list(map(get[key], found))) for key in cells["dims"]}
-    columns |= {key: _values(found, get[key]) for key in (*wanted, *(PAIR_CLOCKS if cells is None else ()))}
+    whole, dims = (PAIR_KEYS, ()) if cells is None else (("pass",), tuple(cells["dims"]))
+    values = (*PAIR_VALUES, *PAIR_CLOCKS) if cells is None else tuple(cells["values"])
+    columns = {key: np.fromiter(map(get[key], found), np.int64, len(found)) for key in whole}
+    columns |= {key: _coordinates(list(map(get[key], found))) for key in dims}
+    columns |= {key: _values(found, get[key]) for key in values}
     columns["flags"] = _flag_column(list(map(get["flags"], found)))
     return columns
 
@@ -270,4 +265,4 @@ def _flag_column(flags: Sequence[Sequence[str]]) -> npt.NDArray[np.int64]:
 
 
 #: The columns of pairs of a file of cells.
-_NO_PAIRS = _of_structs((), _PAIR, None, None)
+_NO_PAIRS = _of_structs((), _PAIR, None)

@@ -18,28 +18,11 @@ rule report:
         "{params.nodeprint} report {params.campaign:q} >{log:q}"
 
 
-# At the end, for other programs: node.nc of each node.
-rule export:
-    input:
-        CAMPAIGN / "report/cluster.pdf",
-    output:
-        touch(CAMPAIGN / "logs/exported"),
-    log:
-        CAMPAIGN / "logs/export.log",
-    conda:
-        "../../environment.yml"
-    params:
-        nodeprint=nodeprint(),
-        campaign=CAMPAIGN,
-    shell:
-        "{params.nodeprint} export {params.campaign:q} >{log:q}"
-
-
 # The last step says whether every node has an outcome. One that was lost is tried again by the next call, also by
 # Snakemake's own: it discovers anew then.
 rule complete:
     input:
-        CAMPAIGN / "logs/exported",
+        CAMPAIGN / "report/cluster.pdf",
         outcomes,
     output:
         touch(CAMPAIGN / "logs/complete"),

@@ -169,6 +169,7 @@ FILES = (
     "nodes/a/job1/status.json",
     "nodes/a/job1/survey.tar.gz",
     "store/nodes/a/survey.json",
+    "store/nodes/a/jobs.msgpack.zst",
     "nodes/a/job1/run1/*",
 )
 

@@ -108,14 +108,3 @@ def test_damaged_jobs_are_named(tmp_path: Path) -> None:
     packed_jobs.file_of(tmp_path, "n1").write_text("{")
     with pytest.raises(NodeprintError, match=r"n1\.json: not a node's jobs"):
         packed_jobs.read(tmp_path, "n1")
-
-
-def test_only_columns_that_are_wanted_are_made(campaign: Path) -> None:
-    folder = campaign / "nodes/node000/job1"
-    whole, part = jobs.read(folder), jobs.read(folder, {"latency_ns"})
-    assert part.measured.keys() == whole.measured.keys()
-    pairs = part.measured["coherence-cas"].columns
-    assert set(pairs) == {"latency_ns", "flags", "pair_home"}
-    for name, measured in part.measured.items():
-        for key, column in measured.columns.items():
-            np.testing.assert_array_equal(column, whole.measured[name].columns[key])

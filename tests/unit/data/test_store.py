@@ -99,6 +99,7 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
         for module, name in ((records, "read"), (store, "open_tree"), (topology, "read")):
             patch.setattr(module, name, lambda *_: pytest.fail("read again"))
         first = packing.pack(folder)
+        assert len(netcdf.export(folder)) == 2
     # one more run is read, and the other node is not
     new = folder / "nodes/n2/job1/run3/coherence-cas.jsonl"
     new.parent.mkdir()
@@ -115,6 +116,18 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
     assert read == ["n2"] * 3
     assert [len(one.pairs[0].node) for one in (first, second)] == [4, 5]
     assert second.pairs[0].values[-1, 0, 0] == 99.0
+
+
+def test_kept_jobs_are_those_of_the_records_and_made_again_where_they_are_damaged(campaign: Make) -> None:
+    node = campaign("n1") / "nodes/n1"
+    read = store.jobs_of(node)
+    kept = store.kept(node) / "jobs.msgpack.zst"
+    whole = netcdf.write(node).read_bytes()
+    for content in (b"", b"{}", kept.read_bytes()[:-9]):
+        kept.write_bytes(content)
+        assert netcdf.write(node).read_bytes() == whole
+    assert [job.number for job in store.jobs_of(node)] == [job.number for job in read] == [1]
+    assert read[0].measured["coherence-cas"].runs == store.jobs_of(node)[0].measured["coherence-cas"].runs
 
 
 def test_a_survey_is_labelled_once_and_again_where_it_changed(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
