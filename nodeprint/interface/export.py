@@ -37,7 +37,7 @@ def write(campaign: Path, to: Path, table: Table = "pairs") -> Path:
     frames = _FRAMES[table](campaign)
     first = next(frames, None)
     if first is None:
-        advice = f"choose another of {', '.join(TABLES)} (--table)"
+        advice = f"choose another of {', '.join(other for other in TABLES if other != table)} (--table)"
         raise NodeprintError(f"the campaign has no {table}", where=to, advice=advice)
     with files.replacing(to) as partial:
         (_parquet if to.suffix == ".parquet" else _csv)(first, frames, partial)

@@ -55,11 +55,15 @@ def _digest(folder: Path) -> str:
 
 
 def _of_file(path: Path, raw: bytes, source: str, node_name: str) -> Figures:
-    if raw.startswith(_PARQUET):
-        return _of_cells(*_parquet(raw, source), source, first_line=0, notes=())
-    lines = lines_of(path)
-    if tools.matches(lines):
+    is_parquet = raw.startswith(_PARQUET)
+    lines = [] if is_parquet else lines_of(path)
+    if not is_parquet and tools.matches(lines):
         return tools.read(path, source, node_name)
+    if node_name:
+        problem = "it is for outputs, and a table has a column of nodes"
+        raise NodeprintError(problem, key="--node-name", advice="leave it out")
+    if is_parquet:
+        return _of_cells(*_parquet(raw, source), source, first_line=0, notes=())
     first = next((line for line in lines if line.strip()), "").strip()
     if first in ("{", "["):
         raise NodeprintError(f"its JSON object over several lines {_NEITHER}", where=source, advice=_GIVE)

@@ -327,6 +327,7 @@ def test_campaign_that_cannot_be_written_names_the_option(
 #: Options that would have no effect beside the others, and what is said of it.
 WITHOUT_EFFECT = {
     "judge table.csv --node n1": "--node: it is for campaigns; write table.csv as one first, with --to FOLDER",
+    "judge table.csv --node-name x-{node}": "--node-name: it is for outputs, and a table has a column of nodes; leave",
     "judge GOOD --bound 5": "--bound: it is for tables of figures, and GOOD is a campaign; leave it out",
     "judge GOOD --json --reference published": "--reference: it is said in sentences, and --json has none; leave",
     "judge GOOD --node b": "GOOD: there is no node 'b'; its nodes are a",
