@@ -120,13 +120,15 @@ def beside(campaign: Path) -> Selected:
     earlier = []
     for path in sorted(folder.parent.glob("*/verdict.json")):
         with suppress(NodeprintError):
-            other = read_brief(path.parent)
-            alike = other.simulated == own.simulated and not own.nodes.keys().isdisjoint(other.nodes)
-            if path.parent != folder and alike and other.last and other.last < own.last:
-                earlier.append(other)
+            campaign_beside = read_brief(path.parent)
+            alike = campaign_beside.simulated == own.simulated and not own.nodes.keys().isdisjoint(
+                campaign_beside.nodes
+            )
+            if path.parent != folder and alike and campaign_beside.last and campaign_beside.last < own.last:
+                earlier.append(campaign_beside)
     earlier = list(_by_time(earlier))
     wanted = {number for node in own.nodes for number in _spread(_with(earlier, node))}
-    taken = [read(other.folder) for number, other in enumerate(earlier) if number in wanted]
+    taken = [read(campaign_beside.folder) for number, campaign_beside in enumerate(earlier) if number in wanted]
     identified = (_identified(campaign_taken, own) for campaign_taken in taken)
     judged = (*(campaign_taken for campaign_taken in identified if campaign_taken.nodes), own)
     return of_one_machine(Selected(judged, beside=len(earlier) - len(taken)))

@@ -139,24 +139,24 @@ def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
     machines = "; ".join(_other_machines(selected.other_machines))
     nodes = [name for name in _measured(selected) if name not in {history.node for history in histories}]
     unknown = say("history", "left_out", "unknown", nodes=names.nodes(nodes))
-    said = (
+    left_out = (
         (simulated, selected.left_out),
         (machines, selected.other_machines),
         (copies, selected.copies),
         (unknown, nodes),
     )
-    return [words for words, of in said if of]
+    return [words for words, of in left_out if of]
 
 
 def _other_machines(others: Sequence[OtherMachine]) -> list[str]:
     """Which nodes had another processor, in which campaigns: they are not compared with what has their name now."""
     kinds: dict[tuple[str, str, str], list[OtherMachine]] = {}
-    for other in others:
-        kinds.setdefault((other.field, other.before, other.now), []).append(other)
+    for machine in others:
+        kinds.setdefault((machine.field, machine.before, machine.now), []).append(machine)
     out = []
     for (field, before, now), of_kind in kinds.items():
-        nodes = names.nodes(list(dict.fromkeys(other.node for other in of_kind)))
-        campaigns = few(list(dict.fromkeys(other.campaign for other in of_kind)))
+        nodes = names.nodes(list(dict.fromkeys(machine.node for machine in of_kind)))
+        campaigns = few(list(dict.fromkeys(machine.campaign for machine in of_kind)))
         fields = say(
             "history", "other_fields", field=label(field), before=printable(before, 80), now=printable(now, 80)
         )

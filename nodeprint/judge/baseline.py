@@ -115,7 +115,7 @@ def points(folder: Path) -> list[PackedFleet]:
 
 def _begun(fleet: PackedFleet) -> str:
     """When its first run began; empty where that is not known."""
-    return min((moment for one in fleet.quantities for moment in one.started), default="")
+    return min((moment for quantity in fleet.quantities for moment in quantity.started), default="")
 
 
 class Since(msgspec.Struct, frozen=True):
@@ -139,19 +139,21 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
     if len(simulated) > 1:
         raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")
     series = _series(fleet, past, rules)
-    tests = sum(len(one.bound) * len(one.now) for one in series)
+    tests = sum(len(of_quantity.bound) * len(of_quantity.now) for of_quantity in series)
     boots, called = _boots(past), _called(past)
     changes: dict[str, list[Finding]] = {}
     thin: dict[str, list[str]] = {}
     compared: set[str] = set()
-    for one in series:
-        for node, found in _changes(one, fleet, rules, rules.false_alarm / max(tests, 1)):
+    for of_quantity in series:
+        for node, of_node in _changes(of_quantity, fleet, rules, rules.false_alarm / max(tests, 1)):
             compared.add(node.name)
-            runs = sum(len(point[node.name]) for point in one.before if node.name in point)
+            runs = sum(len(point[node.name]) for point in of_quantity.before if node.name in point)
             if runs < MIN_RUNS or len(boots[node.name]) < MIN_BOOTS:
-                thin.setdefault(node.name, []).append(one.parts[0].name)
-            elif found is not None:
-                changes.setdefault(node.name, []).append(_finding(one.parts, node, one.bound, called, *found))
+                thin.setdefault(node.name, []).append(of_quantity.parts[0].name)
+            elif of_node is not None:
+                changes.setdefault(node.name, []).append(
+                    _finding(of_quantity.parts, node, of_quantity.bound, called, *of_node)
+                )
     return Since(changes, Note("baseline", printable(str(baseline)), _trust(past, fleet, thin, compared)))
 
 
@@ -204,49 +206,49 @@ def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) 
     """A series for each quantity: every term of every part of it."""
     now, *before = ([reduce(q, rules) for q in of.quantities] for of in (fleet, *past))
     out = []
-    for one in now:
-        level = np.nanmedian(one.level, axis=0)
-        whole = [_part(one, number, level) for number in range(len(one.parts))]
+    for current in now:
+        level = np.nanmedian(current.level, axis=0)
+        whole = [_part(current, number, level) for number in range(len(current.parts))]
         if not any(matrix.terms.terms for matrix in whole):
             continue
         bound = np.concatenate([bounds.of_matrix(matrix, rules) for matrix in whole])
         earlier = [_values(point, reduced, whole) for point, reduced in zip(past, before, strict=True)]
-        out.append(_Series(whole, bound, _values(fleet, [one], whole), earlier))
+        out.append(_Series(whole, bound, _values(fleet, [current], whole), earlier))
     return out
 
 
 def _values(of: PackedFleet, reduced: Sequence[Reduced], whole: Sequence[Matrix]) -> dict[str, Floats]:
     """By name of a node of a campaign the values (run, term of all parts) of the quantity whose parts are `whole`."""
-    found: dict[str, Floats] = {}
-    for other in reduced:
-        levels = _at_places(whole[0].quantity, other)
+    by_node: dict[str, Floats] = {}
+    for candidate in reduced:
+        levels = _at_places(whole[0].quantity, candidate)
         if levels is not None:
             each = [term_values(levels[:, m.part.places], m.template, m.terms, m.scale) for m in whole]
-            values, node = np.concatenate(each, axis=1), other.quantity.node
-            found |= {of.nodes[number].name: values[node == number] for number in np.unique(node).tolist()}
-    return found
+            values, node = np.concatenate(each, axis=1), candidate.quantity.node
+            by_node |= {of.nodes[number].name: values[node == number] for number in np.unique(node).tolist()}
+    return by_node
 
 
-def _part(one: Reduced, number: int, level: Reals) -> Matrix:
+def _part(reduced: Reduced, number: int, level: Reals) -> Matrix:
     """A part without nodes, for its terms and their bounds."""
-    part, nodes = one.parts[number], np.zeros(0, dtype=np.int64)
+    part, nodes = reduced.parts[number], np.zeros(0, dtype=np.int64)
     template, values = level[part.places], np.zeros((0, 0, 0))
-    return Matrix(one.quantity, part, one.scale, nodes, (), (), level[None][:0], template, values)
+    return Matrix(reduced.quantity, part, reduced.scale, nodes, (), (), level[None][:0], template, values)
 
 
-def _at_places(first: Quantity, other: Reduced) -> Reals | None:
+def _at_places(first: Quantity, later: Reduced) -> Reals | None:
     """The levels of another campaign at the places of the first, NaN where it has none; None where it is another
     quantity or machine."""
-    of = other.quantity
+    of = later.quantity
     if any(
         getattr(first, key) != getattr(of, key) for key in ("measurement", "operation", "quantity", "unit", "dims")
     ) or (first.layout.key != of.layout.key):
         return None
     if first.names == of.names and all(np.array_equal(first.places[dim], of.places[dim]) for dim in first.dims):
-        return other.level
+        return later.level
     at = {tuple(of.place(number).values()): number for number in range(of.size)}
     column = np.array([at.get(tuple(first.place(number).values()), -1) for number in range(first.size)])
-    return np.where(column < 0, np.nan, other.level[:, column])
+    return np.where(column < 0, np.nan, later.level[:, column])
 
 
 def _finding(
@@ -297,7 +299,7 @@ def _finding(
 
 
 def _changes(
-    one: _Series, fleet: PackedFleet, rules: Acceptance, alpha: float
+    series: _Series, fleet: PackedFleet, rules: Acceptance, alpha: float
 ) -> list[tuple[PackedNode, tuple[int, float, float, float] | None]]:
     """Of every node that was there before, what changed most: the column, its change, half of its simultaneous
     interval and what the baseline had; `alpha` is a column's chance of a false alarm.
@@ -305,19 +307,21 @@ def _changes(
     The interval is made as those of the table of deviations: of the spread over runs, pooled over nodes and campaigns,
     and that between jobs, which is estimated from the campaigns of the baseline where two nodes have several.
     """
-    points = (one.now, *one.before)
+    points = (series.now, *series.before)
     rows = {key: row for row, key in enumerate((at, name) for at, point in enumerate(points) for name in point)}
     every = np.concatenate([values for point in points for values in point.values()])
     stacked = np.asarray(padded(every, _runs_of(points)), dtype=np.float64)
-    families = max(int(matrix.terms.pool.max(initial=-1)) + 1 for matrix in one.parts)
-    family = np.concatenate([matrix.terms.pool + number * families for number, matrix in enumerate(one.parts)])
-    run, job = (np.concatenate([getattr(priors(matrix, rules), key) for matrix in one.parts]) for key in ("run", "job"))
+    families = max(int(matrix.terms.pool.max(initial=-1)) + 1 for matrix in series.parts)
+    family = np.concatenate([matrix.terms.pool + number * families for number, matrix in enumerate(series.parts)])
+    run, job = (
+        np.concatenate([getattr(priors(matrix, rules), key) for matrix in series.parts]) for key in ("run", "job")
+    )
     spread = run_spread(stacked, family, run)
     of_runs = spread.variance(range(len(stacked))) / np.maximum(np.isfinite(stacked).sum(axis=1), 1)
     earlier = [of_runs[row] for (at, _), row in rows.items() if at]
-    of_job, job_degrees = job_variance(_moved(one.before), np.mean(earlier or [0 * job], axis=0), family, job**2)
+    of_job, job_degrees = job_variance(_moved(series.before), np.mean(earlier or [0 * job], axis=0), family, job**2)
     out: list[tuple[PackedNode, tuple[int, float, float, float] | None]] = []
-    for node in sorted((node for node in fleet.nodes if node.name in one.now), key=lambda node: node.name):
+    for node in sorted((node for node in fleet.nodes if node.name in series.now), key=lambda node: node.name):
         history = [at for at, point in enumerate(points) if at and node.name in point]
         if not history:
             continue
@@ -329,9 +333,9 @@ def _changes(
         jobs = of_job * (1 + 1 / len(history))
         error, degrees = intervals.combined([(of_runs[rows[0, node.name]] + then, spread.degrees), (jobs, job_degrees)])
         half = intervals.half_width(error, degrees, alpha / 2)
-        changed = intervals.outside(jump, half, one.bound)
-        changed &= _in_every_run(one.now[node.name], reference, _RUN_SHARE * jump)
-        most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
+        changed = intervals.outside(jump, half, series.bound)
+        changed &= _in_every_run(series.now[node.name], reference, _RUN_SHARE * jump)
+        most = int(np.argmax(np.where(changed, np.abs(jump) / series.bound, 0.0)))
         largest = (most, float(jump[most]), float(half[most]), float(reference[most]))
         out.append((node, largest if changed[most] else None))
     return out

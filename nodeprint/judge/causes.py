@@ -66,23 +66,23 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
     """The causes of a node in one measurement at one home, those that are confirmed first, then the largest."""
     terms, levels = matrix.terms, matrix.levels
     candidates = _candidates(terms)
-    left = np.nan_to_num(node.difference)
+    remaining = np.nan_to_num(node.difference)
     open_parts = node.found.copy()
     beside = _beside_class(node.residual, terms)
     out: list[Cause] = []
     while open_parts.any() and len(out) < MOST_CAUSES:
         surest = open_parts & node.confirmed
         surest = surest if surest.any() else open_parts
-        head = _head(np.where(surest, np.abs(left) / node.bound, 0.0), left, node.bound, terms)
-        candidate, effect = _explaining(head, candidates, left, node, levels, terms)
+        head = _head(np.where(surest, np.abs(remaining) / node.bound, 0.0), remaining, node.bound, terms)
+        candidate, effect = _explaining(head, candidates, remaining, node, levels, terms)
         if not len(terms.layout.pairs):
             head = _widest(candidate.members[surest[candidate.members]], terms)
-        if candidate.term == "core" and not _own(terms.terms[head].covers, float(left[head]), beside):
+        if candidate.term == "core" and not _own(terms.terms[head].covers, float(remaining[head]), beside):
             open_parts[head] = False
             continue
-        left = left - _shown_in(terms, candidate, effect, matrix)
-        left[candidate.members] = 0.0
-        remains = open_parts & (np.abs(left) - node.half > node.bound)
+        remaining = remaining - _shown_in(terms, candidate, effect, matrix)
+        remaining[candidate.members] = 0.0
+        remains = open_parts & (np.abs(remaining) - node.half > node.bound)
         finer = open_parts & ~remains
         finer[candidate.members] = False
         remains[candidate.members] = False
@@ -92,7 +92,7 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
     return out
 
 
-def _head(share: Floats, left: Floats, bound: Floats, terms: Terms) -> int:
+def _head(share: Floats, remaining: Floats, bound: Floats, terms: Terms) -> int:
     """The part with the largest share of its bound.
 
     Of parts of pairs that overlap, one that explains the largest and is not explained by it: a core accounts for half
@@ -103,8 +103,8 @@ def _head(share: Floats, left: Floats, bound: Floats, terms: Terms) -> int:
     if not len(terms.layout.pairs):
         return head
     for part in np.flatnonzero(share >= _RIVAL * largest).tolist():
-        explains = abs(left[head] - _weight(terms, head, part) * left[part]) <= bound[head]
-        explained = abs(left[part] - _weight(terms, part, head) * left[head]) <= bound[part]
+        explains = abs(remaining[head] - _weight(terms, head, part) * remaining[part]) <= bound[head]
+        explained = abs(remaining[part] - _weight(terms, part, head) * remaining[head]) <= bound[part]
         if part != head and explains and not explained:
             head = part
     return head
@@ -130,7 +130,7 @@ def _candidates(terms: Terms) -> list[Candidate]:
 
 
 def _explaining(
-    head: int, candidates: list[Candidate], left: Floats, node: Deviation, levels: Floats, terms: Terms
+    head: int, candidates: list[Candidate], remaining: Floats, node: Deviation, levels: Floats, terms: Terms
 ) -> tuple[Candidate, Floats]:
     """The coarsest candidate that the head part is of and whose parts agree with one effect, and that effect in each of
     its parts. Parts of pairs agree all; of sets of cells most, as single cores of a slow node differ by nature."""
@@ -144,10 +144,10 @@ def _explaining(
         if len(members) == 1:
             break
         at = int(np.flatnonzero(members == head)[0])
-        effect = _common(left[members], error[members], levels[members], terms.family[members], at, most)
+        effect = _common(remaining[members], error[members], levels[members], terms.family[members], at, most)
         if effect is not None and (np.abs(effect) > node.bound[members]).any():
             return candidate, effect
-    return candidate, left[[head]]
+    return candidate, remaining[[head]]
 
 
 def _common(difference: Floats, error: Floats, levels: Floats, family: Ints, head: int, most: float) -> Floats | None:

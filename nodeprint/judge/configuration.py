@@ -42,9 +42,9 @@ class FieldDifference(msgspec.Struct, frozen=True):
             return say("differs", "kernels")
         values = {"field": fingerprint.label(self.key)}
         if separator := fingerprint.LISTS.get(self.key):
-            mine, theirs = (text.split(separator) for text in (self.value, self.majority))
-            more = separator.join(item for item in mine if item not in theirs)
-            less = separator.join(item for item in theirs if item not in mine)
+            own, theirs = (text.split(separator) for text in (self.value, self.majority))
+            more = separator.join(item for item in own if item not in theirs)
+            less = separator.join(item for item in theirs if item not in own)
             key = "both" if more and less else "more" if more else "less" if less else "order"
             return say("differs", key, more=printable(more), less=printable(less), **values)
         return say("differs", "value", value=printable(self.value), majority=printable(self.majority), **values)
@@ -72,11 +72,13 @@ def differences(
     """
     known = {node.name: normalised(node.fingerprint, acceptance) for node in nodes}
     judged = {*acceptance.fingerprint.hard, *acceptance.fingerprint.soft, *more}
-    told = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}
+    compared = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}
     out: dict[str, list[FieldDifference]] = {name: [] for name in known}
-    for one in fingerprint.differences(told, acceptance.fingerprint.hard):
-        for name, value in one.minority.items():
-            out[name].append(FieldDifference(one.field, str(value), str(one.majority), one.hard))
+    for differing_field in fingerprint.differences(compared, acceptance.fingerprint.hard):
+        for name, value in differing_field.minority.items():
+            out[name].append(
+                FieldDifference(differing_field.field, str(value), str(differing_field.majority), differing_field.hard)
+            )
     return out
 
 
@@ -91,7 +93,7 @@ def processor(node: PackedNode, acceptance: Acceptance) -> tuple[str, ...]:
 
 
 def groups(
-    nodes: Sequence[PackedNode], layouts: Mapping[int, str], found: Mapping[str, Sequence[FieldDifference]]
+    nodes: Sequence[PackedNode], layouts: Mapping[int, str], differing: Mapping[str, Sequence[FieldDifference]]
 ) -> list[Ints]:
     """Numbers of measured nodes that have layout and hard keys alike, the largest group first.
 
@@ -100,7 +102,9 @@ def groups(
     keyed: dict[tuple[str, ...], list[int]] = {}
     for i, node in sorted(enumerate(nodes), key=lambda entry: entry[1].name):
         if node.state == "measured":
-            hard = (one.identity for one in found.get(node.name, ()) if one.hard)
+            hard = (
+                differing_field.identity for differing_field in differing.get(node.name, ()) if differing_field.hard
+            )
             machine = layouts.get(i, "") if node.identified or not node.imported else f"unknown: {node.name}"
             keyed.setdefault((machine, *hard), []).append(i)
     alike = sorted(keyed.values(), key=lambda numbers: (-len(numbers), nodes[numbers[0]].name))

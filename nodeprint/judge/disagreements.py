@@ -30,22 +30,22 @@ def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Reduced], rules
         out += _near_once(quantity, node, job, rows)
         if not rows or not ((i, job) in measurement.differing or measurement.restless[rows].any()):
             continue
-        found = of_runs(np.asarray(quantity.values[rows]))
-        if found is None:
+        repeated = of_runs(np.asarray(quantity.values[rows]))
+        if repeated is None:
             continue
-        within = f"job{job}" if found.run is None else f"job{job}/run{quantity.run[rows[found.run]]}"
+        within = f"job{job}" if repeated.run is None else f"job{job}/run{quantity.run[rows[repeated.run]]}"
         names = (
             [f"{within}/run{quantity.run[row]}" for row in rows]
-            if found.run is None
+            if repeated.run is None
             else [f"{within}/pass{number + 1}" for number in range(quantity.values.shape[1])]
         )
         values = (
             over_passes(np.asarray(quantity.values[rows]))
-            if found.run is None
-            else np.asarray(quantity.values[rows[found.run]])
+            if repeated.run is None
+            else np.asarray(quantity.values[rows[repeated.run]])
         )
-        kind = "runs-differ" if found.run is None else "passes-differ"
-        out += _disturbances(kind, quantity, node, found.disagreement, within, names, values)
+        kind = "runs-differ" if repeated.run is None else "passes-differ"
+        out += _disturbances(kind, quantity, node, repeated.disagreement, within, names, values)
     return out
 
 
@@ -86,11 +86,11 @@ def _near_once(quantity: Quantity, node: PackedNode, job: int, rows: list[int]) 
     if not rows or not _is_virtual(node) or not _is_hop(quantity):
         return []
     values = np.asarray(quantity.values[rows])
-    found = nearer_once(values.reshape(-1, values.shape[-1]))
+    nearer = nearer_once(values.reshape(-1, values.shape[-1]))
     names = [f"job{job}/run{quantity.run[row]}" for row in rows for _ in range(values.shape[1])]
-    if found is None:
+    if nearer is None:
         return []
-    return [_moved(_differing("runs-differ", quantity, found, f"job{job}", names, values.reshape(len(names), -1)))]
+    return [_moved(_differing("runs-differ", quantity, nearer, f"job{job}", names, values.reshape(len(names), -1)))]
 
 
 def _deciding(reduced: Sequence[Reduced], rules: Acceptance) -> Iterator[Reduced]:
@@ -108,12 +108,18 @@ def _is_virtual(node: PackedNode) -> bool:
 
 
 def _disturbances(
-    kind: str, quantity: Quantity, node: PackedNode, found: Disagreement, run: str, names: Sequence[str], values: Values
+    kind: str,
+    quantity: Quantity,
+    node: PackedNode,
+    runs_apart: Disagreement,
+    run: str,
+    names: Sequence[str],
+    values: Values,
 ) -> list[Disturbance]:
     """A disagreement of repetitions with these `names` and `values` (repetition, place); of a virtual machine whose
     pairs differ so far also that its CPUs were moved."""
-    differing = _differing(kind, quantity, found, run, names, values)
-    moved = _is_virtual(node) and found.is_far and _is_hop(quantity)
+    differing = _differing(kind, quantity, runs_apart, run, names, values)
+    moved = _is_virtual(node) and runs_apart.is_far and _is_hop(quantity)
     return [differing, _moved(differing)] if moved else [differing]
 
 
@@ -122,19 +128,19 @@ def _moved(differing: Disturbance) -> Disturbance:
 
 
 def _differing(
-    kind: str, quantity: Quantity, found: Disagreement, run: str, names: Sequence[str], values: Values
+    kind: str, quantity: Quantity, runs_apart: Disagreement, run: str, names: Sequence[str], values: Values
 ) -> Disturbance:
     return Disturbance(
         kind,
         False,
         quantity.measurement,
         run,
-        found.apart,
-        found.factor,
-        odd=tuple(names[number] for number in found.odd),
-        low=float(values[found.lowest, found.place]),
-        high=float(values[found.highest, found.place]),
+        runs_apart.apart,
+        runs_apart.factor,
+        odd=tuple(names[number] for number in runs_apart.odd),
+        low=float(values[runs_apart.lowest, runs_apart.place]),
+        high=float(values[runs_apart.highest, runs_apart.place]),
         unit=quantity.unit,
-        low_in=names[found.lowest],
-        high_in=names[found.highest],
+        low_in=names[runs_apart.lowest],
+        high_in=names[runs_apart.highest],
     )

@@ -52,17 +52,17 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     the pairs of a run are near its median it is that of a mixture, and the figure has those of its groups, too.
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
-    for one in (one for one in reduced if one.quantity.of_pairs):
-        rows, layout = one.quantity.newest_rows, one.quantity.pair_layout
-        for name, home, apart, by_socket in _class_rows(one):
+    for matrix in (matrix for matrix in reduced if matrix.quantity.of_pairs):
+        rows, layout = matrix.quantity.newest_rows, matrix.quantity.pair_layout
+        for name, home, apart, by_socket in _class_rows(matrix):
             harvested = layout.harvested and name == layout.class_names[INSIDE_CCX]
-            mixed = _mixtures(one.level, by_socket, rows)
-            for node, over, pairs in _of_nodes(one.level, apart, rows):
-                groups = mixed.get(node) or _groups(one, rows[node], np.concatenate(apart))
+            mixed = _mixtures(matrix.level, by_socket, rows)
+            for node, over, pairs in _of_nodes(matrix.level, apart, rows):
+                groups = mixed.get(node) or _groups(matrix, rows[node], np.concatenate(apart))
                 out[node].append(
                     ClassFigure(
                         name,
-                        one.quantity.measurement,
+                        matrix.quantity.measurement,
                         home,
                         over.median,
                         over.low,
@@ -71,7 +71,7 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
                         over.runs,
                         over.sd,
                         groups,
-                        one.quantity.tick_ns,
+                        matrix.quantity.tick_ns,
                         harvested,
                         over.left_out,
                     )
@@ -84,17 +84,19 @@ def places(
 ) -> tuple[Quantity, Ints] | None:
     """The places of a node whose median is the figure that is `called` so; None where it is no median of one set of
     places, as that of a half of the pairs or the mean of several homes."""
-    for one in reduced:
-        if one.quantity.measurement != measurement or node not in one.quantity.rows:
+    for candidate in reduced:
+        if candidate.quantity.measurement != measurement or node not in candidate.quantity.rows:
             continue
-        if not one.quantity.of_pairs:
-            rows = ((row, _by_home(one.quantity, of_row)) for row, of_row in _table_rows(one.quantity))
-            return next(((one.quantity, next(iter(by_home.values()))) for row, by_home in rows if row == called), None)
-        for name, at_home, apart, by_socket in _class_rows(one):
+        if not candidate.quantity.of_pairs:
+            rows = ((row, _by_home(candidate.quantity, of_row)) for row, of_row in _table_rows(candidate.quantity))
+            return next(
+                ((candidate.quantity, next(iter(by_home.values()))) for row, by_home in rows if row == called), None
+            )
+        for name, at_home, apart, by_socket in _class_rows(candidate):
             named = {f"{name}, {socket}": of_socket for socket, of_socket in by_socket.items()}
             named |= {name: apart[0]} if len(apart) == 1 else {}
             if at_home == home and called in named:
-                return one.quantity, named[called]
+                return candidate.quantity, named[called]
     return None
 
 
@@ -133,8 +135,8 @@ def _groups(reduced: Reduced, rows: Sequence[int], places: Ints) -> dict[str, fl
         return {}
     unlabelled = reduced.quantity.layout.slots[:, SOCKET].max(initial=-1) < 0
     whole = unlabelled and len(places) == len(reduced.quantity.pairs)
-    if whole and (found := _found(reduced.quantity, over_passes(values[None])[0])):
-        return found
+    if whole and (found_groups := _found(reduced.quantity, over_passes(values[None])[0])):
+        return found_groups
     mixed = [few_near(run, middle) for run, middle in zip(values, row_medians(values).tolist(), strict=True)]
     if 2 * sum(mixed) <= len(mixed):
         return {}
@@ -170,24 +172,24 @@ def of_rows(
     """
     out: list[list[CellFigure]] = [[] for _ in nodes]
     group_of = {node: number for number, group in enumerate(groups) if len(group) > 1 for node in group.tolist()}
-    for one in (one for one in reduced if not one.quantity.of_pairs and one.quantity.size):
-        rows = one.quantity.newest_rows
-        medians_of_runs = over_passes(padded(one.level, list(rows.values())))
+    for cells in (cells for cells in reduced if not cells.quantity.of_pairs and cells.quantity.size):
+        rows = cells.quantity.newest_rows
+        medians_of_runs = over_passes(padded(cells.level, list(rows.values())))
         at = {number: i for i, number in enumerate(rows)}
-        for row, mine in _table_rows(one.quantity):
-            homes = _by_home(one.quantity, mine)
+        for row, row_places in _table_rows(cells.quantity):
+            homes = _by_home(cells.quantity, row_places)
             name = f"{row}, mean of homes {'+'.join(map(str, homes))}" if len(homes) > 1 else row
-            found = _of_nodes(one.level, list(homes.values()), rows)
+            nodes_of_row = _of_nodes(cells.level, list(homes.values()), rows)
             medians: dict[int, list[float]] = {}
-            for number, over, _ in found:
+            for number, over, _ in nodes_of_row:
                 medians.setdefault(group_of.get(number, -1), []).append(over.median)
-            worst, places = _worst(one.quantity, mine, medians_of_runs), _NamedPlaces(one.quantity, name)
+            worst, places = _worst(cells.quantity, row_places, medians_of_runs), _NamedPlaces(cells.quantity, name)
             middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
-            for number, over, _ in found:
+            for number, over, _ in nodes_of_row:
                 group = middle[group_of.get(number, -1)]
                 place, value = worst[at[number]]
-                shown = places.of(place, nodes[number]) if len(mine) > 1 else {}
-                out[number].append(_row(one.quantity, name, over, (shown, value), len(mine), group))
+                shown = places.of(place, nodes[number]) if len(row_places) > 1 else {}
+                out[number].append(_row(cells.quantity, name, over, (shown, value), len(row_places), group))
     return out
 
 
@@ -235,10 +237,10 @@ def _of_nodes(
     these have at most."""
     used = np.concatenate(list(rows.values()))
     values = [level[np.ix_(used, places)] for places in apart]
-    found = np.full((len(level), 2), np.nan)
-    found[used, 0] = np.mean([row_medians(part) for part in values], axis=0, dtype=np.float64)
-    found[used, 1] = sum(np.isfinite(part).sum(axis=1) for part in values)
-    of_runs = padded(found, list(rows.values()))
+    median_and_count = np.full((len(level), 2), np.nan)
+    median_and_count[used, 0] = np.mean([row_medians(part) for part in values], axis=0, dtype=np.float64)
+    median_and_count[used, 1] = sum(np.isfinite(part).sum(axis=1) for part in values)
+    of_runs = padded(median_and_count, list(rows.values()))
     most = np.nanmax(of_runs[..., 1], axis=1).astype(int).tolist()
     over = over_runs(of_runs[..., 0])
     return [(node, figure, count) for node, figure, count in zip(rows, over, most, strict=True) if figure.runs]
@@ -269,14 +271,14 @@ def _table_rows(quantity: Quantity) -> list[tuple[str, Ints]]:
     labels, model = sets.labels(quantity), quantity.model
     kept: Sequence[int] = range(quantity.size)
     for dim, at in model.at.items():
-        found = [int(key) for key in labels[dim] if isinstance(key, int)]
-        wanted = {"least": min(found, default=0), "most": max(found, default=0)}.get(str(at), at)
+        numbers = [int(key) for key in labels[dim] if isinstance(key, int)]
+        wanted = {"least": min(numbers, default=0), "most": max(numbers, default=0)}.get(str(at), at)
         kept = [place for place in kept if labels[dim][place] == wanted]
     rows: dict[str, list[int]] = {}
     for place in kept:
         keys = [labels[label][place] for label in model.rows if label in labels]
         rows.setdefault(", ".join(str(key) for key in keys if key is not None) or "all", []).append(place)
-    return [(name, np.array(mine)) for name, mine in rows.items()]
+    return [(name, np.array(row_places)) for name, row_places in rows.items()]
 
 
 def _by_home(quantity: Quantity, of: Ints) -> dict[int, Ints]:
@@ -294,8 +296,8 @@ def _worst(quantity: Quantity, of: Ints, by_place: npt.NDArray[np.floating]) -> 
     """The worst of the places `of` for each node, and what it has there, from medians over runs (node, place)."""
     values = by_place[:, of]
     signed = values if quantity.model.better == "lower" else -values
-    found = of[np.where(np.isfinite(signed), signed, -np.inf).argmax(axis=1)]
-    return list(zip(found.tolist(), by_place[np.arange(len(found)), found].tolist(), strict=True))
+    worst = of[np.where(np.isfinite(signed), signed, -np.inf).argmax(axis=1)]
+    return list(zip(worst.tolist(), by_place[np.arange(len(worst)), worst].tolist(), strict=True))
 
 
 def _row(

@@ -277,13 +277,13 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
     return sorted(out, key=lambda part: (rank[part.finding.state], not part.finding.worse, -part.finding.times_bound))
 
 
-def _same(shown: Shown, other: Shown) -> bool:
+def _same(shown: Shown, second: Shown) -> bool:
     """Whether findings of pairs in different matrices are of the same part."""
-    a, b = shown.series.matrix, other.series.matrix
+    a, b = shown.series.matrix, second.series.matrix
     if a is b or not a.quantity.of_pairs or a.terms is not b.terms:
         return False
-    return shown.key.partition(" ")[2] == other.key.partition(" ")[2] or bool(
-        np.isin(shown.cause.members, other.cause.members).any()
+    return shown.key.partition(" ")[2] == second.key.partition(" ")[2] or bool(
+        np.isin(shown.cause.members, second.cause.members).any()
     )
 
 
@@ -345,26 +345,26 @@ def _cpus(shown: Shown) -> npt.NDArray[np.int64]:
     """The slots of the CPUs at the place of a finding of cells; of a way to a memory node those of that node."""
     quantity, where = shown.series.matrix.quantity, shown.cause.where
     layout = quantity.layout
-    here, ends = np.ones(len(layout.slots), dtype=np.bool_), np.zeros(len(layout.slots), dtype=np.bool_)
+    at_place, ends = np.ones(len(layout.slots), dtype=np.bool_), np.zeros(len(layout.slots), dtype=np.bool_)
     for label, value in where.items():
         kind = quantity.model.labels.get(label, "cpu" if label == "cpu" else "node" if label.endswith("_node") else "")
         if label in layout.levels:
-            here &= layout.slots[:, layout.levels.index(label)] == value
+            at_place &= layout.slots[:, layout.levels.index(label)] == value
         elif kind and not (label == "cpu_node" and "memory_node" in where):
             ends |= (np.arange(len(layout.slots)) if kind == "cpu" else layout.numa) == value
-    return np.flatnonzero(here & ends if ends.any() else here)
+    return np.flatnonzero(at_place & ends if ends.any() else at_place)
 
 
 #: What names a place of cells, the narrowest first.
 _PLACES = ("core", "memory_node", "cpu_node", "cluster", "ccx", "ccd", "socket")
 
 
-def _in_one_place(finding: Finding, other: Finding) -> bool:
+def _in_one_place(finding: Finding, second: Finding) -> bool:
     """Whether two findings of cells are of one place: the narrowest part that either names is the same, and they
     contradict each other in no other. The ways of two NUMA nodes to one memory are two places."""
-    if finding.worse != other.worse:
+    if finding.worse != second.worse:
         return False
-    a, b = finding.part.where, other.part.where
+    a, b = finding.part.where, second.part.where
     narrowest = next((part for part in _PLACES if part in a or part in b), None)
     if narrowest is None:
         return a == b
@@ -373,9 +373,9 @@ def _in_one_place(finding: Finding, other: Finding) -> bool:
     )
 
 
-def _with(first: Shown, other: Shown) -> Shown:
+def _with(first: Shown, second: Shown) -> Shown:
     """A finding with another of the same cause under it."""
-    finding = other.finding
+    finding = second.finding
     finer = Finer(finding.measurement, finding.part, finding.effect, finding.interval, finding.bound)
     return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 

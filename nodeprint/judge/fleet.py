@@ -72,13 +72,13 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     counts = {outcome.value: counted[outcome] for outcome in Outcome if counted[outcome]}
     measured = sum(node.state == "measured" for node in population.fleet.nodes)
     spreads = _spreads(reading)
-    found = _outcome(reading, nodes, spreads, measured)
+    outcome_of_fleet = _outcome(reading, nodes, spreads, measured)
     measured_subjects = {margins.subject(measurement.quantity) for measurement in population.reduced}
     rests_on = [subject for subject in population.rules.decides if subject in measured_subjects]
     tests = sum(series.first.difference.size for series in reading.series)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
     return FleetVerdict(
-        found,
+        outcome_of_fleet,
         len(nodes),
         measured,
         counts,
@@ -122,10 +122,10 @@ def _outcome(
         return FleetOutcome.SPLIT
     if outcomes & {Outcome.DEVIATES, Outcome.OUTSIDE_LIMIT, Outcome.WRONG_RESULT}:
         return FleetOutcome.DEVIATIONS
-    found = outcomes & {Outcome.INTERMITTENT, Outcome.SUSPECT, Outcome.DIFFERS}
+    uncertain = outcomes & {Outcome.INTERMITTENT, Outcome.SUSPECT, Outcome.DIFFERS}
     scattered = any(reason.why is Why.NO_CENTRE for node in nodes.values() for reason in node.reasons)
-    if found or scattered:
-        certain = FleetOutcome.INTERMITTENT if Outcome.INTERMITTENT in found else FleetOutcome.SUSPECTS
+    if uncertain or scattered:
+        certain = FleetOutcome.INTERMITTENT if Outcome.INTERMITTENT in uncertain else FleetOutcome.SUSPECTS
         return FleetOutcome.NOT_UNIFORM if scattered or any(spread.wide for spread in spreads) else certain
     if not reading.population.groups:
         alone = outcomes <= {Outcome.NO_PEER, Outcome.NOT_MEASURED, Outcome.DIFFERENT_CONFIGURATION}

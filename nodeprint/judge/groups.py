@@ -139,7 +139,7 @@ def _parted(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
         open_parts = ~_centred(means, candidate.bound)
         if open_parts.any():
             columns = [of[..., open_parts] for of in (means, candidate.bound, candidate.variance)]
-            best = max(best, strata.farthest(*columns), key=lambda found: found[0])
+            best = max(best, strata.farthest(*columns), key=lambda split: split[0])
     return [group for of_it in best[1] for group in _parted(rows[of_it], candidates)] or [rows]
 
 

@@ -119,7 +119,7 @@ def judge(
     }
     #    An exchange of parts that explains an imported matrix is said in place of it.
     imported = [i for i, of_node in shown.items() if of_node and population.fleet.nodes[i].imported]
-    exchanged = {i: found for i in imported if (found := exchange(series, i)) is not None}
+    exchanged = {i: parts_exchanged for i in imported if (parts_exchanged := exchange(series, i)) is not None}
     shown |= {i: [] for i in exchanged}
     # 6. Messages between nodes are judged by the same intervals.
     between = messages.judge_all(fabrics or Fabrics(), rules, levels)

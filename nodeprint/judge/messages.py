@@ -196,7 +196,7 @@ def _links(fabric: Fabric, fitted: MessageTerms) -> _Ways:
     both = [a, b], [b, a]  # (end, direction, link)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
         usual = np.nanmedian(fitted.level + fitted.out[:, :, None] + fitted.into[:, None, :], axis=0)
-    ends = [((one, other), (other, one)) for one, other in combinations(fabric.nodes, 2)]
+    ends = [((first, second), (second, first)) for first, second in combinations(fabric.nodes, 2)]
     return _Ways(LINK, ends, np.moveaxis(fitted.link[:, *both], 1, 2), usual[both].T)
 
 
@@ -342,8 +342,8 @@ def _finding(
     column = max(of_state, key=lambda at: float(np.nan_to_num(deciding.difference[at], nan=-np.inf)))
     direction = columns.index(column)
     effect = float(deciding.difference[column])
-    other = float(deciding.difference[columns[1 - direction]])
-    both = not fabric.header.get("directed") or other > _BOTH_WAYS * effect
+    effect_back = float(deciding.difference[columns[1 - direction]])
+    both = not fabric.header.get("directed") or effect_back > _BOTH_WAYS * effect
     node, to = ways.ends[number][direction]
     where: dict[str, int | str] = {"node": node}
     if to:

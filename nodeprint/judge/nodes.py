@@ -142,7 +142,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         """All findings of a node, the most certain first."""
         node, rules = self.population.fleet.nodes[i], self.population.rules
         job = f"job{max(self.population.jobs(i), default=1)}"
-        found = [self._measurable(i, limit) for limit in limits.outside(self.classes[i], self.rows[i], rules, job)]
+        every = [self._measurable(i, limit) for limit in limits.outside(self.classes[i], self.rows[i], rules, job)]
         fields = [difference.key for difference in self.population.differing.get(node.name, ()) if not difference.hard]
         for shown in self.shown.get(i, ()):
             alike = tuple(name for name in self.shared.get(self._alike(i, shown), ()) if name != node.name)
@@ -150,19 +150,19 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             finding = replace(findings.explained(shown, i, node, peers, fields), shared_by=alike)
             if finding.state is State.CONFIRMED and not self._of_majority(i, shown):
                 finding = replace(finding, state=State.DIFFERS)
-            found.append(finding)
-        found += self._events(i)
-        found += messages.of_node(self.fabrics, node.name)
-        found += self.since.findings.get(node.name, ()) if self.since is not None else ()
-        if any(finding.state is State.DIFFERS for finding in found):
+            every.append(finding)
+        every += self._events(i)
+        every += messages.of_node(self.fabrics, node.name)
+        every += self.since.findings.get(node.name, ()) if self.since is not None else ()
+        if any(finding.state is State.DIFFERS for finding in every):
             # with so few nodes nothing that is not confirmed says which of them is right
-            found = [
+            every = [
                 replace(finding, state=State.DIFFERS)
                 if finding.state is State.SUSPECTED and finding.by_job
                 else finding
-                for finding in found
+                for finding in every
             ]
-        for finding in found:
+        for finding in every:
             yield replace(finding, suppressed=rules.suppressed(node.name, finding.id, self.day))
 
     def _of_majority(self, i: int, shown: Shown) -> bool:

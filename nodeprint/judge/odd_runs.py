@@ -36,15 +36,15 @@ def odd_runs(reduced: Reduced, bound: float = 0.0) -> Mapping[int, float]:
 
 def _odd(reduced: Reduced, rows: list[int], noise: float) -> Iterator[tuple[int, float]]:
     level = reduced.level[rows]
-    found = disagreement(level, noise)
-    if found is not None and len(rows) == 2:
+    odd = disagreement(level, noise)
+    if odd is not None and len(rows) == 2:
         others = np.setdiff1d(np.arange(len(reduced.level)), rows)
         if not len(others):
             return
-        found = disagreement(np.concatenate([level, row_medians(reduced.level[others].T)[None]]), noise)
-    for number in found.odd if found is not None else ():
+        odd = disagreement(np.concatenate([level, row_medians(reduced.level[others].T)[None]]), noise)
+    for number in odd.odd if odd is not None else ():
         if number < len(rows):
-            yield rows[number], found.factor - 1 if found is not None else 0.0
+            yield rows[number], odd.factor - 1 if odd is not None else 0.0
 
 
 def _between_runs(reduced: Reduced, jobs: list[list[int]]) -> float:

@@ -108,9 +108,9 @@ def _parts(at: _Places) -> Iterator[tuple[str, Bools]]:
     for number in _known(at.ccx):
         yield "ccx", within & (at.ccx[0] == number)
     for number in _known(at.core):
-        mine = (at.core[0] == number) | (at.core[1] == number)
-        yield "core-in", within & mine
-        yield "core-near", outside & mine
+        of_core = (at.core[0] == number) | (at.core[1] == number)
+        yield "core-in", within & of_core
+        yield "core-near", outside & of_core
 
 
 def _distinct(terms: list[Term]) -> list[Term]:
@@ -145,17 +145,17 @@ def _term(family: str, where: Mapping[str, int], covers: Bools, scope: Bools, at
         yield Term(family, FAMILIES[family].term, where, _numbers(covers), _numbers(against))
 
 
-def _numbers(mine: Bools) -> Ints:
-    return np.flatnonzero(mine).astype(np.int64)
+def _numbers(chosen: Bools) -> Ints:
+    return np.flatnonzero(chosen).astype(np.int64)
 
 
 def _class_terms(at: _Places) -> Iterator[Term]:
     for number in np.unique(at.stratum):
-        mine = _numbers(at.stratum == number)
-        first = int(mine[0])
+        pairs_of_class = _numbers(at.stratum == number)
+        first = int(pairs_of_class[0])
         s, t = sorted((int(at.socket[0][first]), int(at.socket[1][first])))
         where = {"class": int(at.classes[first]), "socket": s} | ({"to_socket": t} if t != s else {})
-        yield Term("class", "class", where, mine, mine[:0])
+        yield Term("class", "class", where, pairs_of_class, pairs_of_class[:0])
 
 
 def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
@@ -226,8 +226,8 @@ def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
     covers = term.covers[usable]
     row[covers] = 1 / len(covers)
     for number in np.unique(inside[usable]):
-        mine = term.against[outside == number]
-        row[mine] -= (stratum[covers] == number).sum() / len(covers) / len(mine)
+        against_of = term.against[outside == number]
+        row[against_of] -= (stratum[covers] == number).sum() / len(covers) / len(against_of)
     return row.astype(np.float32)
 
 

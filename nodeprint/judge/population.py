@@ -224,7 +224,7 @@ def _disturbed(
     """By job why it is invalid; all jobs are where they are of other CPUs."""
     jobs = sorted({job for measurement in reduced for job in measurement.quantity.rows.get(i, ())})
     of_jobs = {job: quality.of_job(node, i, job, reduced, odd, rules) for job in jobs}
-    moved = [found for found in disagreements.of_jobs(node, i, reduced, rules) if found.invalid]
+    moved = [disturbance for disturbance in disagreements.of_jobs(node, i, reduced, rules) if disturbance.invalid]
     return {job: [*why, *moved] for job, why in of_jobs.items() if why or moved}
 
 

@@ -34,7 +34,7 @@ def of_job(
 ) -> list[Disturbance]:
     """The measurements of a node's job that too few or disturbed pairs, an `odd` run (by measurement and row), or CPUs
     of a virtual machine that its host moved make invalid, of those that decide."""
-    out = [found for found in disagreements.of_job(node, i, job, reduced, rules) if found.invalid]
+    out = [seen for seen in disagreements.of_job(node, i, job, reduced, rules) if seen.invalid]
     out += [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
     for measurement, of_row in zip(reduced, odd, strict=True):
         quantity = measurement.quantity
@@ -77,7 +77,7 @@ def beside(
         *disagreements.of_job(node, i, newest, reduced, rules),
         *disagreements.of_jobs(node, i, reduced, rules),
     ]
-    out = [*(found for found in differing if not found.invalid), *_share_of_pairs(i, reduced)]
+    out = [*(seen for seen in differing if not seen.invalid), *_share_of_pairs(i, reduced)]
     stolen, steal = _worst(runs, "steal_share")
     if 100 * steal > rules.quality.steal_percent:
         out.append(_seen("stolen", stolen, share=steal))

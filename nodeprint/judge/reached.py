@@ -64,13 +64,13 @@ def of_machines(machines: Mapping[str, tuple[Mapping[str, Any], Sequence[CellFig
     by_memory: dict[possible.Memory, dict[str, float]] = {}
     for name, (facts, rows) in machines.items():
         highest = max((row.median for row in rows if _of_machine(row)), default=0.0)
-        if highest and (found := possible.memory(facts)) is not None:
-            by_memory.setdefault(found, {})[name] = highest
+        if highest and (kind := possible.memory(facts)) is not None:
+            by_memory.setdefault(kind, {})[name] = highest
     out = []
-    for found, rates in by_memory.items():
+    for kind, rates in by_memory.items():
         rate = median(rates.values())
-        if found.could_be_more or rate < _LITTLE * found.bytes_per_s:
-            out.append(MemoryReached(tuple(rates), found, rate / found.bytes_per_s, rate / found.most_bytes_per_s))
+        if kind.could_be_more or rate < _LITTLE * kind.bytes_per_s:
+            out.append(MemoryReached(tuple(rates), kind, rate / kind.bytes_per_s, rate / kind.most_bytes_per_s))
     return tuple(out)
 
 

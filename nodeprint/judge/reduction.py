@@ -93,8 +93,8 @@ class Reduced(msgspec.Struct, frozen=True, dict=True):
         """The jobs (node, job) whose runs may differ (`stats.disagreement.differs`)."""
         node, job = self.quantity.node, self.quantity.job
         begins = np.flatnonzero(np.diff(node, prepend=-1) | np.diff(job, prepend=-1))
-        found = begins[differing(self.level, begins)] if len(begins) else begins
-        return frozenset(zip(node[found].tolist(), job[found].tolist(), strict=True))
+        differing_begins = begins[differing(self.level, begins)] if len(begins) else begins
+        return frozenset(zip(node[differing_begins].tolist(), job[differing_begins].tolist(), strict=True))
 
 
 class Matrix(msgspec.Struct, frozen=True, dict=True):
@@ -234,10 +234,10 @@ def first_of(sittings: list[list[int]]) -> list[int]:
     return sittings[0][-1:]
 
 
-def _over(what: str, values: Reals, axis: int) -> Reals:
+def _over(statistic: str, values: Reals, axis: int) -> Reals:
     """The mean, median, ... over an axis of what was measured, NaN where nothing was; numpy's functions that look for
     gaps take several times as long."""
-    function = getattr(np, f"nan{what}" if np.isnan(np.sum(values)) else what)
+    function = getattr(np, f"nan{statistic}" if np.isnan(np.sum(values)) else statistic)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         return np.asarray(function(values, axis=axis), dtype=values.dtype)
 
@@ -312,9 +312,9 @@ def _with_gaps(flat: Reals, terms: Terms) -> Floats:
     there = np.isfinite(flat).astype(terms.contrast.dtype)
     filled = np.nan_to_num(flat)
     with np.errstate(invalid="ignore", divide="ignore"):
-        share, other = there @ positive.T, there @ negative.T
+        share, of_others = there @ positive.T, there @ negative.T
         has_other = negative.sum(axis=1) > 0
         result = (filled @ positive.T) / share
-        result = result - np.where(has_other, (filled @ negative.T) / np.where(has_other, other, 1), 0)
-        result[(share < 0.5) | (has_other & (other < 0.5))] = np.nan
+        result = result - np.where(has_other, (filled @ negative.T) / np.where(has_other, of_others, 1), 0)
+        result[(share < 0.5) | (has_other & (of_others < 0.5))] = np.nan
     return terms.medians(np.asarray(result, dtype=np.float64), flat)

@@ -38,9 +38,9 @@ def exchange(every: Sequence[Series], i: int) -> Exchange | None:
     blocks = [series.first for series in every if i in series.first.row and series.matrix.quantity.of_pairs]
     if not blocks:
         return None
-    for found, order in _exchanges(blocks[0].matrix):
+    for exchanged, order in _exchanges(blocks[0].matrix):
         if all(not _outside(block, i, order) for block in blocks):
-            return found
+            return exchanged
     return None
 
 

@@ -29,42 +29,42 @@ _WIDER = {
 _SEVERAL, _NO_CPUS = -1, -2
 
 
-def labels(one: Quantity) -> dict[str, list[Key | None]]:
+def labels(quantity: Quantity) -> dict[str, list[Key | None]]:
     """By label its value at every place, None where it is unknown; CPUs are slots, NUMA nodes by their order."""
     out: dict[str, list[Key | None]] = {
-        dim: [one.named(dim, at) for at in column.tolist()] for dim, column in one.places.items()
+        dim: [quantity.named(dim, at) for at in column.tolist()] for dim, column in quantity.places.items()
     }
     numa: Ints | None = None
-    for dim in one.dims:
-        if one.model.labels.get(dim) == "cpu":
-            slots = one.layout.slots[one.places[dim]]
-            for column, name in enumerate(one.layout.levels):
+    for dim in quantity.dims:
+        if quantity.model.labels.get(dim) == "cpu":
+            slots = quantity.layout.slots[quantity.places[dim]]
+            for column, name in enumerate(quantity.layout.levels):
                 out.setdefault(name, [int(value) if value >= 0 else None for value in slots[:, column]])
             if numa is None:
-                numa = one.layout.numa[one.places[dim]]
+                numa = quantity.layout.numa[quantity.places[dim]]
                 out.setdefault("cpu_node", [int(node) if node >= 0 else None for node in numa])
-    numa = one.places.get("cpu_node", numa)
+    numa = quantity.places.get("cpu_node", numa)
     if "socket" not in out and numa is not None:
-        own = _sockets(one, int(numa.max(initial=-1)) + 1)[numa]
+        own = _sockets(quantity, int(numa.max(initial=-1)) + 1)[numa]
         out["socket"] = [int(value) if value >= 0 else None for value in own]
     if "memory_node" in out and numa is not None:
-        memory = one.places["memory_node"]
-        sockets = _sockets(one, max(int(memory.max(initial=-1)), int(numa.max(initial=-1))) + 1)
+        memory = quantity.places["memory_node"]
+        sockets = _sockets(quantity, max(int(memory.max(initial=-1)), int(numa.max(initial=-1))) + 1)
         out["distance"] = [_distance(cpu, node, sockets) for cpu, node in zip(numa.tolist(), memory, strict=True)]
     for place, scope in enumerate(out.get("scope", ())):
         for part in _WIDER.get(str(scope), ()):
-            if part in out and part not in one.dims:
+            if part in out and part not in quantity.dims:
                 out[part][place] = None
     return out
 
 
-def _sockets(one: Quantity, nodes: int) -> Ints:
+def _sockets(quantity: Quantity, nodes: int) -> Ints:
     """The socket of each NUMA node (by order), _SEVERAL, or _NO_CPUS."""
     out = np.full(nodes, _NO_CPUS, dtype=np.int64)
     for node in range(nodes):
-        mine = np.unique(one.layout.slots[one.layout.numa == node, SOCKET])
-        if len(mine):
-            out[node] = mine[0] if len(mine) == 1 else _SEVERAL
+        sockets_of_node = np.unique(quantity.layout.slots[quantity.layout.numa == node, SOCKET])
+        if len(sockets_of_node):
+            out[node] = sockets_of_node[0] if len(sockets_of_node) == 1 else _SEVERAL
     return out
 
 
@@ -78,35 +78,35 @@ def _distance(cpu: int, memory: int, sockets: Ints) -> str | None:
     return "same socket" if sockets[cpu] == sockets[memory] >= 0 else "other socket"
 
 
-def of(one: Quantity) -> Terms:
+def of(quantity: Quantity) -> Terms:
     """All of it, then each term's sets from coarse to fine; of sets with the same places the first."""
-    known, share = labels(one), one.model.scale == "share"
-    families = (WHOLE, *(" x ".join(term) for term in one.model.terms))
-    found: list[Term] = []
+    known, share = labels(quantity), quantity.model.scale == "share"
+    families = (WHOLE, *(" x ".join(term) for term in quantity.model.terms))
+    all_terms: list[Term] = []
     seen: set[bytes] = set()
-    for family, term in zip(families, ((), *one.model.terms), strict=True):
+    for family, term in zip(families, ((), *quantity.model.terms), strict=True):
         places: dict[tuple[Key, ...], list[int]] = {}
-        for place in range(one.size) if set(term) <= set(known) else ():
+        for place in range(quantity.size) if set(term) <= set(known) else ():
             keys = [known[label][place] for label in term]
             value = tuple(key for key in keys if key is not None)
             if len(value) == len(term):
                 places.setdefault(value, []).append(place)
-        for value, mine in places.items():
-            covers = np.array(mine, dtype=np.int64)
+        for value, of_value in places.items():
+            covers = np.array(of_value, dtype=np.int64)
             if covers.tobytes() not in seen:
                 seen.add(covers.tobytes())
                 where = dict(zip(term, value, strict=True))
-                found.append(Term(family, one.model.term, where, covers, covers[:0]))
-    contrast = np.zeros((len(found), one.size))
-    for row, one_term in zip(contrast, found, strict=True):
+                all_terms.append(Term(family, quantity.model.term, where, covers, covers[:0]))
+    contrast = np.zeros((len(all_terms), quantity.size))
+    for row, one_term in zip(contrast, all_terms, strict=True):
         row[one_term.covers] = 1 / len(one_term.covers)
-    family_of = np.array([families.index(one_term.family) for one_term in found], dtype=np.int64)
-    layout = Layout(one.layout.slots, np.zeros((0, 2), dtype=np.int64), levels=one.layout.levels)
+    family_of = np.array([families.index(one_term.family) for one_term in all_terms], dtype=np.int64)
+    layout = Layout(quantity.layout.slots, np.zeros((0, 2), dtype=np.int64), levels=quantity.layout.levels)
     return Terms(
         layout,
-        tuple(found),
+        tuple(all_terms),
         contrast,
-        () if share else tuple(_composites(one, found, known)),
+        () if share else tuple(_composites(quantity, all_terms, known)),
         families,
         family_of,
         family_of,
@@ -116,7 +116,9 @@ def of(one: Quantity) -> Terms:
     )
 
 
-def _composites(one: Quantity, terms: Sequence[Term], known: Mapping[str, Sequence[Key | None]]) -> list[Candidate]:
+def _composites(
+    quantity: Quantity, terms: Sequence[Term], known: Mapping[str, Sequence[Key | None]]
+) -> list[Candidate]:
     """What may be one cause in several sets, from coarse to fine: each set that has others inside it, and a socket or a
     CCD where its places are no set."""
     parts = [(term.where, term.covers) for term in terms]
@@ -128,7 +130,7 @@ def _composites(one: Quantity, terms: Sequence[Term], known: Mapping[str, Sequen
             if covers.tobytes() not in sets:
                 sets.add(covers.tobytes())
                 parts.append(({label: value}, covers))
-    is_in = np.zeros((len(terms), one.size), dtype=np.float32)
+    is_in = np.zeros((len(terms), quantity.size), dtype=np.float32)
     for row, term in zip(is_in, terms, strict=True):
         row[term.covers] = 1
     sizes = is_in.sum(axis=1)
@@ -136,5 +138,5 @@ def _composites(one: Quantity, terms: Sequence[Term], known: Mapping[str, Sequen
     for where, covers in parts:
         members = np.flatnonzero(is_in[:, covers].sum(axis=1) == sizes)
         if len(members) > 1:
-            out.append(Candidate(one.model.term, where, members, covers))
+            out.append(Candidate(quantity.model.term, where, members, covers))
     return sorted(out, key=lambda candidate: -len(candidate.covers))

@@ -19,10 +19,10 @@ from nodeprint.stats.robust import robust_sd
 def of_series(population: Population, series: Sequence[Series]) -> tuple[SingleRuns, ...]:
     """By measurement that decides, all places of it together: the nodes of its group, none of which has two runs."""
     return tuple(
-        found
+        of_group
         for of_measurement in series
         if subject(of_measurement.matrix.quantity) in population.rules.decides
-        for found in _of(population, of_measurement)
+        for of_group in _of(population, of_measurement)
     )
 
 

@@ -120,12 +120,12 @@ class _Blocks(msgspec.Struct, frozen=True):
         values = {name: np.full((len(at), self.parts), np.nan, dtype=np.float32) for name in VARIABLES}
         for series, pooled_nodes, columns in zip(self.rows.series, self.rows.pooled, self.columns, strict=True):
             for job, block in enumerate(series.blocks):
-                here = np.array([block.row[node] for node in nodes if node in block.row], dtype=np.int64)
-                target = np.array([at[int(block.matrix.nodes[row]), _job(block, row)] for row in here.tolist()])
-                if not len(here):
+                rows = np.array([block.row[node] for node in nodes if node in block.row], dtype=np.int64)
+                target = np.array([at[int(block.matrix.nodes[row]), _job(block, row)] for row in rows.tolist()])
+                if not len(rows):
                     continue
-                arrays = _of_block(block, here)
-                arrays["half_confirming"] = _half_confirming(series, job, here, self.rows.confirming)
+                arrays = _of_block(block, rows)
+                arrays["half_confirming"] = _half_confirming(series, job, rows, self.rows.confirming)
                 for name, array in arrays.items():
                     values[name][np.ix_(target, columns)] = array
             for node in nodes:

@@ -17,16 +17,18 @@ def of_senses(senses: Mapping[str, Any]) -> tuple[str, ...]:
     if "counters" not in senses:
         return ()
     counted = msgspec.convert(senses["counters"], Counters)
-    said = []
+    sentences = []
     if clock := counted.clock:
         counted_hz, timed_hz = (names.quantity(hz, "Hz") for hz in (clock.counted_hz, clock.timed_hz))
         difference, cores = names.signed(clock.counted_hz / clock.timed_hz - 1), names.counted(clock.cores, "core")
-        said.append(say("counters", "clock", counted=counted_hz, timed=timed_hz, cores=cores, difference=difference))
+        sentences.append(
+            say("counters", "clock", counted=counted_hz, timed=timed_hz, cores=cores, difference=difference)
+        )
     if memory := counted.memory:
         moved, filled, read = (
             f"{size / 1e9:.3g} GB" for size in (memory.counted_bytes, memory.filled_bytes, memory.read_bytes)
         )
-        said.append(
+        sentences.append(
             say(
                 "counters",
                 "memory",
@@ -41,8 +43,8 @@ def of_senses(senses: Mapping[str, Any]) -> tuple[str, ...]:
     groups_by_reason: dict[str, list[str]] = {}
     for group, reason in counted.not_readable.items():
         groups_by_reason.setdefault(reason, []).append(group)
-    said += [
+    sentences += [
         say("counters", "not_readable", group=names.listed(groups), reason=reason.rstrip("."))
         for reason, groups in groups_by_reason.items()
     ]
-    return tuple(said)
+    return tuple(sentences)

@@ -248,7 +248,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         chunks = [wanted[i : i + size] for i in range(0, len(wanted), size)]
         count = min(len(chunks), cpus)
         if count < 2:
-            return [one for chunk in chunks for one in self.chunk(chunk)]
+            return [document for chunk in chunks for document in self.chunk(chunk)]
         # Not forked: Typst's threads would be missing in the copy, which then waits for them for ever.
         spawn = multiprocessing.get_context("spawn")
         with Pool(count, spawn, initializer=_begin, initargs=(self,)) as pool:

@@ -98,19 +98,19 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
     machines: list[dict[str, Any]] = []
     entries = []
     for node in sorted(matrices, key=natural):
-        for one in matrices[node]:
-            machine = {"cpus": one.cpus, "labels": one.labels, "parts": one.parts}
+        for node_matrix in matrices[node]:
+            machine = {"cpus": node_matrix.cpus, "labels": node_matrix.labels, "parts": node_matrix.parts}
             if machine not in machines:
                 machines.append(machine)
             entries.append(
                 {
                     "node": printable(node, 120),
-                    "measurement": one.measurement,
-                    "home": one.home,
-                    "title": one.title,
-                    "step": one.step,
+                    "measurement": node_matrix.measurement,
+                    "home": node_matrix.home,
+                    "title": node_matrix.title,
+                    "step": node_matrix.step,
                     "machine": machines.index(machine),
-                    "data": one.data,
+                    "data": node_matrix.data,
                 }
             )
     if not entries:

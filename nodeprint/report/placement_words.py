@@ -98,7 +98,7 @@ def sentences(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence
     out = []
     if len(fits := rooms(matrix, cpus, groups)) > 1:
         first = fits[0].median_ns
-        said = [
+        rooms_in_words = [
             say(
                 "placement",
                 "room" if number + 1 < len(fits) else "all",
@@ -110,16 +110,16 @@ def sentences(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence
             )
             for number, room in enumerate(fits)
         ]
-        out.append(say("placement", "pin", rooms="; ".join(said)))
-    if found := ends(matrix, cpus):
+        out.append(say("placement", "pin", rooms="; ".join(rooms_in_words)))
+    if pairs := ends(matrix, cpus):
         out.append(
             say(
                 "placement",
                 "ends",
-                low=names.duration(found.low_ns),
-                high=names.duration(found.high_ns),
-                low_pair=names.listed(map(str, found.low)),
-                high_pair=names.listed(map(str, found.high)),
+                low=names.duration(pairs.low_ns),
+                high=names.duration(pairs.high_ns),
+                low_pair=names.listed(map(str, pairs.low)),
+                high_pair=names.listed(map(str, pairs.high)),
             )
         )
     return out
@@ -137,11 +137,11 @@ def of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, object]) ->
     matrix = square_of(quantity, levels.of(node), quantity.homes[0], drawn)
     structure = structure_at(levels, node)
     if structure is not None:
-        said = of_structure(matrix, cpus, structure)
+        sentences_of_levels = of_structure(matrix, cpus, structure)
     else:
-        said = _of_labels(matrix, cpus, quantity.layout, drawn)
+        sentences_of_levels = _of_labels(matrix, cpus, quantity.layout, drawn)
     is_known = bool(fingerprint.get("cmdline") or fingerprint.get("governor"))
-    return [*said, isolation(fingerprint)] if said and is_known else said
+    return [*sentences_of_levels, isolation(fingerprint)] if sentences_of_levels and is_known else sentences_of_levels
 
 
 def _of_labels(matrix: Floats, cpus: Sequence[int], layout: NodeLayout, drawn: Ints) -> list[str]:
@@ -160,10 +160,10 @@ def _of_labels(matrix: Floats, cpus: Sequence[int], layout: NodeLayout, drawn: I
 def isolation(fingerprint: Mapping[str, object]) -> str:
     """What keeps other work off CPUs, as found: isolcpus, nohz_full, governor."""
     words = dict(re.findall(r"(\w+)=(\S+)", str(fingerprint.get("cmdline", ""))))
-    found = [f"{key} {words.get(key, 'not set')}" for key in _ISOLATION[:2]]
-    found += [f"{key} {words[key]}" for key in _ISOLATION[2:] if key in words]
+    settings = [f"{key} {words.get(key, 'not set')}" for key in _ISOLATION[:2]]
+    settings += [f"{key} {words[key]}" for key in _ISOLATION[2:] if key in words]
     governor = str(fingerprint.get("governor") or "not reported")
-    return say("placement", "isolation", found=", ".join([*found, f"governor {governor}"]))
+    return say("placement", "isolation", found=", ".join([*settings, f"governor {governor}"]))
 
 
 def of_structure(matrix: Floats, cpus: Sequence[int], structure: Structure) -> list[str]:

@@ -41,8 +41,8 @@ def sentences(blocks: Blocks, part: str = "quadrant") -> list[str]:
             f"{_levels_of(die, name, part)} {names.duration(level)}" for name, level in _levels(die).items()
         )
         if levels:
-            said = " ".join((*_inside(die, part), *_paths(die, blocks)))
-            out.append(f"{say('quadrants', 'levels', socket=die.socket, levels=levels)} {said}".strip())
+            sentences_of_die = " ".join((*_inside(die, part), *_paths(die, blocks)))
+            out.append(f"{say('quadrants', 'levels', socket=die.socket, levels=levels)} {sentences_of_die}".strip())
         if die.outside is not None and die.across is not None:
             ends = (say("quadrants", "briefly", key, part=part) for key in ("others", "sockets"))
             out.append(" ".join((_outside(die, die.outside, part), *_compared(die.across, *ends))))
@@ -123,10 +123,10 @@ def _outside(die: SocketDie, difference: Difference, part: str) -> str:
             **text.changed(several=several),
         )
     level = _mean((difference.first_ns, len(die.near)), (difference.second_ns, len(die.far)))
-    said = say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))
+    sentence = say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))
     if math.isnan(difference.half_ns):
-        return said
-    return f"{said} {say('quadrants', 'outside_alike', part=part, most=names.duration(difference.most_ns))}"
+        return sentence
+    return f"{sentence} {say('quadrants', 'outside_alike', part=part, most=names.duration(difference.most_ns))}"
 
 
 def _mean(*levels: tuple[float, int]) -> float:

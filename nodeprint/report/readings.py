@@ -32,21 +32,21 @@ def readings(cells: Sequence[Measured], machine: Machine | None = None) -> tuple
     which it is known how much a port reads in a cycle."""
     generation = processors.generation_of(machine) if machine is not None else None
     known = generation is not None and generation.has_io_die and generation.family in _PORT_KNOWN
-    said = []
+    sentences = []
     for cell in cells:
         name = text.sentence(text.measured(cell.name))
         kernel = (cell.header["kernel"], cell.header["operation"])
         if reader := _READERS.get(kernel):
-            said += [f"{name}: {sentence}" for sentence in reader(cell)]
+            sentences += [f"{name}: {sentence}" for sentence in reader(cell)]
         if kernel == ("bandwidth", "groups"):
-            said += [f"{name}: {sentence}" for sentence in _ports(cell, known)]
-    return tuple(said)
+            sentences += [f"{name}: {sentence}" for sentence in _ports(cell, known)]
+    return tuple(sentences)
 
 
 def _curve(data: Measured) -> Iterator[str]:
-    told = {name.upper(): int(size) for name, size in data.header["cache_bytes"].items()}
+    reported_sizes = {name.upper(): int(size) for name, size in data.header["cache_bytes"].items()}
     latency = over_runs(_median(data.grid("latency_ns"), axis=2 + list(data.places).index("cpu")))
-    for level in curves.levels(data.axis("size_bytes").tolist(), latency.tolist(), told):
+    for level in curves.levels(data.axis("size_bytes").tolist(), latency.tolist(), reported_sizes):
         yield level.sentence
 
 
@@ -59,8 +59,8 @@ def _loaded(data: Measured) -> Iterator[str]:
     for place, latency, rate in zip(data.axis("place"), latencies, rates, strict=True):
         idle, loaded = latency[delay < 0], np.isfinite(latency) & np.isfinite(rate) & (delay >= 0)
         if loaded.any() and len(idle) and np.isfinite(idle[0]):
-            found = curves.knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
-            yield f"injectors {texts()['readings']['injectors'].get(str(place), str(place))}: {found.sentence}"
+            knee = curves.knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
+            yield f"injectors {texts()['readings']['injectors'].get(str(place), str(place))}: {knee.sentence}"
 
 
 def _pairs(data: Measured) -> Iterator[str]:
@@ -86,8 +86,8 @@ def _touch(data: Measured) -> Iterator[str]:
     for a, b in pairs[:_MOST_PAIRS]:
         cases = []
         for case, words in texts()["readings"]["touch_cases"].items():
-            here = (data.places["a"] == a) & (data.places["b"] == b)
-            at = np.flatnonzero(here & (np.array(data.keys("together")) == case))
+            of_pair = (data.places["a"] == a) & (data.places["b"] == b)
+            at = np.flatnonzero(of_pair & (np.array(data.keys("together")) == case))
             if at.size:
                 ns = {key: float(level[at[0]]) for key, level in levels.items()}
                 cases.append(words.format(**{key: names.duration(value) for key, value in ns.items()}))
@@ -128,13 +128,13 @@ def _sizes(data: Measured) -> Iterator[str]:
         return
     latency, sizes = over_runs(data.columns["latency_ns"]), data.places["size_bytes"]
     messages = message_rates.messages_at_once(data.header["operation"])
-    said = []
+    sizes_in_words = []
     for size in np.unique(sizes).tolist():
         ns = float(np.nanmedian(latency[sizes == size]))
-        said.append(
+        sizes_in_words.append(
             f"{names.message_size(size)} {names.duration(ns)} ({names.quantity(1e9 * messages * size / ns, 'B/s')})"
         )
-    yield f"median over pairs {', '.join(said)}"
+    yield f"median over pairs {', '.join(sizes_in_words)}"
 
 
 def _contended(data: Measured) -> Iterator[str]:

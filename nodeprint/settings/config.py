@@ -188,7 +188,7 @@ def fabric_plan(config: Config) -> list[tuple[str, str]]:
 
 
 def _planned(config: Config, scope: str) -> list[tuple[str, str]]:
-    found = []
+    planned = []
     for name in config.measure:
         measurement = measurements()[name]
         preset = measurement.presets[config.preset]
@@ -197,8 +197,8 @@ def _planned(config: Config, scope: str) -> list[tuple[str, str]]:
         words = [measurement.arguments, preset, config.arguments.get(name, "")]
         if measurement.kernel == "linktest" and scope == "node" and config.mpi.launcher:
             words.append(f"--launcher {quote(config.mpi.launcher, safe='/:=,+@{}')}")  # one word, blanks as %20
-        found.append((name, " ".join(" ".join(words).split())))
-    return found
+        planned.append((name, " ".join(" ".join(words).split())))
+    return planned
 
 
 def planned(folder: Path) -> dict[str, str]:

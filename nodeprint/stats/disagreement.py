@@ -64,17 +64,17 @@ def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
     width = max(np.log(LEAST), _BY_CHANCE * np.sqrt(2) * noise)
     far = ratio >= max(np.log(APART), width)
     apart = float(far.mean())
-    found = _odd(logs, width)
-    if found is None and apart >= _SHARE:
-        found = _odd(logs[:, far], width) or ((), float(np.median(ratio[far])))
-    if found is None:
+    odd_and_factor = _odd(logs, width)
+    if odd_and_factor is None and apart >= _SHARE:
+        odd_and_factor = _odd(logs[:, far], width) or ((), float(np.median(ratio[far])))
+    if odd_and_factor is None:
         return None
     among = np.flatnonzero(far) if apart >= _SHARE else np.arange(len(ratio))
     typical = among[np.argsort(ratio[among])[len(among) // 2]]
     of_place = logs[:, typical]
     return Disagreement(
-        found[0],
-        float(np.exp(found[1])),
+        odd_and_factor[0],
+        float(np.exp(odd_and_factor[1])),
         apart,
         int(np.flatnonzero(usable)[typical]),
         int(np.nanargmin(of_place)),
@@ -166,11 +166,11 @@ def _far(highest: Reals, lowest: Reals) -> npt.NDArray[np.bool_]:
 def agreeing(values: Reals) -> npt.NDArray[np.bool_]:
     """Which repetitions of one figure (repetition) are of the majority that agrees: none where there is no majority."""
     present = np.isfinite(values)
-    found = disagreement(values[:, None])
-    if found is None:
+    of_values = disagreement(values[:, None])
+    if of_values is None:
         return present
-    kept = present & bool(found.odd)
-    kept[list(found.odd)] = False
+    kept = present & bool(of_values.odd)
+    kept[list(of_values.odd)] = False
     return kept
 
 

@@ -62,8 +62,12 @@ def without(fleet: PackedFleet, measurement: str, *nodes: int) -> PackedFleet:
     """The fleet as if some nodes (all if none is named) had not made a measurement."""
     kept = []
     for quantity in fleet.quantities:
-        here = quantity.measurement == measurement
-        rows = [row for row, node in enumerate(quantity.node.tolist()) if not here or (nodes and node not in nodes)]
+        of_measurement = quantity.measurement == measurement
+        rows = [
+            row
+            for row, node in enumerate(quantity.node.tolist())
+            if not of_measurement or (nodes and node not in nodes)
+        ]
         if rows:
             kept.append(of_rows(quantity, rows))
     return replace(fleet, quantities=tuple(kept))

@@ -81,10 +81,10 @@ def _lines(content: bytes, strangers: Sequence[bytes], generator: random.Random)
 
 
 def _number(content: bytes, _: Sequence[bytes], generator: random.Random) -> bytes:
-    found = list(_NUMBER.finditer(content))
-    if not found:
+    numbers = list(_NUMBER.finditer(content))
+    if not numbers:
         return content
-    match = generator.choice(found)
+    match = generator.choice(numbers)
     return content[: match.start()] + generator.choice(_EXTREMES) + content[match.end() :]
 
 

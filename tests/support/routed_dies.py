@@ -113,19 +113,19 @@ def make(
         own = noise.line * rough(passes * lines)
         stays = np.zeros(len(first))
         for p in range(passes):
-            mine = slice(p * lines, (p + 1) * lines)
-            at = home[mine]
+            own_lines = slice(p * lines, (p + 1) * lines)
+            at = home[own_lines]
             fabric = 1 + noise.drift * (p / max(passes - 1, 1) - 0.5)
             legs = way[:, None] + apart[site_of_ccd[a]][:, at] + apart[site_of_ccd[b]][:, at]
-            ns = fixed[:, None] + fabric * legs + of_ccd[a, mine] + of_ccd[b, mine]
+            ns = fixed[:, None] + fabric * legs + of_ccd[a, own_lines] + of_ccd[b, own_lines]
             fresh = noise.pair * rough(len(first))
             stays = fresh if p == 0 else noise.rho * stays + np.sqrt(1 - noise.rho**2) * fresh
             shape = (len(first), lines)
-            factor = 1 + own[mine] + stays[:, None] + noise.line_pair * rough(*shape) + noise.visit * rough(*shape)
+            factor = 1 + own[own_lines] + stays[:, None] + noise.line_pair * rough(*shape) + noise.visit * rough(*shape)
             factor += 0.4 * (rng.random((len(first), 1)) < 0.002)
             name = f"job1/run{run}"
             ghz = np.full((len(first), 2), 3.4)
-            set_ = pool[mine]
+            set_ = pool[own_lines]
             out.append(Pass(name, p, topology.numa_nodes[0].node, cpus[first], cpus[second], set_, ns * factor, ghz))
             truth[name, p] = at
     return Made(out, site_of_ccd, truth, apart)
@@ -146,8 +146,8 @@ def passes_of(run: Detailed, number: int) -> Iterator[Pass]:
     homes = sorted(node.node for node in run.topology.numa_nodes if node.cpus)
     for p, ns in enumerate(run.ns):
         for socket, of in enumerate(run.pools):
-            mine = run.socket == socket
-            if mine.any():
-                ghz = np.full((int(mine.sum()), 2), 3.0)
+            own = run.socket == socket
+            if own.any():
+                ghz = np.full((int(own.sum()), 2), 3.0)
                 drawn = of.lines[of.drawn[p]]
-                yield Pass(f"job1/run{number}", p, homes[socket], run.a[mine], run.b[mine], drawn, ns[mine], ghz)
+                yield Pass(f"job1/run{number}", p, homes[socket], run.a[own], run.b[own], drawn, ns[own], ghz)

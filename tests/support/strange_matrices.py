@@ -52,8 +52,8 @@ def _owned(machine: Made, cost_ns: float) -> Made:
 
 def _slow_port(machine: Made, ccx: int) -> Made:
     """The same where all ways out of one CCX take 8 % longer."""
-    mine = machine.parts["ccx"] == ccx
-    return Made(np.where(mine[:, None] ^ mine[None, :], machine.matrix * 1.08, machine.matrix), machine.parts)
+    own = machine.parts["ccx"] == ccx
+    return Made(np.where(own[:, None] ^ own[None, :], machine.matrix * 1.08, machine.matrix), machine.parts)
 
 
 ROME = epyc(2, 4, 4, 4)

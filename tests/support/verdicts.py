@@ -170,9 +170,9 @@ def verdict(nodes: dict[str, NodeVerdict] | None = None, **changes: Any) -> Verd
         nodes["cn003"] = node(Outcome.DEVIATES, Why.CONFIRMED, findings=(finding(),), jobs=("job1", "job2"))
     outcomes = [member.outcome for member in nodes.values()]
     counts = {str(outcome): outcomes.count(outcome) for outcome in Outcome if outcome in outcomes}
-    found = FleetOutcome.DEVIATIONS if Outcome.DEVIATES in outcomes else FleetOutcome.UNIFORM
+    fleet_outcome = FleetOutcome.DEVIATIONS if Outcome.DEVIATES in outcomes else FleetOutcome.UNIFORM
     fleet = FleetVerdict(
-        found,
+        fleet_outcome,
         len(nodes),
         len(nodes) - outcomes.count(Outcome.NOT_MEASURED),
         counts,

@@ -85,11 +85,11 @@ def over(
     kinds = np.stack([quantity.places[name] for name in words]) if words else np.zeros((1, quantity.size), np.int64)
     lines = []
     for kind in np.unique(kinds, axis=1).T:
-        here = (kinds == kind[:, None]).all(axis=0)
+        of_kind = (kinds == kind[:, None]).all(axis=0)
         name = ", ".join(quantity.names[word][at] for word, at in zip(words, kind.tolist(), strict=False)) or node
-        lines.append(_line(row(name), x[here], values[here][None]))
+        lines.append(_line(row(name), x[of_kind], values[of_kind][None]))
         if len(others) and len(words) == 0:
-            lines.append(_line(f"{len(others)} peers", x[here], others[:, here], of_peers=True))
+            lines.append(_line(f"{len(others)} peers", x[of_kind], others[:, of_kind], of_peers=True))
     several_sizes = dim == "size_bytes"
     x_title = f"{'working set' if several_sizes else dim_name(dim)}{f', {_UNITS[dim]}' if dim in _UNITS else ''}"
     return CurveData(tuple(lines), x_title, levels.title, several_sizes, several_sizes, tuple(marks))

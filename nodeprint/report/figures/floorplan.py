@@ -102,14 +102,14 @@ def of_cells(
 ) -> FloorplanData:
     """Each core in the colour of the median of its cells at `fixed` coordinates (words, or canonical numbers)."""
     quantity = levels.quantity
-    here = np.ones(quantity.size, dtype=np.bool_)
+    chosen = np.ones(quantity.size, dtype=np.bool_)
     for dim, wanted in (fixed or {}).items():
         number = quantity.names[dim].index(wanted) if isinstance(wanted, str) else wanted
-        here &= quantity.places[dim] == number
+        chosen &= quantity.places[dim] == number
     of_node = levels.of(node) / levels.unit.size
     values = {
-        int(slot): float(np.nanmedian(of_node[here & (quantity.places["cpu"] == slot)]))
-        for slot in np.unique(quantity.places["cpu"][here])
+        int(slot): float(np.nanmedian(of_node[chosen & (quantity.places["cpu"] == slot)]))
+        for slot in np.unique(quantity.places["cpu"][chosen])
     }
     words = ", ".join(f"{dim.replace('_', ' ')} {value}" for dim, value in (fixed or {}).items())
     title = f"{quantity.measurement}, {f'{words}: ' if words else ''}{levels.title}"
@@ -146,7 +146,7 @@ def _plan(
 def _says_something(level: int, labelled: Sequence[int], places: Mapping[int, tuple[int, ...]]) -> bool:
     """Whether a level has several parts, and others than the next finer one."""
     parts = {place[: level + 1] for place in places.values()}
-    finer = next((other for other in labelled if other > level), RANK)
+    finer = next((finer_level for finer_level in labelled if finer_level > level), RANK)
     return len(parts) > 1 and len(parts) < len({place[: finer + 1] for place in places.values()})
 
 

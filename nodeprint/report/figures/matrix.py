@@ -149,12 +149,12 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
     of a word), as contended atomics have by their kind, with its `name`; over its other dimensions the median. None of
     fewer than three CPUs."""
     quantity = levels.quantity
-    here = quantity.places[dim] == place
-    a, b = (quantity.places[end][here] for end in "ab")
+    chosen = quantity.places[dim] == place
+    a, b = (quantity.places[end][chosen] for end in "ab")
     slots, at = np.unique(np.concatenate([a, b]), return_inverse=True)
     if len(slots) < 3:
         return None
-    values = pd.Series(levels.of(node)[here] / levels.unit.size)
+    values = pd.Series(levels.of(node)[chosen] / levels.unit.size)
     each = values.groupby([at[: len(a)], at[len(a) :]]).median()
     rows, columns = (each.index.get_level_values(level).to_numpy() for level in (0, 1))
     square = np.full((len(slots), len(slots)), np.nan)

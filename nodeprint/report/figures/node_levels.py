@@ -78,7 +78,9 @@ def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:
             rows = quantity.newest_rows
             values = np.stack([median_of_runs(quantity, of_node) for of_node in rows.values()])
             return NodeLevels(quantity, tuple(fleet.nodes[number] for number in rows), values)
-    advice = _names({one.measurement: 0 for one in measured}) if measured else "measure it first"
+    advice = (
+        _names({quantity_measured.measurement: 0 for quantity_measured in measured}) if measured else "measure it first"
+    )
     raise NodeprintError(f"{node} has no values of {measurement}", advice=advice)
 
 

@@ -113,10 +113,10 @@ def by_cpu(
     if "cpu" not in quantity.dims:
         raise NodeprintError(f"{quantity.measurement} has no value for each CPU", advice="draw it as a curve or table")
     at = {dim: _coordinate(levels, dim, (fixed or {}).get(dim)) for dim in quantity.dims if dim != "cpu"}
-    here = np.ones(quantity.size, dtype=np.bool_)
+    chosen = np.ones(quantity.size, dtype=np.bool_)
     for dim, coordinate in at.items():
-        here &= quantity.places[dim] == coordinate
-    places = np.flatnonzero(here)
+        chosen &= quantity.places[dim] == coordinate
+    places = np.flatnonzero(chosen)
     slots = quantity.places["cpu"][places]
     cpus = levels.nodes[levels.rows[node]].numbers["cpu"]
     names = tuple(str(cpus[slot]) for slot in slots.tolist())

@@ -66,8 +66,8 @@ def rows(campaign: Campaign) -> FactRows:
 def machines(nodes: Mapping[str, NodeVerdict]) -> FactRows:
     """The state of the nodes' machines, as the most of them have it, and who has another."""
     shown = ((name, _values(nodes, value)) for name, value in _FACTS.items())
-    found = tuple((name, words) for name, words in shown if words)
-    return found or (("machines", "nothing is recorded of them"),)
+    facts = tuple((name, words) for name, words in shown if words)
+    return facts or (("machines", "nothing is recorded of them"),)
 
 
 def _values(nodes: Mapping[str, NodeVerdict], value: Callable[[Fingerprint], str]) -> str:
@@ -95,7 +95,7 @@ def measured(campaign: Campaign) -> FactRows:
         names.counted(jobs[-1], "job") + " a node" if jobs else "",
         f"{_range(runs)} of core-to-core latency" if runs else "",
     )
-    found: dict[str, str] = {
+    facts: dict[str, str] = {
         "nodes": f"{len(done)} of {len(verdict.nodes)} measured: {names.shortened(names.nodes(verdict.nodes), 70)}",
         "measured": " to ".join(dict.fromkeys(names.moment(time) for time in ends)),
         "repeated": "; ".join(filter(None, counts)),
@@ -107,7 +107,7 @@ def measured(campaign: Campaign) -> FactRows:
         "contract": campaign.site.contract,
         "contact": campaign.site.contact,
     }
-    return tuple((key, words) for key, words in found.items() if words)
+    return tuple((key, words) for key, words in facts.items() if words)
 
 
 def _range(counts: list[int]) -> str:

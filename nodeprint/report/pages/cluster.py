@@ -138,9 +138,9 @@ def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
     verdict = campaign.verdict
     if verdict.fleet.outcome is FleetOutcome.NO_PEER:
         return Bullets(())
-    found = shown_nodes(verdict.nodes)
+    with_findings = shown_nodes(verdict.nodes)
     rest = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.SAME and not node.counted}
-    entries = [_found_row(campaign, name, linked, shown) for name in found[:_MOST_LINES]]
+    entries = [_found_row(campaign, name, linked, shown) for name in with_findings[:_MOST_LINES]]
     entries += [_link_row(finding) for fabric in verdict.fabric for finding in fabric.findings if _is_link(finding)]
     for line in text.node_lines(rest):
         words = (_called(line.nodes, linked), Mark.of(line.outcome), text.sentence(line.text), "", "", "", "")
@@ -153,8 +153,8 @@ def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
             break
         done += len(names_of)
         rows.append(row)
-    if left := len({name for names_of, _ in entries for name in names_of} | set(found)) - done:
-        rows.append((f"and {left} more", "", "in cluster.html", "", "", "", ""))
+    if remaining := len({name for names_of, _ in entries for name in names_of} | set(with_findings)) - done:
+        rows.append((f"and {remaining} more", "", "in cluster.html", "", "", "", ""))
     header = ("node", "outcome", "what differs", "by", "bound", "what to do", "page")
     return without_empty(Table(header, tuple(rows), "lllrrlr"))
 
@@ -258,16 +258,16 @@ def _machines(campaign: Campaign) -> list[Block]:
     """Machines that are no peers, beside each other, with their medians and what imported ones say by themselves; what
     of them has no figure is said."""
     shown, left_out = pictures.machines(campaign)
-    said: list[Block] = []
+    blocks: list[Block] = []
     for name in pictures.machines_in_order(campaign)[: pictures.MOST_MACHINES if shown else 0]:
         measured = campaign.measurements(name, pairs=True)
         if not measured or not campaign.packed[name].imported:
             continue
         structure = matrix.found_at(campaign.levels(measured[0], name), name)
         if structure is not None and (summary := structure_words.summary(structure)):
-            said.append(Text(f"{printable(name, 60)}: {summary}"))
-            said += [Advice(finding.text, finding.advice) for finding in structure.findings]
-    return [Figures(tuple(shown)), *said, Text(left_out)]
+            blocks.append(Text(f"{printable(name, 60)}: {summary}"))
+            blocks += [Advice(finding.text, finding.advice) for finding in structure.findings]
+    return [Figures(tuple(shown)), *blocks, Text(left_out)]
 
 
 # --- medians ---

@@ -61,11 +61,11 @@ def _node(node: NodeDies) -> Page:
 
 def _die(die: Die) -> Section:
     title = sentences.title(die)
-    found = (
+    line_facts = (
         f"{len(die.clusters.label)} lines, {sentences.lines_sentence(die)}",
         *sentences.hidden_sentences(die.clusters),
     )
-    where = Text(" ".join(map(sentences.sentence, found)))
+    where = Text(" ".join(map(sentences.sentence, line_facts)))
     parts = sentences.part_sentences(die)
     if die.sites is None:
         sentences_shown = Bullets(tuple(map(sentences.sentence, parts)))

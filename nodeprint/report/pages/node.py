@@ -230,9 +230,9 @@ def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
 
 def _quadrants(campaign: Campaign, node: str, measurement: str, first: str) -> list[str]:
     """What is said of quadrants; of other than the first measurement with its name."""
-    said = quadrant_words.of_node(campaign.levels(measurement, node), node)
+    sentences = quadrant_words.of_node(campaign.levels(measurement, node), node)
     name = text.sentence(text.measured(measurement))
-    return said if measurement == first else [f"{name}: {words}" for words in said]
+    return sentences if measurement == first else [f"{name}: {words}" for words in sentences]
 
 
 def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> list[Block]:
@@ -250,8 +250,8 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
         if number:
             blocks += _structure(campaign, node, name)
             blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
-    left = [figure for figure in verdict.classes if figure.measurement not in measured]
-    return [*blocks, class_table(tuple(left))]
+    others = [figure for figure in verdict.classes if figure.measurement not in measured]
+    return [*blocks, class_table(tuple(others))]
 
 
 def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
@@ -299,12 +299,18 @@ def _of_classes(classes: Sequence[PairClass]) -> str:
 def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) -> tuple[Block, ...]:
     """Every other measurement: what a reader looks for as a table, what curves say in words, and the figure of each
     that has one."""
-    said = tuple(text.possible(verdict))
+    sentences = tuple(text.possible(verdict))
     curves = kept.jobs[-1].curves if kept.jobs else []
-    said += readings.readings(curves, kept.machine)
-    said += counter_words.of_senses(campaign.packed[node].senses) if node in campaign.packed else ()
+    sentences += readings.readings(curves, kept.machine)
+    sentences += counter_words.of_senses(campaign.packed[node].senses) if node in campaign.packed else ()
     figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs))
-    return main_cells(verdict), Figures(figures), further_cells(verdict), Bullets(said), *mapped_twice.of_curves(curves)
+    return (
+        main_cells(verdict),
+        Figures(figures),
+        further_cells(verdict),
+        Bullets(sentences),
+        *mapped_twice.of_curves(curves),
+    )
 
 
 def _runs(jobs: Sequence[PackedJob], verdict: NodeVerdict) -> Table:

@@ -91,7 +91,7 @@ def of_finding(
     if finding.baseline:
         return ()
     of_messages = finding.part.term.startswith("fabric-")
-    what = names.part(finding.part) if of_messages else f"{names.part(finding.part)} of {node}"
+    title = names.part(finding.part) if of_messages else f"{names.part(finding.part)} of {node}"
     try:
         if of_messages:
             places = "messages"
@@ -105,7 +105,7 @@ def of_finding(
     alt = say(
         "alt",
         "finding",
-        what=text.sentence(what),
+        title=text.sentence(title),
         effect=f"{finding.effect * 100:+.1f}",
         peers=names.counted(data.peers, "peer"),
         places=names.counted(len(data.own), "place"),
@@ -145,8 +145,8 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
         at_home = f", {homes.named(home)}" if homes.named(home) else ""
         count = int(np.isfinite(data.values).sum() / (1 if data.directed else 2))
         low, high = (names.quantity(float(end) * levels.unit.size, levels.quantity.unit) for end in _ends(data.values))
-        what = f"{text.sentence(text.measured(measurement))} of {node}{at_home}"
-        caption = say("alt", "own_places", what=what, count=names.counted(count, "pair"), low=low, high=high)
+        title = f"{text.sentence(text.measured(measurement))} of {node}{at_home}"
+        caption = say("alt", "own_places", what=title, count=names.counted(count, "pair"), low=low, high=high)
         outlined = names.listed(level.name for level in data.levels)
         caption += f"; outlined are {outlined}." if outlined else "."
         has_numbers = size <= matrix.MOST_NUMBERS
@@ -188,8 +188,8 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     data = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked if len(marked) <= 8 else [])
     marked_words = say("alt", "map_marked") if data.marked else ""
-    what = text.sentence(text.measured(measurement))
-    caption = say("alt", "map", measurement=what, node=node, peers=len(peers), marked=marked_words)
+    title = text.sentence(text.measured(measurement))
+    caption = say("alt", "map", measurement=title, node=node, peers=len(peers), marked=marked_words)
     alt = say("alt", "differences", scale=_extreme(data), node=node, percent=f"{data.scale.high:.3g}")
     yield picture(
         campaign, node, matrix.matrix, data, width, name=f"difference-{measurement}", alt=alt, caption=caption
@@ -269,8 +269,8 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
             by_cpu += _by_cpu(campaign, node, levels)
             for suffix, draw, data in _of_cells(campaign, node, levels):
                 of_word = f", {names.row(suffix)}" if suffix else ""
-                what = f"{text.sentence(text.measured(measurement))}{of_word}"
-                caption = say("captions", "cells", what=what, node=node)
+                title = f"{text.sentence(text.measured(measurement))}{of_word}"
+                caption = say("captions", "cells", what=title, node=node)
                 name = f"{measurement}-{suffix}".rstrip("-")
                 alt = say(
                     "alt", "cells", caption=caption, shown=_range(levels.title, levels.of(node) / levels.unit.size)
@@ -549,9 +549,11 @@ def _kinds(campaign: Campaign) -> Iterator[tuple[str, list[str]]]:
     nodes, listed = campaign.verdict.nodes, set[str]()
     order = sorted(nodes, key=lambda name: (severity(nodes[name]), natural(name)))
     for quantity in campaign.fleet.pairs:
-        here = {campaign.fleet.nodes[number].name for number in quantity.newest_rows}
+        measured_nodes = {campaign.fleet.nodes[number].name for number in quantity.newest_rows}
         of_kind = [
-            name for name in order if name in here and MEANING[nodes[name].outcome].measured and name not in listed
+            name
+            for name in order
+            if name in measured_nodes and MEANING[nodes[name].outcome].measured and name not in listed
         ]
         for group in dict.fromkeys(nodes[name].group for name in of_kind):
             yield quantity.measurement, [name for name in of_kind if nodes[name].group == group]
@@ -596,10 +598,10 @@ def over_time(campaign: Campaign) -> Iterator[Picture]:
     if len(set(started.values())) < 3:
         return
     middle = float(np.median([figure.median_ns for figure in figures.values()]))
-    what = ", ".join(filter(None, (text.measured(measurement), kind, homes.named(home))))
+    title = ", ".join(filter(None, (text.measured(measurement), kind, homes.named(home))))
     values = {name: 100 * (figure.median_ns / middle - 1) for name, figure in figures.items()}
-    row = fleet_figures.in_order(values, started, f"{what}, %", "time of the first run", _marked(campaign))
-    caption = say("captions", "in_order", what=text.sentence(what))
+    row = fleet_figures.in_order(values, started, f"{title}, %", "time of the first run", _marked(campaign))
+    caption = say("captions", "in_order", what=text.sentence(title))
     yield picture(campaign, CLUSTER, fleet_figures.ordered, row, PAGE, name="by-time", alt=caption, caption=caption)
 
 
@@ -622,10 +624,12 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     data, bars = fabric_figures.medians(fabric), fabric_figures.histogram(fabric)
     unit = data.scale.title.rpartition(", ")[2]
     low, high = (f"{end:.3g}" for end in _ends(data.values))
-    what = say("figures", "messages_from", measured=text.sentence(text.measured(fabric.measurement)))
-    caption = say("figures", "messages", measured=what, marked=say("figures", "messages_marked") if data.marked else "")
+    title = say("figures", "messages_from", measured=text.sentence(text.measured(fabric.measurement)))
+    caption = say(
+        "figures", "messages", measured=title, marked=say("figures", "messages_marked") if data.marked else ""
+    )
     nodes = names.counted(len(fabric.nodes), "node")
-    alt = say("alt", "fabric", what=what, low=low, high=high, unit=unit, nodes=nodes)
+    alt = say("alt", "fabric", what=title, low=low, high=high, unit=unit, nodes=nodes)
     stem = f"{fabric.measurement}-{number}"
     yield picture(campaign, CLUSTER, matrix.matrix, data, HALF, name=stem, alt=alt, caption=caption)
     stem, caption = f"{stem}-histogram", say("figures", "messages_counted", unit=unit)

@@ -22,7 +22,7 @@ _BY_LOAD = (Why.DISTURBED, Why.UNRESOLVED, Why.ALONE)
 
 def disturbed_first(verdict: Verdict) -> list[str]:
     """What is said before all else where disturbance decides: nothing, or a sentence with its figures."""
-    moved = {name: found for name, node in verdict.nodes.items() if (found := moved_most(node.disturbances))}
+    moved = {name: largest for name, node in verdict.nodes.items() if (largest := moved_most(node.disturbances))}
     if moved:
         name, worst = max(moved.items(), key=lambda item: item[1].value)
         return [moved_cpus(worst, tuple(moved), name)]
@@ -47,7 +47,7 @@ def busy_nodes(verdict: Verdict) -> list[str]:
     which = "the nodes were" if len(busy) == len(measured) > 1 else f"nodes {names.nodes(busy)} were"
     if len(busy) == 1:
         which = f"node {names.nodes(busy)} was"
-    return [_busy(which, max(busy.values(), key=lambda found: found.share), unresolved)]
+    return [_busy(which, max(busy.values(), key=lambda disturbance_there: disturbance_there.share), unresolved)]
 
 
 def busy_machine(taken: Disturbance) -> str:
@@ -63,29 +63,29 @@ def _busy(nodes: str, taken: Disturbance, unresolved: str) -> str:
 def taken_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
     """Of what took CPU time, or else of disturbed values, the most; None where it is less than figures show."""
     for kinds in (("busy", "stolen", "loud-cpus"), ("disturbed",)):
-        taken = [found for found in disturbances if found.kind in kinds and found.share >= LOST]
+        taken = [candidate for candidate in disturbances if candidate.kind in kinds and candidate.share >= LOST]
         if taken:
-            return max(taken, key=lambda found: found.share)
+            return max(taken, key=lambda candidate: candidate.share)
     return None
 
 
 def moved_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
     """Of the virtual CPUs that a host moved the largest difference; None where it moved none."""
-    moved = [found for found in disturbances if found.kind == "cpus-moved"]
-    return max(moved, key=lambda found: found.value, default=None)
+    moved = [candidate for candidate in disturbances if candidate.kind == "cpus-moved"]
+    return max(moved, key=lambda candidate: candidate.value, default=None)
 
 
-def moved_cpus(found: Disturbance, nodes: Sequence[str] = (), node: str = "") -> str:
+def moved_cpus(worst: Disturbance, nodes: Sequence[str] = (), node: str = "") -> str:
     """That hosts move the virtual CPUs of some `nodes`, with the figures of one of them; without names of this
     machine."""
-    on = f" on {printable(node, 60)}" if len(nodes) > 1 and found.low_in not in nodes else ""
+    on = f" on {printable(node, 60)}" if len(nodes) > 1 and worst.low_in not in nodes else ""
     return say(
         "moved",
         of_nodes=f" of {names.nodes(nodes)}" if nodes else "",
-        low=names.quantity(found.low, found.unit),
-        high=names.quantity(found.high, found.unit),
-        low_in=repetition(found.low_in) + on,
-        high_in=repetition(found.high_in),
+        low=names.quantity(worst.low, worst.unit),
+        high=names.quantity(worst.high, worst.unit),
+        low_in=repetition(worst.low_in) + on,
+        high_in=repetition(worst.high_in),
     )
 
 
@@ -100,23 +100,23 @@ def repetition(name: str) -> str:
     return " of ".join(words + ([f"job {job}"] if job != "1" or not words else []))
 
 
-def differ(found: Disturbance) -> str:
+def differ(differing: Disturbance) -> str:
     """That repetitions of a measurement differ, which of them and by which factor."""
-    model = models().get(found.measurement)
+    model = models().get(differing.measurement)
     values = {
-        "factor": f"{found.value:.1f}" if found.value < 10 else f"{found.value:.0f}",
-        "measurement": measured(found.measurement),
+        "factor": f"{differing.value:.1f}" if differing.value < 10 else f"{differing.value:.0f}",
+        "measurement": measured(differing.measurement),
         "same": texts()["differ"]["same"] if model is not None and model.places == "pairs" else "",
-        "low": names.quantity(found.low, found.unit),
-        "high": names.quantity(found.high, found.unit),
-        "low_in": repetition(found.low_in),
-        "high_in": repetition(found.high_in),
+        "low": names.quantity(differing.low, differing.unit),
+        "high": names.quantity(differing.high, differing.unit),
+        "low_in": repetition(differing.low_in),
+        "high_in": repetition(differing.high_in),
     }
-    if not found.odd:
-        repetitions = texts()["differ"]["repetitions"][found.kind].format(run=repetition(found.run))
+    if not differing.odd:
+        repetitions = texts()["differ"]["repetitions"][differing.kind].format(run=repetition(differing.run))
         return say("differ", "all", repetitions=repetitions, **values)
-    verb = "differs" if len(found.odd) == 1 else "differ"
-    return say("differ", "odd", odd=f"{names.listed(map(repetition, found.odd))} {verb}", **values)
+    verb = "differs" if len(differing.odd) == 1 else "differ"
+    return say("differ", "odd", odd=f"{names.listed(map(repetition, differing.odd))} {verb}", **values)
 
 
 def disturbance(disturbance: Disturbance) -> str:
@@ -150,17 +150,17 @@ def disturbed(verdict: Verdict) -> list[str]:
     all else."""
     by_kind: dict[str, dict[str, Disturbance]] = {}
     for name, member in verdict.nodes.items():
-        for found in (found for found in member.disturbances if not found.invalid):
-            of_kind = by_kind.setdefault(found.kind, {})
-            if name not in of_kind or (found.value, found.share) > (of_kind[name].value, of_kind[name].share):
-                of_kind[name] = found
+        for seen in (seen for seen in member.disturbances if not seen.invalid):
+            of_kind = by_kind.setdefault(seen.kind, {})
+            if name not in of_kind or (seen.value, seen.share) > (of_kind[name].value, of_kind[name].share):
+                of_kind[name] = seen
     lines = []
     for kind, on in sorted(by_kind.items()):
         worst = max(on, key=lambda name: (on[name].value, on[name].share))
         most = f"most on {printable(worst, 60)}: " if len(on) > 1 else ""
         words = disturbance(on[worst]).rstrip(".")
-        said = sum(found.kind == kind for name in on for found in verdict.nodes[name].disturbances)
-        more = f"; and {said - 1} more" if kind == "record" and said > 1 else ""
+        times_seen = sum(seen.kind == kind for name in on for seen in verdict.nodes[name].disturbances)
+        more = f"; and {times_seen - 1} more" if kind == "record" and times_seen > 1 else ""
         lines.append(f"  {sentence(named('kinds', kind))} on {names.nodes(on)}: {most}{words}{more}.")
     return lines
 

@@ -193,7 +193,7 @@ def further(node: NodeVerdict) -> list[str]:
     """What is to be known of a node beside its outcome: other disturbances and reasons."""
     leading = {reason.why for reason in node.reasons[:1]}
     disturbed = leading & {Why.DISTURBED, Why.MISSING_PAIRS, Why.ODD_RUN, Why.UNUSABLE}
-    return [sentence(disturbance(found)) for found in node.disturbances if not (found.invalid and disturbed)]
+    return [sentence(disturbance(seen)) for seen in node.disturbances if not (seen.invalid and disturbed)]
 
 
 def one_node(name: str, node: NodeVerdict) -> list[str]:

@@ -34,8 +34,8 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     """What is to be said of the whole fleet: groups, shared differences, spreads that are too wide, limits that are too
     far, and notes."""
     fleet = verdict.fleet
-    groups = [group(found) for found in fleet.groups] if len(fleet.groups) > 1 else []
-    wide = [spread(found) for found in fleet.spreads if found.wide]
+    groups = [group(part) for part in fleet.groups] if len(fleet.groups) > 1 else []
+    wide = [spread(part) for part in fleet.spreads if part.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
     busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
     far = [limit(limit_of, remedied=not busy) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]

@@ -87,8 +87,8 @@ def changed(effect: float = 1.0, measurement: str = "", *, several: bool = False
     model = models().get(measurement)
     is_time = (model is None or (model.better == "lower" and model.scale != "share")) and not is_metric(measurement)
     words = texts()["change"]["time" if is_time else "other"]
-    one, all_of_them = words["past" if past else "present"]
-    return {"change": words["more" if effect > 0 else "less"], "verb": all_of_them if several else one}
+    singular, plural = words["past" if past else "present"]
+    return {"change": words["more" if effect > 0 else "less"], "verb": plural if several else singular}
 
 
 def in_unit(value: float, unit: str, behind: str = "") -> str:
