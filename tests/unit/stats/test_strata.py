@@ -67,3 +67,23 @@ def test_of_several_columns_that_with_the_farthest_groups_counts() -> None:
     assert share == pytest.approx(6.0)
     assert [group.tolist() for group in groups] == [[1, 3, 5, 7], [0, 2, 4, 6]]
     assert strata.farthest(values, np.full(3, 10.0), np.full(3, 1e-4)) == (0.0, ())
+
+
+def _squares(values: npt.NDArray[np.float64]) -> float:
+    return float(((values - values.mean()) ** 2).sum())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cut_takes_what_the_sums_of_squares_of_both_sides_lack(seed: int) -> None:
+    values = np.sort(np.random.default_rng(seed).normal(0, 1, 9 + seed))
+    gains = [_squares(values) - _squares(values[:cut]) - _squares(values[cut:]) for cut in range(1, len(values))]
+    gain, below = strata._best_cut(values)
+    assert gain == pytest.approx(max(gains)) and below == 1 + int(np.argmax(gains))
+    parts = [(len(part), part.sum()) for part in (values[:4], values[4:])]
+    assert strata._added(*parts[0], *parts[1]) == pytest.approx(gains[3])
+    assert strata._best_cut(values[:1]) == (0.0, 0)
+
+
+@pytest.mark.parametrize(("count", "least", "stray"), [(4, 2, 0), (13, 2, 0), (14, 3, 0), (20, 3, 1), (100, 15, 5)])
+def test_how_many_values_make_a_group_and_how_many_may_be_in_none(count: int, least: int, stray: int) -> None:
+    assert strata._sizes(count) == (least, stray)
