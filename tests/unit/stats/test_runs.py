@@ -137,6 +137,17 @@ def test_moderation_recovers_the_prior_that_variances_were_drawn_from() -> None:
     assert common == pytest.approx(1.0, rel=0.1)
 
 
+def test_variances_differ_by_what_is_two_standard_errors_beyond_chance() -> None:
+    """A sample's variance varies by (fourth moment - variance^2) / n, of logarithms polygamma 3 + 2 trigamma^2."""
+    rng = np.random.default_rng(8)
+    variances = np.exp(rng.normal(0, 1, 40)) * rng.chisquare(4, 40) / 4
+    common, weight = moderation(variances, np.full(40, 4.0))
+    logs, chance = np.log(variances) - special.digamma(2) + np.log(2), special.polygamma(1, 2)
+    error = np.sqrt((special.polygamma(3, 2) + 2 * chance**2) / 40)
+    assert special.polygamma(1, weight / 2) == pytest.approx(np.var(logs, ddof=1) - chance - 2 * error)
+    assert np.log(common) == pytest.approx(logs.mean() + special.digamma(weight / 2) - np.log(weight / 2))
+
+
 @pytest.mark.parametrize(("parts", "degrees"), [(56, 1), (12, 8), (300, 8)])
 def test_moderation_of_few_equal_variances_does_not_take_chance_for_a_difference(parts: int, degrees: int) -> None:
     rng = np.random.default_rng(6)

@@ -79,8 +79,8 @@ def test_a_cut_takes_what_the_sums_of_squares_of_both_sides_lack(seed: int) -> N
     gains = [_squares(values) - _squares(values[:cut]) - _squares(values[cut:]) for cut in range(1, len(values))]
     gain, below = strata._best_cut(values)
     assert gain == pytest.approx(max(gains)) and below == 1 + int(np.argmax(gains))
-    parts = [(len(part), part.sum()) for part in (values[:4], values[4:])]
-    assert strata._added(*parts[0], *parts[1]) == pytest.approx(gains[3])
+    sizes, sums = np.array([[4], [len(values) - 4]]), np.array([[values[:4].sum()], [values[4:].sum()]])
+    assert strata._added(sizes[0], sums[0], sizes[1], sums[1]) == pytest.approx(gains[3])
     assert strata._best_cut(values[:1]) == (0.0, 0)
 
 
