@@ -24,9 +24,10 @@ FLOORS = (
     ("data",),
     ("campaign",),
     ("machine",),
+    ("waiting",),
     ("settings",),
     ("stats",),
-    ("files", "reading"),
+    ("files", "reading", "processes"),
     ("errors",),
 )
 

@@ -21,9 +21,9 @@ from nodeprint import files
 from nodeprint.campaign import job_status
 from nodeprint.data import packing, store
 from nodeprint.data.jobs import Job, Measured
-from nodeprint.data.processes import Pool
-from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
+from nodeprint.processes import Pool
+from nodeprint.waiting import counted
 
 NAME = "node.nc"
 

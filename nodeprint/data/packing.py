@@ -28,15 +28,15 @@ from nodeprint.data.job_parts import JobPart, NodePlaces
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.layout import layout_of, slots_of
 from nodeprint.data.packed import FOLDER, PackedFleet, PackedNode, read, write_index
-from nodeprint.data.processes import Pool
 from nodeprint.data.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.data.record_format import FLAGS
 from nodeprint.data.store import Survey
-from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Cpu, Machine, Topology, warning
+from nodeprint.processes import Pool
+from nodeprint.waiting import counted
 
 
 def pack(campaign: Path) -> PackedFleet:

@@ -9,10 +9,10 @@ from pathlib import Path
 from nodeprint.campaign import node_sheet, preparation
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.packed import PackedNode
-from nodeprint.data.processes import Pool
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import open_tree
+from nodeprint.processes import Pool
 
 
 def is_only_surveyed(folder: Path) -> bool:

@@ -17,14 +17,14 @@ import msgspec
 from nodeprint import files
 from nodeprint.campaign import derived, node_sheet
 from nodeprint.data import msgpack_arrays, store
-from nodeprint.data.processes import Pool
-from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
 from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.part_comparison import Comparison
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Topology
+from nodeprint.processes import Pool
+from nodeprint.waiting import counted
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
 SCHEMA = 3

@@ -19,9 +19,9 @@ from nodeprint.campaign import node_sheet
 from nodeprint.data import packing
 from nodeprint.data.packed import FOLDER, PackedFleet
 from nodeprint.data.packed_jobs import PackedJob
-from nodeprint.data.processes import Pool
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.processes import Pool
 from nodeprint.report import checks, explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded

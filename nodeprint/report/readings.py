@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data import curves
 from nodeprint.data.jobs import Measured
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Machine
-from nodeprint.report import message_rates, names, text
+from nodeprint.report import curve_findings, message_rates, names, text
 from nodeprint.settings.texts import say, texts
 
 Floats = npt.NDArray[np.float64]
@@ -46,7 +45,7 @@ def readings(cells: Sequence[Measured], machine: Machine | None = None) -> tuple
 def _curve(data: Measured) -> Iterator[str]:
     reported_sizes = {name.upper(): int(size) for name, size in data.header["cache_bytes"].items()}
     latency = over_runs(_median(data.grid("latency_ns"), axis=2 + list(data.places).index("cpu")))
-    for level in curves.levels(data.axis("size_bytes").tolist(), latency.tolist(), reported_sizes):
+    for level in curve_findings.levels(data.axis("size_bytes").tolist(), latency.tolist(), reported_sizes):
         yield level.sentence
 
 
@@ -59,7 +58,7 @@ def _loaded(data: Measured) -> Iterator[str]:
     for place, latency, rate in zip(data.axis("place"), latencies, rates, strict=True):
         idle, loaded = latency[delay < 0], np.isfinite(latency) & np.isfinite(rate) & (delay >= 0)
         if loaded.any() and len(idle) and np.isfinite(idle[0]):
-            knee = curves.knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
+            knee = curve_findings.knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
             yield f"injectors {texts()['readings']['injectors'].get(str(place), str(place))}: {knee.sentence}"
 
 
@@ -67,7 +66,7 @@ def _pairs(data: Measured) -> Iterator[str]:
     rates, pairs = data.columns["rate_bytes_per_s"], data.places["pairs"]
     trials = {n: _finite(rates[..., pairs == n]).tolist() for n in data.axis("pairs").tolist()}
     if len(trials) > 1:
-        number = curves.slower_from(trials)
+        number = curve_findings.slower_from(trials)
         yield say("readings", "pairs", "falls", number=number) if number else say("readings", "pairs", "even")
 
 
@@ -78,7 +77,7 @@ def _touch(data: Measured) -> Iterator[str]:
     apart = [(nodes[str(a)] != nodes[str(b)]) == several and together == "both" for a, b, together in ends]
     values = _finite(data.columns["ratio"][..., np.array(apart)])
     if len(values):
-        yield curves.touch_sentence(curves.median_interval(values), len(set(nodes.values())))
+        yield curve_findings.touch_sentence(curve_findings.median_interval(values), len(set(nodes.values())))
     levels = {key: over_runs(data.columns[key]) for key in _OF_TOUCH if key in data.columns}
     if len(levels) < len(_OF_TOUCH):
         return  # older records
@@ -171,8 +170,8 @@ def _ports(data: Measured, port_known: bool) -> Iterator[str]:
             _finite(rates[[place == (scope, "own", stream) for place in places]]) for stream in ("load", "store_mem")
         ]
         if all(len(values) for values in each):
-            loads, stores = (curves.median_interval(values) for values in each)
-            yield curves.port_sentence(level_name(scope), loads, stores, port_known)
+            loads, stores = (curve_findings.median_interval(values) for values in each)
+            yield curve_findings.port_sentence(level_name(scope), loads, stores, port_known)
             return  # a CCX that shares its port says less of it
 
 
@@ -186,7 +185,7 @@ def _hops(data: Measured) -> Iterator[str]:
     good = [pair for pair in of["idle"] if all(np.isfinite(of[load].get(pair, np.nan)) for load in of)]
     if good:
         ratios = ([of[load][pair] / of["idle"][pair] for pair in good] for load in ("light", "full"))
-        yield curves.beside_sentence(*map(curves.median_interval, ratios))
+        yield curve_findings.beside_sentence(*map(curve_findings.median_interval, ratios))
 
 
 #: STREAM's kernels, in its order; what stores past the caches is what it has where a compiler does so.
@@ -204,7 +203,7 @@ def _as_stream(data: Measured) -> Iterator[str]:
         at = {stream: of_machine[stream] for stream in _STREAM if stream in of_machine}
         figures = {stream: (best[i], median[i]) for stream, i in at.items() if np.isfinite(best[i])}
         if figures:
-            yield curves.stream_sentence(str(pages), figures)
+            yield curve_findings.stream_sentence(str(pages), figures)
 
 
 #: Further apart than this the two methods do not measure the same.
@@ -221,7 +220,7 @@ def _states(data: Measured) -> Iterator[str]:
         apart = np.abs(pairs[1] / pairs[0] - 1) > _METHODS_APART
         if apart.any():
             latencies = np.median(pairs[:, apart], axis=1).tolist()
-            yield curves.methods_sentence(str(state), latencies, int(apart.sum()), apart.size)
+            yield curve_findings.methods_sentence(str(state), latencies, int(apart.sum()), apart.size)
 
 
 #: A sentence is made of the figures of one operation and of no other, so that it is known by its kernel here; what its

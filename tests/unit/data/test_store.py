@@ -15,7 +15,7 @@ import xarray as xr
 
 from nodeprint.campaign import derived, node_sheet
 from nodeprint.cli.shared import judge_and_write as judge
-from nodeprint.data import jobs, netcdf, packed, packing, records, store, waiting
+from nodeprint.data import jobs, netcdf, packed, packing, records, store
 from nodeprint.data.jobs import Job
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
@@ -378,19 +378,6 @@ def test_gather_says_why_a_node_is_missing(campaign: Make) -> None:
     assert "bad DIMM" in states["n2"].reason
     assert states["n3"].state == "not measured"
     assert states["n3"].log_tail[-1] == "last words ?[31m"
-
-
-def test_long_work_is_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    now = iter([0.0, 1.0, 30.0, 60.0, 90.0, 120.0])
-    monkeypatch.setattr(time, "monotonic", lambda: next(now))
-    assert list(waiting.counted("abcde", 5, "nodes read")) == list("abcde")
-    assert capsys.readouterr().err == (
-        "nodeprint: 2 of 5 nodes read, about 45 s left\nnodeprint: 3 of 5 nodes read, about 40 s left\n"
-        "nodeprint: 4 of 5 nodes read, about 22 s left\n"
-    )
-    now = iter([0.0, 0.5, 1.0])
-    assert list(waiting.counted("ab", 2, "nodes read")) == ["a", "b"]
-    assert capsys.readouterr().err == ""
 
 
 def test_what_a_former_version_derived_is_removed_and_nothing_else(campaign: Make, tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.data.processes import Pool
+from nodeprint.processes import Pool
 from tests.support.real_parts import ROOT
 from tests.support.waiting import wait_for
 
 PROGRAM = """
 import sys, tempfile, time
 from pathlib import Path
-from nodeprint.data.processes import Pool
+from nodeprint.processes import Pool
 
 def work(folder):
     with tempfile.TemporaryDirectory(dir=folder):
