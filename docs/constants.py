@@ -14,8 +14,9 @@ PACKAGE = Path(__file__).parents[1] / "nodeprint"
 MODULES = (
     "stats/disagreement", "stats/gaps", "stats/intervals", "stats/measuring_order", "stats/mixture", "stats/peers",
     "stats/runs", "stats/strata",
-    "data/whole_runs", "judge/baseline", "judge/causes", "judge/confirmation", "judge/deviations", "judge/figures",
-    "judge/groups", "judge/judge", "judge/margins", "judge/measuring_time", "judge/messages", "judge/reduction",
+    "data/whole_runs", "judge/baseline", "judge/causes", "judge/confirmation", "judge/deviations", "judge/expected",
+    "judge/figures", "judge/findings", "judge/fleet", "judge/groups", "judge/judge", "judge/margins",
+    "judge/measuring_time", "judge/messages", "judge/nodes", "judge/pairs", "judge/reached", "judge/reduction",
 )  # fmt: skip
 _CHOICE, _SIZE = "a choice", "how much is in memory at once; decides nothing"
 _CALIBRATION, _VERDICT = (
@@ -41,6 +42,16 @@ SOURCES: Mapping[str, str] = {
     "judge/baseline._RUN_SHARE": _CHOICE,
     "stats/mixture.MIXED": f"{_CHOICE}, of figures that are shown",
     "judge/figures._LEAST_PAIRS": f"{_CHOICE}, of figures that are shown",
+    "judge/expected._MOST_PAIRS": f"{_CHOICE}: a second of measuring",
+    "judge/findings._LAST": "an order, of what has none",
+    "judge/findings._CLOCK_SEEN, _HOTTER_C": f"{_CHOICE}, of what is said beside a finding",
+    "judge/findings._EXPLAINED": f"{_CHOICE}: a half of the effect",
+    "judge/findings._AGREE": f"{_CHOICE}, that of judge/causes",
+    "judge/fleet._COMPANIONS": f"{_CHOICE}: one may be off itself",
+    "judge/fleet._NORMAL_95": "the normal distribution",
+    "judge/nodes._USUAL": f"{_CHOICE}: a majority",
+    "judge/pairs._WITNESS": f"{_CHOICE}: a defect of twice the bound is found then",
+    "judge/reached._LITTLE": f"{_CHOICE}, of what is named",
     "judge/measuring_time.ALARM": f"{_CHOICE}: as often as a healthy fleet may have any DEVIATES",
     "judge/measuring_time._LEAST_SHARE": f"{_CHOICE}, of what is named",
     "judge/messages.FEWEST_NODES": f"{_CHOICE}: of three nodes each has two links",

@@ -355,7 +355,7 @@ def test_several_jobs_are_submitted_at_once_but_no_more_than_the_controller_bear
     call = begin(3 * jobs.AT_ONCE)
     call.poll(0.0)
     call.fill()
-    assert at_once(fake) == jobs.AT_ONCE
+    assert at_once(fake) == jobs.AT_ONCE == 8
     assert {job.id for job in all_of(call)} == {row[2] for row in queue(fake)}
     assert {job.node: job.id for job in all_of(call)} == {row[1]: row[2] for row in queue(fake)}
 
@@ -553,6 +553,11 @@ def test_many_nodes_of_the_same_reason_are_counted(
     assert len(messages) == 5
     assert re.match(r"slurm: cn\[[0-9,-]+\]: for the same reason \(sbatch refused it: Invalid account", messages[-2])
     assert messages[-1].startswith("slurm: 0 of 20 nodes came back in ")
+
+
+def test_the_page_on_slurm_has_the_numbers_of_the_code() -> None:
+    page = " ".join((ROOT / "docs/how-to/slurm.md").read_text().split())
+    assert f"`scontrol show job` | 1 and {jobs.ASKED_EACH} a turn" in page
 
 
 def test_names_and_states_of_squeues_lines() -> None:
