@@ -7,6 +7,8 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from string import Formatter
+from typing import Any
 
 import yaml
 
@@ -140,3 +142,33 @@ def test_no_module_says_slower_or_faster() -> None:
     }
     # the halves of a mixture are keys, and `slowest` is why LinkTest measures a pair again (docs/formats.md)
     assert constants == {"faster half", "slower half", "slowest"}
+
+
+def missing_values(source: str, said: Any) -> Iterator[str]:
+    """Calls of `say` whose keys are written out and are none, or whose values lack one that the sentence takes."""
+    for call in ast.walk(ast.parse(source)):
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) != "say":
+            continue
+        keys = [key.value for key in call.args if isinstance(key, ast.Constant)]
+        values = {value.arg for value in call.keywords}
+        if len(keys) < len(call.args) or None in values:  # known only when it runs
+            continue
+        node = said
+        for key in keys:
+            node = node.get(key) if isinstance(node, dict) else None
+        if not isinstance(node, str):
+            yield f"{call.lineno}: {' '.join(map(str, keys))} is no sentence"
+        elif lacks := {name for _, name, _, _ in Formatter().parse(node) if name} - values:
+            yield f"{call.lineno}: {' '.join(map(str, keys))} lacks {', '.join(sorted(lacks))}"
+
+
+def test_every_sentence_has_its_values() -> None:
+    """mypy sees no value of a sentence: a wrong name ends a report when that sentence is made."""
+    said = yaml.safe_load((ROOT / "reports/texts.yaml").read_text())
+    assert list(missing_values('say("same_means", margin=1)', said)) == ["1: same_means lacks margins"]
+    wrong = {
+        f"{path.relative_to(ROOT)}:{call}"
+        for path in (ROOT / "nodeprint").rglob("*.py")
+        for call in missing_values(path.read_text(), said)
+    }
+    assert wrong == set()

@@ -105,7 +105,7 @@ def of_finding(
     alt = say(
         "alt",
         "finding",
-        title=text.sentence(title),
+        what=text.sentence(title),
         effect=f"{finding.effect * 100:+.1f}",
         peers=names.counted(data.peers, "peer"),
         places=names.counted(len(data.own), "place"),
