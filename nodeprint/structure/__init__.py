@@ -18,9 +18,10 @@ from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Topology
 from nodeprint.structure import checks, label_agreement
 from nodeprint.structure.found import FoundLevel, LabelAgreement, PairClass, Structure, StructureFinding, Symmetry
-from nodeprint.structure.levels import Detected, detect, levels_of_cores, sibling_labels
+from nodeprint.structure.levels import Detected, detect, levels_of_cores
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, averaged, numbered, positive, rand_index
 from nodeprint.structure.pair_classes import pair_classes
+from nodeprint.structure.siblings import sibling_labels
 from nodeprint.structure.source import Source, read
 
 __all__ = [
