@@ -127,7 +127,8 @@ def _partial(path: Path, kind: int) -> Iterator[Path]:
         yield partial
     except (FileExistsError, NotADirectoryError) as error:
         file = next((str(folder) for folder in path.parents if folder.is_file()), "a part of its path")
-        raise CannotWriteError(f"{file} is a file", where=path, advice="name a folder, or a free path") from error
+        what = f"cannot be written, as {file} is a file"
+        raise CannotWriteError(what, where=path, advice="name a folder, or a free path") from error
     except OSError as error:
         raise CannotWriteError(
             f"cannot be written ({error.strerror or error})",
