@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET
 
 from nodeprint import files
-from nodeprint.data import packed
+from nodeprint.data import packed, packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.acceptance_file import ContractLimit
@@ -212,8 +212,10 @@ def judged(folder: Path) -> JudgedCampaign:
     verdict = verdict_files.read(folder)
     try:
         fleet = packed.read(folder)
-    except NodeprintError:  # its verdict alone is here
-        return JudgedCampaign(folder, verdict, "", "", {})
+    except NodeprintError:
+        if not (folder / "nodes.tsv").is_file():  # its verdict alone is here
+            return JudgedCampaign(folder, verdict, "", "", {})
+        fleet = packing.pack(folder)  # what another version packed
     times = [time for quantity in fleet.quantities for time in quantity.started if time]
     boots = {node.name: frozenset(node.boots) for node in fleet.nodes}
     return JudgedCampaign(folder, verdict, min(times, default=""), max(times, default=""), boots)
@@ -224,8 +226,9 @@ def _head(campaign: JudgedCampaign) -> dict[str, Any]:
     boots = [len(of_node) for of_node in campaign.boots.values() if of_node]
     return {
         "name": campaign.verdict.campaign,
-        "measured": " to ".join(dict.fromkeys(time[:10] for time in (campaign.first, campaign.last) if time)),
-        "boots": f"{min(boots)} to {max(boots)}" if boots and min(boots) != max(boots) else str(max(boots, default=0)),
+        "measured": " to ".join(dict.fromkeys(time[:10] for time in (campaign.first, campaign.last) if time))
+        or say("not_recorded"),
+        "boots": " to ".join(map(str, sorted({min(boots), max(boots)}))) if boots else say("not_recorded"),
         "outcome": str(fleet.outcome),
         "text": text.first_line(campaign.verdict),
         "counts": ", ".join(f"{count} {word}" for word, count in fleet.counts.items() if count),

@@ -20,8 +20,8 @@ from nodeprint.report.names import shortened
 #: In mm: a line of a name, the room of axes, a line below a matrix, what is between matrices, and the scale's height.
 _NAME, _AXIS, _LINE, _BETWEEN, _SCALE = 3.4, 9.0, 2.9, 3.0, 70.0
 _MOST_COLUMNS, _LEAST_SIDE = 3, 12.0
-#: Letters of a name on a line where so many are side by side on a page, and the most lines of one.
-_LETTERS, _MOST_LINES = {2: 54, 3: 34}, 2
+#: Letters of a line where so many are side by side, of names and of what is below, and the most lines of a name.
+_LETTERS, _LETTERS_BELOW, _MOST_LINES = {2: 54, 3: 34}, {2: 60, 3: 38}, 2
 _MM_A_POINT = 25.4 / 72
 
 
@@ -50,6 +50,15 @@ class SideBySideData(msgspec.Struct, frozen=True):
         return min(-(-longest // _LETTERS[self.columns]), _MOST_LINES)
 
     @property
+    def lines_below(self) -> list[list[str]]:
+        """What is said below each, in lines that have room there."""
+        letters = _LETTERS_BELOW[self.columns]
+        return [
+            [line for words in said for line in textwrap.wrap(words, letters, subsequent_indent="   ")]
+            for said in self.below
+        ]
+
+    @property
     def margins(self) -> tuple[float, float, float]:
         """The room in mm on the left of a matrix, above it, and below it."""
         left = max(_AXIS + 1.0, *(names_room(data.levels) for data in self.matrices))
@@ -59,7 +68,7 @@ class SideBySideData(msgspec.Struct, frozen=True):
             + max(len(data.levels) for data in self.matrices) * BRACKET_PT * _MM_A_POINT
             + 1.0
         )
-        lines = max((len(words) for words in self.below), default=0)
+        lines = max(map(len, self.lines_below), default=0)
         return left, above, _AXIS + _LINE * lines
 
     def side(self, width: float) -> float:
@@ -105,7 +114,7 @@ def side_by_side(ax: Axes, data: SideBySideData, style: Style) -> None:
     ax.set_axis_off()
     width, height = (points * _MM_A_POINT for points in size_pt(ax))
     left, above, below = data.margins
-    side = data.side(width)
+    side, said = data.side(width), data.lines_below
     for number, (name, matrix) in enumerate(zip(data.names, data.matrices, strict=True)):
         column, row = number % data.columns, number // data.columns
         x = column * (left + side + _BETWEEN) + left
@@ -125,7 +134,7 @@ def side_by_side(ax: Axes, data: SideBySideData, style: Style) -> None:
             fontweight="bold",
         )
         letters = int((side + left - 2.0) / (0.54 * style.smallest_letters_pt * _MM_A_POINT))
-        for at, words in enumerate(data.below[number] if data.below else ()):
+        for at, words in enumerate(said[number] if said else ()):
             ax.text(
                 (x - left + 2.0) / width,
                 (y - _AXIS - at * _LINE) / height,

@@ -12,6 +12,7 @@ from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.report import names
 from nodeprint.report.pages.blocks import FactRows
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.settings.texts import say
 
 #: Other values than the most frequent that are named.
 _MOST_VALUES = 3
@@ -97,7 +98,8 @@ def measured(campaign: Campaign) -> FactRows:
     )
     facts: dict[str, str] = {
         "nodes": f"{len(done)} of {len(verdict.nodes)} measured: {names.shortened(names.nodes(verdict.nodes), 70)}",
-        "measured": " to ".join(dict.fromkeys(names.moment(time) for time in ends)),
+        "measured": " to ".join(dict.fromkeys(names.moment(time) for time in ends)) or say("not_recorded"),
+        "table": printable(verdict.versions.get("table", "").partition(", SHA-256")[0], 60),
         "repeated": "; ".join(filter(None, counts)),
         "campaign": f"{printable(verdict.campaign, 60)}{f' ({campaign.origin})' if campaign.origin else ''}",
         "bounds": printable(verdict.versions.get("acceptance", "the defaults").partition(",")[0], 60),

@@ -142,9 +142,11 @@ def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
     rest = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.SAME and not node.counted}
     entries = [_found_row(campaign, name, linked, shown) for name in with_findings[:_MOST_LINES]]
     entries += [_link_row(finding) for fabric in verdict.fabric for finding in fabric.findings if _is_link(finding)]
+    of_words: dict[tuple[Outcome, str], list[str]] = {}
     for line in text.node_lines(rest):
-        words = (_called(line.nodes, linked), Mark.of(line.outcome), text.sentence(line.text), "", "", "", "")
-        entries.append((line.nodes, words))
+        of_words.setdefault((line.outcome, text.sentence(line.text)), []).extend(line.nodes)
+    for (outcome, words), on in of_words.items():
+        entries.append((tuple(on), (_called(on, linked), Mark.of(outcome), words, "", "", "", "")))
     rows: list[tuple[Cell, ...]] = []
     room, done = _MOST_LINES, 0
     for number, (names_of, row) in enumerate(entries, 1):
@@ -219,6 +221,7 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
     for at, (name, number) in enumerate(shown, 1):
         finding = nodes[name].counted[number - 1]
         figures = pictures.of_finding(campaign, name, finding, at, pictures.LARGE)
+        figures = figures or pictures.of_runs(campaign, name, finding, at)
         blocks.append(
             FindingBlock(
                 f"{printable(name, 80)}: {text.part_in_words(finding)}",
@@ -264,9 +267,12 @@ def _machines(campaign: Campaign) -> list[Block]:
         if not measured or not campaign.packed[name].imported:
             continue
         structure = matrix.found_at(campaign.levels(measured[0], name), name)
-        if structure is not None and (summary := structure_words.summary(structure)):
-            blocks.append(Text(f"{printable(name, 60)}: {summary}"))
-            blocks += [Advice(finding.text, finding.advice) for finding in structure.findings]
+        if structure is None:
+            continue
+        machine = printable(name, 60)
+        if summary := structure_words.summary(structure):
+            blocks.append(Text(f"{machine}: {summary}"))
+        blocks += [Advice(seen.text, seen.advice, "" if summary else machine) for seen in structure.findings]
     return [Figures(tuple(shown)), *blocks, Text(left_out)]
 
 

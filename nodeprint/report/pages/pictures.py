@@ -77,7 +77,8 @@ def picture(
         stem = saved.folder / folder / names.file_stem(name)
         render.save(stem, draw, data, saved.in_style, saved.width_of(width), campaign.of_figures(of_node))
     drawn = render.figure(draw, data, campaign.style, width)
-    return Picture(name, _NO_XML.sub("?", render.svg(drawn, campaign.style)), width, alt, caption)
+    shown = _NO_XML.sub("?", render.svg(drawn, campaign.style))
+    return Picture(name, shown, data.frame(width).width, alt, caption)  # which may need less
 
 
 # --- a finding ---
@@ -86,8 +87,8 @@ def picture(
 def of_finding(
     campaign: Campaign, node: str, finding: Finding, number: int, width: float = PAGE
 ) -> tuple[Picture, ...]:
-    """A finding over its own pairs or cells beyond its own bound; nothing where its measurement is not here, or it is a
-    change since a baseline, which no peer shows."""
+    """A finding over its own pairs or cells beyond its own bound; nothing where its measurement is not here, it is a
+    change since a baseline, which no peer shows, or it has one value, which its numbers say."""
     if finding.baseline:
         return ()
     of_messages = finding.part.term.startswith("fabric-")
@@ -101,6 +102,8 @@ def of_finding(
             places = "pairs" if levels.quantity.of_pairs else "cells"
             data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
     except NodeprintError:
+        return ()
+    if len(data.places) == 1:
         return ()
     alt = say(
         "alt",
@@ -125,7 +128,7 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
     bound = f"{finding.bound * 100:.3g} %"
     alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), part=names.part(finding.part), bound=bound)
     data = effects.of_finding(finding, share=finding.unit == "share")
-    return (picture(campaign, node, effects.effect, data, width, name=f"runs-{number}", alt=alt),)
+    return (picture(campaign, node, effects.effect, data, width, name=f"runs-{number}", alt=alt, caption=alt),)
 
 
 # --- matrices ---

@@ -39,6 +39,19 @@ def test_a_last_page_of_a_few_lines_is_saved() -> None:
         assert printer.fewest(of_lines(full - 3, dispensable=1)) == printer.pdf(of_lines(full - 3, dispensable=1))
 
 
+def test_a_sentence_that_ends_a_row_has_the_room_of_the_cells_behind_it() -> None:
+    rows = tuple(("cn001", "a sentence of many words " * 8, "", "", "") for _ in range(24))
+    numbers = (("cn000", "short", "-14.4 %", "4.8 %", "Measure the node again and compare."),)
+
+    def pages(last: str) -> int:
+        table = Table(("node", "what", "by", "bound", "to do"), (*numbers, *((*row[:4], last) for row in rows)))
+        page = Page("cn001", "cn001", "cn001", None, (), (Section("", (table,)),))
+        with pdf.Printer() as printer:
+            return pdf.pages_of(printer.pdf(Document("cn001", "main", "", (page,))))
+
+    assert pages("") < pages("Measure the node again.")
+
+
 def test_a_figure_stands_beside_a_table_that_leaves_it_room() -> None:
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="60mm" height="60mm"></svg>'
     rows = tuple((f"row {number}", "1") for number in range(16))

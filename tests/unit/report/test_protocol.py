@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from nodeprint import simulate
+from nodeprint.campaign import derived
+from nodeprint.cli.shared import judge_and_write
+from nodeprint.data import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome, Why
 from nodeprint.judge.verdict import Limit, NodeVerdict, Reason
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report import files, protocol
+from nodeprint.simulate import Plan
 from tests.support import verdicts
 from tests.support.real_parts import need
 
@@ -119,6 +125,20 @@ def test_bounds_are_a_file_whose_hash_is_printed(tmp_path: Path) -> None:
     assert "acceptance-first.yaml" in (tmp_path / "to/MANIFEST.sha256").read_text()
     acceptance.keep_rules(acceptance.load(), made)
     assert "judged by another file" in words([made], tmp_path / "to"), "rules that changed after the verdict"
+
+
+def test_what_another_version_packed_has_its_dates(tmp_path: Path) -> None:
+    """The protocol of a campaign of which no date is known says so."""
+    made = tmp_path / "first"
+    simulate.write(Plan(preset("graviton3-64"), nodes=3, runs=1, passes=1), made)
+    judge_and_write(made)
+    index = made / "store" / "fleet" / "index.json"
+    index.write_text(index.read_text().replace(f'"schema":{derived.SCHEMA}', '"schema":1'))
+    with pytest.raises(NodeprintError, match="schema version 1"):
+        packed.read(made)
+    assert protocol.judged(made).first[:4] == "2026"
+    alone = campaign(tmp_path / "second", cn1=SAME)
+    assert "not recorded" in words([alone], tmp_path / "to")
 
 
 def test_manifest_holds_and_the_same_campaigns_give_the_same_bytes(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from nodeprint.judge.outcome import Outcome, Why
 from nodeprint.judge.verdict import Part, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents, files, names, pdf
-from nodeprint.report.pages import cluster, method
+from nodeprint.report.pages import accepted, cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference, Table
 from nodeprint.report.pages.common import class_table, finding_numbers
@@ -288,6 +288,13 @@ def test_machines_without_a_peer_have_no_median_over_the_fleet(tmp_path: Path) -
     files.write(verdicts.verdict(alone), tmp_path)
     page = cluster.page(source(tmp_path), {})
     assert "Medians over the fleet" not in [section.title for section in page.sections]
+
+
+def test_first_page_of_a_table_has_its_file_and_says_that_no_time_is_known(tmp_path: Path) -> None:
+    nodes = {f"cn{n}": verdicts.node(measured="") for n in range(3)}
+    files.write(replace(verdicts.verdict(nodes), versions={"table": "figures.csv, SHA-256 00ff"}), tmp_path)
+    rows = dict(accepted.rows(source(tmp_path)))
+    assert (rows["table"], rows["measured"]) == ("figures.csv", "not recorded")
 
 
 def test_configuration_differences_are_listed() -> None:
