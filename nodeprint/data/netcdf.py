@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import h5netcdf
 import h5py
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from nodeprint import files
@@ -111,109 +108,6 @@ def _write_variable(group: h5py.Group, data: xr.DataArray) -> h5py.Dataset:
     if values.dtype.kind == "f":
         made.attrs["_FillValue"] = values.dtype.type(np.nan)
     return made
-
-
-class _Holding(io.FileIO):
-    """A file that holds what went wrong when it was written to in `error`, instead of raising it: HDF5 prints its own
-    messages where its disk is full, or ends the process. What is written from then on is kept in memory, so that HDF5
-    reads what it wrote until its file is closed."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "r+")
-        self.error: OSError | None = None
-        self._kept: list[tuple[int, bytes]] = []
-
-    def write(self, data: Any) -> int:
-        """Write all of `data`."""
-        unwritten = memoryview(data).cast("B")
-        size = unwritten.nbytes
-        try:
-            while unwritten.nbytes and self.error is None:
-                unwritten = unwritten[super().write(unwritten) :]
-        except OSError as error:
-            self.error = error
-        if unwritten.nbytes:
-            self._kept.append((self.tell(), bytes(unwritten)))
-            self.seek(unwritten.nbytes, io.SEEK_CUR)
-        return size
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with what was written, 0 where nothing was."""
-        view, begin = memoryview(buffer).cast("B"), self.tell()
-        count = super().readinto(view) or 0
-        view[count:] = bytes(view.nbytes - count)
-        for at, kept in self._kept:
-            low, high = max(at, begin), min(at + len(kept), begin + view.nbytes)
-            if low < high:
-                view[low - begin : high - begin] = kept[low - at : high - at]
-        self.seek(begin + view.nbytes)
-        return view.nbytes
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """As of any file; the end is that of what was written."""
-        if whence != io.SEEK_END:
-            return super().seek(offset, whence)
-        end = max((at + len(kept) for at, kept in self._kept), default=0)
-        return super().seek(max(end, super().seek(0, io.SEEK_END)) + offset)
-
-    def truncate(self, size: int | None = None) -> int:
-        """As of any file."""
-        try:
-            return super().truncate(size)
-        except OSError as error:
-            self.error = self.error or error
-            return size or 0
-
-    def check(self) -> None:
-        """Raise what went wrong so far."""
-        if self.error is not None:
-            raise self.error
-
-
-def write_table(
-    path: Path,
-    labels: xr.Dataset,
-    dims: tuple[str, str],
-    variables: Mapping[str, str],
-    blocks: Iterable[Mapping[str, npt.NDArray[np.float32]]],
-) -> Path:
-    """Write a table as netCDF whose values are never in memory at once; returns its path.
-
-    `labels` are its coordinates over `dims`, rows and columns, and its attributes; `variables` have names and meanings,
-    and each of the `blocks` has the next rows of all of them (NaN for what is not there). Raises CannotWriteError.
-    """
-    with files.replacing(path) as partial, _Holding(partial) as target:
-        with h5netcdf.File(target, "w") as file:
-            _begin_table(file, labels, dims, variables)
-            begin = 0
-            for block in blocks:
-                end = begin + len(next(iter(block.values())))
-                for name, values in block.items():
-                    file.variables[name][begin:end] = values
-                begin = end
-                target.check()
-        target.check()
-        os.fsync(target.fileno())  # a full disk may say so only now
-    return path
-
-
-def _begin_table(file: h5netcdf.File, labels: xr.Dataset, dims: tuple[str, str], variables: Mapping[str, str]) -> None:
-    """All of a table but the values of its variables, as xarray's own to_netcdf writes it."""
-    file.dimensions = {dim: labels.sizes[dim] for dim in dims}
-    file.attrs.update(labels.attrs)
-    every = " ".join(sorted(map(str, labels.coords)))
-    for name, meaning in variables.items():
-        made = file.create_variable(name, dims, np.float32, fillvalue=np.float32(np.nan))
-        made.attrs.update({"_FillValue": np.float32(np.nan), "long_name": meaning, "coordinates": every})
-    for coordinate, labelled in labels.coords.items():
-        values = labelled.to_numpy()
-        texts = values.dtype.kind in "OU"
-        file.create_variable(
-            str(coordinate),
-            labelled.dims,
-            h5py.string_dtype() if texts else values.dtype,
-            data=values.astype(object) if texts else values,
-        )
 
 
 def dataset(one: Measured) -> xr.Dataset:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from nodeprint.data import netcdf, packing, store
+from nodeprint.data import netcdf_table, packing, store
 from nodeprint.data.fabric import read as read_fabrics
 from nodeprint.data.packed import PackedFleet
 from nodeprint.data.quantity import models
@@ -42,7 +42,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
     judged = _judged(campaign, fleet, rules, kept, baseline)
     made = judged.table
-    netcdf.write_table(place / DEVIATIONS, made.labels, DIMS, VARIABLES, made.blocks)
+    netcdf_table.write(place / DEVIATIONS, made.labels, DIMS, VARIABLES, made.blocks)
     return judged
 
 

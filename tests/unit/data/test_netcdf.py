@@ -1,83 +1,48 @@
-"""A table that is written a part at a time is what xarray would write, and a full disk leaves the old one."""
+"""node.nc: the same bytes of the same records, and what other programs find in it."""
 
-from __future__ import annotations
-
-import resource
-from collections.abc import Iterator
+import hashlib
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 import xarray as xr
 
-from nodeprint.data import netcdf
-from nodeprint.errors import CannotWriteError
+from nodeprint.data import jobs, netcdf, store
+from nodeprint.machine import topology
+from nodeprint.machine.topology.presets import preset
+from nodeprint.simulate.survey import survey
 
-VARIABLES = {"difference": "how far", "error": "how sure"}
-DIMS = ("sample", "part")
-
-
-def labels(samples: int, parts: int) -> xr.Dataset:
-    coordinates = {
-        "place": ("part", [f"part {number}" for number in range(parts)]),
-        "home": ("part", np.arange(parts)),
-        "node": ("sample", [f"nœud{number}" for number in range(samples)]),
-    }
-    return xr.Dataset(coords=coordinates, attrs={"campaign": "main", "simulated": 1})
+Make = Callable[..., Path]
 
 
-def blocks(samples: int, parts: int, at_once: int) -> Iterator[dict[str, np.ndarray]]:
-    every = np.arange(samples * parts, dtype=np.float32).reshape(samples, parts)
-    every[::3, ::2] = np.nan
-    for begin in range(0, samples, at_once):
-        yield {"difference": every[begin : begin + at_once], "error": -every[begin : begin + at_once]}
+def test_node_nc_of_the_same_records_is_the_same_to_the_last_byte(campaign: Make) -> None:
+    node = campaign("n1") / "nodes/n1"
+    first = hashlib.sha256(netcdf.write(node).read_bytes()).hexdigest()
+    time.sleep(1.1)  # times in HDF5, if there were any, would be whole seconds
+    assert hashlib.sha256(netcdf.write(node).read_bytes()).hexdigest() == first
 
 
-@pytest.mark.parametrize(("samples", "parts", "at_once"), [(7, 5, 3), (1, 1, 1), (6, 4, 100), (0, 0, 1)])
-def test_a_table_by_parts_is_the_table_as_a_whole(tmp_path: Path, samples: int, parts: int, at_once: int) -> None:
-    none = np.zeros((0, parts), dtype=np.float32)
-    whole = labels(samples, parts).assign(
-        {
-            name: (
-                DIMS,
-                np.concatenate([none, *(part[name] for part in blocks(samples, parts, samples + 1))]),
-                {"long_name": meaning},
-            )
-            for name, meaning in VARIABLES.items()
-        }
+def test_node_nc_has_dimensions_units_and_both_sides(campaign: Make) -> None:
+    folder = campaign("n1")
+    node = folder / "nodes/n1"
+    (node / "job1/survey.tar.gz").write_bytes(survey(preset("graviton3-64"), "n1", {}))
+    assert netcdf.export(folder) == [node / "node.nc"]
+    tree = xr.open_datatree(node / "node.nc", engine="h5netcdf").load()
+    assert len(topology.from_text(str(tree["topology"].item())).cpus) == 64
+    data = tree["job1/coherence-cas"]
+    assert dict(data.sizes) == {"run": 2, "pass": 2, "home": 1, "a": 2, "b": 2}
+    latency = data["latency_ns"]
+    assert latency.attrs["units"] == "ns"
+    np.testing.assert_allclose(latency.sel({"run": 2, "pass": 1, "a": 0, "b": 1}), 52.1, rtol=1e-6)
+    np.testing.assert_array_equal(latency, latency.transpose("run", "pass", "home", "b", "a"))
+    assert np.isnan(latency.sel(a=0, b=0)).all()
+    (again,), labels = netcdf.read(node / "node.nc")
+    np.testing.assert_array_equal(
+        again.measured["coherence-cas"].columns["latency_ns"],
+        jobs.read(node / "job1").measured["coherence-cas"].columns["latency_ns"],
     )
-    path = netcdf.write_table(
-        tmp_path / "t.nc", labels(samples, parts), DIMS, VARIABLES, blocks(samples, parts, at_once)
-    )
-    whole.to_netcdf(tmp_path / "whole.nc", engine="h5netcdf")
-    with xr.open_dataset(path, engine="h5netcdf") as found, xr.open_dataset(tmp_path / "whole.nc") as expected:
-        assert found.load().identical(expected.load())
-
-
-def test_a_full_disk_is_one_sentence_and_the_old_table_stays(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    path = netcdf.write_table(tmp_path / "t.nc", labels(4, 4), DIMS, VARIABLES, blocks(4, 4, 4))
-    before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    for room in (0, 100, 20_000, 300_000):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
-        try:
-            with pytest.raises(CannotWriteError, match="cannot be written"):
-                netcdf.write_table(path, labels(400, 200), DIMS, VARIABLES, blocks(400, 200, 50))
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert path.read_bytes() == before
-    assert [entry.name for entry in tmp_path.iterdir()] == ["t.nc"]
-    assert capfd.readouterr().err == ""
-
-
-def test_a_table_whose_values_cannot_be_made_leaves_the_old_one(tmp_path: Path) -> None:
-    path = netcdf.write_table(tmp_path / "t.nc", labels(4, 4), DIMS, VARIABLES, blocks(4, 4, 4))
-    before = path.read_bytes()
-
-    def broken() -> Iterator[dict[str, np.ndarray]]:
-        yield from blocks(2, 4, 2)
-        raise ArithmeticError
-
-    with pytest.raises(ArithmeticError):
-        netcdf.write_table(path, labels(4, 4), DIMS, VARIABLES, broken())
-    assert path.read_bytes() == before
-    assert [entry.name for entry in tmp_path.iterdir()] == ["t.nc"]
+    assert labels == store.survey(node).topology
+    written = (node / "node.nc").stat().st_mtime_ns
+    netcdf.export(folder)
+    assert (node / "node.nc").stat().st_mtime_ns == written, "nothing is newer"
