@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -66,6 +68,22 @@ def test_what_a_finding_is_consistent_with_follows_from_its_part_and_side(
 ) -> None:
     nothing = np.zeros(0, dtype=np.int64)
     assert findings._consistent(Cause(term, where, 0, nothing, nothing, nothing), effect, worse) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "slots"),
+    [
+        ({"core": 17}, range(34, 36)),
+        ({"across": 1, "ccd": 2}, range(32, 48)),
+        ({"socket": 1}, range(64, 128)),
+        ({"class": 2}, range(128)),
+    ],
+)
+def test_slots_of_a_finding_are_those_of_its_part(where: dict[str, int], slots: range) -> None:
+    """Of 64 cores of two threads, eight on a CCD."""
+    matrix = next(series.matrix for series in judged().series if series.matrix.quantity.of_pairs)
+    shown = SimpleNamespace(series=SimpleNamespace(matrix=matrix), cause=SimpleNamespace(where=where))
+    assert findings._slots(shown) == list(slots)  # type: ignore[arg-type]
 
 
 def test_causes_of_cells_are_those_of_their_measurements() -> None:

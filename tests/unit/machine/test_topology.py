@@ -15,14 +15,14 @@ from rich.console import Console
 
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
-from nodeprint.machine.topology import amd
+from nodeprint.machine.topology import amd, sysfs
 from nodeprint.machine.topology.facts import cpu_list, cpu_mask, list_text
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.machine.topology.text import as_text
 from nodeprint.machine.tree import open_tree
 from tests.support import machines
 from tests.support.labels import assert_labelled, ids, parts, read
-from tests.support.machines import Epyc, Fake, Row, arm, epyc, xeon
+from tests.support.machines import Epyc, Fake, Files, Row, arm, epyc, xeon
 
 
 @pytest.mark.parametrize("nps", [0, 1, 2, 4])
@@ -461,3 +461,12 @@ def test_labels_say_what_they_are_from_and_which_are_unknown() -> None:
 )
 def test_a_die_of_two_numa_nodes_is_cut(nodes: dict[int, int], cut: bool) -> None:
     assert amd._cuts(nodes, {0: 0, 1: 0, 2: 1}) is cut
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0\n", 0), ("65535", 65535), ("-1\n", None), ("", None), ("x", None), ("9" * 18, 10**18 - 1), ("9" * 19, None)],
+)
+def test_a_number_of_a_file_has_eighteen_digits_at_most(text: str, number: int | None) -> None:
+    assert sysfs._int(Files({"n": text}), "n") == number
+    assert sysfs._int(Files({}), "n") is None
