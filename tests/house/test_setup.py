@@ -106,6 +106,12 @@ ROCKY_9, ROCKY_10 = 'ID=rocky\nPLATFORM_ID="platform:el9"', 'ID=rocky\nPLATFORM_
         ({"python3": ("3.12", "")}, 'ID=ubuntu\nVERSION_ID="24.04"', ["python3.12-venv"]),
         ({"python3": ("3.13", "no pip")}, 'ID=debian\nVERSION_ID="13"', ["python3.13-venv"]),
         ({"python3": ("3.11", ""), "python3.12": ("3.12", "no pip")}, DEBIAN_12, ["python3.11-venv"]),
+        # for which Snakemake's packages have no wheels
+        (
+            {"python3": ("3.14", "")},
+            'ID=ubuntu\nVERSION_ID="26.04"',
+            ["python3.14-venv", "gcc", "libc6-dev", "python3.14-dev"],
+        ),
         ({}, UBUNTU_22, ["python3.11", "python3.11-venv"]),
         ({"python3": ("3.10", "complete")}, UBUNTU_22, ["python3.11", "python3.11-venv"]),
         ({"python3": ("3.10", ""), "python3.12": ("3.12", "")}, UBUNTU_22, ["python3.12-venv"]),
@@ -123,6 +129,13 @@ def test_apt_is_asked_for_what_makes_python_whole(
         bare, "python", os_release=os_release
     )
     assert installed(bare) == packages
+
+
+def test_where_no_python_is_the_version_that_comes_is_looked_up(bare: Path) -> None:
+    apt(bare)
+    add(bare, "apt-cache", "printf 'Package: python3\\nVersion: 3.14.3-1\\n\\nPackage: python3\\nVersion: 3.11.2\\n'")
+    system(bare, "python", os_release=DEBIAN_12)
+    assert installed(bare) == ["python3", "python3-venv", "gcc", "libc6-dev", "python3.14-dev"]
 
 
 @pytest.mark.parametrize(
