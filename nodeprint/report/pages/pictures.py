@@ -29,6 +29,7 @@ from nodeprint.report.figures import (
     load,
     matrix,
     own_places,
+    pixels,
     render,
     side_by_side,
     strips,
@@ -43,8 +44,9 @@ from nodeprint.report.pages.order import natural, severity
 from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
-#: What a number needs of a matrix's width, of that of blocks, and names and scale beside these, mm.
-_CELL, _CELL_OF_BLOCKS, _NAMES = 5.5, 4.7, 30.0
+#: What a number needs of a matrix's width; in a table of blocks a letter, what is between numbers, and names and scale
+#: beside these; mm.
+_CELL, _LETTER, _BETWEEN, _NAMES = 5.5, 1.36, 0.64, 30.0
 #: The subject of figures of the fleet.
 CLUSTER = "cluster"
 #: Widths in mm: of a page, of the larger part of one, of half of one.
@@ -255,11 +257,17 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
         node,
         grid.grid,
         data,
-        min(max(HALF, _NAMES + _CELL_OF_BLOCKS * len(data.rows)), PAGE),
+        width_of_blocks(data),
         name=f"{measurement}-blocks",
         alt=alt,
         caption=caption,
     )
+
+
+def width_of_blocks(data: grid.GridData) -> float:
+    """So many mm that the numbers of a table of blocks have room, where a page has that."""
+    letters = max(len(pixels.short(value)) for value in data.numbers.ravel().tolist())
+    return min(max(HALF, _NAMES + (_LETTER * letters + _BETWEEN) * len(data.rows)), PAGE)
 
 
 def cells(campaign: Campaign, node: str) -> Iterator[Picture]:

@@ -24,6 +24,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.verdict import Interval, Part, SizeFigure
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import (
+    block_medians,
     curves,
     distributions,
     effects,
@@ -127,6 +128,18 @@ def test_names_of_places_lie_where_they_have_room() -> None:
     data = structs.replace(of_places, places=streams, levels=())
     assert not data.turned(100.0) and data.turned(30.0)
     assert data.frame(128.0).height < data.frame(50.0).height
+
+
+@pytest.mark.parametrize("machine", ["milan-2x64", "genoa-2x96"])
+def test_table_of_blocks_has_its_numbers(machine: str) -> None:
+    """Inside a CCX they have four letters."""
+    data = block_medians.of_node(levels_of("coherence-cas", machine=machine), "node002")
+    assert data is not None
+    drawn = render.figure(grid.grid, data, STYLE, pictures.width_of_blocks(data))
+    assert (
+        sum(re.fullmatch(r"[0-9.]+", label.get_text()) is not None for label in drawn.axes[0].texts)
+        == data.numbers.size
+    )
 
 
 def test_long_names_side_by_side_have_two_lines_and_are_whole() -> None:
