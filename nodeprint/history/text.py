@@ -36,11 +36,19 @@ def sparkline(course: Sequence[float]) -> str:
 
 
 def unchanged(history: NodeHistory) -> str:
-    """What is said of a node without any change: where a part is beyond its bound by now, that this shows none yet."""
+    """What is said of a node without any change: where it was measured once, or a part is beyond its bound by now, that
+    this shows none yet."""
+    if _is_single(history):
+        return say("history", "once")
     if not is_open(history):
         return say("history", "calm")
     course = history.courses[0]
     return say("history", "open", part=part_name(course), distance=f"{course.distance[-1]:+.1f}")
+
+
+def _is_single(history: NodeHistory) -> bool:
+    """Whether a node was measured once, so that nothing of it is compared."""
+    return len(history.measured) < 2
 
 
 def is_open(history: NodeHistory) -> bool:
@@ -123,12 +131,17 @@ def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
 
 
 def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
-    """How many nodes have no change, and of which it is open."""
-    undecided = [history.node for history in histories if is_open(history)]
-    calm = sum(not history.changes for history in histories) - len(undecided)
-    changes = say("history", "summary", calm=calm, nodes=names.counted(len(histories), "node"))
-    beyond = say("history", "summary_open", nodes=names.nodes(undecided))
-    return f"{names.counted(campaigns, 'campaign')}; {changes}{beyond if undecided else ''}"
+    """How many of the nodes that were measured more than once have no change, of which it is open, and the others."""
+    compared = [history for history in histories if not _is_single(history)]
+    undecided = [history.node for history in compared if is_open(history)]
+    once = [history.node for history in histories if _is_single(history)]
+    calm = sum(not history.changes for history in compared) - len(undecided)
+    said = (
+        (say("history", "summary", calm=calm, nodes=names.counted(len(compared), "node")), compared),
+        (say("history", "summary_open", nodes=names.nodes(undecided)), undecided),
+        (say("history", "summary_once", nodes=names.nodes(once)), once),
+    )
+    return "; ".join([names.counted(campaigns, "campaign"), *(words for words, of in said if of)])
 
 
 def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
@@ -178,11 +191,12 @@ def few(campaigns: Sequence[str]) -> str:
 
 
 def as_text(histories: Sequence[NodeHistory], selected: Selected) -> Group:
-    """A line for each change, the courses of the nodes that have one (of all in a small fleet), how many have none, and
-    what was left out."""
+    """A line for each change, the courses of the nodes that have one (in a small fleet of all measured again),
+    how many have none, and what was left out."""
     lines = [sentence(change, nodes) for change, nodes in shared(histories)]
     changed = [history for history in histories if history.changes]
-    shown = histories if len(histories) <= ALL_NODES else changed[:ALL_NODES]
+    compared = [history for history in histories if not _is_single(history)]
+    shown = compared if len(histories) <= ALL_NODES else changed[:ALL_NODES]
     courses = Table(box=None, pad_edge=False, show_header=False)
     for history in shown:
         course = history.courses[0]

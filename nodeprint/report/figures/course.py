@@ -60,14 +60,16 @@ class CourseData(msgspec.Struct, frozen=True):
 
 
 def course(ax: Axes, data: CourseData, style: Style) -> None:
-    """Draw each part over time with its intervals before the range of a bound, and a line where it changed."""
+    """Draw each part over time with its intervals before the range of a bound, and a line where it changed. Tables may
+    have no times: then it is drawn over the number of the measurement."""
+    timed = all(moment for line in data.lines for moment in line.measured)
     ax.axhspan(-1, 1, color=style.colours["wash"], linewidth=0)
     for side in (-1, 1):
         ax.axhline(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
     ax.axhline(0, color=style.colours["hair"], linewidth=0.5)
     for number, line in enumerate(data.lines):
         colour = style.series[number % len(style.series)]
-        moments = [_day(moment) for moment in line.measured]
+        moments = [_day(moment) if timed else at for at, moment in enumerate(line.measured, start=1)]
         dashes = _DASHES[number % len(_DASHES)]
         ax.errorbar(
             moments,
@@ -81,13 +83,16 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
             markersize=2.6,
             label=f"{line.name} (bound {100 * line.bound:.2g} %)",
         )
-        for since in line.changed:
+        for since in line.changed if timed else ():
             ax.axvline(_day(since), color=colour, linewidth=0.6, linestyle=(0, (1, 2)))
     low, high = ax.get_ylim()
     ax.set_ylim(min(low, -1.4), max(high, 1.4))
-    locator = mdates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
-    ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    if timed:
+        locator = mdates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     ax.set_ylabel("from the first level, bounds")
     ax.set_title(say("axes", "course", node=data.node), fontsize=style.letters_pt)

@@ -57,6 +57,18 @@ def test_what_changed_since_is_read_of_two_tables(tmp_path: Path) -> None:
     assert "n03" in said and "gpu 2" in said and "2026-11-20" in said
 
 
+def test_a_table_alone_is_compared_with_nothing_and_tables_without_times_are_drawn(tmp_path: Path) -> None:
+    """One measurement shows no change, and not that there is none."""
+    for name, slow in (("a", 1.0), ("b", 0.85)):
+        rows = [line.rpartition(",")[0] for line in table(slow=slow).splitlines()]
+        (tmp_path / "t.csv").write_text("\n".join(rows))
+        call("judge", tmp_path / "t.csv", "--to", tmp_path / name)
+    assert call("since", tmp_path / "a") == "1 campaign; measured once, so that nothing is compared: n[00-11]\n"
+    said = call("since", tmp_path / "a", tmp_path / "b", "--page", tmp_path / "page.html")
+    assert "no part moved by more than its bound on 11 of 12 nodes" in said
+    assert (tmp_path / "page.html").read_text().count("<svg") == 12
+
+
 def test_bounds_of_a_file_and_of_the_call(tmp_path: Path) -> None:
     (tmp_path / "acceptance.yaml").write_text("metrics:\n  h2d: {bound: 30}\n  h2dd: {bound: 1}\n")
     (tmp_path / "t.csv").write_text(table())
@@ -64,6 +76,9 @@ def test_bounds_of_a_file_and_of_the_call(tmp_path: Path) -> None:
     assert "UNIFORM" in said and "(bound 30 %)" in said
     assert "h2dd, which is no metric of the table (did you mean h2d?)" in " ".join(said.split())
     assert "SUSPECT" in call("judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml", "--bound", "5")
+    for bounds in (["h2d=30", "5"], ["5", "h2d=30"]):  # the one that names the metric, whichever comes last
+        words = [word for bound in bounds for word in ("--bound", bound)]
+        assert "(bound 30 %)" in call("judge", tmp_path / "t.csv", *words)
 
 
 @pytest.mark.parametrize(
