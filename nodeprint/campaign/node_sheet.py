@@ -86,6 +86,9 @@ def read_sheet(path: Path) -> list[Node]:
             advice = f"`nodeprint judge {path.parent}` says what its nodes are"
             raise NodeprintError(what, where=path.parent, advice=advice) from error
         absent = isinstance(error, FileNotFoundError)
+        if isinstance(error, NotADirectoryError) or (absent and not path.parent.is_dir()):
+            advice = "name a folder of results/, which `make run` makes"
+            raise NodeprintError("no campaign is there", where=path.parent, advice=advice) from error
         advice = "run `nodeprint discover`" if absent else "remove it, then run `nodeprint discover`"
         raise NodeprintError(f"cannot be read ({error.strerror})", where=path, advice=advice) from error
     except UnicodeDecodeError as error:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import DATA, app
-from nodeprint.cli.shared import Format, input_file, judge_and_write, leave_out, print_result
+from nodeprint.cli.shared import Format, input_files, judge_and_write, leave_out, print_result
 
 #: Those of topology/presets.py, which is not imported to print the help.
 PRESETS = (
@@ -53,7 +53,8 @@ def import_(
     if xml:
         leave_out({"--part": part}, "--xml has the topology", "leave one of them out")
     machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets or 1, smt is not False) if part else None
-    imported = [importers.read(input_file(file), format) for file in files]
+    with input_files(*files) as kept:
+        imported = [importers.read(file, format) for file in kept]
     names = importers.write_campaign(imported, out, machine)
     differing = [f"{item.source}: {item.differing}" for item in imported if item.differing]
     for warning in (*differing, *(layout_misfit.warnings(imported, machine) if machine else ())):

@@ -12,7 +12,7 @@ from nodeprint.cli.app import JUDGE, app
 from nodeprint.cli.shared import (
     Campaign,
     Json,
-    input_file,
+    input_files,
     judge_and_write,
     leave_out,
     print_json,
@@ -22,12 +22,15 @@ from nodeprint.cli.shared import (
 from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
+    from nodeprint.cards.fleet_reference import FleetReference
     from nodeprint.judge.outcome import Kind
     from nodeprint.judge.verdict import Verdict
 
 _Accepted = Annotated[
     Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
 ]
+#: The value of --reference that is no file.
+_PUBLISHED = "published"
 baselines = typer.Typer(no_args_is_help=True, help="Save judged campaigns to compare later ones with.")
 app.add_typer(baselines, name="baseline", rich_help_panel=JUDGE)
 
@@ -111,6 +114,7 @@ def judge(
     drain.sh. Of a table they are written with --to, which is a campaign to all other commands.
     """
     from nodeprint import files
+    from nodeprint.cards import fleet_reference
     from nodeprint.judge import outcome
     from nodeprint.report import files as written
     from nodeprint.report import notified, text
@@ -141,6 +145,7 @@ def judge(
         leave_out(of_campaigns | of_tables, f"judges a whole campaign, and --node {node} one", "leave it out")
         _judge_one(campaign, node, kinds, json=json)
         return
+    fleet = fleet_reference.read(Path(reference)) if reference and reference != _PUBLISHED else None
     if is_campaign:
         verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
     else:
@@ -155,7 +160,7 @@ def judge(
     else:
         print_outcome(text.summary(verdict))
     if reference:
-        _print_reference(reference, campaign, verdict)
+        _print_reference(fleet, campaign, verdict)
     if notify:
         notified.send(notify, written.as_json(verdict))
     if verdict.fails(kinds):
@@ -178,7 +183,8 @@ def _judge_table(source: Path, to: Path | None, baseline: Path | None, options: 
     from nodeprint.tables import reading
 
     name = "standard input" if str(source) == "-" else str(source)
-    figures = reading.read(source if source.is_dir() else input_file(source), name, options.node_name)
+    with input_files(source) as (kept,):
+        figures = reading.read(kept, name, options.node_name)
     if options.fingerprint is not None:
         figures = reading.with_fields(figures, options.fingerprint)
     wanted = of_table.TableRules(options.acceptance, options.bounds, options.better)
@@ -188,15 +194,14 @@ def _judge_table(source: Path, to: Path | None, baseline: Path | None, options: 
     return of_table.judge(figures, "table" if str(source) == "-" else source.name.partition(".")[0], wanted).verdict
 
 
-def _print_reference(which: str, campaign: Path, verdict: Verdict) -> None:
-    """How published machines of their processor, or a fleet's nodes, are: for the nodes that have no peer, and of a
-    fleet also for those that are too few to have a majority."""
+def _print_reference(fleet: FleetReference | None, campaign: Path, verdict: Verdict) -> None:
+    """How a fleet's nodes, or without it published machines of their processor, are: for the nodes that have no peer,
+    and of a fleet also for those that are too few to have a majority."""
     from nodeprint.cards import fleet_reference, of_campaign
     from nodeprint.cards import reference as published
     from nodeprint.judge.outcome import MEANING, Outcome
     from nodeprint.report import beside_fleet
 
-    fleet = None if which == "published" else fleet_reference.read(Path(which))
     few = fleet is not None and len(verdict.nodes) < fleet_reference.FEWEST
     for name, of_node in verdict.nodes.items():
         if not (of_node.outcome is Outcome.NO_PEER or (few and MEANING[of_node.outcome].measured)):

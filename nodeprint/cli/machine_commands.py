@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeprint.cli.app import MACHINES, app
-from nodeprint.cli.shared import Format, Json, input_file, leave_out, print_json, print_text, say_origin
+from nodeprint.cli.shared import Format, Json, input_files, leave_out, print_json, print_text, say_origin
 
 if TYPE_CHECKING:  # the labels take a tenth of a second to import
     from nodeprint.machine.topology.model import Topology
@@ -75,7 +75,8 @@ def structure(
     from nodeprint.structure import quadrants
 
     pictures = matrix_files.check(pdf, svg)
-    source = structures.read(input_file(file), format)
+    with input_files(file) as (kept,):
+        source = structures.read(kept, format)
     labels = _topology(root, xml, cpuid) if root or xml or cpuid else source.topology
     of_matrix = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
     structure = structures.with_repetitions(of_matrix, source)
@@ -121,7 +122,8 @@ def iodie(
         given: dict[str, object] = {"--root": root, "--xml": xml, "--cpuid": cpuid}
         leave_out(given, f"it is for files, and {where[0]} has its labels", "leave it out")
     labels = _topology(root, xml, cpuid) if root or xml or cpuid else None
-    dies = campaign_dies.read(where[0]) if folder else campaign_dies.of_files([*map(input_file, where)], labels)
+    with input_files(*where) as kept:
+        dies = campaign_dies.read(kept[0]) if folder else campaign_dies.of_files(kept, labels)
     if pdf is not None:
         from nodeprint.report.pages import die_pages
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,16 +47,25 @@ def leave_out(options: Mapping[str, object], problem: str, advice: str) -> None:
         raise NodeprintError(problem, key=given[0], advice=advice)
 
 
-def input_file(path: Path) -> Path:
-    """A file to read: where `path` is `-` or a pipe, what comes out of it, as readers look at a file more than once."""
-    if str(path) != "-" and not path.is_fifo():
-        return path
-    folder = tempfile.mkdtemp(prefix="nodeprint-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    kept = Path(folder, "standard-input")
-    with kept.open("wb") as file, sys.stdin.buffer if str(path) == "-" else path.open("rb") as source:
-        shutil.copyfileobj(source, file)
-    return kept
+@contextmanager
+def input_files(*paths: Path) -> Iterator[list[Path]]:
+    """Files to read: of each path that is `-` or a pipe what comes out of it, as readers look at a file more than once.
+    What is wrong with it is said of the path: the copy is gone when its reader is told."""
+    with tempfile.TemporaryDirectory(prefix="nodeprint-") as folder:
+        kept: dict[Path, Path] = {}
+        for number, path in enumerate(paths):
+            if str(path) == "-" or path.is_fifo():
+                kept[path] = Path(folder, str(number), "standard-input")
+                kept[path].parent.mkdir()
+                with kept[path].open("wb") as file, sys.stdin.buffer if str(path) == "-" else path.open("rb") as source:
+                    shutil.copyfileobj(source, file)
+        try:
+            yield [kept.get(path, path) for path in paths]
+        except NodeprintError as error:
+            said = str(error)
+            for path, copy in kept.items():
+                said = said.replace(str(copy), "standard input" if str(path) == "-" else str(path))
+            raise NodeprintError(said) from error
 
 
 def print_json(facts: object) -> None:

@@ -148,7 +148,7 @@ def with_options(
     """The rules with what a call says of the `metrics` of a table: `bounds` as `5` (of all) or `triad=3`, in percent,
     and `better` as `higher`, `lower` or `triad=higher`. Raises NodeprintError naming the option."""
     out = dict(rules.metrics)
-    for text in bounds:
+    for text in _each_once(bounds, "--bound"):
         for metric, value in _for_metrics(text, metrics, "--bound"):
             try:
                 percent = float(value)
@@ -158,7 +158,7 @@ def with_options(
                 what = f"{printable(repr(value), 40)} is no bound"
                 raise NodeprintError(what, key="--bound", advice="give percent, as in 5 or triad=3")
             out[metric] = replace(out.get(metric, Metric()), bound=percent)
-    for text in better:
+    for text in _each_once(better, "--better"):
         for metric, value in _for_metrics(text, metrics, "--better"):
             if value not in ("higher", "lower"):
                 what = f"{printable(repr(value), 40)} is no side"
@@ -167,6 +167,17 @@ def with_options(
                 )
             out[metric] = replace(out.get(metric, Metric()), better=value)
     return replace(rules, metrics=out)
+
+
+def _each_once(texts: Sequence[str], option: str) -> list[str]:
+    """The values of an option, that of all metrics first, as one that names a metric says more of it. Raises
+    NodeprintError where two are of the same."""
+    of = [text.rpartition("=")[0] for text in texts]
+    for name in of:
+        if of.count(name) > 1:
+            what = f"is given twice of {printable(name, 60) or 'all metrics'}"
+            raise NodeprintError(what, key=option, advice="leave one out")
+    return sorted(texts, key=lambda text: "=" in text)
 
 
 def _for_metrics(text: str, metrics: Collection[str], option: str) -> list[tuple[str, str]]:

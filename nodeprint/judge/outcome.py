@@ -228,6 +228,9 @@ def kinds(text: str) -> tuple[Kind, ...]:
     if unknown := [name for name in names if name not in kinds]:
         what = f"{printable(repr(unknown[0]), 60)} is no kind of outcome"
         raise NodeprintError(what, key="--fail-on", advice=f"choose from {', '.join(kinds)}")
+    if Kind.NOTHING.value in names and len(set(names)) > 1:
+        advice = "leave it out, or the others"
+        raise NodeprintError(f"{Kind.NOTHING} counts no outcome, and others are named", key="--fail-on", advice=advice)
     return tuple(Kind(name) for name in names)
 
 

@@ -99,7 +99,7 @@ def _read(campaign: Path, decode: Callable[[bytes], Any], as_type: type[_T]) -> 
     try:
         files.check(path)  # a pipe would be waited for without end
         plain = decode(reading.content(path, reading.VERDICT_BYTES, follows=True))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         if not campaign.is_dir():
             raise NodeprintError("no campaign is there", where=campaign, advice="name a folder of results/") from error
         advice = f"call `make run` again (what was measured is kept), or `nodeprint judge {campaign}`"

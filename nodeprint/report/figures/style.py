@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -93,10 +94,31 @@ def _settings(path: Path) -> dict[str, Any]:
         advice = "name a file of matplotlib's settings (*.mplstyle)"
         raise NodeprintError("is not there", where=path, advice=advice)
     try:
-        settings: Any = matplotlib.rc_params_from_file(path, use_default_template=False)
+        with _strictly(path):
+            settings: Any = matplotlib.rc_params_from_file(path, use_default_template=False)
         return dict(settings)
     except (OSError, ValueError, KeyError) as error:
         raise NodeprintError(f"cannot be read ({error})", where=path, advice="see matplotlib's style sheets") from error
+
+
+@contextmanager
+def _strictly(path: Path) -> Iterator[None]:
+    """Raise NodeprintError where matplotlib logs what is wrong with a line of `path`, and would leave it out."""
+
+    def refuse(record: logging.LogRecord) -> bool:
+        of: Any = record.args
+        if len(of) < 2:  # no line of it: it is no text, and an exception follows
+            return False
+        what = record.getMessage().strip().partition(" in file")[0]
+        line = of["line_no"] if isinstance(of, dict) else of[1]
+        raise NodeprintError(what[:1].lower() + what[1:], where=path, line=line, advice="see matplotlib's style sheets")
+
+    log = logging.getLogger("matplotlib")
+    log.addFilter(refuse)
+    try:
+        yield
+    finally:
+        log.removeFilter(refuse)
 
 
 @cache

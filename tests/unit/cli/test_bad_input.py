@@ -1,5 +1,6 @@
 """Every subcommand with input that is missing, empty, binary, of another kind, unreadable: a sentence each."""
 
+import io
 import os
 import shutil
 import subprocess
@@ -118,6 +119,7 @@ COMMANDS = [
             "--fail-on: 'foo' is no kind of outcome; choose from found, not-same, ",
         ),
         ("show nowhere", "nowhere: no campaign is there; name a folder of results/"),
+        ("status nowhere", "nowhere: no campaign is there; name a folder of results/"),
         ("discover", "config/config.yaml: --config: there is no configuration; call it in"),
     ],
 )
@@ -329,6 +331,13 @@ WITHOUT_EFFECT = {
     "judge table.csv --node n1": "--node: it is for campaigns; write table.csv as one first, with --to FOLDER",
     "judge table.csv --node-name x-{node}": "--node-name: it is for outputs, and a table has a column of nodes; leave",
     "judge GOOD --bound 5": "--bound: it is for tables of figures, and GOOD is a campaign; leave it out",
+    "judge GOOD --reference nowhere": "nowhere: cannot be read (No such file or directory); check the name",
+    "judge GOOD --fail-on found,nothing": "--fail-on: nothing counts no outcome, and others are named; leave it out",
+    "judge table.csv --bound triad=3 --bound triad=4": "--bound: is given twice of triad; leave one out",
+    "judge table.csv --better lower --better higher": "--better: is given twice of all metrics; leave one out",
+    "report GOOD --figures --style table.csv": "table.csv, line 1: missing colon; see matplotlib's style sheets",
+    "report table.csv": "table.csv: no campaign is there; name a folder of results/",
+    "status table.csv": "table.csv: no campaign is there; name a folder of results/",
     "judge GOOD --json --reference published": "--reference: it is said in sentences, and --json has none; leave",
     "judge GOOD --node b": "GOOD: there is no node 'b'; its nodes are a",
     "judge GOOD --notify=": "an argument is empty (--notify=); leave it out, or set the variable of the shell",
@@ -390,6 +399,34 @@ def test_odd_values_of_every_option_end_in_a_sentence(
             assert code == 0 or "Usage" in said.err or said.err.count("\n") == 1, (option, value, said.err)
             assert "\x1b" not in said.err, (option, value)
             assert code == 2 or option not in ("--nodes", "--jobs", "--runs", "--passes"), (option, value)
+
+
+@pytest.mark.parametrize("command", ["judge -", "structure -", "import - --out OUT", "iodie -"])
+def test_what_comes_in_is_called_so_where_it_is_wrong(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not by the copy that is read, which is gone by then."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert call(*command.replace("OUT", str(tmp_path / "out")).split()) == 2
+    assert capsys.readouterr().err.startswith("nodeprint: standard input: empty; ")
+
+
+@pytest.mark.parametrize(
+    ("style", "says"),
+    [
+        ("font.size: 9\nfont.sise: 8\n", "line 2: bad key font.sise; "),
+        ("lines.linewidth: thick\n", "line 1: bad value; "),
+        ("font.size: 9\nfont.size: 8\n", "line 2: duplicate key; "),
+        ("\udcff", "cannot be read ('utf-8' codec"),
+    ],
+)
+def test_no_line_of_a_style_is_left_out(
+    style: str, says: str, good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path := tmp_path / "a.mplstyle").write_bytes(style.encode(errors="surrogateescape"))
+    assert call("report", good, "--figures", "--style", path, "--to", tmp_path / "report") == 2
+    error = capsys.readouterr().err
+    assert says in error and error.startswith(f"nodeprint: {path}") and error.count("\n") == 1
 
 
 def test_style_without_figures_is_refused(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
