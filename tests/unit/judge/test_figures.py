@@ -45,7 +45,8 @@ def test_a_published_median_has_pairs_near_it(data: Path, tmp_path: Path, name: 
         assert near(pairs, figure.median_ns) >= 1 / 3
     else:
         assert all(near(pairs, median) > 0 for median in figure.groups.values())
-        assert sorted(str(row[1]) for row in class_table((figure,)).rows) == sorted(figure.groups)
+        rows = class_table((figure,)).rows
+        assert sorted(str(cell) for row in rows for cell in row if cell in figure.groups) == sorted(figure.groups)
 
 
 @pytest.mark.parametrize("name", LABELLED)
