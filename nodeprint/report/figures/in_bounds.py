@@ -183,9 +183,11 @@ def _name(ax: Axes, row: Row, y: Floats, outside: Ints, style: Style) -> None:
         if on_side:  # as near to their points as leaves each a line
             lines += float(np.mean(y[on_side] - lines))
         for number, line in zip(on_side, lines.tolist(), strict=True):
+            # behind every triangle that is on the line
+            on_line = [n for n in outside.tolist() if side * row.values[n] > 0 and abs(y[n] - line) < below]
             ax.annotate(
                 shortened(row.nodes[number], _NAME_LETTERS),
-                (float(row.values[number]), line),
+                (side * max(abs(float(row.values[n])) for n in (number, *on_line)), line),
                 xytext=(5 * side, 0),
                 textcoords="offset points",
                 ha="left" if side > 0 else "right",

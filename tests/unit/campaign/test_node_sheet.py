@@ -1,6 +1,7 @@
 """nodes.tsv as it lies in a folder that several may write."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,13 @@ def test_a_sheet_of_ten_thousand_nodes_is_no_more_than_a_list_may_be(tmp_path: P
     node_sheet.write_sheet(tmp_path / "nodes.tsv", nodes)
     assert (tmp_path / "nodes.tsv").stat().st_size < reading.TEXT_BYTES / 2
     assert len(node_sheet.read_sheet(tmp_path / "nodes.tsv")) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("cn017", "its nodes are node[0-3]"), ("noed1", "did you mean node[0-3]?")]
+)
+def test_a_node_that_is_to_be_measured_again_is_one_of_the_sheet(name: str, advice: str) -> None:
+    nodes = [node_sheet.Node(f"node{number}", f"node{number}") for number in range(4)]
+    with pytest.raises(NodeprintError, match=f"^NODES: no node {name} in this campaign; ") as refusal:
+        node_sheet.again(nodes, ["node0", name])
+    assert re.search(advice if "mean" in advice else re.escape(advice), str(refusal.value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nodeprint.judge.outcome import Outcome, Why
-from nodeprint.report import files, terminal
+from nodeprint.report import files, terminal, text
 from tests.support import verdicts
 
 
@@ -39,6 +39,8 @@ def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
     files.write(verdicts.verdict({"cn1": verdicts.node(disturbances=(busy,)), "cn2": verdicts.node()}), tmp_path)
     second = terminal.summary(tmp_path)[0].splitlines()[1]
     assert second.startswith("  CPUs with other load on cn1: the system took up to 87.0 % of the time of CPUs 3-4")
+    of_one = text.disturbance(verdicts.disturbed(invalid=False, kind="loud-cpus", share=0.87, cpus=(0,)))
+    assert of_one == "the system took up to 87.0 % of the time of CPU 0 in job1/run1"
 
 
 def test_paths_are_never_broken() -> None:
