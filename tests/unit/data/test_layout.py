@@ -64,7 +64,7 @@ def test_cores_fused_off_are_told(part: str, harvested: bool) -> None:
 
 def test_cores_without_an_l3_are_in_no_ccx_of_the_others() -> None:
     """The low-power cores of a hybrid part share an L2 alone; its number is no number of an L3."""
-    cpus = [Cpu(c, socket=0, ccx=0, cluster=c, core=c, thread=0) for c in range(2)]
+    cpus = [Cpu(c, socket=0, ccx=3, cluster=c, core=c, thread=0) for c in range(2)]
     cpus += [Cpu(c, socket=0, cluster=c - 2, core=c, thread=0) for c in (2, 3)]
     slots, _ = layout.slots_of(Topology(Machine(), tuple(cpus)), range(4))
     pairs = np.stack(np.triu_indices(4, 1), axis=1)
@@ -72,7 +72,7 @@ def test_cores_without_an_l3_are_in_no_ccx_of_the_others() -> None:
         tuple(pair) for pair, kind in zip(pairs.tolist(), layout.pair_classes(slots, pairs), strict=True) if kind == 1
     }
     assert same == {(0, 1)}
-    assert slots[:, layout.CCX].tolist() == [0, 0, 1, 2]
+    assert slots[:, layout.CCX].tolist() == [3, 3, 4, 5]
 
 
 def test_a_slow_core_of_a_harvested_part_is_named_by_its_cpu() -> None:

@@ -86,6 +86,28 @@ def test_slots_of_a_finding_are_those_of_its_part(where: dict[str, int], slots: 
     assert findings._slots(shown) == list(slots)  # type: ignore[arg-type]
 
 
+def test_findings_of_pairs_are_the_same_in_two_matrices_of_one_layout_by_place_or_part() -> None:
+    terms_of = object(), object()
+    first, second, other, cells = (
+        SimpleNamespace(quantity=SimpleNamespace(of_pairs=pairs), terms=terms_of[number])
+        for pairs, number in ((True, 0), (True, 0), (True, 1), (False, 0))
+    )
+
+    def same(a: object, b: object, keys: tuple[str, str], members: tuple[int, int]) -> bool:
+        one, two = (
+            SimpleNamespace(
+                series=SimpleNamespace(matrix=matrix), key=key, cause=SimpleNamespace(members=np.array([member]))
+            )
+            for matrix, key, member in zip((a, b), keys, members, strict=True)
+        )
+        return findings._same(one, two)  # type: ignore[arg-type]
+
+    place, places = ("near core=1", "far core=1"), ("near core=1", "far core=2")
+    assert same(first, second, place, (1, 2)) and same(first, second, places, (1, 1))
+    assert not same(first, second, places, (1, 2)) and not same(first, first, place, (1, 1))
+    assert not same(first, other, place, (1, 1)) and not same(cells, second, place, (1, 1))
+
+
 def test_causes_of_cells_are_those_of_their_measurements() -> None:
     assert findings._causes_of("clock") == terms()["clock"].causes != ()
 

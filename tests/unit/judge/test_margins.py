@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -83,6 +84,20 @@ def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
     assert worst is not None and worst.part == part
     (margin,) = margins.margins([worst], judged().population.fleet.nodes[0], RULES)
     assert (margin.remedy, margin.run) == ("quiet", f"job1/run{run + 1}")
+
+
+@pytest.mark.parametrize(
+    ("differences", "part", "reach"),
+    [([0.5, 0.1], 0, 0.6), ([0.1, -0.5], 1, 0.6), ([np.nan, 0.0], 1, 0.1), ([np.nan, np.nan], None, 0), ([], None, 0)],
+)
+def test_the_worst_part_is_nearest_to_its_bound_if_any_has_a_value(
+    differences: list[float], part: int | None, reach: float
+) -> None:
+    each = np.ones(len(differences))
+    series = SimpleNamespace(first=SimpleNamespace(bound=2 * each))
+    worst = margins.worst(series, SimpleNamespace(difference=np.array(differences), half_90=0.1 * each))  # type: ignore[arg-type]
+    assert (worst and worst.part) == part
+    assert worst is None or (worst.reach, worst.share) == pytest.approx((reach, reach / 2))
 
 
 def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
