@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Annotated, get_type_hints
 
 from nodeprint import files, reading
-from nodeprint.campaign import derived
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.campaign import derived, node_lists
+from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.settings.keys import key
 
 #: A node's name is part of paths and of command lines: a host name, and nothing that looks like an option.
@@ -134,9 +134,11 @@ def checked_name(name: str, where: Path | str, line: int | None = None) -> str:
 
 def again(nodes: Sequence[Node], names: Sequence[str]) -> list[Node]:
     """The sheet with a new job for each of `names`. Raises NodeprintError when one is not in it."""
-    missing = sorted(set(names) - {node.node for node in nodes})
+    listed = [node.node for node in nodes]
+    missing = sorted(set(names) - set(listed))
     if missing:
-        raise NodeprintError(f"no node {printable(missing[0])} in this campaign", key="NODES", advice="see nodes.tsv")
+        advice = nearest(missing[0], listed) or f"its nodes are {printable(node_lists.fold(listed))}"
+        raise NodeprintError(f"no node {printable(missing[0])} in this campaign", key="NODES", advice=advice)
     return [replace(node, job=node.job + 1, measure=True) if node.node in names else node for node in nodes]
 
 

@@ -121,7 +121,8 @@ def differ(differing: Disturbance) -> str:
 
 def disturbance(disturbance: Disturbance) -> str:
     """Something that disturbed a measurement or concerns the node."""
-    cpus = names.nodes(map(str, disturbance.cpus)).strip("[]")
+    which = names.nodes(map(str, disturbance.cpus)).strip("[]")
+    cpus = f"CPU{'s' if len(disturbance.cpus) > 1 else ''} {which}" if which else ""
     if disturbance.kind in texts()["differ"]["repetitions"]:
         return differ(disturbance)
     if disturbance.kind not in texts()["disturbances"]:
@@ -133,8 +134,8 @@ def disturbance(disturbance: Disturbance) -> str:
         value=f"{disturbance.value:.4g}",
         measurement=measured(disturbance.measurement) if disturbance.measurement else "the measurement",
         run=f" in {disturbance.run}" if disturbance.run else "",
-        cpus=f" on CPUs {cpus}" if cpus else "",
-        cpus_alone=f"CPUs {cpus}" if cpus else "its CPUs",
+        cpus=f" on {cpus}" if cpus else "",
+        cpus_alone=cpus or "its CPUs",
         detail=printable(disturbance.detail, 300),
         low=names.quantity(disturbance.low, disturbance.unit),
         high=names.quantity(disturbance.high, disturbance.unit),
