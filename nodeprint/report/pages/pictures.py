@@ -301,9 +301,9 @@ def _peers(data: strips.StripRows) -> bool:
 
 
 def _range(title: str, values: np.ndarray[Any, np.dtype[np.floating]]) -> str:
-    """What the values of a figure reach from and to; `title` says what they are and their unit."""
-    low, high = _ends(values)
-    return say("alt", "ends", title=title, low=f"{low:.4g}", high=f"{high:.4g}")
+    """What the values of a figure reach from and to; `title` says what they are, and behind a comma their unit."""
+    (what, _, unit), (low, high) = title.rpartition(", "), _ends(values)
+    return say("alt", "ends", what=what, low=f"{low:.4g}", high=f"{high:.4g}", unit=unit)
 
 
 def _width(data: strips.StripRows) -> float:

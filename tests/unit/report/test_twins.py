@@ -16,7 +16,9 @@ from nodeprint.simulate import Plan, modes_named, write
 
 #: A number, or a range of two, with its unit, and those units whose numbers are compared: percentages are of
 #: differences that are near 0.
-_NUMBER = re.compile(r"([-+±]?\d[\d.,]*)(?: to [-+]?\d[\d.,]*)? ?(%|ns|us|µs|MB/s|GB/s|GHz|M/s|G/s|times|kB|MiB|KiB)")
+_NUMBER = re.compile(
+    r"([-+±]?\d[\d.,]*)(?: to [-+]?\d[\d.,]*)? ?(%|ns|us|µs|MB/s|GB/s|GHz|Gflop/s|M/s|G/s|times|kB|MiB|KiB)"
+)
 #: CPUs of which one of several alike parts is named.
 _CPUS = re.compile(r"\(CPUs [^)]*\)")
 #: Whose quadrants differ towards another socket is each chip's own, and what is left open there is noise itself.
