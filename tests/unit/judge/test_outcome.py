@@ -13,6 +13,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import (
     FLEET_MEANING,
     MEANING,
@@ -24,6 +25,7 @@ from nodeprint.judge.outcome import (
     Outcome,
     State,
     Why,
+    kinds,
 )
 from nodeprint.judge.verdict import Verdict
 from nodeprint.report import files, protocol, text
@@ -151,3 +153,12 @@ def test_what_the_documents_say_of_found_is_what_it_counts() -> None:
         *(outcome for outcome in MEANING if MEANING[outcome].found),
         FleetOutcome.NOT_UNIFORM,
     }
+
+
+def test_kinds_of_a_list_are_known_ones() -> None:
+    assert kinds("found, not-same,") == (Kind.FOUND, Kind.NOT_SAME)
+    assert kinds("nothing,nothing") == (Kind.NOTHING, Kind.NOTHING)
+    wrong = {" ,": "names no kind", "found,fuond": "'fuond' is no kind", "nothing,found": "others are named"}
+    for words, says in wrong.items():
+        with pytest.raises(NodeprintError, match=f"--fail-on: .*{says}"):
+            kinds(words)
