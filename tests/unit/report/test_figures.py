@@ -469,14 +469,14 @@ def test_messages_over_size_have_a_line_for_each_class() -> None:
             "linktest-node", mode, "message", "ns", {}, places, [250.0, 80e3, 300.0, 90e3, 600.0, 140e3]
         )
         drawn = {suffix: data for suffix, _, data in pictures._of_cells(NO_CAMPAIGN, "node002", levels)}
-        time, bandwidth = drawn["-time"].lines, drawn["-bandwidth"].lines
+        time, bandwidth = drawn["time"].lines, drawn["bandwidth"].lines
         assert [line.name for line in time] == ["same CCX", "same socket", "other socket"]
         np.testing.assert_allclose(time[2].y * levels.unit.size, [600, 140e3])
         np.testing.assert_allclose(bandwidth[0].y, [messages * 8 / 250, messages * (1 << 20) / 80e3])
-        assert drawn["-bandwidth"].y_title == "bandwidth, GB/s"
-        assert list(drawn) == ["-time", "-bandwidth", "-8", "-1048576"], "matrices of the smallest and largest"
-        assert drawn["-8"].scale.title.startswith("8 B: ")
-        assert drawn["-1048576"].values[0, -1] * levels.unit.size == pytest.approx(140e3)
+        assert drawn["bandwidth"].y_title == "bandwidth, GB/s"
+        assert list(drawn) == ["time", "bandwidth", "8 B", "1 MiB"], "matrices of the smallest and largest"
+        assert drawn["8 B"].scale.title.startswith("8 B: ")
+        assert drawn["1 MiB"].values[0, -1] * levels.unit.size == pytest.approx(140e3)
 
 
 def test_messages_between_nodes_over_size_have_a_line_for_each_kind_of_link() -> None:
