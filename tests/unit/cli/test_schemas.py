@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 import xarray as xr
+import zstandard
 
 from nodeprint import simulate, structure
 from nodeprint.data import record_format, records
@@ -143,6 +144,9 @@ def _content(path: Path) -> str:
     data = path.read_bytes()
     if path.suffix == ".msgpack":
         return "simulated" if msgspec.msgpack.decode(data)["simulated"] else ""
+    if path.name == "jobs.msgpack.zst":
+        kept = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data))
+        return "simulated" if all(job["status"]["simulated"] for job in kept["jobs"]) else ""
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
 
 
