@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from nodeprint.data import homes
 from nodeprint.data.layout import SOCKET
 from nodeprint.data.packed_jobs import PackedJob
+from nodeprint.data.quantity import is_metric
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
 from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding
@@ -90,7 +91,7 @@ def of_finding(
     campaign: Campaign, node: str, finding: Finding, number: int, width: float = PAGE
 ) -> tuple[Picture, ...]:
     """A finding over its own pairs or cells beyond its own bound; nothing where its measurement is not here, it is a
-    change since a baseline, which no peer shows, or it has one value, which its numbers say."""
+    change since a baseline, which no peer shows, or a table has one value of the node, which its numbers say."""
     if finding.baseline:
         return ()
     of_messages = finding.part.term.startswith("fabric-")
@@ -105,7 +106,7 @@ def of_finding(
             data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
     except NodeprintError:
         return ()
-    if len(data.places) == 1:
+    if is_metric(finding.measurement) and len(data.places) == 1:
         return ()
     alt = say(
         "alt",
