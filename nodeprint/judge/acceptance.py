@@ -45,6 +45,19 @@ def load(path: Path | None = None) -> Acceptance:
     return replace(rules, cells={**Acceptance().cells, **rules.cells})
 
 
+def of_surveys(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
+    """The rules for a fleet with what its surveys say: where each measured node's says that boost is off, bounds are
+    those without it. Boost moves a node under load by more than anything else that is no defect."""
+    measured = [node for node in fleet.nodes if node.state == "measured"]
+    if not measured or any(node.fingerprint.get("boost") is not False for node in measured):
+        return rules
+    cells = {
+        term: cell if cell.percent_without_boost is UNSET else replace(cell, percent=cell.percent_without_boost)
+        for term, cell in rules.cells.items()
+    }
+    return replace(rules, cells=cells)
+
+
 def of_metrics(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
     """The rules for a fleet whose figures are metrics of a table: each with what is accepted of it, and those that
     decide; `rules` as they are for any other fleet. Raises NodeprintError where no metric of it decides."""

@@ -110,6 +110,10 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "left out"
         ),
     ] = UNSET
+    percent_without_boost: Annotated[
+        Percent | UnsetType,
+        key("the bound where the surveys of all nodes say that boost is off; `percent` if left out"),
+    ] = UNSET
 
     @property
     def bound(self) -> float:
@@ -134,9 +138,14 @@ OTHER = Cell(10.0, 2.0, 0.67), "assumed; a kernel that names no term of its own"
 def cells() -> dict[str, Cell]:
     """The bounds and priors of every term, as the kernels have them (kernels/*/measurements.yaml)."""
     of_terms = {
-        name: Cell(term.bound, term.run, UNSET if term.job is None else term.job) for name, term in terms().items()
+        name: Cell(term.bound, term.run, _given(term.job), _given(term.bound_without_boost))
+        for name, term in terms().items()
     }
     return of_terms | {"other": OTHER[0]}
+
+
+def _given(value: float | None) -> float | UnsetType:
+    return UNSET if value is None else value
 
 
 class MetricPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

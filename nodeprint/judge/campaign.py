@@ -65,6 +65,7 @@ def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:
 
 def _judged(campaign: Path, fleet: PackedFleet, rules: Acceptance, kept: Path | None, baseline: Path | None) -> Judged:
     """The verdict by `rules`, which are those of the file `kept`."""
+    rules = accepted.of_surveys(rules, fleet)
     since = baselines.against(fleet, baseline, rules) if baseline is not None else None
     fabrics = read_fabrics(campaign)
     wanted = [name for name in planned(campaign) if name in models()]

@@ -57,11 +57,12 @@ class Term:
     """A subject of findings, which several measurements may have: its words, and what is accepted and assumed of it.
 
     `name` is the subject in a list and `what` what differs. `bound`, `run` and `job` are the bound and the standard
-    deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.Cell`), `source` is where they are
-    from. `decides`: an outcome rests on it unless acceptance.yaml says otherwise. `causes` are keys of
-    reports/texts.yaml, or words with hyphens; `remedy` is what to do. Of a share of the time a finding may have an id
-    (`finding`) and a `sentence` of its own. Of findings in one place that of the lowest `rank` is the finding and the
-    others are finer: what takes time from a CPU, or slows its clock, shows in everything that runs there.
+    deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.Cell`), `bound_without_boost` the
+    bound where no node has a clock above its base clock, `source` is where they are from. `decides`: an outcome rests
+    on it unless acceptance.yaml says otherwise. `causes` are keys of reports/texts.yaml, or words with hyphens;
+    `remedy` is what to do. Of a share of the time a finding may have an id (`finding`) and a `sentence` of its own. Of
+    findings in one place that of the lowest `rank` is the finding and the others are finer: what takes time from a CPU,
+    or slows its clock, shows in everything that runs there.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Term:
     run: float
     source: str
     job: float | None = None
+    bound_without_boost: float | None = None
     decides: bool = False
     causes: tuple[str, ...] = ()
     remedy: str = ""

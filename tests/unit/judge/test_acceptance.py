@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nodeprint.data import packed
+from nodeprint.data.packed import PackedNode
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
+from nodeprint.judge.campaign import judge
+from tests.support.fleets import made
 
 
 @pytest.mark.parametrize(
@@ -89,3 +94,36 @@ def test_a_limit_of_what_no_node_can_have_is_named(tmp_path: Path, limit: str, p
         return
     with pytest.raises(NodeprintError, match=re.escape(f"{path}: limits[0]: {problem}")):
         acceptance.check_limits(path, PLANNED)
+
+
+@pytest.mark.parametrize(
+    ("boost", "percent"),
+    [((False, False), 2.0), ((False, True), 10.0), ((False, None), 10.0), ((), 10.0)],
+)
+def test_load_has_the_bound_of_nodes_without_boost_where_no_survey_says_otherwise(
+    boost: tuple[bool | None, ...], percent: float
+) -> None:
+    nodes = [PackedNode(name=f"n{i}", fingerprint={"boost": value}) for i, value in enumerate(boost)]
+    absent = PackedNode(name="absent", state="failed")
+    rules = acceptance.of_surveys(acceptance.load(), replace(made(nodes=2), nodes=(*nodes, absent)))
+    assert rules.cell("load").percent == percent
+    assert rules.cell("clock") == acceptance.load().cell("clock")
+
+
+def test_a_sites_own_bound_of_load_holds_with_and_without_boost(tmp_path: Path) -> None:
+    path = tmp_path / "acceptance.yaml"
+    path.write_text("cells: {load: {percent: 5, run: 1}}\n")
+    off = PackedNode(name="n0", fingerprint={"boost": False})
+    rules = acceptance.of_surveys(acceptance.load(path), replace(made(nodes=2), nodes=(off,)))
+    assert rules.cell("load").percent == 5
+
+
+def test_a_campaign_without_boost_is_judged_by_its_bound(tmp_path: Path) -> None:
+    fleet = made("node001: power-limit socket 0 -8%", nodes=8, cells=True)
+    for name, boost in {"on": True, "off": False}.items():
+        nodes = tuple(replace(node, fingerprint={**node.fingerprint, "boost": boost}) for node in fleet.nodes)
+        packed.write(replace(fleet, nodes=nodes), tmp_path / name)
+    terms = {
+        name: {f.part.term for f in judge(tmp_path / name).verdict.nodes["node001"].findings} for name in ("on", "off")
+    }
+    assert "load" in terms["off"] - terms["on"], terms
