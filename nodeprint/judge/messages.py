@@ -307,9 +307,10 @@ def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts
     parts = own_values.shape[1]
     spread = run_spread(own_values[None], np.zeros(parts, dtype=np.int64), np.full(parts, np.sqrt(of_runs)))
     present = np.isfinite(own_values).sum(axis=0)
-    # medians leave some terms without any spread: all links together say how far runs differ, and bursts of other
-    # traffic, which are in some runs of some links, widen the interval of these
-    variance = max(float(np.median(spread.pooled)), of_runs) * spread.ratio[0] / np.maximum(present, 1)
+    # medians leave some terms without any spread: no part has less than runs of all differ by. Other traffic in some
+    # runs of some links is in the spread of these, and their ratio is to that
+    common = max(float(np.median(spread.pooled)), of_runs)
+    variance = np.maximum(spread.pooled, common) * spread.ratio[0] / np.maximum(present, 1)
     of_all = np.full(parts, max(float(np.maximum(present - 1, 0).sum()), 1.0))
     finite = np.abs(difference[np.isfinite(difference)])
     centre = (1.4826 * float(np.median(finite))) ** 2 * _OF_MEDIAN / max(len(finite), 1) if len(finite) else 0.0

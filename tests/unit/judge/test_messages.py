@@ -51,6 +51,19 @@ def test_healthy_fabrics_have_no_finding(nodes: int) -> None:
     assert sum(bool(judged(fabric(nodes, seed=seed)).findings) for seed in range(25)) <= 3
 
 
+@pytest.mark.parametrize(("runs", "burst"), [(3, 1.5), (6, 2.0)])
+def test_other_traffic_in_one_run_of_a_link_accuses_nobody(runs: int, burst: float) -> None:
+    """Its mean is beyond the bound then, and so is what its runs differ by."""
+    accused = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        disturbed = fabric(runs=runs, seed=seed)
+        for _ in range(3):
+            disturbed.values[rng.integers(runs), *rng.choice(8, 2, replace=False)] *= burst
+        accused += bool(judged(disturbed).findings)
+    assert accused <= 1
+
+
 def test_a_slow_node_is_named_and_none_of_its_links() -> None:
     slow = fabric()
     slow.values[:, 2, :] *= 1.3
