@@ -646,7 +646,8 @@ def test_each_second_of_the_load_is_there(plain: Path, tmp_path: Path) -> None:
 @needs_two_cpus
 def test_streams_are_chosen_by_name(plain: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.jsonl"
-    file = measured(plain, "bandwidth", out, "--op", "nodes", "--streams", "triad,store_mem", "--passes", "1")
+    words = ("--op", "nodes", "--streams", "triad,store_mem", "--passes", "1")
+    file = measured(plain, "bandwidth", out, *words, env=small_machine(tmp_path, 4, 4000))
     assert set(file.cells["stream"].tolist()) == {"triad", "store_mem"}
     assert call(plain, "bandwidth", out, "--op", "nodes", "--streams", "lode").returncode == 2
     assert call(plain, "bandwidth", out, "--op", "nodes", "--pages", "large").returncode == 2
