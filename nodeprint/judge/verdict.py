@@ -164,6 +164,14 @@ class Finding(msgspec.Struct, frozen=True):
         return tuple(name for job in self.by_job for name in job.runs)
 
     @property
+    def deciding(self) -> int:
+        """The number in `by_job` of the job that its figures are of: the newest, or of what that does not show the one
+        that showed it."""
+        if self.state is not State.INTERMITTENT:
+            return len(self.by_job) - 1
+        return min(range(len(self.by_job)), key=lambda number: abs(self.by_job[number].effect - self.effect))
+
+    @property
     def counts(self) -> bool:
         """Whether it is part of the outcome."""
         return not self.suppressed and self.state is not State.REFUTED

@@ -32,11 +32,12 @@ class JobEffects(msgspec.Struct, frozen=True):
 
 
 class EffectData(msgspec.Struct, frozen=True):
-    """A finding's effect in percent, or percentage points where it is a share of the time, job by job; the last job
-    decides. `times` is how many times its bound that is, as in the finding's sentence, `unit_size` how much of `unit`
-    one percent is, 0 where that is not known."""
+    """A finding's effect in percent, or percentage points where it is a share of the time, job by job, of which that
+    of number `deciding` decides. `times` is how many times its bound that is, as in the finding's sentence, `unit_size`
+    how much of `unit` one percent is, 0 where that is not known."""
 
     jobs: tuple[JobEffects, ...]
+    deciding: int
     bound: Bound
     times: str
     title: str
@@ -46,7 +47,7 @@ class EffectData(msgspec.Struct, frozen=True):
     @property
     def heading(self) -> str:
         """The deciding effect and the bound on its side, which is short enough for a small figure."""
-        effect = self.jobs[-1].effect
+        effect = self.jobs[self.deciding].effect
         bound = self.bound.text if self.bound.alike else f"{math.copysign(self.bound.on_side(effect), effect):+.3g} %"
         return f"{_two_digits(effect, '+')} %: {self.times} times its bound, {bound}"
 
@@ -81,7 +82,13 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
     has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
     return EffectData(
-        jobs, bounds.of_finding(finding), names.times(finding.effect, finding.bound), title, unit.name, size
+        jobs,
+        finding.deciding,
+        bounds.of_finding(finding),
+        names.times(finding.effect, finding.bound),
+        title,
+        unit.name,
+        size,
     )
 
 
@@ -96,8 +103,7 @@ def effect(ax: Axes, data: EffectData, style: Style) -> None:
     ax.axvline(0, color=style.colours["hair"], linewidth=0.5)
     alarm, node = style.colour("alarm"), style.colours["node"]
     for row, job in enumerate(data.jobs):
-        last = row == len(data.jobs) - 1
-        colour = alarm if last else style.colours["quiet"]
+        colour = alarm if row == data.deciding else style.colours["quiet"]
         bounds = [end if np.isfinite(end) else job.effect for end in (job.low, job.high)]
         ax.plot(bounds, [row - 0.12] * 2, color=colour, linewidth=1.4, solid_capstyle="butt")
         ax.plot([job.effect], [row - 0.12], marker="D", color=colour, markersize=3.4)

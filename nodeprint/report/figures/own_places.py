@@ -176,7 +176,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
 def _of_job(levels: NodeLevels, node: str, finding: Finding) -> Floats:
     """The node's values in the job that decides; of its newest job where the finding has none."""
     quantity, name = levels.quantity, levels.rows
-    job = finding.by_job[-1].job.removeprefix("job") if finding.by_job else ""
+    job = finding.by_job[finding.deciding].job.removeprefix("job") if finding.by_job else ""
     fleet_number = next(number for row, number in enumerate(quantity.newest_rows) if row == name[node])
     rows = quantity.rows[fleet_number].get(int(job)) if job.isdigit() else None
     return median_of_runs(quantity, rows) if rows else levels.of(node)

@@ -1,0 +1,26 @@
+"""The effect of a finding in each job: the deciding one is the one that its figures are of."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from nodeprint.judge.outcome import State
+from nodeprint.report.figures import effects, own_places
+from nodeprint.report.figures.node_levels import levels, median_of_runs
+from tests.support.fleets import judged, made
+
+
+@pytest.mark.parametrize(("state", "deciding"), [(State.CONFIRMED, 1), (State.INTERMITTENT, 0)])
+def test_what_a_later_job_does_not_show_is_drawn_as_the_job_that_showed_it(state: State, deciding: int) -> None:
+    (finding,) = judged("node003: core 17 +12%", jobs=2).verdict.nodes["node003"].findings
+    first, second = finding.by_job
+    healthy = replace(second, effect=0.0) if state is State.INTERMITTENT else second
+    finding = replace(finding, state=state, effect=finding.by_job[deciding].effect, by_job=(first, healthy))
+    data = effects.of_finding(finding)
+    assert (finding.deciding, data.deciding) == (deciding, deciding)
+    assert data.heading.startswith("+11 %: ")
+    drawn = levels(made("node003: core 17 +12%", jobs=2), finding.measurement, "node003")
+    of_job = own_places._of_job(drawn, "node003", finding)
+    rows = drawn.quantity.rows[3]
+    assert of_job.tolist() == median_of_runs(drawn.quantity, rows[1 + deciding]).tolist()
