@@ -23,7 +23,7 @@ from nodeprint.campaign.job_status import JobStatus
 from nodeprint.cli import app
 from nodeprint.data import record_format
 from nodeprint.judge import verdict
-from nodeprint.judge.acceptance_file import OTHER, Acceptance, Cell, cells
+from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
 from nodeprint.settings.config_file import Config
 from nodeprint.settings.keys import schema_of
 from nodeprint.settings.measurements import terms
@@ -80,20 +80,16 @@ def table_of_keys(kind: type[object]) -> str:
     return "\n".join(("| key | default | value | what it is |", "|---|---|---|---|", *rows)) + "\n"
 
 
-def _percent(cell: Cell) -> str:
-    """The bound of a term, and the one without boost."""
-    without = cell.percent_without_boost
-    return f"{cell.percent:g}" if without is UNSET else f"{cell.percent:g}; without boost {without:g}"
-
-
 def table_of_cells() -> str:
     """The bounds and priors of measurements that are no pairs, with their reasons."""
     sources = {name: term.source for name, term in terms().items()} | {"other": OTHER[1]}
     rows = [
-        f"| `{term}` | {_percent(cell)} | {cell.run:g} | {100 * cell.job_sd:.2g} | {sources[term]} |"
+        f"| `{term}` | {cell.percent:g} | {cell.run:g} | {100 * cell.job_sd:.2g} "
+        f"| {'' if cell.percent_without_boost is UNSET else f'{cell.percent_without_boost:g} '}| {sources[term]} |"
         for term, cell in cells().items()
     ]
-    return "\n".join(("| term | percent | run | job | reason |", "|---|---|---|---|---|", *rows)) + "\n"
+    head = "| term | percent | run | job | percent without boost | reason |"
+    return "\n".join((head, "|---|---|---|---|---|---|", *rows)) + "\n"
 
 
 def table_of_header() -> str:

@@ -23,8 +23,12 @@ def _documented() -> Iterator[tuple[str, object]]:
     for key, value in re.findall(r"^\| `([a-z_.<>]+)` \| `([0-9.]+|true|false)` \|", keys, re.MULTILINE):
         yield key, {"true": True, "false": False}.get(value) if value.isalpha() else float(value)
     cells = text.partition("made by docs/hooks.py: cells -->")[2].partition("<!-- end -->")[0]
-    for term, *figures in re.findall(r"^\| `(\w+)` \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \|", cells, re.MULTILINE):
-        yield f"cells.{term}", Cell(*map(float, figures))
+    number = r" \| ([0-9.]+)"
+    for term, percent, run, job, without in re.findall(
+        rf"^\| `(\w+)`{3 * number} \|(?: ([0-9.]+))? \|", cells, re.MULTILINE
+    ):
+        of_boost = float(without) if without else msgspec.UNSET
+        yield f"cells.{term}", Cell(float(percent), float(run), float(job), of_boost)
 
 
 @pytest.mark.parametrize(("key", "value"), list(_documented()))
