@@ -18,6 +18,15 @@ def _block(*defects: str, **changes: int | str) -> Block:
     return next(s.first for s in judged(*defects, **changes).series if s.matrix.name == HOPS)
 
 
+@pytest.mark.parametrize("nodes", [3, 8])
+def test_an_error_and_its_degrees_of_freedom_are_of_the_same_variances(nodes: int) -> None:
+    """Of few nodes the share of the centre is a third of it."""
+    block = _block(nodes=nodes)
+    assert block.of_job.min() > 0
+    parts = sum(variance for variance, _ in block._variances(slice(None)))
+    np.testing.assert_allclose(parts, block.error() ** 2)
+
+
 @pytest.mark.slow
 def test_error_falls_with_runs_and_with_nodes() -> None:
     assert np.median(_block(pair_runs=8).error()) < np.median(_block(pair_runs=2).error())
