@@ -80,8 +80,8 @@ def of_fleet(verdict: Verdict, rules: Acceptance) -> FleetReference:
         named = ", ".join(sorted(printable(name, 40) or "one that is unknown" for name in processors))
         raise NodeprintError(f"its nodes have several processors ({named})", where=verdict.campaign, advice=_ONE_KIND)
     if len(calm) < FEWEST:
-        what = f"in {len(calm)} of its nodes nothing was found, and a fleet has {FEWEST} such"
-        raise NodeprintError(what, where=verdict.campaign, advice="measure more nodes, or judge what is there")
+        too_few = f"in {len(calm)} of its nodes nothing was found, and a fleet has {FEWEST} such"
+        raise NodeprintError(too_few, where=verdict.campaign, advice="measure more nodes, or judge what is there")
     values: dict[_Key, list[float]] = {}
     runs: dict[_Key, list[float]] = {}
     units: dict[_Key, str] = {}

@@ -62,10 +62,10 @@ def input_files(*paths: Path) -> Iterator[list[Path]]:
         try:
             yield [kept.get(path, path) for path in paths]
         except NodeprintError as error:
-            said = str(error)
+            sentence = str(error)
             for path, copy in kept.items():
-                said = said.replace(str(copy), "standard input" if str(path) == "-" else str(path))
-            raise NodeprintError(said) from error
+                sentence = sentence.replace(str(copy), "standard input" if str(path) == "-" else str(path))
+            raise NodeprintError(sentence) from error
 
 
 def print_json(facts: object) -> None:

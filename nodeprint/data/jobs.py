@@ -161,9 +161,9 @@ def read(job_dir: Path) -> Job:
     """A job from its records and status.json."""
     problems: list[str] = []
     by_name: dict[str, list[Records]] = {}
-    there = set[tuple[int, str]]()
+    with_file = set[tuple[int, str]]()
     for path, content in run_files.contents(job_dir, problems):
-        there.add((int(path.parent.name.removeprefix("run")), path.name.split(".")[0]))
+        with_file.add((int(path.parent.name.removeprefix("run")), path.name.split(".")[0]))
         try:
             file = records.read(path, _called(path), content)
         except NodeprintError as error:
@@ -189,7 +189,7 @@ def read(job_dir: Path) -> Job:
             problems.append(f"{name}, {job_dir.name}: nothing was measured")
     status = _status(job_dir, problems)
     done = {(run.run, run.name) for run in (status.measurements if status else ()) if run.outcome == "done"}
-    for run, gone in groupby(sorted({*run_files.lost(job_dir), *(done - there)}), key=itemgetter(0)):
+    for run, gone in groupby(sorted({*run_files.lost(job_dir), *(done - with_file)}), key=itemgetter(0)):
         names = printable(", ".join(name for _, name in gone), 300)
         problems.append(f"{job_dir.name}/run{run}: records of {names} are gone, though they were made")
     not_applicable |= {

@@ -521,9 +521,9 @@ def checked(where: str, number: int, record: Mapping[str, Any], kind: type[Struc
         raise malformed(where, number, f"{_tag(kind)} {_explained(str(error), kind)}") from error
 
 
-def malformed(where: str, line: int, what: str) -> NodeprintError:
-    """The error for a line that no kernel writes: `what` is wrong with it."""
-    return NodeprintError(what, where=where, line=line, advice="set the file aside and measure the node again")
+def malformed(where: str, line: int, problem: str) -> NodeprintError:
+    """The error for a line that no kernel writes: `problem` is what is wrong with it."""
+    return NodeprintError(problem, where=where, line=line, advice="set the file aside and measure the node again")
 
 
 _MISSING = re.compile(r"Object missing required field `(.*)`")
@@ -533,18 +533,18 @@ _PLACE = re.compile(r"(.*) - at `\$\.(.*)`")
 
 def _explained(message: str, kind: type[Struct]) -> str:
     """What msgspec says of a line as a key and what it must be."""
-    what, path = match.groups() if (match := _PLACE.fullmatch(message)) else (message, "")
-    if match := _MISSING.fullmatch(what):
+    problem, path = match.groups() if (match := _PLACE.fullmatch(message)) else (message, "")
+    if match := _MISSING.fullmatch(problem):
         return f"key {printable(repr('.'.join(filter(None, (path, match[1])))), 40)} is missing"
     if not path:
-        return printable(what)
+        return printable(problem)
     schema = msgspec.json.schema(kind)
     members = schema["$defs"][kind.__name__]
     # what a cell is of may be called anything, with dots and brackets
     parts = [path] if path in members["properties"] else re.findall(r"[^.\[\]]+", path)
     shown = printable(repr(path), 40)
-    if what.startswith("must "):
-        return f"key {shown} {what}"
+    if problem.startswith("must "):
+        return f"key {shown} {problem}"
     return f"key {shown} must be {_in_words(_rule_of(parts, members, schema), schema)}"
 
 
@@ -581,5 +581,5 @@ def _in_words(rule: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         of = rule.get("items")
         return "a list" + (f", each {_in_words(of, schema)}" if of else "")
     limits = {"minimum": "of at least", "exclusiveMinimum": "above", "maximum": "of at most"}
-    said = [f"{words} {rule[limit]:g}" for limit, words in limits.items() if limit in rule]
-    return " ".join([_WORDS.get(str(rule.get("type")), "as docs/formats.md says"), *said])
+    ranges = [f"{words} {rule[limit]:g}" for limit, words in limits.items() if limit in rule]
+    return " ".join([_WORDS.get(str(rule.get("type")), "as docs/formats.md says"), *ranges])

@@ -169,7 +169,7 @@ def _columns_line_by_line(where: str, text: bytes) -> _Split:
     kinds: dict[str, type[msgspec.Struct]] = {}
     cells: Any = None
     ended = False
-    rest, found = [], []
+    other_lines, values = [], []
     for number, line in enumerate(io.BytesIO(text), 1):
         record = record_format.record(where, number, line[:-1])
         name = record.get("record")
@@ -188,13 +188,13 @@ def _columns_line_by_line(where: str, text: bytes) -> _Split:
             raise malformed(where, number, f"a {name}, but the header has {has} key 'cells'")
         typed = record_format.checked(where, number, record, kinds[name])
         if name == _called(cells):
-            found.append(typed)
+            values.append(typed)
         else:
-            rest.append((number, line[:-1]))
+            other_lines.append((number, line[:-1]))
         ended = name == "trailer"
     if not kinds:
         raise malformed(where, 1, "not a single complete record")
-    return rest, _of_structs(found, _kind(cells), cells)
+    return other_lines, _of_structs(values, _kind(cells), cells)
 
 
 _PAIR = record_format.narrowed(Pair, (*PAIR_KEYS, *PAIR_VALUES, *PAIR_CLOCKS, "flags"))
