@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from importlib import metadata
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -95,6 +96,18 @@ def test_the_whole_package_works_from_another_folder(installed: Path, tmp_path: 
     assert "c/report/cluster.pdf" in printed
     assert (tmp_path / "c/report/cluster.pdf").read_bytes().startswith(b"%PDF")
     assert "verdict.json" in valid_campaign(tmp_path / "c")
+
+
+def test_an_editable_install_is_found_beside_a_clone_of_its_name(tmp_path: Path) -> None:
+    """Python takes a folder without `__init__.py` for a package where no place on its path has a whole one."""
+    build = "import sys; from setuptools import build_meta; build_meta.build_editable(sys.argv[1])"
+    call(sys.executable, "-c", build, tmp_path / "wheels", cwd=ROOT)
+    (wheel,) = (tmp_path / "wheels").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    (tmp_path / "nodeprint").mkdir()
+    found = "import site; site.addsitedir('site'); import nodeprint; print(nodeprint.__file__)"
+    assert call(sys.executable, "-c", found, cwd=tmp_path).strip() == str(ROOT / "nodeprint/__init__.py")
 
 
 def test_the_workflow_of_the_package_measures_here(installed: Path, tmp_path: Path) -> None:
