@@ -29,7 +29,7 @@ from pathlib import Path
 from bench import table
 from bench.table import Row, row
 from nodeprint.campaign import node_sheet
-from nodeprint.data import records
+from nodeprint.data.format import records
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, write
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.homes import FAR, NEAR
-from nodeprint.data.layout import CCX, RANK, SOCKET, codes
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.homes import FAR, NEAR
+from nodeprint.data.places.layout import CCX, RANK, SOCKET, codes
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, bounds, sets
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import Matrix

@@ -23,10 +23,10 @@ from bench import table
 from bench.fleet import nodeprint
 from bench.table import Row, row
 from nodeprint import files
-from nodeprint.data import packed
-from nodeprint.data.job_parts import file_of
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import Floats, Quantity
+from nodeprint.data.places.job_parts import file_of
+from nodeprint.data.places.quantity import Floats, Quantity
+from nodeprint.data.store import packed
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulated

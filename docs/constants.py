@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "nodeprint"
 MODULES = (
     "stats/disagreement", "stats/gaps", "stats/intervals", "stats/measuring_order", "stats/mixture", "stats/peers",
     "stats/runs", "stats/strata",
-    "data/whole_runs", "judge/baseline", "judge/causes", "judge/confirmation", "judge/deviations", "judge/expected",
+    "data/job/whole_runs", "judge/baseline", "judge/causes", "judge/confirmation", "judge/deviations", "judge/expected",
     "judge/figures", "judge/findings", "judge/fleet", "judge/groups", "judge/judge", "judge/margins",
     "judge/measuring_time", "judge/messages", "judge/nodes", "judge/pairs", "judge/reached", "judge/reduction",
 )  # fmt: skip
@@ -37,7 +37,7 @@ SOURCES: Mapping[str, str] = {
     "stats/gaps._GAP, _MOST, FEWEST": f"{_CHOICE}; the ratio is Dixon's of 1953",
     "stats/gaps._APART, _LEAST, FEWEST_OF_GROUPS": "Ashman, Bird and Zepf 1994; cuts of simulated values of one kind",
     "stats/measuring_order.FEWEST, _EACH_SIDE": f"{_CHOICE}: of fewer no order is clear at 1 %",
-    "data/whole_runs._FEW": f"{_CHOICE}: figures have three digits and more",
+    "data/job/whole_runs._FEW": f"{_CHOICE}: figures have three digits and more",
     "judge/baseline.MIN_RUNS, MIN_BOOTS": f"{_CHOICE}: one boot shows nothing of the next",
     "judge/baseline._RUN_SHARE": _CHOICE,
     "stats/mixture.MIXED": f"{_CHOICE}, of figures that are shown",

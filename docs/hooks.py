@@ -21,7 +21,7 @@ from msgspec import UNSET
 from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.cli import app
-from nodeprint.data import record_format
+from nodeprint.data.format import record_format
 from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
 from nodeprint.settings.config_file import Config

@@ -257,7 +257,7 @@ def _in_turn(copy: Path, mutant: Mutant, *, own: bool) -> list[str]:
         names = file.name == f"test_{module}.py", path.parent.name in file.name, _names(file, module)
         return names.index(True) if any(names) else len(names)
 
-    files = sorted((copy / ROOMS[mutant.room][1]).glob("test_*.py"), key=lambda file: (rank(file), file.name))
+    files = sorted((copy / ROOMS[mutant.room][1]).rglob("test_*.py"), key=lambda file: (rank(file), file.name))
     return [str(file.relative_to(copy)) for file in files if not own or rank(file) == rank(files[0])]
 
 

@@ -17,7 +17,7 @@ from nodeprint import files
 from nodeprint.campaign import node_sheet
 from nodeprint.cards.card import TENTH_NS, Matrix
 from nodeprint.cards.of_campaign import Measured
-from nodeprint.data import store
+from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 
 #: In a survey, and what is written beside a node's jobs.

@@ -11,8 +11,8 @@ import numpy as np
 
 from nodeprint import __version__
 from nodeprint.cards.card import LEVELS, Card, Figure, Matrix, Origin, Places, Processor, finite, rounded, tenths
-from nodeprint.data import packing, store
-from nodeprint.data.packed import PackedFleet, PackedNode
+from nodeprint.data.store import packing, store
+from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, bounds, figures, quality, reduction
 from nodeprint.judge.odd_runs import odd_runs

@@ -267,7 +267,7 @@ def drift(
 
     By node, the fields of the fingerprint, and more that no verdict looks at: memory modules by slot, firmware, links.
     """
-    from nodeprint.data import packing
+    from nodeprint.data.store import packing
     from nodeprint.importers import setup_facts, surveys
     from nodeprint.judge import acceptance as rules
     from nodeprint.judge import drift as drifting

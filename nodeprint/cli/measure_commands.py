@@ -21,7 +21,7 @@ def _read_whole(campaign: Path) -> Collection[str]:
     """Nodes whose records a verdict has read, and none was damaged."""
     if not (campaign / derived.FLEET).is_dir():
         return ()
-    from nodeprint.data import packing  # numpy, for those who have measured
+    from nodeprint.data.store import packing  # numpy, for those who have measured
 
     return packing.nodes_read_whole(campaign)
 

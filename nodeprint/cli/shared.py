@@ -87,7 +87,7 @@ def say_origin(simulated: bool) -> None:
 def judge_and_write(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
     """Judge a campaign and write its files: verdict.json, deviations.nc, JUnit, Prometheus text and drain.sh."""
     from nodeprint.campaign import node_sheet
-    from nodeprint.data import store
+    from nodeprint.data.store import store
     from nodeprint.judge import campaign as judging
     from nodeprint.report import files
 

@@ -150,7 +150,7 @@ def export(
                 typer.echo(path)
         return
     if to is None:
-        from nodeprint.data import netcdf
+        from nodeprint.data.export import netcdf
 
         with _advised("make it writable, or write a table elsewhere with `--to`"):
             for path in netcdf.export(campaign):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from nodeprint.data.quantity import models
+from nodeprint.data.places.quantity import models
 from nodeprint.history.judged import JudgedCampaign
 from nodeprint.history.series import comparable, families
 from nodeprint.judge.judge import SUSPECT

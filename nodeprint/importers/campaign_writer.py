@@ -15,7 +15,7 @@ from nodeprint import files
 from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.data.quantity import IMPORTED_HOPS
+from nodeprint.data.places.quantity import IMPORTED_HOPS
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported
 from nodeprint.machine import topology

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nodeprint.data import jobs
-from nodeprint.data.jobs import Measured
+from nodeprint.data.job import jobs
+from nodeprint.data.job.jobs import Measured
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported, Matrix
 from nodeprint.importers.parsing import missing

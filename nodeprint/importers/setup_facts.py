@@ -12,7 +12,7 @@ from typing import Any
 
 from nodeprint.campaign import derived
 from nodeprint.campaign.node_sheet import checked_name
-from nodeprint.data.packed import PackedNode
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import NodeprintError, printable, unreadable
 from nodeprint.machine.fingerprint import Fingerprint
 from nodeprint.machine.node_configuration import Value, normalised_cmdline

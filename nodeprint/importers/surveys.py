@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nodeprint.campaign import node_sheet, preparation
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.data.packed import PackedNode
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import open_tree

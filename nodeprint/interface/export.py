@@ -12,11 +12,12 @@ import pandas as pd
 import xarray as xr
 
 from nodeprint import files
-from nodeprint.data import fabric, packed_jobs, packing, store
-from nodeprint.data.fabric import Fabrics
-from nodeprint.data.jobs import Measured
-from nodeprint.data.packed import PackedFleet, os_places
-from nodeprint.data.quantity import Quantity, is_metric
+from nodeprint.data.job import fabric
+from nodeprint.data.job.fabric import Fabrics
+from nodeprint.data.job.jobs import Measured
+from nodeprint.data.places.quantity import Quantity, is_metric
+from nodeprint.data.store import packed_jobs, packing, store
+from nodeprint.data.store.packed import PackedFleet, os_places
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import DEVIATIONS
 from nodeprint.judge.verdict import ClassFigure, Verdict

@@ -10,9 +10,10 @@ import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 
-from nodeprint.data import netcdf, packing
-from nodeprint.data.fabric import read as read_fabrics
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.export import netcdf
+from nodeprint.data.job.fabric import read as read_fabrics
+from nodeprint.data.store import packing
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.interface import export
 from nodeprint.judge.verdict import Finding, Verdict

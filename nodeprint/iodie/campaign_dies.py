@@ -16,7 +16,7 @@ import msgspec
 
 from nodeprint import files
 from nodeprint.campaign import derived, node_sheet
-from nodeprint.data import msgpack_arrays, store
+from nodeprint.data.store import msgpack_arrays, store
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
 from nodeprint.iodie.analysis import NodeDies

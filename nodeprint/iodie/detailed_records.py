@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data import records
-from nodeprint.data.record_format import COMPANIONS, Pair, narrowed
-from nodeprint.data.records import PAIR_CLOCKS, PAIR_KEYS
+from nodeprint.data.format import records
+from nodeprint.data.format.record_format import COMPANIONS, Pair, narrowed
+from nodeprint.data.format.records import PAIR_CLOCKS, PAIR_KEYS
 from nodeprint.errors import NodeprintError
 
 _PAIR = narrowed(Pair, (*PAIR_KEYS, *PAIR_CLOCKS, "line_ns", "flags"))

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint import structure
-from nodeprint.data import jobs, store
+from nodeprint.data.job import jobs
+from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 from nodeprint.importers import long_table, record_file
 from nodeprint.importers.parsing import lines_of

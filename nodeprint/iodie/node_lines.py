@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 
 from nodeprint.campaign import run_files
-from nodeprint.data import jobs, store
+from nodeprint.data.job import jobs
+from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import detailed_records
 from nodeprint.iodie.data import Census, Pass

@@ -12,8 +12,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from nodeprint import files
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import Quantity, is_metric
+from nodeprint.data.places.quantity import Quantity, is_metric
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Metric, MetricPrior, PairClass
 from nodeprint.settings import checked_yaml

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import files
-from nodeprint.data import packed, packing
-from nodeprint.data.packed import PackedFleet, PackedNode
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store import packed, packing
+from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import bounds, expected, naming
 from nodeprint.judge.acceptance_file import Acceptance

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.quantity import Key, Quantity
+from nodeprint.data.places.quantity import Key, Quantity
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Terms

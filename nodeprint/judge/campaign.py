@@ -6,10 +6,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from nodeprint.data import netcdf_table, packing, store
-from nodeprint.data.fabric import read as read_fabrics
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import models
+from nodeprint.data.export import netcdf_table
+from nodeprint.data.job.fabric import read as read_fabrics
+from nodeprint.data.places.quantity import models
+from nodeprint.data.store import packing, store
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import baseline as baselines

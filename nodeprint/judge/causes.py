@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import Ints
-from nodeprint.data.quantity import Key
+from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.quantity import Key
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Candidate, Terms, scoped
 

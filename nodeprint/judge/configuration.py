@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from nodeprint.data.homes import FAR
-from nodeprint.data.layout import Ints
-from nodeprint.data.packed import PackedNode
+from nodeprint.data.places.homes import FAR
+from nodeprint.data.places.layout import Ints
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import printable
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Reduced, first_of

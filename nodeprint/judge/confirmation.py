@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import Ints
+from nodeprint.data.places.layout import Ints
 from nodeprint.judge.deviations import Block, run_means
 from nodeprint.judge.reduction import Matrix
 from nodeprint.stats import intervals

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import Ints
+from nodeprint.data.places.layout import Ints
 from nodeprint.judge import bounds
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, of_jobs

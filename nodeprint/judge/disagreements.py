@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint.data.packed import PackedNode
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject
 from nodeprint.judge.reduction import Reduced, over_passes

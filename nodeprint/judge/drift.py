@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nodeprint.data.packed import PackedNode
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import configuration
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.machine import fingerprint

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.homes import FAR, NEAR
-from nodeprint.data.layout import SOCKET, Ints
-from nodeprint.data.packed import PackedNode, os_places
-from nodeprint.data.quantity import Key, Quantity
+from nodeprint.data.places.homes import FAR, NEAR
+from nodeprint.data.places.layout import SOCKET, Ints
+from nodeprint.data.places.quantity import Key, Quantity
+from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Expected
 

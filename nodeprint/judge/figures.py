@@ -12,10 +12,10 @@ import numpy.typing as npt
 from msgspec.structs import replace
 from scipy.special import stdtrit
 
-from nodeprint.data.homes import FAR
-from nodeprint.data.layout import SOCKET, Ints, codes
-from nodeprint.data.packed import PackedNode
-from nodeprint.data.quantity import Key, Quantity
+from nodeprint.data.places.homes import FAR
+from nodeprint.data.places.layout import SOCKET, Ints, codes
+from nodeprint.data.places.quantity import Key, Quantity
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming, sets
 from nodeprint.judge.bounds import INSIDE_CCX
 from nodeprint.judge.reduction import Reduced, over_passes, padded

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint.data.layout import ALL_PAIRS, LEVELS, RANK, codes
-from nodeprint.data.packed import PackedNode
-from nodeprint.data.quantity import Key
-from nodeprint.data.senses import PeerSenses
+from nodeprint.data.job.senses import PeerSenses
+from nodeprint.data.places.layout import ALL_PAIRS, LEVELS, RANK, codes
+from nodeprint.data.places.quantity import Key
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import expected, naming
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.confirmation import FEW_NODES, Series, Standing

@@ -12,8 +12,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from nodeprint.campaign.recheck import MOST_JOBS
-from nodeprint.data.layout import Ints
-from nodeprint.data.quantity import is_metric
+from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.quantity import is_metric
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, reached, single_runs
 from nodeprint.judge.deviations import run_means

@@ -9,8 +9,8 @@ import msgspec
 import xarray as xr
 
 from nodeprint import __version__
-from nodeprint.data.fabric import Fabrics
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.job.fabric import Fabrics
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, alone, confirmation, deviations, measuring_time, messages, table
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.packed import PackedNode
-from nodeprint.data.quantity import Quantity, is_metric, models
+from nodeprint.data.places.quantity import Quantity, is_metric, models
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.confirmation import Pooled, Series

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import Ints
+from nodeprint.data.places.layout import Ints
 from nodeprint.judge import bounds, margins
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import APART, Matrix, moment

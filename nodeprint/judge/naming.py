@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nodeprint.data.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout, codes
-from nodeprint.data.packed import PackedNode, os_places
-from nodeprint.data.quantity import Key
+from nodeprint.data.places.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout, codes
+from nodeprint.data.places.quantity import Key
+from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Term, scoped
 from nodeprint.judge.verdict import Part

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint.data.senses import PeerSenses
+from nodeprint.data.job.senses import PeerSenses
 from nodeprint.judge import expected, figures, findings, limits, margins, messages, quality, reached
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.confirmation import PooledNodes, Series, Standing

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from nodeprint import files
-from nodeprint.data import packed
+from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import judge as method

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import LEVELS, OTHER_SOCKET, RANK, Ints, Layout, codes
+from nodeprint.data.places.layout import LEVELS, OTHER_SOCKET, RANK, Ints, Layout, codes
 from nodeprint.judge.terms import FAMILIES, Candidate, Term, Terms
 
 Bools = npt.NDArray[np.bool_]

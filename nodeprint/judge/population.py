@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import Ints
-from nodeprint.data.packed import PackedFleet, PackedNode
+from nodeprint.data.places.layout import Ints
+from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge import bounds, configuration, disagreements, groups, quality, reduction
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.configuration import FieldDifference

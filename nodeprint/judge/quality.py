@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.data.packed import PackedNode
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import disagreements
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.campaign.followed import Followed
-from nodeprint.data.layout import Ints
-from nodeprint.data.packed import PackedNode
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.terms import Terms

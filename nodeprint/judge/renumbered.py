@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import CCD, QUADRANT, SOCKET, Ints, codes
+from nodeprint.data.places.layout import CCD, QUADRANT, SOCKET, Ints, codes
 from nodeprint.judge.confirmation import Series
 from nodeprint.judge.deviations import Block, run_means
 from nodeprint.judge.reduction import Matrix, term_values

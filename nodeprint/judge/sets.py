@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nodeprint.data.layout import SOCKET, Ints, Layout
-from nodeprint.data.quantity import Key, Quantity
+from nodeprint.data.places.layout import SOCKET, Ints, Layout
+from nodeprint.data.places.quantity import Key, Quantity
 from nodeprint.judge.terms import Candidate, Term, Terms
 
 #: The family of the set of all places.

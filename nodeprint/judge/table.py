@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from nodeprint.data.packed import PackedNode
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import margins, naming
 from nodeprint.judge.confirmation import AT_ONCE, Pooled, PooledNodes, Series, runs_beyond
 from nodeprint.judge.deviations import Block, in_unit

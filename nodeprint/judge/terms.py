@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import Ints, Layout
-from nodeprint.data.quantity import Key
+from nodeprint.data.places.layout import Ints, Layout
+from nodeprint.data.places.quantity import Key
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

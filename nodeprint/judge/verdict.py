@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.data.layout import ALL_PAIRS, CLASSES
+from nodeprint.data.places.layout import ALL_PAIRS, CLASSES
 from nodeprint.judge.outcome import (
     FLEET_MEANING,
     FLEET_OF_STATE,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from nodeprint import __version__
-from nodeprint.data import packing
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.store import packing
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.report import names
 from nodeprint.report.figures import matrix, render, side_by_side

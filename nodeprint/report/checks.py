@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from nodeprint.data.packed_jobs import PackedJob
+from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import printable
 from nodeprint.judge import acceptance
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict

@@ -13,7 +13,7 @@ from nodeprint.settings.texts import say
 
 
 def of_senses(senses: Mapping[str, Any]) -> tuple[str, ...]:
-    """Sentences on the counters that a node's survey has (`nodeprint.data.senses`); none where none were tried."""
+    """Sentences on the counters that a node's survey has (`nodeprint.data.job.senses`); none where none were tried."""
     if "counters" not in senses:
         return ()
     counted = msgspec.convert(senses["counters"], Counters)

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from nodeprint import files
 from nodeprint.campaign import node_sheet
-from nodeprint.data import packing
-from nodeprint.data.packed import FOLDER, PackedFleet
-from nodeprint.data.packed_jobs import PackedJob
+from nodeprint.data.store import packing
+from nodeprint.data.store.packed import FOLDER, PackedFleet
+from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.processes import Pool

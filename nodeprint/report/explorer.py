@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from nodeprint.data import homes
-from nodeprint.data.layout import NAMES
+from nodeprint.data.places import homes
+from nodeprint.data.places.layout import NAMES
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.report import text

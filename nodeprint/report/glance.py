@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 from rich.text import Text
 
-from nodeprint.data import packed
-from nodeprint.data.homes import FAR
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.places.homes import FAR
+from nodeprint.data.store import packed
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict

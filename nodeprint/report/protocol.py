@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET
 
 from nodeprint import files
-from nodeprint.data import packed, packing
+from nodeprint.data.store import packed, packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.acceptance_file import ContractLimit

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.verdict import Verdict
 from nodeprint.report.pages.order import natural
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nodeprint.data.layout import QUADRANT
+from nodeprint.data.places.layout import QUADRANT
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
 from nodeprint.report.figures.node_levels import NodeLevels

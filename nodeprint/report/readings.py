@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.jobs import Measured
+from nodeprint.data.job.jobs import Measured
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Machine

@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from nodeprint.data import packed_jobs, packing
-from nodeprint.data.packed_jobs import NodeJobs
+from nodeprint.data.store import packed_jobs, packing
+from nodeprint.data.store.packed_jobs import NodeJobs
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.verdict import Finding
 from nodeprint.report import checks, files, text

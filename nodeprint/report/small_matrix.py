@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.report.figures import block_medians
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import NodeLevels, levels

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from nodeprint import files
 from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus, RunOutcome
-from nodeprint.data import layout
-from nodeprint.data.homes import FAR, NEAR
+from nodeprint.data.places import layout
+from nodeprint.data.places.homes import FAR, NEAR
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.measurements import measurements
 from nodeprint.simulate import cells as drawn

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import CCD, SOCKET, Ints, codes
-from nodeprint.data.quantity import Key, models
+from nodeprint.data.places.layout import CCD, SOCKET, Ints, codes
+from nodeprint.data.places.quantity import Key, models
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.measurements import measurements
 from nodeprint.simulate import system_cells

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, codes
+from nodeprint.data.places.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, codes
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.measurements import measurements
 from nodeprint.simulate.silicon import Chip, Disturbance, Floats, Paths, with_pairs

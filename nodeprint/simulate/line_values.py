@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import Layout
+from nodeprint.data.places.layout import Layout
 from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate import lines, silicon
 from nodeprint.simulate.plan import NodePlan, Plan, draw_pairs, homes_of, planned_nodes, pools_of

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import CCD, CCX, QUADRANT, SOCKET, Ints, Layout
+from nodeprint.data.places.layout import CCD, CCX, QUADRANT, SOCKET, Ints, Layout
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import dies
 from nodeprint.machine.topology.model import Topology

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from nodeprint.data import layout
-from nodeprint.data.layout import Layout
+from nodeprint.data.places import layout
+from nodeprint.data.places.layout import Layout
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.model import Cpu, NumaNode, Topology
 from nodeprint.machine.topology.processors import generation_of

@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data import job_parts, layout
-from nodeprint.data.job_parts import JobPart, NodePlaces
-from nodeprint.data.layout import Layout
-from nodeprint.data.packed import PackedFleet, PackedNode
-from nodeprint.data.quantity import models
+from nodeprint.data.places import job_parts, layout
+from nodeprint.data.places.job_parts import JobPart, NodePlaces
+from nodeprint.data.places.layout import Layout
+from nodeprint.data.places.quantity import models
+from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.simulate import cells as drawn
 from nodeprint.simulate.plan import MESSAGES, PAIRS, Plan, draw_cells, draw_messages, draw_pairs, planned_nodes, started
 from nodeprint.simulate.survey import FINGERPRINT

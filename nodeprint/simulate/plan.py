@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data import layout
-from nodeprint.data.homes import FAR, NEAR
-from nodeprint.data.layout import Layout
+from nodeprint.data.places import layout
+from nodeprint.data.places.homes import FAR, NEAR
+from nodeprint.data.places.layout import Layout
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate import cells as drawn

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, Layout, codes
+from nodeprint.data.places.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, Layout, codes
 from nodeprint.simulate import lines
 
 Floats = npt.NDArray[np.float64]

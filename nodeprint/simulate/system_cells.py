@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.layout import Ints
-from nodeprint.data.quantity import Key
+from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.quantity import Key
 from nodeprint.settings.measurements import Measurement, Simulated, measurements
 from nodeprint.simulate.defects import NodeDefects
 

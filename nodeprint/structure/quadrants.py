@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from nodeprint.data.layout import CCX, QUADRANT, SOCKET, THREAD, Ints, slots_of
+from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET, THREAD, Ints, slots_of
 from nodeprint.machine.topology.model import Topology
 from nodeprint.structure.found import LevelName, Structure
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from nodeprint import importers
 from nodeprint.campaign import run_files
-from nodeprint.data import jobs, store
-from nodeprint.data.jobs import Job, Measured
+from nodeprint.data.job import jobs
+from nodeprint.data.job.jobs import Job, Measured
+from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 from nodeprint.importers import record_file
 from nodeprint.machine import topology
@@ -83,7 +84,7 @@ def _of_node(path: Path) -> Source:
 
 
 def _of_netcdf(path: Path) -> tuple[list[Job], str]:
-    from nodeprint.data import netcdf  # noqa: PLC0415 (xarray and pandas take a second to import)
+    from nodeprint.data.export import netcdf  # noqa: PLC0415 (xarray and pandas take a second to import)
 
     return netcdf.read(path)
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nodeprint.data.packed import PackedFleet, PackedNode
-from nodeprint.data.quantity import Ints, NodeLayout, Quantity, models
+from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, models
+from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.measurements import Model, measurements
 from nodeprint.settings.texts import say

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.data import jobs
+from nodeprint.data.job import jobs
 from tests.support import machines
 from tests.support.real_parts import ROOT, built
 

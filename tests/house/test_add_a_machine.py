@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from nodeprint import structure
-from nodeprint.data import layout, store
+from nodeprint.data.places import layout
+from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import from_part, processors
 from nodeprint.machine.tree import Tree, open_tree

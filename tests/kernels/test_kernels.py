@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from nodeprint.data.records import read as read_records
+from nodeprint.data.format.records import read as read_records
 from tests.support.real_parts import ALLOWED, built, need, small_file_system
 from tests.support.schemas import valid_records
 from tests.support.terminal import read_to_end

@@ -20,7 +20,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.data import jobs, record_format, records
+from nodeprint.data.format import record_format, records
+from nodeprint.data.job import jobs
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
 from tests.support.real_parts import ALLOWED, ROOT, need

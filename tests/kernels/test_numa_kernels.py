@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodeprint.data import records
+from nodeprint.data.format import records
 from nodeprint.report import curve_findings
 from nodeprint.settings.measurements import measurements
 from tests.support.real_parts import ALLOWED, ROOT, built, missing, need

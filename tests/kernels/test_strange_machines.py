@@ -25,7 +25,7 @@ import pytest
 
 from nodeprint.campaign import plans
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.data import records
+from nodeprint.data.format import records
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config
 from tests.support.real_parts import ALLOWED, ROOT, built, missing, need, need_mount_namespace

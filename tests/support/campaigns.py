@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.data import packed
+from nodeprint.data.store import packed
 from nodeprint.simulate import Plan, fleet
 
 #: Jobs are an hour apart.

@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.judge import Judged, judge
 from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate import Plan, fleet

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from nodeprint.campaign import run_files
-from nodeprint.data import records
+from nodeprint.data.format import records
 
 
 def header(**changes: object) -> dict[str, object]:

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 
 from nodeprint.campaign import job_status, run_files
-from nodeprint.data import record_format
+from nodeprint.data.format import record_format
 from nodeprint.judge import verdict
 from nodeprint.settings.measurements import measurements
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nodeprint.data import packed
+from nodeprint.data.store import packed
 from nodeprint.judge.outcome import FleetOutcome, Outcome, State, Why
 from nodeprint.judge.verdict import (
     CellFigure,

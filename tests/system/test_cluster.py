@@ -15,7 +15,7 @@ import pytest
 from nodeprint.campaign import node_sheet
 from nodeprint.campaign import slurm as slurm_options
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.data import records
+from nodeprint.data.format import records
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
 from tests.support.cluster_campaigns import caller, hosts, main_job, outcome, text_of, verdicts

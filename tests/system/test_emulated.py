@@ -17,7 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodeprint.data import homes, jobs, records, store
+from nodeprint.data.format import records
+from nodeprint.data.job import jobs
+from nodeprint.data.places import homes
+from nodeprint.data.store import store
 from nodeprint.machine import fingerprint, topology
 from tests.support.made_records import record_files, record_texts
 from tests.support.real_parts import ROOT, need

@@ -21,7 +21,7 @@ import pytest
 
 from nodeprint.campaign import job_status
 from nodeprint.campaign.job_status import RunOutcome
-from nodeprint.data import records
+from nodeprint.data.format import records
 from tests.support.cluster_campaigns import main_job
 from tests.support.own_processes import is_ours
 from tests.support.real_parts import ROOT, environment, need

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.data import records
+from nodeprint.data.format import records
 from tests.support import statuses
 from tests.support.cluster_campaigns import Campaign, caller, nothing_is_left, outcome, verdicts
 from tests.support.made_records import record_files

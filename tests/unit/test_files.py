@@ -16,7 +16,7 @@ import pytest
 
 from nodeprint import files
 from nodeprint.campaign import node_sheet, preparation
-from nodeprint.data.packing import pack
+from nodeprint.data.store.packing import pack
 from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.settings.config_file import Config
 from tests.support import made_status
@@ -370,12 +370,12 @@ RIGHT = {
     "campaign/plans.py": {"write_text"},
     "cards/signing.py": {"write_text"},
     "cli/shared.py": {"open"},
-    "data/netcdf.py": {"File", "copyfile"},
-    "data/netcdf_table.py": {"File"},
-    "data/packed.py": {"write_bytes"},
-    "data/packed_jobs.py": {"write_bytes"},
-    "data/packing.py": {"copyfile", "rmtree"},
-    "data/store.py": {"rmtree", "rmdir"},
+    "data/export/netcdf.py": {"File", "copyfile"},
+    "data/export/netcdf_table.py": {"File"},
+    "data/store/packed.py": {"write_bytes"},
+    "data/store/packed_jobs.py": {"write_bytes"},
+    "data/store/packing.py": {"copyfile", "rmtree"},
+    "data/store/store.py": {"rmtree", "rmdir"},
     "interface/export.py": {"open", "rename"},
     "judge/baseline.py": {"copy2", "copytree", "write_text"},
     "report/atlas.py": {"write_text", "write_bytes"},

@@ -30,7 +30,9 @@ BOMB_BYTES, MAY_TAKE_KIB = 128 << 20, 64 << 10
 READ = """\
 import resource, sys
 from pathlib import Path
-from nodeprint.data import jobs, records, store
+from nodeprint.data.format import records
+from nodeprint.data.job import jobs
+from nodeprint.data.store import store
 from nodeprint.campaign import run_files
 run_files._zstd()
 job = Path(sys.argv[1])

@@ -15,7 +15,7 @@ import pytest
 
 from nodeprint import simulate
 from nodeprint.cli.shared import judge_and_write as judge
-from nodeprint.data.packing import pack
+from nodeprint.data.store.packing import pack
 from nodeprint.machine import fingerprint, preflight
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.machine.tree import open_tree

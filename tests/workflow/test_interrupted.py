@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.data import records
+from nodeprint.data.format import records
 from tests.support.made_records import one_record_file
 from tests.support.paced_kernel import PACED, paced  # noqa: F401 (a fixture)
 from tests.support.real_parts import environment

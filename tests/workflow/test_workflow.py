@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.data import records
+from nodeprint.data.format import records
 from tests.support.made_records import record_files, record_texts
 from tests.support.main_job import config, run
 from tests.support.own_processes import is_ours

@@ -20,7 +20,7 @@ from nodeprint.campaign import job_status, node_sheet, slurm
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.job_status import JobStatus, RunOutcome, RunOutcomeWord
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.data import fabric
+from nodeprint.data.job import fabric
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config

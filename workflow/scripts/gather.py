@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from nodeprint.data import packing
+from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from nodeprint.data.layout import CCD, CCX, NAMES, QUADRANT, SOCKET
+from nodeprint.data.places.layout import CCD, CCX, NAMES, QUADRANT, SOCKET
 from nodeprint.report.figures.grid import GridData
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.data.quantity import models
+from nodeprint.data.places.quantity import models
 from nodeprint.judge.verdict import Finding
 from nodeprint.report.figures.style import Style
 

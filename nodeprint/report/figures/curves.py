@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from nodeprint.data.layout import Layout
+from nodeprint.data.places.layout import Layout
 from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.own_places import dim_name

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from msgspec.structs import replace
 
-from nodeprint.data.layout import SOCKET
+from nodeprint.data.places.layout import SOCKET
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.pixels import ColourScale

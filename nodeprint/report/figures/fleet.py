@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from nodeprint.data.layout import Ints
+from nodeprint.data.places.layout import Ints
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import Interval, Verdict

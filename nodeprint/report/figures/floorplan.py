@@ -13,7 +13,7 @@ from matplotlib.collections import PatchCollection
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from nodeprint.data.layout import NAMES, QUADRANT, RANK, SOCKET, THREAD
+from nodeprint.data.places.layout import NAMES, QUADRANT, RANK, SOCKET, THREAD
 from nodeprint.report.figures.matrix import drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.part_levels import size_pt

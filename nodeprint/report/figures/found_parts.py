@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nodeprint.data.layout import SOCKET, Ints
+from nodeprint.data.places.layout import SOCKET, Ints
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Level
 from nodeprint.report.figures.node_levels import Floats, NodeLevels

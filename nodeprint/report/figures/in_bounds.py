@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
-from nodeprint.data.layout import Ints
+from nodeprint.data.places.layout import Ints
 from nodeprint.judge.verdict import Group, NodeVerdict
 from nodeprint.report.figures.node_levels import Floats
 from nodeprint.report.figures.part_levels import size_pt

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from nodeprint.data import homes
-from nodeprint.data.layout import Ints
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places import homes
+from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.quantity import Quantity
 from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.found_parts import found, in_groups, structure_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.packed import PackedFleet, PackedNode
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
 from nodeprint.report import names
 from nodeprint.settings.measurements import known

@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from nodeprint.data.layout import SOCKET, Ints, codes
-from nodeprint.data.packed import PackedNode, os_places
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.layout import SOCKET, Ints, codes
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.report.figures import bounds

@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import blended_transform_factory, offset_copy
 
-from nodeprint.data.layout import CCD, CCX, NAMES, QUADRANT, SOCKET, Ints
+from nodeprint.data.places.layout import CCD, CCX, NAMES, QUADRANT, SOCKET, Ints
 from nodeprint.report.figures.style import Style
 
 _COLUMNS = (CCX, CCD, QUADRANT, SOCKET)

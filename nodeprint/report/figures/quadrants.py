@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.data import homes
-from nodeprint.data.layout import CCX, QUADRANT, SOCKET
+from nodeprint.data.places import homes
+from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET
 from nodeprint.report.figures.grid import GridData, grid
 from nodeprint.report.figures.matrix import difference_reach, home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels

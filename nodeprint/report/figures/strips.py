@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import MaxNLocator
 
-from nodeprint.data.layout import Ints
+from nodeprint.data.places.layout import Ints
 from nodeprint.errors import NodeprintError
 from nodeprint.report import text
 from nodeprint.report.figures.node_levels import Floats, NodeLevels

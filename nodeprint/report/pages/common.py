@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nodeprint.data.layout import NAMES
+from nodeprint.data.places.layout import NAMES
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
 from nodeprint.machine.fingerprint import label

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from nodeprint import __version__
-from nodeprint.data import packed_jobs
-from nodeprint.data.packed import PackedFleet, PackedNode
-from nodeprint.data.packed_jobs import NodeJobs
+from nodeprint.data.store import packed_jobs
+from nodeprint.data.store.packed import PackedFleet, PackedNode
+from nodeprint.data.store.packed_jobs import NodeJobs
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict

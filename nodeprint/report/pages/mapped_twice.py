@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nodeprint.data.jobs import Measured
+from nodeprint.data.job.jobs import Measured
 from nodeprint.report import names, readings, text
 from nodeprint.report.pages.blocks import Block, Table, Text
 

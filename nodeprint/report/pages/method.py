@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nodeprint import __version__
-from nodeprint.data.packed_jobs import JobMeasured, PackedJob
+from nodeprint.data.store.packed_jobs import JobMeasured, PackedJob
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text

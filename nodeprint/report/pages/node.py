@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nodeprint.data.packed_jobs import NodeJobs, PackedJob
+from nodeprint.data.store.packed_jobs import NodeJobs, PackedJob
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from nodeprint.data import homes
-from nodeprint.data.layout import SOCKET
-from nodeprint.data.packed_jobs import PackedJob
-from nodeprint.data.quantity import is_metric
+from nodeprint.data.places import homes
+from nodeprint.data.places.layout import SOCKET
+from nodeprint.data.places.quantity import is_metric
+from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
 from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding

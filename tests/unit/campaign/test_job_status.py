@@ -7,7 +7,7 @@ import pytest
 from snakemake_executor_plugin_nodeprint import jobs as slurm_jobs
 
 from nodeprint.campaign import job_status, node_sheet, node_status, preparation
-from nodeprint.data import packing
+from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.config_file import Config
 from tests.support import made_status

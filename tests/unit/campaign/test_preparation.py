@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nodeprint import files
 from nodeprint.campaign import node_sheet, node_status, plans, preparation
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.data import packing
+from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
 from nodeprint.settings.config_file import Config

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nodeprint import reading, structure
 from nodeprint.campaign import run_files
 from nodeprint.cli.shared import judge_and_write as judge
-from nodeprint.data import jobs
+from nodeprint.data.job import jobs
 from nodeprint.errors import NodeprintError
 from tests.support.made_records import cell, cell_header, header, lines, pair, record_texts
 from tests.support.run_archives import COMPRESS, RECORDS, tar_of

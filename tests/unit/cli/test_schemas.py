@@ -17,8 +17,8 @@ import xarray as xr
 import zstandard
 
 from nodeprint import simulate, structure
-from nodeprint.data import record_format, records
-from nodeprint.data.packing import pack
+from nodeprint.data.format import record_format, records
+from nodeprint.data.store.packing import pack
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.machine import topology

@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 from nodeprint import importers, structure
 from nodeprint.campaign import node_sheet
 from nodeprint.cli import app, shared
-from nodeprint.data import jobs, records, store
+from nodeprint.data.format import records
+from nodeprint.data.job import jobs
+from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nodeprint.data import packed_jobs
-from nodeprint.data.fabric import Fabric, Fabrics
-from nodeprint.data.jobs import Job, Measured
-from nodeprint.data.packed import PackedFleet, PackedNode
+from nodeprint.data.job.fabric import Fabric, Fabrics
+from nodeprint.data.job.jobs import Job, Measured
+from nodeprint.data.store import packed_jobs
+from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.interface import export
 
 FLAGS = {"flags": np.zeros((1, 2, 2), dtype=np.uint8)}

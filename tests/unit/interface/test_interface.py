@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import nodeprint
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.quantity import Quantity
 from nodeprint.errors import NodeprintError
 from nodeprint.interface import export
 from nodeprint.interface.open_campaign import OpenCampaign

@@ -17,7 +17,7 @@ from msgspec import structs
 from typer.testing import CliRunner
 
 from nodeprint.cli import app
-from nodeprint.data.layout import CCX
+from nodeprint.data.places.layout import CCX
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import (
     analysis,

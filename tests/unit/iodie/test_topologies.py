@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.data.homes import FAR, NEAR
+from nodeprint.data.places.homes import FAR, NEAR
 from nodeprint.iodie import analysis, listing, node_lines
 from nodeprint.judge.campaign import judge
 from nodeprint.machine import topology as labels

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.data import packed
-from nodeprint.data.packed import PackedNode
+from nodeprint.data.store import packed
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 from nodeprint.judge.campaign import judge

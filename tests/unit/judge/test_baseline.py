@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from nodeprint.data import packed
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.store import packed
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, baseline, deviations, reduction
 from nodeprint.judge.acceptance_file import Suppression

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import models
+from nodeprint.data.places.quantity import models
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, bounds
 from nodeprint.judge.bounds import INSIDE_CCX
 from nodeprint.judge.deviations import Block

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.data import packed
+from nodeprint.data.store import packed
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Kind, Outcome
 from nodeprint.machine.topology.presets import preset

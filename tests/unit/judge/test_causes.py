@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import sets
 from nodeprint.judge.judge import judge
 from nodeprint.judge.pairs import build

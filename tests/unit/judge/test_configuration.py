@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodeprint.data.homes import FAR, NEAR
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.places.homes import FAR, NEAR
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance
 from nodeprint.judge.drift import drift
 from nodeprint.judge.judge import judge

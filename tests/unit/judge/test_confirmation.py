@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 from msgspec import structs
 
-from nodeprint.data.layout import RANK, SOCKET, codes
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.places.layout import RANK, SOCKET, codes
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, confirmation
 from nodeprint.judge.acceptance_file import Suppression
 from nodeprint.judge.judge import judge

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import campaign, quality
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Kind

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nodeprint.data.packed import PackedNode
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import findings
 from nodeprint.judge.causes import Cause
 from nodeprint.judge.verdict import Evidence

@@ -8,10 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from nodeprint.cli import app
-from nodeprint.data import homes, packed
-from nodeprint.data.layout import CLASSES, SOCKET
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import Quantity, models
+from nodeprint.data.places import homes
+from nodeprint.data.places.layout import CLASSES, SOCKET
+from nodeprint.data.places.quantity import Quantity, models
+from nodeprint.data.store import packed
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance
 from nodeprint.judge import figures as judged_figures
 from nodeprint.judge.campaign import judge

@@ -12,7 +12,7 @@ import pytest
 
 from nodeprint.campaign import followed as notes
 from nodeprint.campaign.followed import Followed
-from nodeprint.data import packing
+from nodeprint.data.store import packing
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import independent

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodeprint.data import jobs, packed_jobs, records
-from nodeprint.data.layout import pair_classes
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.format import records
+from nodeprint.data.job import jobs
+from nodeprint.data.places.layout import pair_classes
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store import packed_jobs
 from nodeprint.judge import acceptance
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome

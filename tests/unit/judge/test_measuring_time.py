@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome
 from nodeprint.judge.verdict import TimeEffect, Verdict

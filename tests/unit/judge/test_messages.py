@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodeprint.data.fabric import Fabric, Fabrics
+from nodeprint.data.job.fabric import Fabric, Fabrics
 from nodeprint.judge import acceptance, messages
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.judge import judge

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, reduction
 from nodeprint.judge.judge import judge
 from nodeprint.judge.odd_runs import odd_runs

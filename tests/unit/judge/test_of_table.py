@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.campaign import node_status
-from nodeprint.data import packed
+from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.interface import export
 from nodeprint.judge import campaign, of_table

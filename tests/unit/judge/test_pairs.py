@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nodeprint.data.layout import OTHER_SOCKET, SOCKET, Layout, layout_of, slots_of
+from nodeprint.data.places.layout import OTHER_SOCKET, SOCKET, Layout, layout_of, slots_of
 from nodeprint.judge import pairs
 from nodeprint.machine.topology.presets import from_part
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace as changed
 
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.judge import judge
 from nodeprint.judge.verdict import LOST, Verdict
 from nodeprint.report import glance, text

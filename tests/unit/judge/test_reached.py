@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from nodeprint.campaign import node_sheet
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import limits
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit
 from nodeprint.judge.judge import judge

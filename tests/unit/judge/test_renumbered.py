@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodeprint.data.layout import CCD, SOCKET, codes
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.places.layout import CCD, SOCKET, codes
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome, Why
 from nodeprint.report import text

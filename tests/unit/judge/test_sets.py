@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodeprint.data import job_parts
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.places import job_parts
+from nodeprint.data.places.quantity import Quantity
 from nodeprint.judge import sets
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nodeprint.data.layout import layout_of, slots_of
+from nodeprint.data.places.layout import layout_of, slots_of
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology.machine import virtual_by_name

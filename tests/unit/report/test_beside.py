@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nodeprint.cli import app
-from nodeprint.data import packed
+from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import beside

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.data import packed, packed_jobs
+from nodeprint.data.store import packed, packed_jobs
 from nodeprint.judge.verdict import Finding
 from nodeprint.report import checks, documents, files, names, protocol, text
 from nodeprint.settings.measurements import measurements

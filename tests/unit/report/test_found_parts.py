@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 
-from nodeprint.data.layout import SOCKET
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.places.layout import SOCKET
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import structure_words
 from nodeprint.report.figures import distributions, matrix, node_levels, render

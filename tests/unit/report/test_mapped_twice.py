@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.data.jobs import Measured
+from nodeprint.data.job.jobs import Measured
 from nodeprint.report.pages import mapped_twice
 from nodeprint.report.pages.blocks import Table, Text
 

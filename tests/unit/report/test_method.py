@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeprint.data.packed_jobs import JobMeasured, PackedJob
+from nodeprint.data.store.packed_jobs import JobMeasured, PackedJob
 from nodeprint.report.pages import method
 
 WHY = "arrays of four times the L3s take up to 5760 MiB on NUMA node 0, where 2048 MiB may be taken"

@@ -19,10 +19,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nodeprint.data.fabric import Fabric, Fabrics
-from nodeprint.data.homes import FAR, NEAR
-from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import Quantity, cell_models, models
+from nodeprint.data.job.fabric import Fabric, Fabrics
+from nodeprint.data.places.homes import FAR, NEAR
+from nodeprint.data.places.quantity import Quantity, cell_models, models
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, pairs, sets
 from nodeprint.judge.judge import judge
 from nodeprint.judge.terms import Terms

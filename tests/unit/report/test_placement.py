@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from nodeprint import importers
-from nodeprint.data import packing
+from nodeprint.data.store import packing
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures.node_levels import levels
 from nodeprint.report.placement_words import ends, isolation, of_node, rooms, sentences

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nodeprint import simulate
 from nodeprint.campaign import derived
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.data import packed
+from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome, Why

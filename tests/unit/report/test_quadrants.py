@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from nodeprint.cli.app import app
-from nodeprint.data.layout import CCX
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.places.layout import CCX
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import judge
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures.node_levels import levels

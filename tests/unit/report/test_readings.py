@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from nodeprint.data.jobs import Measured
+from nodeprint.data.job.jobs import Measured
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.readings import readings

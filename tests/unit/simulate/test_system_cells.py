@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from nodeprint.data.packed import PackedFleet
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.judge import judge
 from nodeprint.machine.topology.presets import from_part

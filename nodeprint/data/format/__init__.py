@@ -1,0 +1,1 @@
+"""The record file: its lines as types, and how it is read."""

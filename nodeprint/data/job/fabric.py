@@ -1,0 +1,229 @@
+"""Messages between nodes as a matrix: LinkTest's records of a campaign, over (run, from, to)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.campaign import job_status
+from nodeprint.campaign.followed import Followed
+from nodeprint.campaign.followed import read as read_followed
+from nodeprint.campaign.node_sheet import Node, read_sheet
+from nodeprint.data.format import records
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings import config
+from nodeprint.settings.texts import say
+
+#: Below a campaign: job<J>/<partition>/run<R>/<measurement>.jsonl[.gz]
+FOLDER = "fabric"
+#: What a partition without a name is called in paths.
+NO_PARTITION = "any"
+#: What is said of an outcome that is not done: a partition of one node has nothing to measure.
+_WORDS = {"unavailable": "left out", "refused": "refused", "failed": "failed"}
+#: The dimensions of messages of several sizes.
+_DIMS = ("a", "b", "size_bytes")
+#: From here on a record's arguments say where was measured, and no more what.
+_WHERE = "--nodes"
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A measurement over the nodes of a partition: `values` (run, from, to) in ns a message, NaN where not measured.
+
+    A value is the median over pairs of ranks and passes. Of several message sizes `values` are those of the largest and
+    `by_size` has all by bytes, ascending, (run, from, to) each; it is empty where there is one size. Nodes are in the
+    order of their `places` (switch or rack, empty where unknown). `runs` are named job1/run1, `started` when they
+    began; `followed` has by job when it was submitted and ended, by the login node's clock.
+    """
+
+    measurement: str
+    partition: str
+    nodes: tuple[str, ...]
+    places: tuple[str, ...]
+    runs: tuple[str, ...]
+    started: tuple[str, ...]
+    values: Floats
+    header: Mapping[str, Any]
+    followed: Mapping[int, Followed] = field(default_factory=dict)
+    by_size: Mapping[int, Floats] = field(default_factory=dict)
+
+    @property
+    def message_bytes(self) -> int:
+        """The size of the messages of `values`; 0 where it is not recorded."""
+        return max(self.by_size, default=int(self.header.get("message_bytes") or 0))
+
+
+@dataclass(frozen=True)
+class Fabrics:
+    """All that was measured between the nodes of a campaign; `notes` say what was not, and why."""
+
+    measured: tuple[Fabric, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read(campaign: Path) -> Fabrics:
+    """Everything measured between the nodes of a campaign, by name and partition; nothing where it was not asked for.
+
+    A file that cannot be read, or was measured with other arguments than the first, is left out with a note.
+    """
+    asked = _asked(campaign)
+    if not asked and not (campaign / FOLDER).is_dir():
+        return Fabrics()
+    sheet = campaign / "nodes.tsv"
+    nodes = read_sheet(sheet) if sheet.exists() else []
+    found: dict[tuple[str, str], list[tuple[str, records.Records]]] = {}
+    notes: list[str] = []
+    for path, name, partition, run in _paths(campaign):
+        try:
+            file = records.read(path, f"{name}, {run}")
+        except NodeprintError as error:
+            notes.append(str(error))
+            continue
+        same = found.get((name, partition), [])
+        wrong = _unusable(file)
+        if not wrong and same and _what(file) != _what(same[0][1]):
+            wrong = say("messages_missing", "other_arguments", run=same[0][0])
+        if wrong:
+            notes.append(f"{name}, {run}: {wrong}")
+        elif len(_columns(file)["a"]):
+            found[name, partition] = [*same, (run, file)]
+    followed = {
+        int(folder.name.removeprefix("job")): times
+        for folder in (campaign / FOLDER).glob("job*")
+        if folder.name.removeprefix("job").isdecimal() and (times := read_followed(folder)).submitted
+    }
+    measured = tuple(_fabric(*key, files, nodes, followed) for key, files in sorted(found.items()))
+    return Fabrics(measured, (*notes, *_missing(campaign, measured, nodes, asked)))
+
+
+def _asked(campaign: Path) -> list[str]:
+    """What the campaign's configuration measures between nodes; nothing where there is none that can be read."""
+    try:
+        return [name for name, _ in config.fabric_plan(config.kept(campaign))]
+    except NodeprintError:
+        return []
+
+
+def _paths(campaign: Path) -> Iterator[tuple[Path, str, str, str]]:
+    """The record files in the order of jobs and runs, each with its measurement, partition and run (job1/run1)."""
+
+    def order(path: Path) -> tuple[list[int], str]:
+        job, partition, run = path.parts[-4:-1]
+        return _numbers(f"{job} {run}"), f"{partition}/{path.name}"
+
+    for path in sorted((campaign / FOLDER).glob("job*/*/run*/*.jsonl*"), key=order):
+        job, partition, run = path.parts[-4:-1]
+        ours = re.fullmatch(r"job\d+/run\d+", f"{job}/{run}") and path.name.endswith((".jsonl", ".jsonl.gz"))
+        if ours and not path.with_name(f"{path.name}.gz").exists():
+            yield path, path.name.split(".")[0], partition, f"{job}/{run}"
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def _unusable(file: records.Records) -> str:
+    """Why a file cannot be compared between nodes; empty where it can."""
+    if file.dims not in ((), _DIMS):
+        return say("messages_missing", "other_cells", dims=", ".join(file.dims), expected=", ".join(_DIMS))
+    ranks = file.header.get("ranks")
+    known = ranks if isinstance(ranks, list) else []
+    hosts = [isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for one in known]
+    most = max(int(_columns(file)[end].max(initial=-1)) for end in ("a", "b"))
+    return "" if all(hosts) and most < len(hosts) else say("messages_missing", "other_ranks")
+
+
+def _columns(file: records.Records) -> Mapping[str, npt.NDArray[Any]]:
+    """Pairs of ranks, or with several message sizes cells."""
+    return file.cells if file.dims else file.pairs
+
+
+def _what(file: records.Records) -> tuple[str, ...]:
+    """The arguments of a measurement, without where it was made."""
+    arguments = [str(word) for word in file.header.get("arguments", ())]
+    return tuple(arguments[: arguments.index(_WHERE)] if _WHERE in arguments else arguments)
+
+
+def _fabric(
+    name: str,
+    partition: str,
+    files: list[tuple[str, records.Records]],
+    sheet: Sequence[Node],
+    followed: Mapping[int, Followed],
+) -> Fabric:
+    names = {node.host: node.node for node in sheet}
+    places = {node.node: node.switch or node.rack for node in sheet}
+    ranks = [[names.get(host, printable(host)) for host, _ in file.header["ranks"]] for _, file in files]
+    nodes = sorted(
+        {node for of_file in ranks for node in of_file},
+        key=lambda node: (places.get(node, ""), _numbers(node), node),
+    )
+    at = [np.array([nodes.index(node) for node in of_file]) for of_file in ranks]
+    sizes = sorted({int(size) for _, file in files if file.dims for size in file.cells["size_bytes"]})
+    by_size = {
+        size: np.stack([_medians(file, at[r], len(nodes), size) for r, (_, file) in enumerate(files)])
+        for size in sizes or [0]
+    }
+    started = tuple(str(file.header.get("start_time", "")) for _, file in files)
+    runs = tuple(run for run, _ in files)
+    where = tuple(places.get(node, "") for node in nodes)
+    values, header = by_size[max(by_size)], files[0][1].header
+    return Fabric(
+        name, partition, tuple(nodes), where, runs, started, values, header, followed, by_size if sizes else {}
+    )
+
+
+def _medians(file: records.Records, node_of_rank: npt.NDArray[np.int64], nodes: int, size: int) -> Floats:
+    """The median time of the messages of a run from node to node, of those of `size` where a file has several."""
+    columns = _columns(file)
+    here = columns["size_bytes"] == size if file.dims else slice(None)
+    a, b, times = node_of_rank[columns["a"][here]], node_of_rank[columns["b"][here]], columns["latency_ns"][here]
+    if not file.header.get("directed"):
+        a, b, times = np.concatenate([a, b]), np.concatenate([b, a]), np.concatenate([times, times])
+    values = np.full((nodes, nodes), np.nan)
+    order = np.argsort(a * nodes + b, kind="stable")
+    places_of = (a * nodes + b)[order]
+    for group in np.split(order, np.flatnonzero(np.diff(places_of)) + 1):
+        if len(group) and a[group[0]] != b[group[0]]:  # ranks of one node are no link
+            values[a[group[0]], b[group[0]]] = np.median(times[group])
+    return values
+
+
+def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], asked: Sequence[str]) -> list[str]:
+    """What the newest job did not measure and why, a sentence each; and nodes that have records, but no link."""
+    said: dict[str, list[str]] = {}
+    without, tried = set(), set()
+    outcomes = (campaign / FOLDER).glob(f"job*/{job_status.NAME}")
+    for newest in sorted((path.parent for path in outcomes), key=lambda job: _numbers(job.name))[-1:]:
+        status = job_status.read(newest)
+        for run in status.measurements if status is not None else ():
+            tried.add(run.name)
+            if run.outcome != "done":
+                without.add(run.partition)
+                sentence = f"{run.name}, partition {run.partition}: {_WORDS[run.outcome]}: {run.message}"
+                said.setdefault(sentence, []).append(str(run.run))
+    notes = [f"{text} (run {', '.join(runs)})" for text, runs in said.items()]
+    notes += [say("messages_missing", "not_measured", measurement=name) for name in asked if name not in tried]
+    known = {node for one in measured for node in one.nodes}
+    strangers = sorted(known - {node.node for node in sheet}) if sheet else []
+    if strangers:
+        notes.append(say("messages_missing", "strangers", nodes=", ".join(strangers)))
+    later = [
+        node.node
+        for node in sheet
+        if measured
+        and node.node not in known
+        and (node.partition or NO_PARTITION) not in without
+        and any((campaign / "nodes" / node.node).glob(f"job*/{job_status.NAME}"))
+    ]
+    if later:
+        notes.append(say("messages_missing", "later", nodes=", ".join(later), command=config.again(campaign, later[0])))
+    return notes

@@ -1,0 +1,377 @@
+"""One job of a node as arrays: its record files read once, tolerantly.
+
+A file that cannot be used is left out and named in `problems`; what is good stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.campaign import job_status, run_files
+from nodeprint.campaign.job_status import JobStatus, RunOutcome
+from nodeprint.data.format import records
+from nodeprint.data.format.records import PAIR_CLOCKS, PAIR_VALUES, Records
+from nodeprint.data.places.layout import distinct
+from nodeprint.errors import NodeprintError, printable
+
+JOB = re.compile(r"job([1-9]\d*)")
+#: Header keys that belong to one run; the others describe the measurement.
+PER_RUN = ("record", "segment", "run", "seed", "start_time", "boot_id", "sensors")
+
+Array = npt.NDArray[Any]
+
+
+class Measured(msgspec.Struct, frozen=True, dict=True):
+    """One measurement of one job, at places as they were measured.
+
+    `places` has the int64 coordinates (place) of each of its dimensions, by OS number; of a dimension of words they are
+    numbers of `names`. Pairs of CPUs have home, a and b, each pair once (a < b) unless it is directed; home is -1 where
+    it follows from the policy. Places are sorted, each once. `columns` are (run, pass, place): float32 in ns, float64
+    in other units, NaN where nothing was measured, `flags` (uint8, their bits), and of pairs `pair_home`, the NUMA
+    node that the lines were on (int16, -1 unknown). `header` holds what all runs share, `runs` what each has of its
+    own: run, folder (where its record is), seed, start_time, boot_id, segments, complete, sensors, trailer, and of
+    pairs clock_ghz, the median clock of each of the CPUs that were measured just before its pairs (None unknown); of
+    the kernel load load_seconds, its records of each second; of LinkTest slowest_again, the pairs that it
+    measured again.
+    """
+
+    name: str
+    header: Mapping[str, Any]
+    runs: tuple[Mapping[str, Any], ...]
+    passes: tuple[int, ...]
+    places: Mapping[str, Array]
+    names: Mapping[str, tuple[str, ...]]
+    columns: Mapping[str, Array]
+
+    @property
+    def pairs(self) -> bool:
+        """Whether its places are pairs of CPUs."""
+        return "cells" not in self.header
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of each column but flags."""
+        return dict.fromkeys(PAIR_VALUES, "ns") if self.pairs else dict(self.header.get("cells", {})["values"])
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of its runs."""
+        return [int(run["run"]) for run in self.runs]
+
+    def keys(self, dim: str) -> list[int] | list[str]:
+        """The coordinate of each place, a word where the dimension is of words."""
+        coordinates: list[int] = self.places[dim].tolist()
+        return [self.names[dim][at] for at in coordinates] if dim in self.names else coordinates
+
+    def axis(self, dim: str) -> Array:
+        """The sorted coordinates of a dimension: int64, or words."""
+        known = np.unique(self.places[dim])
+        return np.array(self.names[dim])[known] if dim in self.names else known
+
+    def grid(self, key: str) -> Array:
+        """A column of cells over (run, pass, a dimension each of `places`), NaN where there is no place."""
+        at, shape = [], []
+        for coordinates in self.places.values():
+            known, place = np.unique(coordinates, return_inverse=True)
+            at.append(place)
+            shape.append(len(known))
+        column = self.columns[key]
+        out = np.full((*column.shape[:2], *shape), np.nan)
+        index: Any = (slice(None), slice(None), *at)
+        out[index] = column
+        return out
+
+    @cached_property
+    def cpus(self) -> list[int]:
+        """Of pairs, the CPUs that were measured."""
+        if not self.pairs:
+            return []
+        ends = np.concatenate([self.places["a"], self.places["b"]])
+        known: list[int] = ends[distinct(ends[:, None])[0]].tolist()
+        return known
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One submission of a node: its outcome (None while it has none) and its measurements by name.
+
+    `not_applicable` says why a measurement has nothing to measure on this node, or no program that it needs;
+    `problems` what was left out.
+    """
+
+    number: int
+    status: JobStatus | None
+    measured: Mapping[str, Measured]
+    not_applicable: Mapping[str, str] = {}
+    problems: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> Sequence[RunOutcome]:
+        """What came of every run of every measurement, by the outcome."""
+        return self.status.measurements if self.status is not None else ()
+
+    @property
+    def untaken(self) -> Mapping[str, str]:
+        """The measurements of which no run was taken, by name, and why; where they were tried in the job."""
+        rows = [run for run in self.rows if run.outcome != "done"]
+        tried = {printable(run.name, 80): run.message or run.outcome for run in reversed(rows)}
+        tried |= self.not_applicable
+        return {name: printable(why, 300) for name, why in tried.items() if name not in self.measured}
+
+    @property
+    def pairs(self) -> list[Measured]:
+        """Its measurements of pairs of CPUs, by name."""
+        return [one for _, one in sorted(self.measured.items()) if one.pairs]
+
+    @property
+    def cells(self) -> list[Measured]:
+        """Its other measurements, by name."""
+        return [one for _, one in sorted(self.measured.items()) if not one.pairs]
+
+    @property
+    def hosts(self) -> set[str]:
+        """Every host name that its records and outcome carry."""
+        named = {str(one.header["host"]) for one in self.measured.values()}
+        return named | ({self.status.host} if self.status is not None else set())
+
+
+def number_of(job_dir: Path) -> int:
+    """The number of a job by its folder, 0 where it is none."""
+    match = JOB.fullmatch(job_dir.name)
+    return int(match[1]) if match else 0
+
+
+def folders(node_dir: Path) -> list[Path]:
+    """The folders of a node's jobs, in order; a link is none."""
+    found = (path for path in node_dir.iterdir() if number_of(path) and path.is_dir() and not path.is_symlink())
+    return sorted(found, key=number_of)
+
+
+def read(job_dir: Path) -> Job:
+    """A job from its records and status.json."""
+    problems: list[str] = []
+    by_name: dict[str, list[Records]] = {}
+    with_file = set[tuple[int, str]]()
+    for path, content in run_files.contents(job_dir, problems):
+        with_file.add((int(path.parent.name.removeprefix("run")), path.name.split(".")[0]))
+        try:
+            file = records.read(path, _called(path), content)
+        except NodeprintError as error:
+            problems.append(str(error))
+        else:
+            by_name.setdefault(path.name.split(".")[0], []).append(file)
+    measured, not_applicable = {}, {}
+    for name, found in sorted(by_name.items()):
+        alike = [file for file in found if _comparable(file) == _comparable(found[0])]
+        problems += [
+            f"{_called(f.path)}: other host, operation or arguments than {_called(found[0].path)}; left out"
+            for f in found
+            if f not in alike
+        ]
+        problems += [note for file in alike for note in file.notes]
+        if any(len(file.pairs["a"]) for file in alike):
+            measured[name] = _pairs(name, alike)
+        elif any(len(file.cells["pass"]) for file in alike if file.dims):
+            measured[name] = _cells(name, alike)
+        elif alike[0].not_applicable is not None:
+            not_applicable[name] = alike[0].not_applicable
+        else:
+            problems.append(f"{name}, {job_dir.name}: nothing was measured")
+    status = _status(job_dir, problems)
+    done = {(run.run, run.name) for run in (status.measurements if status else ()) if run.outcome == "done"}
+    for run, gone in groupby(sorted({*run_files.lost(job_dir), *(done - with_file)}), key=itemgetter(0)):
+        names = printable(", ".join(name for _, name in gone), 300)
+        problems.append(f"{job_dir.name}/run{run}: records of {names} are gone, though they were made")
+    not_applicable |= {
+        printable(run.name, 80): run.message
+        for run in (status.measurements if status is not None else ())
+        if run.outcome == "unavailable" and run.name not in measured
+    }
+    return Job(number_of(job_dir), status, measured, not_applicable, tuple(problems))
+
+
+def of_file(path: Path) -> Measured | None:
+    """The pairs in a record file or in a run's archive, there of compare-exchange where it has them; None without any.
+
+    Raises NodeprintError naming file and line.
+    """
+    problems: list[str] = []
+    found: list[tuple[Path, bytes | None]] = [(path, None)]
+    if path.name.endswith(run_files.ARCHIVE):
+        found = sorted(
+            run_files.members(path, problems), key=lambda one: (one[0].name != "coherence-cas.jsonl", one[0])
+        )
+    for place, content in found:
+        file = records.read(place, raw=content)
+        if len(file.pairs["a"]):
+            return _pairs(place.name.split(".")[0], [file])
+    if problems:
+        raise NodeprintError(problems[0], where=path, advice="measure the node again")
+    return None
+
+
+def _called(path: Path) -> str:
+    """A record file of a node in the words of the verdict: measurement, job and run."""
+    return f"{path.name.split('.')[0]}, {path.parent.parent.name}/{path.parent.name}"
+
+
+def _comparable(file: Records) -> tuple[str, ...]:
+    keys = ("host", "kernel", "operation", "quantity", "unit", "home", "arguments")
+    return tuple(json.dumps(file.header.get(key)) for key in keys)
+
+
+def _status(job_dir: Path, problems: list[str]) -> JobStatus | None:
+    try:
+        return job_status.read(job_dir)
+    except NodeprintError:
+        problems.append(f"{job_status.NAME} of {job_dir.name}: not readable; its outcome is unknown")
+        return None
+
+
+def _shared(header: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in header.items() if key not in PER_RUN}
+
+
+def _run(file: Records) -> dict[str, Any]:
+    header = file.header
+    return {
+        "run": header["run"],
+        "folder": file.path.parent.name,
+        "seed": header.get("seed", 0),
+        "start_time": str(header.get("start_time", "")),
+        "boot_id": str(header.get("boot_id", "")),
+        "segments": len(file.headers),
+        "complete": file.complete,
+        "sensors": header.get("sensors"),
+        "trailer": file.trailer or {},
+    }
+
+
+def _load_seconds(file: Records) -> dict[str, Any]:
+    """Of the kernel `load` what sockets did second by second; nothing of others."""
+    seconds = [record for record in file.companions if record["record"] == "load_second"]
+    return {"load_seconds": seconds} if seconds else {}
+
+
+def _slowest_again(file: Records) -> dict[str, Any]:
+    """Of LinkTest its slowest pairs, slowest first: `a`, `b`, their lowest time over passes `first_ns`, by which it
+    chose them, and `again_ns`, alone; nothing of other kernels, which repeat pairs for other reasons."""
+    pairs = file.pairs
+    slowest = []
+    for record in file.companions:
+        if record["record"] != "again" or record.get("reason") != "slowest":
+            continue
+        first = pairs["latency_ns"][(pairs["a"] == record["a"]) & (pairs["b"] == record["b"])]
+        first = first[np.isfinite(first)]
+        if first.size:
+            ends = {"a": int(record["a"]), "b": int(record["b"])}
+            slowest.append({**ends, "first_ns": float(first.min()), "again_ns": float(record["latency_ns"])})
+    return {"slowest_again": slowest} if slowest else {}
+
+
+def _pairs(name: str, files: Sequence[Records]) -> Measured:
+    header = files[0].header
+    named = np.concatenate([file.pairs[key] for file in files for key in "ab"])
+    cpus = named[distinct(named[:, None])[0]]
+    by_node = header.get("home") not in ("first", "second", None)
+    ends = []
+    for file in files:
+        a, b = file.pairs["a"], file.pairs["b"]
+        if not header.get("directed"):
+            a, b = np.minimum(a, b), np.maximum(a, b)
+        ends.append((file.pairs["home"] if by_node else np.full_like(a, -1), a, b))
+    coordinates = [np.stack(one, axis=1) for one in ends]
+    values = {key: [file.pairs[key] for file in files] for key in (*PAIR_VALUES, "flags")}
+    values["pair_home"] = [file.pairs["home"] for file in files]
+    arrays: dict[str, np.dtype[Any]] = dict.fromkeys(PAIR_VALUES, np.dtype(np.float32))
+    arrays |= {"flags": np.dtype(np.uint8), "pair_home": np.dtype(np.int16)}
+    passes, places, columns = _gridded([file.pairs["pass"] for file in files], coordinates, values, arrays)
+    runs = tuple({**_run(file), **_slowest_again(file), "clock_ghz": _clocks(file, cpus)} for file in files)
+    return Measured(
+        name, _shared(header), runs, passes, dict(zip(("home", "a", "b"), places.T.copy(), strict=True)), {}, columns
+    )
+
+
+def _clocks(file: Records, cpus: Array) -> list[float | None]:
+    """The median clock of each CPU just before its pairs, GHz."""
+    cpu = np.concatenate([file.pairs["a"], file.pairs["b"]])
+    clock = np.concatenate([file.pairs[key] for key in PAIR_CLOCKS]).astype(np.float32)
+    known = clock > 0
+    cpu = cpu[known]
+    one_of, which = distinct(cpu[:, None])
+    at = np.searchsorted(cpus, cpu[one_of])[which]
+    # sorted by CPU and then by clock: positive floats are in the order of their bits
+    order = np.sort(at << 32 | clock[known].view(np.int32))
+    ordered = np.append(order.astype(np.int32).view(np.float32), np.float32(np.nan)).astype(np.float64)
+    count = np.bincount(at, minlength=len(cpus))
+    last = np.cumsum(count) - 1
+    low, high = last - count + 1 + (count - 1) // 2, last - count + 1 + count // 2
+    middle = np.where(count > 0, (ordered[np.where(count, low, -1)] + ordered[np.where(count, high, -1)]) / 2, np.nan)
+    return [float(one) if np.isfinite(one) else None for one in middle.astype(np.float32)]
+
+
+def _cells(name: str, files: Sequence[Records]) -> Measured:
+    header = files[0].header
+    measured = [file for file in files if len(file.cells["pass"])]
+    names: dict[str, tuple[str, ...]] = {}
+    by_dim: dict[str, list[Array]] = {}
+    for dim in files[0].dims:
+        found = [file.cells[dim] for file in measured]
+        if any(one.dtype.kind == "U" for one in found):
+            words = np.unique(np.concatenate([one.astype(str) for one in found]))
+            names[dim] = tuple(words.tolist())
+            found = [np.searchsorted(words, one.astype(str)) for one in found]
+        by_dim[dim] = found
+    empty = np.zeros((0, len(by_dim)), dtype=np.int64)
+    filled = iter(range(len(measured)))
+    coordinates = [
+        np.stack([by_dim[dim][at] for dim in by_dim], axis=1) if len(file.cells["pass"]) else empty
+        for file in files
+        for at in ([next(filled)] if len(file.cells["pass"]) else [0])
+    ]
+    units = files[0].units
+    arrays = {key: np.dtype(np.float32 if unit == "ns" else np.float64) for key, unit in units.items()}
+    values = {key: [file.cells[key] for file in files] for key in (*units, "flags")}
+    passes, places, columns = _gridded(
+        [file.cells["pass"] for file in files], coordinates, values, {**arrays, "flags": np.dtype(np.uint8)}
+    )
+    runs = tuple({**_run(file), **_load_seconds(file)} for file in files)
+    return Measured(
+        name, _shared(header), runs, passes, dict(zip(by_dim, places.T.copy(), strict=True)), names, columns
+    )
+
+
+def _gridded(
+    passes: Sequence[Array],
+    coordinates: Sequence[Array],
+    values: Mapping[str, Sequence[Array]],
+    kinds: Mapping[str, np.dtype[Any]],
+) -> tuple[tuple[int, ...], Array, dict[str, Array]]:
+    """Columns of each run as (run, pass, place); the passes and the places, sorted.
+
+    By run: the pass of each record, its coordinates (record, dimension) and values. Of records of one pass and place
+    the last counts.
+    """
+    known = np.unique(np.concatenate(list(passes)))
+    every = np.concatenate(list(coordinates))
+    where, place = distinct(every)
+    shape = (len(passes), len(known), len(where))
+    absent = {"u": 0, "i": -1, "f": np.nan}
+    columns = {key: np.full(shape, absent[kind.kind], dtype=kind) for key, kind in kinds.items()}
+    start = 0
+    for run, numbers in enumerate(passes):
+        at = np.searchsorted(known, numbers) * len(where) + place[start : start + len(numbers)]
+        for key, column in columns.items():
+            column[run].reshape(-1)[at] = values[key][run]
+        start += len(numbers)
+    return tuple(known.tolist()), every[where], columns

@@ -1,0 +1,121 @@
+"""What a node's own instruments said: clocks of cores, temperature, memory errors, throttling.
+
+They explain findings; nothing is judged by them.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.machine import counters
+from nodeprint.machine.tree import Tree
+
+if TYPE_CHECKING:
+    from nodeprint.data.job.jobs import Job
+
+#: Thermometers of processors by their driver's name.
+_PROCESSOR = frozenset({"k10temp", "zenpower", "coretemp", "cpu_thermal", "soc_thermal"})
+
+
+def of(jobs: Sequence[Job], cpus: Sequence[int]) -> dict[str, Any]:
+    """Of the newest job: `clock_ghz` by CPU of `cpus` (None where none was seen); no key where no job has clocks."""
+    clocks = _clocks(jobs)
+    return {"clock_ghz": [clocks.get(cpu) for cpu in cpus]} if clocks else {}
+
+
+def _clocks(jobs: Sequence[Job]) -> dict[int, float]:
+    for job in reversed(jobs):
+        for one in job.pairs:
+            of_runs = np.array([run["clock_ghz"] for run in one.runs], dtype=np.float32)
+            finite = np.isfinite(of_runs).any(axis=0)
+            if not finite.any():
+                continue
+            middle = np.nanmedian(of_runs[:, finite], axis=0)
+            return dict(zip(np.array(one.cpus)[finite].tolist(), np.round(middle, 4).tolist(), strict=True))
+    return {}
+
+
+def of_survey(tree: Tree) -> dict[str, Any]:
+    """What a survey has of `temperature_c` (the hottest processor), `memory_errors` and `throttled` (counts since
+    boot), and `counters` as of `nodeprint.machine.counters`. What was not seen has no key."""
+    found: dict[str, Any] = {}
+    counted = counters.read(tree)
+    if counted is not None:
+        found["counters"] = msgspec.to_builtins(counted)
+    degrees = [
+        value / 1000
+        for sensor in tree.names("sys/class/hwmon")
+        if (tree.read_text(f"sys/class/hwmon/{sensor}/name") or "").strip() in _PROCESSOR
+        for name in tree.names(f"sys/class/hwmon/{sensor}")
+        if re.fullmatch(r"temp\d+_input", name)
+        if (value := _number(tree, f"sys/class/hwmon/{sensor}/{name}")) is not None
+    ]
+    if degrees:
+        found["temperature_c"] = max(degrees)
+    controllers = "sys/devices/system/edac/mc"
+    errors = [
+        _number(tree, f"{controllers}/{name}/{kind}")
+        for name in tree.names(controllers)
+        if re.fullmatch(r"mc\d+", name)
+        for kind in ("ce_count", "ue_count")
+    ]
+    if any(count is not None for count in errors):
+        found["memory_errors"] = sum(count or 0 for count in errors)
+    cpus = "sys/devices/system/cpu"
+    throttled = [
+        _number(tree, f"{cpus}/{name}/thermal_throttle/core_throttle_count")
+        for name in tree.names(cpus)
+        if re.fullmatch(r"cpu\d+", name)
+    ]
+    if any(count is not None for count in throttled):
+        found["throttled"] = sum(count or 0 for count in throttled)
+    return found
+
+
+def _number(tree: Tree, path: str) -> int | None:
+    text = (tree.read_text(path) or "").strip()
+    return int(text) if re.fullmatch(r"-?\d{1,18}", text) else None
+
+
+class PeerSenses:
+    """What the instruments of nodes that are compared said, each by its number in the fleet: a node with all others."""
+
+    def __init__(self, senses: Mapping[int, Mapping[str, Any]]) -> None:
+        self._row = {node: row for row, node in enumerate(senses)}
+        slots = max((len(of_node.get("clock_ghz") or ()) for of_node in senses.values()), default=0)
+        #: By node and slot, NaN where it is not known.
+        self._clock_ghz = np.full((len(senses), slots), np.nan)
+        for row, of_node in enumerate(senses.values()):
+            for slot, clock in enumerate(of_node.get("clock_ghz") or ()):
+                self._clock_ghz[row, slot] = np.nan if clock is None else clock
+        self._temperature_c = np.array([float(of_node.get("temperature_c", np.nan)) for of_node in senses.values()])
+
+    def clock(self, node: int, slots: Sequence[int]) -> float | None:
+        """The clock of some slots over that of the same slots of the others (medians), None where either is not
+        known."""
+        row = self._row[node]
+        timed = [slot for slot in slots if slot < self._clock_ghz.shape[1] and np.isfinite(self._clock_ghz[row, slot])]
+        peers_ghz = np.delete(self._clock_ghz[:, timed], row, axis=0)
+        measured = np.isfinite(peers_ghz).any(axis=0)
+        if not measured.any():
+            return None
+        ratios = self._clock_ghz[row, timed][measured] / np.nanmedian(peers_ghz[:, measured], axis=0)
+        return float(np.median(ratios))
+
+    def usual(self) -> tuple[npt.NDArray[np.float64], float]:
+        """The median clock of each slot and the median temperature, NaN where none is known."""
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a slot without any
+            return np.nanmedian(self._clock_ghz, axis=0), float(np.nanmedian(self._temperature_c))
+
+    def temperature(self, node: int) -> float | None:
+        """The temperature of the others: the middle one, of an even number the warmer of the two; None without any."""
+        peers_c = np.delete(self._temperature_c, self._row[node])
+        sorted_c = np.sort(peers_c[np.isfinite(peers_c)])
+        return float(sorted_c[len(sorted_c) // 2]) if len(sorted_c) else None

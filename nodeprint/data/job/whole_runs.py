@@ -1,0 +1,70 @@
+"""Which runs of a node are whole and its own: a record that was cut off, or is a copy of another, is no run.
+
+A run is the unit of evidence. Half of a run has the passes and places that were measured before it was cut off, which
+look like a whole run's; a copy has no spread of its own, so that six copies of one run look like six that agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from nodeprint.data.job.jobs import Job, Measured
+
+
+def whole_runs(jobs: Sequence[Job]) -> list[Job]:
+    """A node's jobs without the runs that are none; `problems` says which these are, and why."""
+    first: dict[tuple[str, object], str] = {}
+    return [_whole(job, first) for job in jobs]
+
+
+def _whole(job: Job, first: dict[tuple[str, object], str]) -> Job:
+    problems, measured = list(job.problems), {}
+    for name, of_name in job.measured.items():
+        kept = []
+        for number, run in enumerate(of_name.runs):
+            where = f"job{job.number}/{run.get('folder') or 'run{run}'.format(**run)}"
+            why = _why_not(name, where, run, of_name, number, first)
+            if why:
+                problems.append(f"{name}, {where}: {why}; it counts as no run")
+            else:
+                kept.append(number)
+        if kept:
+            measured[name] = of_name if len(kept) == len(of_name.runs) else of_runs(of_name, kept)
+    return msgspec.structs.replace(job, measured=measured, problems=tuple(problems))
+
+
+def _why_not(
+    name: str, where: str, run: Mapping[str, Any], of_name: Measured, number: int, first: dict[tuple[str, object], str]
+) -> str:
+    """Why a run is none; empty where it is one, which is noted in `first` by what no other run has."""
+    if not run["trailer"]:
+        return "its record has no end, as it was cut off"
+    for mark in _marks(run, of_name, number):
+        earlier = first.setdefault((name, mark), where)
+        if earlier != where:
+            return f"it is a copy of {earlier}"
+    return ""
+
+
+def _marks(run: Mapping[str, Any], of_name: Measured, number: int) -> Iterator[object]:
+    """What two runs of a measurement on a host never have in common: a seed, which node-run makes of node, job, run and
+    name and kernels draw, with the second in which they began; and all values that were measured."""
+    if run["seed"] and run["start_time"]:
+        yield of_name.header.get("host"), run["seed"], run["start_time"]
+    values = [column[number] for key, column in of_name.columns.items() if column.dtype.kind == "f"]
+    if sum(int(np.isfinite(column).sum()) for column in values) > _FEW:
+        yield b"".join(column.tobytes() for column in values)
+
+
+#: So few figures may be equal by chance.
+_FEW = 32
+
+
+def of_runs(measured: Measured, kept: Sequence[int]) -> Measured:
+    """A measurement with some of its runs (their places among them)."""
+    columns = {key: column[list(kept)] for key, column in measured.columns.items()}
+    return msgspec.structs.replace(measured, runs=tuple(measured.runs[number] for number in kept), columns=columns)

@@ -1,0 +1,1 @@
+"""The derived folder of a campaign: what is made of its records once, and what everything else reads."""

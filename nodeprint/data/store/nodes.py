@@ -1,0 +1,156 @@
+"""The nodes of a campaign: which were measured, which were not, and why."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from nodeprint import files, reading
+from nodeprint.campaign import derived, followed, node_sheet, preparation
+from nodeprint.campaign.job_status import JobStatus
+from nodeprint.campaign.node_sheet import Node, short
+from nodeprint.data.job.jobs import Job
+from nodeprint.data.job.whole_runs import whole_runs
+from nodeprint.data.store import store
+from nodeprint.errors import printable
+from nodeprint.settings.texts import say
+
+State = Literal["measured", "refused", "not measured"]
+#: Of a log the last lines are shown; its end has them.
+_LOG_LINES, _LOG_BYTES = 8, 1 << 16
+#: Clocks that differ by less are no matter: outcomes are seen late on shared folders.
+_OFF_MINUTES = 5
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """What came of a node. `reason` says why it is refused or not measured; then `log_tail` has its log's end.
+
+    Of a node that is measured it says which records of its newest job cannot be used, though they were made.
+    """
+
+    node: str
+    host: str
+    state: State
+    reason: str = ""
+    log_tail: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def write(folder: Path, states: Sequence[NodeState]) -> None:
+    """Write store/fleet.json. Raises CannotWriteError."""
+    simulated = any(node.state == "simulated" for node in node_sheet.read_sheet(folder / "nodes.tsv"))
+    text = json.dumps({"schema": 1, "simulated": simulated, "nodes": [vars(state) for state in states]}, indent=1)
+    files.write(store.base(folder) / derived.STATES, text + "\n")
+
+
+def read(folder: Path, node: Node) -> tuple[NodeState, list[Job]]:
+    """What came of a node of the campaign in `folder`, and its jobs (`store.jobs_of`), without runs that were cut off
+    or are copies of others."""
+    place = folder / "nodes" / node.node
+    measured = whole_runs(store.jobs_of(place) if place.is_dir() else ())
+    return _state(folder, node, measured), measured
+
+
+def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
+    node_dir = folder / "nodes" / node.node
+    if not node_dir.is_dir():
+        return NodeState(node.node, node.host, "not measured", _not_begun(node))
+    hosts = sorted({host for job in measured for host in job.hosts})
+    wrong = [host for host in hosts if short(host) != short(node.host)]
+    if wrong:
+        reason = say("unmeasured", "other_host", host=printable(wrong[0], 80), own=node.host)
+        return NodeState(node.node, node.host, "refused", reason, _log_tail(preparation.job_folder(folder, node)))
+    current = next((job for job in measured if job.number == node.job), None)
+    status = current.status if current else None
+    failed = [
+        printable(f"{run.name}, job{node.job}/run{run.run}: {run.outcome}, {run.message}", 300)
+        for run in (status.untaken if status is not None else ())
+    ]
+    lost = status.reason if status is not None and status.lost else ""
+    problems = (*(text for job in measured for text in job.problems), *failed)
+    if any(job.measured for job in measured) and not _is_cut(node, measured):
+        tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
+        return NodeState(node.node, node.host, "measured", _unusable(current), problems=problems, log_tail=tail)
+    reasons = (lost, *failed, *problems, say("unmeasured", "before_all"))
+    reason = next(text for text in reasons if text)
+    if not node.measure:
+        reason = _not_begun(node)
+    return NodeState(
+        node.node, node.host, "not measured", reason, _log_tail(preparation.job_folder(folder, node)), problems
+    )
+
+
+def clock_is_off(job_dir: Path, status: JobStatus) -> str:
+    """How far a node's clock is from the login node's, in a sentence, where that is certain: a job begins after it was
+    submitted, and ends before its outcome is seen. Empty where neither is hurt by five minutes, of which minutes are
+    multiples, so that nodes that are off alike are said together."""
+    noted = followed.read(job_dir)
+    behind = _minutes(status.started, noted.submitted)
+    ahead = _minutes(noted.ended, status.ended)
+    for minutes, word in ((ahead, "ahead of"), (behind, "behind")):
+        if minutes >= _OFF_MINUTES:
+            at_least = minutes // _OFF_MINUTES * _OFF_MINUTES
+            return say("unmeasured", "clock", minutes=f"{at_least:.0f}", side=word)
+    return ""
+
+
+def _minutes(earlier: object, later: object) -> float:
+    """Minutes from one moment to another (ISO 8601); 0 where one is not known."""
+    try:
+        return (datetime.fromisoformat(str(later)) - datetime.fromisoformat(str(earlier))).total_seconds() / 60
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _unusable(job: Job | None) -> str:
+    """Which runs of measurements a job has as done and has no record of that counts, and why: it is garbled, cut off, a
+    copy of another, or gone. Empty where there are none."""
+    if job is None:
+        return ""
+    used = {(name, run["run"]) for name, of_name in job.measured.items() for run in of_name.runs}
+    unused = [
+        run
+        for run in job.rows
+        if run.outcome == "done" and run.name not in job.not_applicable and (run.name, run.run) not in used
+    ]
+    if not unused:
+        return ""
+    place = f"job{job.number}/run{unused[0].run}"
+    named = printable(f"{unused[0].name}, {place}", 200)
+    why = next((text for text in job.problems if text.startswith((named, f"{place}: "))), named)
+    return say("unmeasured", "unusable", count=len(unused), records=len(job.rows), job=f"job{job.number}", why=why)
+
+
+def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:
+    """Whether the node's only job with records was cut off, is still at work, or completed none of its measurements, as
+    where a kernel was killed: that is no whole measurement."""
+    with_records = [job for job in jobs if job.measured]
+    if [job.number for job in with_records] != [node.job]:
+        return False
+    status = with_records[0].status
+    return status is None or status.outcome == "failed" or status.ended_early
+
+
+def _not_begun(node: Node) -> str:
+    if node.measure:
+        return "its job never began to measure"
+    return ": ".join(text for text in (node.state or "left out by the sheet", printable(node.reason)) if text)
+
+
+def _log_tail(job_dir: Path) -> tuple[str, ...]:
+    """The last lines of node-run's log, or of its launch where it never began."""
+    for name in ("node-run.log", "launch.log"):
+        try:
+            with reading.opened(job_dir / name) as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_BYTES))
+                lines = log.read(_LOG_BYTES).decode(errors="replace").splitlines()
+                return tuple(printable(line) for line in lines[-_LOG_LINES:])
+        except OSError:
+            continue
+    return ()

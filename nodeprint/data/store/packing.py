@@ -1,0 +1,509 @@
+"""From a campaign's records to its packed fleet: what was packed before and is the same is taken from there.
+
+Nodes are read by several processes, each of which leaves the values of a node in files beside those that are made of
+all of them: a fleet is never in memory at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import files
+from nodeprint.campaign import derived, node_sheet, preparation
+from nodeprint.campaign.followed import read as read_followed
+from nodeprint.data.format.record_format import FLAGS
+from nodeprint.data.job import senses
+from nodeprint.data.job.jobs import Job, Measured
+from nodeprint.data.places import homes, job_parts
+from nodeprint.data.places.job_parts import JobPart, NodePlaces
+from nodeprint.data.places.layout import layout_of, slots_of
+from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
+from nodeprint.data.store import nodes, packed_jobs, store
+from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedNode, read, write_index
+from nodeprint.data.store.store import Survey
+from nodeprint.errors import NodeprintError
+from nodeprint.machine import topology
+from nodeprint.machine.topology import processors
+from nodeprint.machine.topology.model import Cpu, Machine, Topology, warning
+from nodeprint.processes import Pool
+from nodeprint.waiting import counted
+
+
+def pack(campaign: Path) -> PackedFleet:
+    """The campaign's nodes as arrays: as packed, where its records are the same, else packed anew; and fleet.json.
+
+    A packed fleet without records and sheet is read as it is. Raises NodeprintError when there is no campaign, records
+    have no sheet or it lists no node, CannotWriteError where something cannot be written.
+    """
+    sheet = campaign / "nodes.tsv"
+    if not sheet.exists():
+        if (campaign / "nodes").is_dir():  # what was packed of them may be old
+            advice = "copy it from where the campaign was measured"
+            raise NodeprintError("is missing, though there are nodes beside it", where=sheet, advice=advice)
+        if (campaign / FOLDER / "index.json").exists():
+            return read(campaign)
+        raise NodeprintError("no campaign is there", where=campaign, advice="name a folder that holds nodes.tsv")
+    made_of, place = _made_of(campaign), store.base(campaign)
+    if not made_of:
+        raise NodeprintError("lists no node", where=sheet, advice="write it with `nodeprint discover`")
+    stamp = hashlib.sha256(msgspec.json.encode([campaign.name, made_of])).hexdigest()[:16]
+    for folder in dict.fromkeys((campaign, place)):
+        with suppress(NodeprintError):
+            fleet = read(folder, stamp)
+            if not (folder / derived.STATES).exists():  # Snakemake removes it before it is made again
+                _write_states(campaign, fleet)
+            return fleet
+    _pack(campaign, stamp, made_of, place)
+    fleet = read(place)
+    _write_states(campaign, fleet)
+    if place == campaign:
+        store.remove_former(campaign)
+    return fleet
+
+
+def _write_states(campaign: Path, fleet: PackedFleet) -> None:
+    nodes.write(campaign, [gathered.state for gathered in msgspec.convert(fleet.gathered, tuple[_Gathered, ...])])
+
+
+def nodes_read_whole(campaign: Path) -> frozenset[str]:
+    """The nodes that were packed from the files that they have now, and none of these was damaged."""
+    try:
+        packed = msgspec.convert(read(campaign).gathered, tuple[_Gathered, ...])
+        made_of = _made_of(campaign)
+    except (NodeprintError, msgspec.ValidationError):
+        return frozenset()
+    return frozenset(
+        node.state.node
+        for node in packed
+        if made_of.get(node.state.node) == node.made_of and node.state.state == "measured" and not node.state.problems
+    )
+
+
+def _made_of(campaign: Path) -> dict[str, str]:
+    """By node a digest of what it is packed from: its row, every file's name, size and time, and the rules."""
+    made_by = f"{derived.SCHEMA} {processors.digest()} {models()}"
+    out = {}
+    for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
+        place = campaign / "nodes" / row.node
+        sources = store.sources(place) if place.is_dir() else None
+        out[row.node] = hashlib.sha256(msgspec.json.encode([made_by, row, sources])).hexdigest()[:16]
+    return out
+
+
+class _Gathered(msgspec.Struct):
+    """What a node was packed from (`made_of`), what came of it, and what its records say of the campaign."""
+
+    made_of: str
+    state: nodes.NodeState
+    simulated: bool = False
+    versions: dict[str, str] = {}
+
+
+def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) -> None:
+    earlier, alike = _Earlier(target, made_of), _Alike()
+    with files.replacing_folder(target / FOLDER) as partial:
+        of_nodes = partial / "nodes"
+        of_nodes.mkdir()
+        (partial / packed_jobs.FOLDER).mkdir()
+        anew = {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, of_nodes, apart_from=earlier.nodes)}
+        if not earlier.places_are_in(anew):
+            anew |= {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, of_nodes, apart_from=anew)}
+        every = [anew.get(name) or alike.node(earlier.of(name, number)) for number, name in enumerate(sorted(made_of))]
+        for name in made_of.keys() - anew.keys():
+            shutil.copyfile(*(packed_jobs.file_of(folder, name) for folder in (target / FOLDER, partial)))
+        gathered = [of_node for _, of_node, _ in every]
+        sheet = node_sheet.read_sheet(campaign / "nodes.tsv")  # says so of nodes that have no record, too
+        simulated = any(of_node.simulated for of_node in gathered) or any(row.state == "simulated" for row in sheet)
+        versions = {key: value for of_node in gathered for key, value in of_node.versions.items()}
+        quantities = job_parts.assemble([part for _, _, parts in every for part in parts], partial)
+        shutil.rmtree(of_nodes)
+        fleet = PackedFleet(campaign.name, simulated, tuple(node for node, _, _ in every), quantities, versions)
+        write_index(fleet, partial, stamp, [msgspec.to_builtins(of_node) for of_node in gathered])
+
+
+#: So few nodes are read without other processes.
+_FEW = 2
+
+
+def _read_anew(
+    campaign: Path, made_of: Mapping[str, str], of_nodes: Path, apart_from: Collection[str]
+) -> Iterator[_OfNode]:
+    """All nodes but some, from their records, on all processors that we may use; their values in `of_nodes`."""
+    numbers = {name: number for number, name in enumerate(sorted(made_of))}
+    rows = [row for row in node_sheet.read_sheet(campaign / "nodes.tsv") if row.node not in apart_from]
+    tasks = [(numbers[row.node], made_of[row.node], row) for row in rows]
+    read_node = functools.partial(_read_node, campaign, of_nodes)
+    if len(tasks) <= _FEW:
+        yield from counted(map(read_node, tasks), len(tasks), "nodes read")
+        return
+    with Pool(min(len(os.sched_getaffinity(0)), len(tasks))) as pool:
+        yield from counted(pool.map(read_node, tasks), len(tasks), "nodes read")
+
+
+def _read_node(campaign: Path, of_nodes: Path, task: tuple[int, str, node_sheet.Node]) -> _OfNode:
+    number, made_of, row = task
+    state, of_jobs = nodes.read(campaign, row)
+    node, gathered, parts = _from_jobs(campaign, number, made_of, row, state, of_jobs)
+    if of_jobs:
+        labels = store.survey(campaign / "nodes" / row.node).topology
+        processor = topology.from_text(labels).machine if labels else None
+        kept = packed_jobs.NodeJobs(tuple(map(packed_jobs.packed_job, of_jobs)), processor)
+        packed_jobs.write(of_nodes.parent, row.node, kept)
+    return node, gathered, [_in_file(part, of_nodes / f"{number}-{at}.npy") for at, part in enumerate(parts)]
+
+
+@dataclass(frozen=True)
+class _ValuesOfFile:
+    """The values of a part (run, pass, place), read where they are needed."""
+
+    path: Path
+
+    def __call__(self) -> Values:
+        values: Values = np.load(self.path)
+        return values
+
+
+def _in_file(part: JobPart, path: Path) -> JobPart:
+    np.save(path, part.values())
+    return msgspec.structs.replace(part, values=_ValuesOfFile(path))
+
+
+class _Alike:
+    """Layouts and places of parts, of which those that are equal become one object: nodes are alike by the hundred."""
+
+    def __init__(self) -> None:
+        self._layouts: dict[bytes, NodeLayout] = {}
+        self._places: dict[tuple[Any, ...], Mapping[str, Ints]] = {}
+
+    def part(self, part: JobPart) -> JobPart:
+        """The same part with the layout and places of the first one that has equal ones."""
+        columns = tuple((dim, column.tobytes()) for dim, column in part.places.items())
+        return msgspec.structs.replace(
+            part,
+            layout=self._layouts.setdefault(part.layout.key, part.layout),
+            places=self._places.setdefault(columns, part.places),
+        )
+
+    def node(self, of_node: _OfNode) -> _OfNode:
+        """A node with such parts."""
+        node, gathered, parts = of_node
+        return node, gathered, [self.part(part) for part in parts]
+
+
+def _from_jobs(
+    campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: nodes.NodeState, of_jobs: Sequence[Job]
+) -> _OfNode:
+    node = PackedNode(
+        state.node,
+        state.host,
+        state.state,
+        state.reason,
+        state.log_tail,
+        quality=state.problems,
+        warnings=tuple(_clock(campaign, row, of_jobs)),
+        rack=row.rack,
+        switch=row.switch,
+    )
+    place = campaign / "nodes" / state.node
+    survey = store.survey(place) if place.is_dir() else Survey()
+    gathered = _Gathered(made_of, state)
+    if state.state != "measured":
+        return replace(node, fingerprint=survey.fingerprint), gathered, []
+    node, of_node = _of_node(node, number, place, of_jobs, survey)
+    headers = [measured.header for job in of_jobs for measured in job.measured.values()]
+    outcomes = [job.status for job in of_jobs if job.status is not None]
+    gathered.simulated = any(bool(header.get("simulated")) for header in headers) or any(
+        outcome.simulated for outcome in outcomes
+    )
+    gathered.versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
+    return node, gathered, of_node
+
+
+#: What is known of a node, what it was packed from, and its parts of the quantities.
+_OfNode = tuple[PackedNode, _Gathered, list[JobPart]]
+
+
+class _Earlier:
+    """The nodes that were packed before from the files that they have now (`nodes`), and what was packed of them.
+
+    A node whose log is shown is read anew, as its log is none of these files, and so is one whose jobs are not there.
+    """
+
+    def __init__(self, target: Path, made_of: Mapping[str, str]) -> None:
+        self.nodes: dict[str, int] = {}
+        self._others: dict[str, int] = {}
+        try:
+            self._fleet = read(target)
+            self._gathered = msgspec.convert(self._fleet.gathered, tuple[_Gathered, ...])
+        except (NodeprintError, msgspec.ValidationError):
+            return
+        if len(self._gathered) != len(self._fleet.nodes):
+            return
+        for i, one in enumerate(self._gathered):
+            if one.state.state == "measured" and made_of.get(one.state.node) != one.made_of:
+                self._others[one.state.node] = i
+            elif (
+                one.state.state == "measured"
+                and not one.state.log_tail
+                and packed_jobs.file_of(target / FOLDER, one.state.node).is_file()
+            ):
+                self.nodes[one.state.node] = i
+
+    def places_are_in(self, anew: Mapping[str, _OfNode]) -> bool:
+        """Whether the nodes that are read `anew` have all places now that they had then.
+
+        Where they have not, the others cannot be taken as they were packed: a quantity has the places of all its nodes,
+        and those of a node that has them no more, or is gone, would stay.
+        """
+        return all(
+            job_parts.has_places_of(_as_packed(0, one, rows), anew[name][2] if name in anew else ())
+            for name, at in self._others.items()
+            for one, rows in self._rows.get(at, ())
+        )
+
+    @functools.cached_property
+    def _rows(self) -> dict[int, list[tuple[Quantity, slice]]]:
+        """By node the rows of each of its jobs in each quantity."""
+        out: dict[int, list[tuple[Quantity, slice]]] = {}
+        for one in self._fleet.quantities:
+            begins = np.flatnonzero(np.diff(one.node, prepend=-1) | np.diff(one.job, prepend=-1)).tolist()
+            for begin, end in zip(begins, [*begins[1:], len(one.node)], strict=True):
+                out.setdefault(int(one.node[begin]), []).append((one, slice(begin, end)))
+        return out
+
+    def of(self, name: str, number: int) -> _OfNode:
+        """What was packed of one of `nodes`, which now has this number."""
+        at = self.nodes[name]
+        parts = [_as_packed(number, one, rows) for one, rows in self._rows.get(at, ())]
+        return self._fleet.nodes[at], self._gathered[at], parts
+
+
+def _as_packed(number: int, one: Quantity, rows: slice) -> JobPart:
+    return JobPart(
+        number,
+        int(one.job[rows.start]),
+        one.measurement,
+        one.operation,
+        one.quantity,
+        one.unit,
+        one.layout,
+        one.places,
+        one.names,
+        tuple(one.run[rows].tolist()),
+        one.values.shape[1],
+        one.started[rows],
+        lambda: one.values[rows],
+        one.disturbed[rows],
+        one.tick_ns,
+    )
+
+
+def _of_node(
+    node: PackedNode, number: int, place: Path, found: Sequence[Job], survey: Survey
+) -> tuple[PackedNode, list[JobPart]]:
+    everywhere = tuple(
+        sorted({int(cpu) for job in found for one in job.measured.values() for cpu in one.header["cpus"]})
+    )
+    paired = tuple(sorted({cpu for job in found for one in job.pairs for cpu in one.cpus}))
+    kind = _kind_of_node(survey.topology, everywhere, paired)
+    warnings = list(node.warnings)
+    if not survey.topology:
+        warnings.append(asdict(warning("no-topology")))
+    # the same fact may be seen by both; said once
+    warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
+    of_node = []
+    for job in found:
+        of_node += [_pairs(number, job.number, measured, kind) for measured in job.pairs]
+        of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
+    boots = {boot for job in found for boot in _boots(job)}
+    described = replace(
+        node,
+        quality=(*node.quality, *(survey.problems if survey.topology else ())),
+        # without its topology a node that has a survey would be taken for one of another configuration
+        unusable=() if survey.topology else tuple(survey.problems),
+        not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
+        untaken=found[-1].untaken if found else {},
+        lacking=tuple(sorted({run.name for run in status.untaken})) if found and (status := found[-1].status) else (),
+        followed={job.number: times for job in found if (times := read_followed(place / f"job{job.number}")).submitted},
+        rebooted=tuple(f"job{job.number}" for job in found if len(_boots(job)) > 1),
+        imported=any("imported" in measured.header for job in found for measured in job.measured.values()),
+        identified=bool(survey.topology),
+        cpus=kind.cpus,
+        cores=kind.cores,
+        fingerprint=_fingerprint(found, survey, kind.machine.machine),
+        warnings=tuple(warnings),
+        boots=tuple(sorted(boots)),
+        numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
+        senses=senses.of(found, kind.cpus) | survey.senses,
+        seen=tuple(run for job in found for part in (*job.pairs, *job.cells) for run in _seen(job.number, part)),
+    )
+    return described, of_node
+
+
+def _clock(campaign: Path, row: node_sheet.Node, of_jobs: Sequence[Job]) -> Iterator[Mapping[str, str]]:
+    """A warning where the node's clock is off: its records are used all the same."""
+    status = next((job.status for job in of_jobs if job.number == row.job), None)
+    if status is not None and (said := nodes.clock_is_off(preparation.job_folder(campaign, row), status)):
+        yield {"id": "clock", "text": said, "advice": "let NTP set it"}
+
+
+def _boots(job: Job) -> set[str]:
+    """The boots that runs of a job are of; of an imported one there is none."""
+    return {str(run["boot_id"]) for measured in job.measured.values() for run in measured.runs} - {""}
+
+
+@dataclass(frozen=True)
+class _NodeKind:
+    """What nodes of one topology and one set of measured CPUs have in common; `layout`, `cpus` and `cores` are
+    of those that pairs were measured of, `whole` has all."""
+
+    layout: NodeLayout
+    cpus: tuple[int, ...]
+    cores: tuple[int, ...]
+    whole: NodePlaces
+    machine: Topology
+    warnings: tuple[Mapping[str, str], ...]
+
+
+@functools.lru_cache(maxsize=256)
+def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -> _NodeKind:
+    machine = topology.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
+    slots, order = slots_of(machine, paired)
+    core_of = {cpu.cpu: cpu.core for cpu in machine.cpus}
+    cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)
+    warnings = tuple({"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings)
+    whole = job_parts.machine(machine, everywhere)
+    layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64), order))
+    return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
+
+
+def _pairs(number: int, job: int, measured: Measured, kind: _NodeKind) -> JobPart:
+    coordinates = (homes.of_pairs(measured, kind.machine), measured.places["a"], measured.places["b"])
+    raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
+    places, at = job_parts.measured_pairs(kind.cpus, bool(measured.header.get("directed")), *raw)
+    placed, shape = at >= 0, (len(measured.runs), len(measured.passes), len(places["home"]))
+    disturbed = np.zeros(shape[0])
+    if measured.columns["flags"].any():
+        flags = np.zeros(shape, dtype=np.uint8)
+        flags[..., at[placed]] = measured.columns["flags"][..., placed]
+        disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
+
+    def values() -> Values:
+        out = np.full(shape, np.nan, dtype=np.float32)
+        out[..., at[placed]] = measured.columns["latency_ns"][..., placed]
+        return out
+
+    clock, header = measured.header.get("clock"), measured.header
+    step = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
+    round_trips = float(header.get("round_trips") or 0)
+    return JobPart(
+        number,
+        job,
+        measured.name,
+        str(header["operation"]),
+        str(header["quantity"]),
+        str(header["unit"]),
+        kind.layout,
+        places,
+        {},
+        tuple(measured.numbers),
+        len(measured.passes),
+        tuple(str(run["start_time"]) for run in measured.runs),
+        values,
+        disturbed,
+        step / (2 * round_trips) if round_trips else 0.0,
+    )
+
+
+def _cells(number: int, job: int, one: Measured, whole: NodePlaces) -> JobPart:
+    made = job_parts.part(
+        number,
+        job,
+        one.name,
+        one.header,
+        whole,
+        {dim: one.keys(dim) for dim in one.places},
+        one.columns[models()[one.name].value],
+        one.numbers,
+        [str(run["start_time"]) for run in one.runs],
+    )
+    disturbed = (one.columns["flags"] & FLAGS["disturbed"]) != 0
+    return msgspec.structs.replace(made, disturbed=disturbed.reshape(len(one.runs), -1).mean(axis=1))
+
+
+def _seen(job: int, one: Measured) -> Iterator[dict[str, Any]]:
+    """By run what was seen beside a measurement: the share of time stolen and of its tasks' time lost, sensors, how far
+    clocks fell."""
+    cpus = max(len(one.header["cpus"]), 1)
+    for r, run in enumerate(one.runs):
+        trailer = run["trailer"]
+        time = float(trailer.get("elapsed_s", np.nan)) * cpus
+        steal = float(trailer.get("steal_s", np.nan)) - _TICK_S * cpus
+        found: dict[str, Any] = {"steal_share": steal / time if time > 0 and steal > 0 else 0.0}
+        found["lost_share"] = float(trailer.get("lost_share") or 0.0)
+        found |= _sensors(run["sensors"] or {}, trailer.get("sensors") or {})
+        if {"start_hz", "end_hz"} <= set(one.columns):
+            fell = 1 - one.columns["end_hz"][r] / one.columns["start_hz"][r]
+            found["clock_fell"] = float(np.median(fell[np.isfinite(fell)])) if np.isfinite(fell).any() else 0.0
+        if "wrong_bursts" in one.columns:
+            found |= _wrong(one, np.nan_to_num(one.columns["wrong_bursts"][r]))
+        if any(found.values()):
+            yield {"job": job, "run": int(run["run"]), "measurement": one.name, **found}
+
+
+def _wrong(one: Measured, bursts: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """How many bursts of a run ended with a wrong number (`wrong`), and the CPUs that had them (`wrong_cpus`) where a
+    cell is of one CPU. `bursts` by pass and cell."""
+    of_cells = bursts.reshape(-1, bursts.shape[-1]).sum(axis=0)
+    if not of_cells.any():
+        return {}
+    cpus = [] if "cores" in one.places else one.places["cpu"][of_cells > 0].tolist()
+    return {"wrong": int(of_cells.sum()), "wrong_cpus": sorted(set(cpus))}
+
+
+#: What each CPU's counter of stolen time advances by at once (USER_HZ): a tick of it may have been lost before the run.
+_TICK_S = 0.01
+
+
+def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What counters rose by, and the hottest sensor; nothing where it is unknown."""
+
+    def rose(key: str, *within: str) -> int:
+        old, new = before.get(key) or {}, after.get(key) or {}
+        for name in within:
+            old, new = ({k: v.get(name, 0) for k, v in of.items()} for of in (old, new))
+        return sum(max(0, int(count) - int(old.get(part, 0))) for part, count in new.items())
+
+    heat = after.get("temperatures_c") or {}
+    hottest = max(heat, key=lambda name: heat[name], default="")
+    return {
+        "throttled": rose("throttle_core") + rose("throttle_package"),
+        "corrected": rose("edac", "ce"),
+        "uncorrected": rose("edac", "ue"),
+        "hottest_c": float(heat[hottest]) if hottest else 0.0,
+        "hottest": hottest,
+    }
+
+
+def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
+    """The survey's fields, and what the newest records say of the kernel that wrote them. The processor of an imported
+    matrix is that of its topology."""
+    fields = dict(survey.fingerprint)
+    if machine.name:
+        fields.setdefault("cpu", machine.name)
+    headers = [measured.header for job in jobs for measured in job.pairs]
+    if headers:
+        fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}
+    return fields

@@ -1,0 +1,122 @@
+"""Messages between nodes as they are read from records; test_fabric_slurm has a real fabric."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from nodeprint.campaign.node_sheet import Node, write_sheet
+from nodeprint.data.job import fabric
+from nodeprint.data.job.fabric import Fabrics
+from tests.support import made_status
+from tests.support.made_records import TRAILER, cell_header, header, lines, pair
+from tests.support.made_status import run_outcome
+
+
+def written(
+    campaign: Path, run: int, *pairs: dict[str, object], nodes: tuple[str, ...] = ("b", "a"), **changes: object
+) -> Path:
+    path = campaign / f"fabric/job1/main/run{run}/linktest-fabric.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ranks = [[node, 0] for node in nodes for _ in range(2)]
+    head = header(
+        kernel="linktest",
+        operation="unidirectional",
+        quantity="message",
+        home=None,
+        directed=True,
+        ranks=ranks,
+        run=run,
+        cpus=[],
+        message_bytes=1024,
+        **changes,
+    )
+    path.write_text(lines(head, *pairs, TRAILER))
+    return path
+
+
+def test_ranks_become_nodes(tmp_path: Path) -> None:
+    times = {(0, 2): 1.0, (0, 3): 2.0, (1, 2): 3.0, (2, 0): 8.0, (0, 1): 99.0}
+    written(tmp_path, 1, *(pair(a, b, latency_ns=t, home=-1) for (a, b), t in times.items()), nodes=("hb", "ha"))
+    write_sheet(tmp_path / "nodes.tsv", [Node("b", "hb", rack="r1"), Node("a", "ha", rack="r2")])
+    (one,) = fabric.read(tmp_path).measured
+    assert (one.nodes, one.places, one.partition) == (("b", "a"), ("r1", "r2"), "main")
+    assert one.values[0, 0, 1] == 2.0  # the median over pairs of ranks
+    assert one.values[0, 1, 0] == 8.0
+    assert np.isnan(np.diagonal(one.values[0])).all()  # ranks of one node are no link
+
+
+def test_a_file_that_cannot_be_used_is_a_note_and_no_more(tmp_path: Path) -> None:
+    written(tmp_path, 1, pair(0, 2, home=-1), arguments=["--sizes", "1024", "--nodes", "b,a"])
+    written(tmp_path, 2).write_text('{"record": 1}\n')
+    written(tmp_path, 3, pair(0, 2, home=-1), arguments=["--sizes", "1024", "--nodes", "b,a,c"])
+    written(tmp_path, 4, pair(0, 2, home=-1), arguments=["--sizes", "2048", "--nodes", "b,a"])
+    head = cell_header(ranks=[["b", 0], ["a", 0]], cells={"dims": ["a", "home"], "values": {"latency_ns": "ns"}})
+    written(tmp_path, 5).write_text(lines(head, {"record": "cell", "a": 0, "home": 1, "pass": 0, "latency_ns": 1.0}))
+    written(tmp_path, 6, pair(0, 9, home=-1))  # a rank that is not there
+    (tmp_path / "fabric/jobs/main/runs").mkdir(parents=True)
+    (tmp_path / "fabric/jobs/main/runs/linktest-fabric.jsonl").touch()
+    found = fabric.read(tmp_path)
+    (one,) = found.measured
+    assert one.runs == ("job1/run1", "job1/run3")
+    assert [
+        part in note
+        for part, note in zip(("line 1", "other arguments", "of a, home", "not of its ranks"), found.notes, strict=True)
+    ]
+    assert fabric.read(tmp_path / "elsewhere") == Fabrics()
+
+
+def test_of_several_message_sizes_the_largest_decides_and_all_are_there(tmp_path: Path) -> None:
+    path = written(tmp_path, 1)
+    dims = {"dims": ["a", "b", "size_bytes"], "values": {"latency_ns": "ns"}}
+    head = cell_header(operation="unidirectional", directed=True, ranks=[["a", 0], ["b", 0]], cells=dims)
+    times = {(0, 1, 8): 2e3, (1, 0, 8): 3e3, (0, 1, 1 << 20): 9e4, (1, 0, 1 << 20): 8e4}
+    cells = [
+        {"record": "cell", "a": a, "b": b, "size_bytes": size, "pass": 0, "flags": [], "latency_ns": ns}
+        for (a, b, size), ns in times.items()
+    ]
+    path.write_text(lines(head, *cells, TRAILER))
+    found = fabric.read(tmp_path)
+    (one,) = found.measured
+    assert found.notes == ()
+    assert (one.message_bytes, list(one.by_size)) == (1 << 20, [8, 1 << 20])
+    assert [[one.by_size[size][0, a, b] for a, b in ((0, 1), (1, 0))] for size in one.by_size] == [
+        [2e3, 3e3],
+        [9e4, 8e4],
+    ]
+    np.testing.assert_array_equal(one.values, one.by_size[1 << 20])
+
+
+def test_a_host_that_is_not_of_the_campaign_is_named(tmp_path: Path) -> None:
+    written(tmp_path, 1, pair(0, 2, home=-1), nodes=("ha", "login1"))
+    write_sheet(tmp_path / "nodes.tsv", [Node("a", "ha")])
+    (note,) = fabric.read(tmp_path).notes
+    assert note.startswith("messages were measured on login1, which the campaign does not have")
+
+
+def test_what_was_not_measured_between_nodes_is_said_with_its_reason(tmp_path: Path) -> None:
+    written(tmp_path, 1, pair(0, 2, home=-1))
+    nodes = [
+        Node("a", "a", partition="main"),
+        Node("b", "b", partition="main"),
+        Node("late", "late", partition="main"),
+        Node("lost", "lost", partition="main"),
+        Node("g1", "g1", partition="gpu"),
+    ]
+    write_sheet(tmp_path / "nodes.tsv", nodes)
+    for node in ("a", "b", "late", "g1"):
+        (tmp_path / f"nodes/{node}/job1").mkdir(parents=True)
+        (tmp_path / f"nodes/{node}/job1/status.json").touch()
+    alone = {"outcome": "unavailable", "message": "g1 alone has no link to another node", "partition": "gpu"}
+    runs = [run_outcome("linktest-fabric", 1, partition="main")]
+    runs += [run_outcome("linktest-fabric", run, **alone) for run in (1, 2)]
+    (tmp_path / "config.yaml").write_text("measure: [coherence-cas, linktest-fabric, linktest-fabric-parallel]\n")
+    made_status.put(tmp_path / "fabric/job1", "complete", *runs)
+    assert fabric.read(tmp_path).notes == (
+        "linktest-fabric, partition gpu: left out: g1 alone has no link to another node (run 1, 2)",
+        "linktest-fabric-parallel was not measured in the newest job: it follows the nodes, when none of their jobs "
+        "was lost; `make run` continues",
+        "no messages between nodes were measured on late, measured after them: `make run "
+        "CONFIG=results/main/config.yaml NODES=late` measures all links again",
+    )

@@ -1,0 +1,90 @@
+"""A node whose only job was cut off is not measured; one that did what it could is."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodeprint.campaign import followed, lost_jobs, node_sheet
+from nodeprint.data.store import nodes
+from nodeprint.report import files, terminal
+from tests.support.command_line import call
+
+
+@pytest.fixture
+def partial(campaign: Callable[..., Path]) -> tuple[Path, Path, dict[str, Any]]:
+    """A campaign of one node whose second run failed: its folder, the job's, and its status.json."""
+    folder = campaign("a")
+    job = folder / "nodes/a/job1"
+    status = json.loads((job / "status.json").read_text())
+    status["measurements"][1] |= {"outcome": "failed", "exit_code": -1, "message": "no kernel coherence"}
+    return folder, job, status | {"outcome": "partial"}
+
+
+def state(folder: Path) -> nodes.NodeState:
+    (row,) = node_sheet.read_sheet(folder / "nodes.tsv")
+    node, _ = nodes.read(folder, row)
+    return node
+
+
+def test_a_kernel_that_is_missing_costs_its_measurement_alone(partial: tuple[Path, Path, dict[str, Any]]) -> None:
+    folder, job, status = partial
+    (job / "status.json").write_text(json.dumps(status))
+    assert state(folder).state == "measured"
+
+
+def test_a_job_that_was_lost_is_not_measured_and_says_why(partial: tuple[Path, Path, dict[str, Any]]) -> None:
+    folder, job, _ = partial
+    lost_jobs.settle(job, "Slurm job 7: CANCELLED, it was cancelled")
+    node = state(folder)
+    assert node.state == "not measured" and "Slurm job 7: CANCELLED" in node.reason
+
+
+def test_a_job_without_an_outcome_is_not_measured(partial: tuple[Path, Path, dict[str, Any]]) -> None:
+    folder, job, _ = partial
+    (job / "status.json").unlink()
+    assert state(folder).state == "not measured"
+
+
+def test_a_job_that_completed_no_measurement_is_not_measured(partial: tuple[Path, Path, dict[str, Any]]) -> None:
+    """A kernel that was killed leaves the begin of its records."""
+    folder, job, status = partial
+    (job / "status.json").write_text(json.dumps(status | {"outcome": "failed"}))
+    node = state(folder)
+    assert node.state == "not measured" and "no kernel coherence" in node.reason
+
+
+def clock_warnings(folder: Path) -> list[str]:
+    """What is said of the clock of node a beside its outcome."""
+    assert call("judge", folder) == 0
+    return [warning["text"] for warning in files.read(folder).nodes["a"].warnings if warning["id"] == "clock"]
+
+
+@pytest.mark.parametrize(("hours", "word"), [(1, "60 minutes ahead of"), (-1, "55 minutes behind"), (0, "")])
+def test_a_clock_that_is_off_by_an_hour_is_said(campaign: Callable[..., Path], hours: int, word: str) -> None:
+    """Submitted at 12:00 and seen at 12:10 by the login node's clock; measured from 12:05 on, for five minutes."""
+    folder = campaign("a")
+    job = folder / "nodes/a/job1"
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    followed.note(job, submitted=noon)
+    followed.note(job, ended=noon + timedelta(minutes=10))
+    status = json.loads((job / "status.json").read_text())
+    for key, minutes in (("started", 5), ("ended", 10)):
+        status[key] = f"{noon + timedelta(hours=hours, minutes=minutes):%Y-%m-%dT%H:%M:%SZ}"
+    (job / "status.json").write_text(json.dumps(status))
+    assert (state(folder).state, state(folder).problems) == ("measured", ()), "its records are used"
+    clocks = clock_warnings(folder)
+    assert len(clocks) == bool(word) and all(word in text for text in clocks)
+    said, _ = terminal.summary(folder)
+    assert ("its clock is at least" in said) is bool(word) and "cannot be used" not in said
+
+
+def test_an_outcome_that_is_seen_by_a_later_call_says_nothing_of_the_clock(campaign: Callable[..., Path]) -> None:
+    folder = campaign("a")
+    job = folder / "nodes/a/job1"
+    followed.note(job, submitted=datetime(2025, 12, 31, 22, tzinfo=UTC))
+    followed.note(job, ended=datetime(2026, 1, 2, tzinfo=UTC))
+    assert clock_warnings(folder) == []
