@@ -14,7 +14,7 @@ from nodeprint.tables import units
 NAMES: Mapping[str, Sequence[str]] = {
     "node": ("node", "host", "hostname", "nodename", "node_name", "host_name", "nodelist", "machine", "server"),
     "job": ("job", "jobid", "job_id", "slurm_job_id", "session"),
-    "run": ("run", "run_id", "iteration", "repetition", "rep", "repeat", "trial", "sample"),
+    "run": ("run", "iteration", "iter", "repetition", "rep", "repeat", "trial", "attempt", "sample"),
     "metric": ("metric", "benchmark", "measurement", "test", "perf_var", "pvar"),
     "value": ("value", "result", "figure", "val", "perf_value"),
     "unit": ("unit", "units", "perf_unit"),
@@ -33,25 +33,25 @@ _RUN = re.compile(r"(?:run|rep|repetition|iteration|iter|trial|sample)_?0*([1-9]
 _WITH_UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,20})[)\]]\s*")
 
 
+#: What is behind the name of a run, job or part that is a number.
+_NUMBER = re.compile(r"_(?:id|no|nr|num|number|index|idx)$")
 #: Columns for people, which say nothing that can be compared.
 _REMARKS = frozenset(("comment", "comments", "note", "notes", "remark", "remarks", "description", "ticket"))
 #: Words in the name of a column that says how a node was set up or used, and nothing of how fast it is.
-_SETTINGS = frozenset(
-    (
-        "driver",
-        "firmware",
-        "fw",
-        "vbios",
-        "bios",
-        "microcode",
-        "version",
-        "governor",
-        "threads",
-        "ranks",
-        "temp",
-        "temperature",
-    )
-)
+_SETTINGS = frozenset((
+    "driver", "firmware", "fw", "vbios", "bios", "microcode", "version", "governor", "threads", "ranks", "temp",
+    "temperature",
+))  # fmt: skip
+#: Whole names of such columns, which are words of metrics, too.
+_SETTING_NAMES = frozenset((
+    "rack", "row", "chassis", "cabinet", "slot", "enclosure", "switch", "nodes", "tasks", "ntasks", "procs",
+    "processes", "cores", "cpus", "sockets", "gpus", "year", "month", "week", "weekday", "day", "hour", "cuda", "rocm",
+    "ucx", "ofed", "gcc", "glibc", "nccl", "openmpi", "os",
+))  # fmt: skip
+#: The last word in the name of a column that tells things apart, and says nothing that can be compared.
+_IDENTITIES = frozenset((
+    "id", "uuid", "guid", "serial", "seed", "pid", "uid", "gid", "commit", "revision", "rev", "checksum", "asset",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def of_names(names: Sequence[str], where: str, line: int, *, figures: bool = Tru
     for place, name in enumerate(names):
         if plain(name) in _REMARKS:
             continue
-        kind = next((kind for kind, known in NAMES.items() if plain(name) in known), None)
+        kind = _kind(name)
         key = kind if kind is not None else name.strip()
         taken = named if kind is not None else others
         if not key:
@@ -112,7 +112,7 @@ def of_names(names: Sequence[str], where: str, line: int, *, figures: bool = Tru
             advice = "call the column with the figures `value`"
             raise NodeprintError("has a column of metrics and none of values", where=where, line=line, advice=advice)
         return Columns(named, rest, fields)
-    parts = {name: place for name, place in rest.items() if plain(name) in _PARTS}
+    parts = {name: place for name, place in rest.items() if is_part(name)}
     metrics = {}
     for name, place in rest.items():
         if name not in parts:
@@ -125,6 +125,22 @@ def of_names(names: Sequence[str], where: str, line: int, *, figures: bool = Tru
         advice = "name metric and value columns, or give a column a metric"
         raise NodeprintError("no column of figures", where=where, line=line, advice=advice)
     return Columns(named, parts, fields, metrics)
+
+
+def _kind(name: str) -> str | None:
+    """By what a column is, one of NAMES; None where its name is none of these."""
+    kind = next((kind for kind, known in NAMES.items() if plain(name) in known), None)
+    numbered = next((kind for kind in ("job", "run") if _without_number(name) in NAMES[kind]), None)
+    return kind or numbered
+
+
+def is_part(name: str) -> bool:
+    """Whether a column has the name of a part of a node, or of its number, as `gpu_id`."""
+    return plain(name) in _PARTS or _without_number(name) in _PARTS
+
+
+def _without_number(name: str) -> str:
+    return _NUMBER.sub("", plain(name))
 
 
 def run_of(name: str) -> str:
@@ -141,7 +157,13 @@ def _unit_behind(name: str) -> str:
 
 def is_setting(name: str, unit: str) -> bool:
     """Whether a column is a setting by its name, and has no unit of a rate or time."""
-    return bool(_SETTINGS.intersection(plain(name).split("_"))) and units.better(name, unit) is None
+    words = plain(name) in _SETTING_NAMES or _SETTINGS.intersection(plain(name).split("_"))
+    return bool(words) and units.better(name, unit) is None
+
+
+def is_identity(name: str, unit: str = "") -> bool:
+    """Whether a column tells things apart by its name, as a serial number or seed, and has no unit of a figure."""
+    return plain(name).rpartition("_")[2] in _IDENTITIES and not is_part(name) and units.better(name, unit) is None
 
 
 def plain(name: str) -> str:

@@ -292,6 +292,10 @@ def _check_places(figures: Figures, frame: pd.DataFrame) -> None:
             what = f"{printable(fraction, 30)} in the column {printable(part, 40)} is no part of a node"
             raise _error(figures, row, what, "take the column out, or call its figures a metric")
         of_node = frame.groupby("node", observed=True)[part].nunique()
+        if len(of_node) > 1 and of_node.max() > 1 and frame.groupby(part, observed=True)["node"].nunique().max() == 1:
+            what = f"no two nodes have a value of the column {printable(part, 40)} in common"
+            advice = "take it out, or give the parts of all nodes the same names"
+            raise _error(figures, frame.index[0], what, advice)
         if len(of_node) > 1 and of_node.max() == 1 and len(values) > 1:
             row = frame.index[frame[part] != frame[part].iloc[0]][0]
             what = f"the column {printable(part, 40)} has one value a node, and not the same on all"

@@ -46,8 +46,9 @@ class NotANumber(ValueError):  # noqa: N818 (it says what a cell is)
 
 
 def has_any(cells: Sequence[str]) -> bool:
-    """Whether any cell of a column begins as a number does: of a column of words none does."""
-    return any(cell[:1].isdecimal() or (cell[:1] in "+-." and cell[1:2].isdecimal()) for cell in map(str.strip, cells))
+    """Whether any cell of a column is a number, in whatever style: of words, dates, addresses or releases none is."""
+    styles = (_PLAIN, _COMMA, _POINT_GROUPED, _COMMA_GROUPED, _WITH_UNIT)
+    return any(style.fullmatch(cell) for cell in map(str.strip, cells) for style in styles)
 
 
 def read(cells: Sequence[str]) -> Numbers:

@@ -21,7 +21,7 @@ from nodeprint.importers.parsing import lines_of
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import contents
 from nodeprint.settings.texts import say
-from nodeprint.tables import columns, figures, numbers, tools, units
+from nodeprint.tables import columns, figures, numbering, numbers, tools, units
 from nodeprint.tables.columns import Columns
 from nodeprint.tables.figures import Figures
 
@@ -236,6 +236,8 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     if not cells or not len(cells[0]):
         raise NodeprintError("has names of columns and no figure", where=source, advice="give a line for each figure")
     stripped = [column.astype(str).str.strip() for column in cells]
+    known, of_identities = _without_identities(known)
+    notes += of_identities
     words = [name for name, (place, _) in known.metrics.items() if not numbers.has_any(stripped[place].tolist())]
     if words and len(words) < len(known.metrics):
         kept = {name: at for name, at in known.metrics.items() if name not in words}
@@ -243,6 +245,10 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
         notes += (say("read", "no_numbers", columns=", ".join(printable(name, 40) for name in words)),)
     known, of_settings = _without_settings(stripped, known)
     notes += of_settings
+    if not known.metrics and "value" not in known.named:
+        advice = "name metric and value columns, or give a figure its unit, as `triad (MB/s)`"
+        raise NodeprintError("no column of figures", where=source, line=first_line or 1, advice=advice)
+    notes += _numbering(stripped, known, source, first_line)
     frame = _wide(names, stripped, known, source) if known.is_wide else _long(stripped, known, source)
     missing = frame["value"].isna()
     nodes = set(frame["node"])
@@ -253,6 +259,41 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     frame = frame[~missing].reset_index(drop=True)
     parts = tuple(known.parts)
     return figures.checked(Figures(source, frame, parts, _fields(stripped, known, source), unmeasured, notes))
+
+
+def _without_identities(known: Columns) -> tuple[Columns, tuple[str, ...]]:
+    """The columns without those whose names say that they tell things apart."""
+    left_out = [name for name, (_, unit) in known.metrics.items() if columns.is_identity(name, unit)]
+    left_out += [name for name in known.parts if columns.is_identity(name)]
+    if not left_out:
+        return known, ()
+    metrics = {name: at for name, at in known.metrics.items() if name not in left_out}
+    parts = {name: place for name, place in known.parts.items() if name not in left_out}
+    listed = ", ".join(printable(name, 40) for name in left_out)
+    return replace(known, metrics=metrics, parts=parts), (say("read", "identities", columns=listed),)
+
+
+def _numbering(cells: Sequence[pd.Series[str]], known: Columns, source: str, first_line: int) -> tuple[str, ...]:
+    """Refuse columns without a unit that count, number the lines or are dates, and are neither figures nor parts. In a
+    long table what counts on each node may be a part: a note says how it is taken."""
+    node, notes = cells[known.named["node"]], []
+    places = {
+        name: place
+        for name, (place, unit) in known.metrics.items()
+        if name != "value" and units.better(name, unit) is None
+    }
+    unknown_parts = {name: place for name, place in known.parts.items() if not columns.is_part(name)}
+    for name, place in {**places, **unknown_parts}.items():
+        what, column = numbering.problem(cells[place], node) or ("", "")
+        if column == "run" and name in known.parts:
+            notes += [say("read", "counts", column=printable(name, 40))] if "run" not in known.named else []
+        elif what:
+            advice = f"call it `{column}`, or take it out" if column and column not in known.named else "take it out"
+            if name not in known.parts:
+                advice += f"; a figure needs its unit, as `{printable(name, 40)} (MB/s)`"
+            what = f"the column {printable(name, 40)} {what}"
+            raise NodeprintError(what, where=source, line=first_line or 1, column=place + 1, advice=advice)
+    return tuple(notes)
 
 
 def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[Columns, tuple[str, ...]]:
@@ -277,7 +318,7 @@ def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[
     }
     # what is left has to have a figure
     settings |= constant if not settings | constant >= known.metrics.keys() else set()
-    if not settings or (known.is_wide and settings >= known.metrics.keys()):
+    if not settings:
         return known, ()
     fields = {columns.plain(name): candidates[name][0] for name in candidates if name in settings & steady}
     without = replace(
