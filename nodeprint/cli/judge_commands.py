@@ -228,7 +228,7 @@ def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool
         typer.echo(written.node_as_json(name, node, imported=verdict.imported).rstrip("\n"))
     else:
         say_origin(verdict.simulated)
-        typer.echo("\n".join(text.one_node(name, node)))
+        typer.echo("\n".join(text.one_node(name, node, verdict.fleet.groups)))
     if outcome.counts(kinds, [outcome.MEANING[node.outcome]]):
         raise typer.Exit(3)
 

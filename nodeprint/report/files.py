@@ -172,7 +172,13 @@ def junit(verdict: Verdict) -> str:
         findings = checks.named_node(name, node, imported=verdict.imported).findings
         details = [checks.sentence(finding) for finding in findings]
         cases.append(
-            case(f"node {name}", MEANING[node.outcome].junit, node.outcome, text.node_sentence([node]), details)
+            case(
+                f"node {name}",
+                MEANING[node.outcome].junit,
+                node.outcome,
+                text.node_sentence([node], fleet.groups),
+                details,
+            )
         )
     for fabric in verdict.fabric:
         name = f"fabric {fabric.measurement}, partition {fabric.partition}"

@@ -300,7 +300,9 @@ def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
             rows += [[campaign.verdict.campaign, checks.sentence(finding)] for finding in checked.counted]
             remedies += [text.remedy(finding) for finding in entry.counted]
         elif entry.outcome is not Outcome.SAME:
-            rows.append([campaign.verdict.campaign, text.sentence(text.node_sentence([entry]))])
+            rows.append(
+                [campaign.verdict.campaign, text.sentence(text.node_sentence([entry], campaign.verdict.fleet.groups))]
+            )
     complete = [entry for entry in entries if entry is not None]
     return {
         "node": name,

@@ -21,7 +21,7 @@ from nodeprint.judge.verdict import ClassFigure, Finding, NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import message_rates, names, structure_words, terminal, text
 from nodeprint.report.figures import matrix
-from nodeprint.report.pages import accepted, method, pictures
+from nodeprint.report.pages import accepted, method, pictures, split_groups
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
@@ -62,7 +62,8 @@ _MOST_PARTITIONS = 1
 def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int = MOST_FINDINGS) -> Page:
     """The cluster's pages; `linked` leads to the file of each node that has one, and `most_findings` have figures."""
     verdict = campaign.verdict
-    notes = [*text.over_time(verdict), *text.fleet_notes(verdict)]
+    is_split = verdict.fleet.outcome is FleetOutcome.SPLIT
+    notes = [*text.over_time(verdict), *text.fleet_notes(verdict, in_table=is_split)]
     title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
     # a median over different machines would be that of none
     alike = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.NO_PEER}
@@ -78,9 +79,16 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
             Section("Who is not the same", (_not_same(campaign, linked, shown),)),
-            Section("All nodes beside their bounds", (Figures(tuple(pictures.in_bounds(campaign))),)),
+            Section(
+                "All nodes beside their bounds",
+                (
+                    Figures(tuple(pictures.in_bounds(campaign))),
+                    split_groups.numbers(verdict.fleet),
+                    split_groups.medians(verdict),
+                ),
+            ),
             Section("Findings", tuple(_findings(campaign, linked, shown))),
-            Section("Core to core", (Figures(tuple(pictures.two_nodes(campaign))), *_maps(campaign))),
+            Section("Core to core", tuple(_core_to_core(campaign))),
             Section("Machines side by side", tuple(_machines(campaign))),
             Section(say("headings", "fleet"), (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
             Section("Over the time of measuring", (Figures(tuple(pictures.over_time(campaign))),)),
@@ -144,6 +152,10 @@ def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
     entries += [_link_row(finding) for fabric in verdict.fabric for finding in fabric.findings if _is_link(finding)]
     of_words: dict[tuple[Outcome, str], list[str]] = {}
     for line in text.node_lines(rest):
+        if line.outcome is Outcome.SPLIT:
+            of_group = split_groups.of_nodes(verdict.fleet, verdict.nodes[line.nodes[0]].group)
+            entries.append((line.nodes, (_called(line.nodes, linked), Mark.of(line.outcome), *of_group, "")))
+            continue
         of_words.setdefault((line.outcome, text.sentence(line.text)), []).extend(line.nodes)
     for (outcome, words), on in of_words.items():
         entries.append((tuple(on), (_called(on, linked), Mark.of(outcome), words, "", "", "", "")))
@@ -253,8 +265,16 @@ def _next(campaign: Campaign, node: str) -> str:
     return say("next_command", "again" if again else "after", command=config.again(folder, name))
 
 
-def _maps(campaign: Campaign) -> list[Block]:
-    return [Figures(tuple(pictures.difference_maps(campaign)))]
+def _core_to_core(campaign: Campaign) -> list[Block]:
+    """Two nodes beside each other and the differences of all, of a split fleet these first; nothing of one that is
+    split in something else."""
+    fleet = campaign.verdict.fleet
+    of_pairs = {quantity.measurement for quantity in campaign.fleet.pairs}
+    if fleet.outcome is not FleetOutcome.SPLIT:
+        return [Figures(tuple(pictures.two_nodes(campaign))), Figures(tuple(pictures.difference_maps(campaign)))]
+    if not any(group.measurement in of_pairs for group in fleet.groups):
+        return []
+    return [Figures(tuple(pictures.difference_maps(campaign))), Figures(tuple(pictures.two_nodes(campaign)))]
 
 
 def _machines(campaign: Campaign) -> list[Block]:

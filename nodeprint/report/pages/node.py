@@ -143,7 +143,15 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     now = campaign.jobs_changed(node)
     changed = text.jobs_changed(verdict, now) if now is not None else ""
     return tuple(
-        filter(None, (text.node_sentence([verdict]), changed, where, text.sentence(f"{load}.") if load else ""))
+        filter(
+            None,
+            (
+                text.node_sentence([verdict], campaign.verdict.fleet.groups),
+                changed,
+                where,
+                text.sentence(f"{load}.") if load else "",
+            ),
+        )
     )
 
 

@@ -16,6 +16,7 @@ from nodeprint.report.text.findings import (
     runs_beyond,
     runs_past,
 )
+from nodeprint.report.text.groups import goes_with, place, to_do, which_is_right
 from nodeprint.report.text.headlines import (
     counts_of,
     fabric,
@@ -47,6 +48,7 @@ __all__ = [
     "first_line",
     "fleet_notes",
     "further",
+    "goes_with",
     "headline_of",
     "jobs_changed",
     "limit",
@@ -64,6 +66,7 @@ __all__ = [
     "origin",
     "over_time",
     "part_in_words",
+    "place",
     "plain_outcome",
     "possible",
     "refuted",
@@ -77,4 +80,6 @@ __all__ = [
     "subject",
     "summary",
     "taken_most",
+    "to_do",
+    "which_is_right",
 ]

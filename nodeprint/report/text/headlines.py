@@ -173,7 +173,8 @@ def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> 
     lines += [*(f"  note: {words}" for words in fleet_notes(verdict)), *(f"  {remark}" for remark in remarks)]
     for partition in verdict.fabric:
         lines += [f"  {fabric(partition)}", *(f"    {words}" for words in fabric_findings(partition))]
-    by_outcome = [list(of_it) for _, of_it in itertools.groupby(node_lines(shown), key=lambda line: line.outcome)]
+    lines_of_nodes = node_lines(shown, verdict.fleet.groups)
+    by_outcome = [list(of_it) for _, of_it in itertools.groupby(lines_of_nodes, key=lambda line: line.outcome)]
     return "\n".join([*lines, *rows([line for of_outcome in reversed(by_outcome) for line in of_outcome])])
 
 

@@ -12,11 +12,12 @@ from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.places.quantity import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, Outcome, State, Why
-from nodeprint.judge.verdict import Disturbance, Margin, NodeVerdict
+from nodeprint.judge.verdict import Disturbance, Group, Margin, NodeVerdict
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.text.disturbances import disturbance, taken_most
 from nodeprint.report.text.findings import accepted, finding_sentence, refuted, worst_finding
+from nodeprint.report.text.groups import belongs
 from nodeprint.report.text.margins import margin_with_remedy, short_margin
 from nodeprint.report.text.wording import named, named_subject, sentence
 from nodeprint.settings.texts import say, texts
@@ -42,8 +43,9 @@ class NodeLine(msgspec.Struct, frozen=True):
         return names.nodes(self.nodes)
 
 
-def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[NodeLine]:
-    """A line a node by urgency and name; more than MOST_SINGLE nodes of which the same is said share one."""
+def node_lines(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -> list[NodeLine]:
+    """A line a node by urgency and name; more than MOST_SINGLE nodes of which the same is said share one. `groups` are
+    the fleet's."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for name, node in nodes.items():
         alike.setdefault(_kind(node), []).append(name)
@@ -51,7 +53,7 @@ def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[NodeLine]:
     for of_kind in alike.values():
         sets = [of_kind] if len(of_kind) > MOST_SINGLE else [[name] for name in of_kind]
         lines += [
-            NodeLine(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members]))
+            NodeLine(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members], groups))
             for members in sets
         ]
     return sorted(lines, key=lambda line: (MEANING[line.outcome].rank, line.nodes))
@@ -93,8 +95,9 @@ def _key(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
     return tuple((key, value) for key, value in where.items() if key != "cpu")
 
 
-def node_sentence(alike: Sequence[NodeVerdict]) -> str:
-    """Why a node, or several that are alike, have their outcome, with the worst figures of these."""
+def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) -> str:
+    """Why a node, or several that are alike, have their outcome, with the worst figures of these, and in a split fleet
+    by its `groups`."""
     first = alike[0]
     if not first.reasons:
         return ""
@@ -115,7 +118,8 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
         "parts": names.listed(of),
         "measurements": names.listed(named_subject(key) for key in of),
         "of": f" of {names.listed(of)}" if of else "",
-        "group": _group(why, first.group),
+        "group": say("of_group", group=first.group) if first.group else "",
+        "split": belongs(first.group, groups) if why is Why.SPLIT else "",
         "next_job": say("next_job", why, "last" if len(first.jobs) >= MOST_JOBS else "again") if why in nexts else "",
         "detail": _detail(why, detail),
     }
@@ -144,10 +148,6 @@ def _detail(why: Why, detail: str) -> str:
     if why in (Why.NOT_MEASURED, Why.UNUSABLE):
         return detail or say("unknown_reason")
     return f" ({detail})" if detail else ""
-
-
-def _group(why: Why, letter: str) -> str:
-    return letter if why is Why.SPLIT else say("of_group", group=letter) if letter else ""
 
 
 def _margins(alike: Sequence[NodeVerdict], why: Why) -> str:
@@ -196,7 +196,7 @@ def further(node: NodeVerdict) -> list[str]:
     return [sentence(disturbance(seen)) for seen in node.disturbances if not (seen.invalid and disturbed)]
 
 
-def one_node(name: str, node: NodeVerdict) -> list[str]:
-    """A node for a terminal."""
-    lines = [f"{printable(name)}: {node.outcome}. {node_sentence([node])}"]
+def one_node(name: str, node: NodeVerdict, groups: Sequence[Group] = ()) -> list[str]:
+    """A node for a terminal; `groups` are the fleet's."""
+    lines = [f"{printable(name)}: {node.outcome}. {node_sentence([node], groups)}"]
     return [*lines, *(f"  {finding_sentence(finding)}" for finding in node.counted[1:])]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import (
     FleetVerdict,
-    Group,
     Limit,
     MemoryReached,
     NodeVerdict,
@@ -18,30 +15,31 @@ from nodeprint.judge.verdict import (
     TimeEffect,
     Verdict,
 )
-from nodeprint.machine import fingerprint
 from nodeprint.machine import possible as machine_possible
 from nodeprint.report import names
+from nodeprint.report.text import groups
 from nodeprint.report.text.disturbances import MOST_SHOWN, busy_nodes, untaken
 from nodeprint.report.text.margins import remedy_words
-from nodeprint.report.text.wording import change, changed, in_unit, measured, named, sentence
+from nodeprint.report.text.wording import change, changed, measured, named, sentence
 from nodeprint.settings.texts import say, texts
 
 #: Detection limits beyond so many bounds are no basis for a conclusion.
 _FAR = 2.5
 
 
-def fleet_notes(verdict: Verdict) -> list[str]:
-    """What is to be said of the whole fleet: groups, shared differences, spreads that are too wide, limits that are too
-    far, and notes."""
+def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
+    """What is to be said of the whole fleet: groups where these are not `in_table`, shared differences, spreads that
+    are too wide, limits that are too far, and notes."""
     fleet = verdict.fleet
-    groups = [group(part) for part in fleet.groups] if len(fleet.groups) > 1 else []
+    of_groups = [groups.group(part) for part in fleet.groups] if len(fleet.groups) > 1 and not in_table else []
     wide = [spread(part) for part in fleet.spreads if part.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
     busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
     far = [limit(limit_of, remedied=not busy) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
     return [
-        *groups,
-        *map(gap, fleet.gaps),
+        *of_groups,
+        *groups.which_is_right(verdict),
+        *map(groups.gap, fleet.gaps),
         *map(single_runs, fleet.single_runs),
         *map(memory, fleet.memory),
         *map(shared, fleet.shared),
@@ -50,40 +48,6 @@ def fleet_notes(verdict: Verdict) -> list[str]:
         *map(note, fleet.notes),
         *untaken(verdict),
     ]
-
-
-def group(group: Group) -> str:
-    """A group of nodes: its size, in a split fleet sign and size of its difference from another, and the fields that go
-    with it."""
-    apart = ""
-    if group.part is not None and group.measurement:
-        apart = say(
-            "group_apart",
-            effect=names.percent(abs(group.effect)),
-            change=change(group.effect, group.measurement),
-            than=group.than,
-            place=f"in {names.scoped(group.part)} ({measured(group.measurement)})",
-            interval=names.interval(group.interval.low, group.interval.high, group.effect),
-            bound=names.bound(group.bound),
-            added=in_unit(group.effect_unit, group.unit),
-        )
-    size = f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})"
-    return say("group", name=group.name, nodes=size, apart=apart, fields=_fields(group.fields) + _later(group))
-
-
-def gap(group: Group) -> str:
-    """Nodes that are apart from the others within every bound."""
-    assert group.part is not None
-    return say(
-        "gap",
-        nodes=f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})",
-        effect=names.percent(abs(group.effect)),
-        change=change(group.effect, group.measurement),
-        place=f"in {names.scoped(group.part)} ({measured(group.measurement)})",
-        bound=names.bound(group.bound),
-        interval=names.interval(group.interval.low, group.interval.high, group.effect),
-        fields=_fields(group.fields) + _later(group),
-    )
 
 
 def single_runs(runs: SingleRuns) -> str:
@@ -188,13 +152,6 @@ def possible(node: NodeVerdict) -> list[str]:
     return words + ([say("possible", "load", flops=cycle)] if "load" in shown else [])
 
 
-def _later(group: Group) -> str:
-    """How long after the others, or before them, all nodes of a group were measured."""
-    if not group.later_h:
-        return ""
-    return say("group_later", hours=f"{abs(group.later_h):.1f} h", side="after" if group.later_h > 0 else "before")
-
-
 def over_time(verdict: Verdict) -> list[str]:
     """What goes with the order of measuring: the largest in bounds as a sentence, and the others named. It is said
     before all advice."""
@@ -233,7 +190,7 @@ def shared(shared: Shared) -> str:
         effect=names.percent(abs(shared.effect)),
         change=change(shared.effect, shared.measurement),
         interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
-        fields=_fields(shared.fields),
+        fields=groups.fields(shared.fields),
     )
 
 
@@ -277,8 +234,3 @@ def note(note: Note) -> str:
         return say("notes", note.kind, name=printable(note.name, 200), detail=detail, detail_in_brackets=brackets)
     words = (printable(word, 300) for word in (note.name, note.detail) if word)
     return sentence(f"{note.kind.replace('-', ' ')}: {', '.join(words)}.")
-
-
-def _fields(fields: Mapping[str, str]) -> str:
-    pairs = (f"{fingerprint.label(key)} {printable(value, 120)}" for key, value in fields.items())
-    return say("group_fields", fields=names.listed(pairs)) if fields else ""

@@ -1,0 +1,87 @@
+"""The groups of a split fleet on its pages: who is in each, how far it is from another, and the medians of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from statistics import median
+
+from nodeprint.judge.outcome import FleetOutcome
+from nodeprint.judge.verdict import FleetVerdict, NodeVerdict, Verdict
+from nodeprint.report import names, text
+from nodeprint.report.pages.blocks import Cell, Table
+from nodeprint.report.pages.common import without_empty
+from nodeprint.settings.texts import say
+
+#: Rows of medians: those that are farthest apart.
+_MOST_MEDIANS = 8
+
+#: A class of pairs or a row of a measurement, and its unit.
+_Figure = tuple[str, str, str]
+
+
+def of_nodes(fleet: FleetVerdict, letter: str) -> tuple[str, str, str, str]:
+    """What the table of page 1 says of the nodes of a group: what differs, by how much, the bound, and what to do."""
+    by_name = {of.name: of for of in fleet.groups}
+    group = by_name[letter]
+    if group.part is None:
+        words = say("split_row", "first", name=letter, fields=text.goes_with(group))
+        return words, "", "", ""
+    words = say("split_row", "apart", name=letter, place=text.place(group), fields=text.goes_with(group))
+    return words, names.signed(group.effect), names.bound(group.bound), text.to_do(group, by_name[group.than])
+
+
+def numbers(fleet: FleetVerdict) -> Table:
+    """How far each group of a split fleet is from another: the numbers of its figure."""
+    rows = tuple(
+        (
+            group.name,
+            str(len(group.nodes)),
+            f"group {group.than}",
+            names.signed(group.effect),
+            names.quantity(group.effect_unit, group.unit),
+            names.interval(group.interval.low, group.interval.high, group.effect).removeprefix("interval "),
+            names.bound(group.bound),
+            f"{names.times(group.effect, group.bound)} times",
+        )
+        for group in (fleet.groups if fleet.outcome is FleetOutcome.SPLIT else ())
+        if group.part is not None
+    )
+    header = ("group", "nodes", "beside", "difference", "in its unit", "interval", "bound", "of the bound")
+    return without_empty(Table(header, rows, "lrlrrrrr"))
+
+
+def medians(verdict: Verdict) -> Table:
+    """The medians of each group of a split fleet in what they are farthest apart in, the others beside the first."""
+    groups = verdict.fleet.groups if verdict.fleet.outcome is FleetOutcome.SPLIT else ()
+    of_groups = [_medians([verdict.nodes[name] for name in group.nodes if name in verdict.nodes]) for group in groups]
+    shared = [key for key in (of_groups or [{}])[0] if all(key in of for of in of_groups)]
+    apart = {key: [of[key] / of_groups[0][key] for of in of_groups] for key in shared if of_groups[0][key] > 0}
+    farthest = sorted(apart, key=lambda key: -max(abs(math.log(ratio)) for ratio in apart[key]))[:_MOST_MEDIANS]
+    rows: list[tuple[Cell, ...]] = []
+    for measurement, name, unit in farthest:
+        values = [of[measurement, name, unit] for of in of_groups]
+        shown = (names.quantity(value, names.of_measurement(unit, measurement)) for value in values)
+        differences = (names.signed(ratio - 1) for ratio in apart[measurement, name, unit][1:])
+        rows.append((text.measured(measurement), names.row(name), *shown, *differences))
+    letters = [group.name for group in groups]
+    beside = (f"{letter} beside {letters[0]}" for letter in letters[1:])
+    header = ("medians of the groups", "of", *letters, *beside)
+    return Table(header, tuple(rows), "ll" + "r" * (len(header) - 2))
+
+
+def _medians(nodes: list[NodeVerdict]) -> Mapping[_Figure, float]:
+    values: dict[_Figure, list[float]] = {}
+    for node in nodes:
+        for key, value in _figures(node):
+            values.setdefault(key, []).append(value)
+    return {key: median(of_nodes) for key, of_nodes in values.items() if len(of_nodes) == len(nodes)}
+
+
+def _figures(node: NodeVerdict) -> Iterator[tuple[_Figure, float]]:
+    for figure in node.classes:
+        for name, value in figure.medians.items():
+            yield (figure.measurement, ", ".join(filter(None, (name, names.home(figure.home)))), "ns"), value
+    for cell in node.cells:
+        if cell.unit != "share" and cell.median > 0:
+            yield (cell.measurement, cell.name, cell.unit), cell.median

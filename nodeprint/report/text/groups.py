@@ -1,0 +1,148 @@
+"""What is said of groups of nodes that are apart: in what and how far, what goes with it, which of them agrees with
+limits, a baseline or what is possible, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+from nodeprint.errors import printable
+from nodeprint.judge.outcome import FleetOutcome
+from nodeprint.judge.verdict import Finding, Group, NodeVerdict, Verdict
+from nodeprint.machine import fingerprint
+from nodeprint.report import names
+from nodeprint.report.text.wording import change, changed, in_unit, measured
+from nodeprint.settings.texts import say
+
+
+def group(group: Group) -> str:
+    """A group of nodes: its size, in a split fleet sign and size of its difference from another, and the fields that go
+    with it."""
+    apart = ""
+    if group.part is not None and group.measurement:
+        apart = say(
+            "group_apart",
+            effect=names.percent(abs(group.effect)),
+            change=change(group.effect, group.measurement),
+            than=group.than,
+            place=f"in {place(group)}",
+            interval=names.interval(group.interval.low, group.interval.high, group.effect),
+            bound=names.bound(group.bound),
+            times=names.times(group.effect, group.bound),
+            added=in_unit(group.effect_unit, group.unit),
+        )
+    return say("group", name=group.name, nodes=_counted(group), apart=apart, fields=goes_with(group))
+
+
+def gap(group: Group) -> str:
+    """Nodes that are apart from the others within every bound."""
+    return say(
+        "gap",
+        nodes=_counted(group),
+        effect=names.percent(abs(group.effect)),
+        change=change(group.effect, group.measurement),
+        place=f"in {place(group)}",
+        bound=names.bound(group.bound),
+        interval=names.interval(group.interval.low, group.interval.high, group.effect),
+        fields=goes_with(group),
+    )
+
+
+def place(group: Group) -> str:
+    """The part that separates a group from another, with what was measured of it."""
+    assert group.part is not None
+    return f"{names.scoped(group.part)} ({measured(group.measurement)})"
+
+
+def goes_with(group: Group) -> str:
+    """What goes with a group, as the end of a sentence: fields that it alone has, and when it was measured."""
+    later = ""
+    if group.later_h:
+        side = "after" if group.later_h > 0 else "before"
+        later = say("group_later", hours=f"{abs(group.later_h):.1f} h", side=side)
+    return fields(group.fields) + later
+
+
+def fields(values: Mapping[str, str]) -> str:
+    """Fields of the fingerprint that some nodes alone have, as the end of a sentence."""
+    pairs = (f"{fingerprint.label(key)} {printable(value, 120)}" for key, value in values.items())
+    return say("group_fields", fields=names.listed(pairs)) if values else ""
+
+
+def belongs(letter: str, groups: Sequence[Group]) -> str:
+    """Of a node of a split fleet, by the letter of its group: how far that is from another, in what, and what to do."""
+    by_name = {of.name: of for of in groups}
+    own = by_name.get(letter)
+    if own is not None and own.part is not None:
+        than = by_name[own.than]
+        return say("split", "apart", name=letter, than=own.than, to_do=to_do(own, than), **_apart(own))
+    others = (say("split", "other", name=of.name, **_apart(of)) for of in groups if of.than == letter)
+    return say("split", "first", name=letter, others="; ".join(others))
+
+
+def _apart(group: Group) -> dict[str, str]:
+    """Where a group is apart from another, and by how much."""
+    assert group.part is not None
+    of_change = changed(group.effect, group.measurement, several=names.is_plural(group.part))
+    return {"place": place(group), "effect": names.percent(abs(group.effect)), **of_change}
+
+
+def to_do(group: Group, than: Group) -> str:
+    """What shows whether a group is apart from another for what goes with it: fields in which both differ, or the time
+    of measuring, or neither."""
+    first, second = (printable(of.nodes[0], 40) for of in (group, than))
+    if both := [key for key in group.fields if key in than.fields]:
+        differing = (
+            say("split", "field", field=fingerprint.label(key), value=printable(than.fields[key], 60)) for key in both
+        )
+        return say("split", "make_alike", node=first, than=second, fields=names.listed(differing))
+    return say("split", "later" if group.later_h else "nothing", node=first, than=second)
+
+
+def which_is_right(verdict: Verdict) -> list[str]:
+    """Of a split fleet which group keeps limits of the contract, is as in a baseline, or reaches more of what is
+    possible; that it is open where neither limits nor baseline tell the groups apart."""
+    fleet = verdict.fleet
+    if fleet.outcome is not FleetOutcome.SPLIT:
+        return []
+    of_groups = {of.name: [verdict.nodes[name] for name in of.nodes if name in verdict.nodes] for of in fleet.groups}
+    said = [
+        *_those_with("outside", of_groups, lambda finding: finding.of_limit),
+        *_those_with("changed", of_groups, lambda finding: bool(finding.baseline)),
+    ]
+    decided = bool(said)
+    said += _reached(fleet.groups, of_groups)
+    return said if decided else [*said, say("which_is_right", "open")]
+
+
+def _those_with(key: str, of_groups: Mapping[str, list[NodeVerdict]], of_kind: Callable[[Finding], bool]) -> list[str]:
+    """How many nodes of each group have a finding of a kind, where that tells the groups apart."""
+    counts = {name: sum(any(map(of_kind, node.counted)) for node in nodes) for name, nodes in of_groups.items()}
+    if not any(counts.values()) or all(counts.values()):
+        return []
+    words = (f"{counts[name]} of {len(nodes)} of group {name}" for name, nodes in of_groups.items())
+    return [say("which_is_right", key, counts=names.listed(words))]
+
+
+def _reached(groups: Sequence[Group], of_groups: Mapping[str, list[NodeVerdict]]) -> list[str]:
+    """What the groups reach of what is possible in the measurement that splits them, where that tells them apart."""
+    out = []
+    for measurement in dict.fromkeys(of.measurement for of in groups if of.part is not None):
+        reached = {
+            name: [share for node in nodes if (share := _most_reached(node, measurement)) > 0]
+            for name, nodes in of_groups.items()
+        }
+        shares = {name: names.whole_percent(median(of_nodes)) for name, of_nodes in reached.items() if of_nodes}
+        if len(shares) == len(of_groups) and len(set(shares.values())) > 1:
+            words = names.listed(f"{share} (group {name})" for name, share in shares.items())
+            out.append(say("which_is_right", "reached", measured=measured(measurement), shares=words))
+    return out
+
+
+def _most_reached(node: NodeVerdict, measurement: str) -> float:
+    """The largest share of what is possible that a node reaches in a measurement; 0 where none is known."""
+    return max((cell.reached for cell in node.cells if cell.measurement == measurement and cell.possible), default=0.0)
+
+
+def _counted(group: Group) -> str:
+    return f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})"

@@ -1,0 +1,106 @@
+"""What is said of the groups of a split fleet: the same in a node's sentence, on the terminal and on page 1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from msgspec.structs import replace
+
+from nodeprint.judge.outcome import FleetOutcome, Outcome, Why
+from nodeprint.judge.verdict import Group, Interval, Part, Verdict
+from nodeprint.report import files, text
+from nodeprint.report.pages import split_groups
+from tests.support import verdicts
+
+FIRST = Group("A", ("cn0", "cn1", "cn2"), fields={"bios": "2.3"})
+AWAY = Group(
+    "B",
+    ("cn3", "cn4", "cn5"),
+    "coherence-cas",
+    Part("class", "class", {"class": 5}),
+    "A",
+    0.08,
+    9.0,
+    Interval(0.07, 0.09),
+    0.02,
+    "ns",
+    {"bios": "2.4"},
+)
+
+
+def split(first: Group = FIRST, away: Group = AWAY, **of_node: Any) -> Verdict:
+    """A fleet of two groups; changes are of the nodes of the second."""
+    made = verdicts.verdict()
+    fleet = replace(made.fleet, outcome=FleetOutcome.SPLIT, groups=(first, away), nodes=6, counts={Outcome.SPLIT: 6})
+    alike = verdicts.node(Outcome.SPLIT, Why.SPLIT)
+    nodes = {name: replace(alike, group="A") for name in first.nodes}
+    nodes |= {name: replace(alike, group="B", **of_node) for name in away.nodes}
+    return replace(made, fleet=fleet, nodes=nodes)
+
+
+def test_a_node_says_how_far_its_group_is_from_the_other_and_what_shows_why() -> None:
+    verdict = split()
+    first, second = (text.node_sentence([verdict.nodes[name]], verdict.fleet.groups) for name in ("cn0", "cn3"))
+    assert "group A of a split fleet" in first and "in group B pairs" in first and "8.0 % slower" in first
+    assert "group B of a split fleet" in second and "are 8.0 % slower than in group A" in second
+    assert "Give cn3 what cn0 has in BIOS (2.3), and measure both again" in second
+    shown, xml = text.summary(verdict), files.junit(verdict)
+    for words in (first, second):
+        assert words in shown and words in xml
+
+
+def test_what_goes_with_a_group_decides_what_to_do() -> None:
+    alone = replace(FIRST, fields={})
+    assert "No recorded setting or part goes with it" in text.to_do(AWAY, alone)
+    assert "both at one time" in text.to_do(replace(AWAY, fields={}, later_h=3.0), alone)
+
+
+def test_a_limit_or_a_baseline_that_one_group_keeps_says_which_is_right() -> None:
+    limit = verdicts.finding(id="limit")
+    outside = text.which_is_right(split(findings=(limit,)))
+    assert outside == ["Outside a limit of the contract are 0 of 3 of group A and 3 of 3 of group B."]
+    changed = text.which_is_right(split(findings=(verdicts.finding(baseline="c1"),)))
+    assert changed == ["Changed since the baseline have 0 of 3 of group A and 3 of 3 of group B."]
+    of_all = split(findings=(limit,))
+    of_all = replace(of_all, nodes={name: replace(node, findings=(limit,)) for name, node in of_all.nodes.items()})
+    for neither in (split(), of_all):
+        assert "is open" in text.which_is_right(neither)[-1]
+    assert text.which_is_right(verdicts.verdict()) == []
+
+
+def test_what_groups_reach_of_what_is_possible_is_said_where_they_differ() -> None:
+    away = replace(AWAY, measurement="bandwidth-nodes", part=Part("bandwidth", "bandwidth", {"memory_node": 0}))
+    row = replace(verdicts.cells()[0], measurement="bandwidth-nodes", median=7.0, possible=10.0)
+    verdict = split(away=away, cells=(row,))
+    most = replace(row, median=8.0)
+    nodes = {name: replace(node, cells=(most,)) if node.group == "A" else node for name, node in verdict.nodes.items()}
+    first, still_open = text.which_is_right(replace(verdict, nodes=nodes))
+    assert first == "Of what is possible memory bandwidth reaches 80 % (group A) and 70 % (group B)."
+    assert "is open" in still_open
+    alike = {name: replace(node, cells=(row,)) for name, node in verdict.nodes.items()}
+    assert text.which_is_right(replace(verdict, nodes=alike)) == [still_open]
+
+
+def test_page_has_the_numbers_of_a_group_and_their_quotient_is_the_printed_factor() -> None:
+    verdict = split()
+    row = dict(zip((table := split_groups.numbers(verdict.fleet)).header, table.rows[0], strict=True))
+    assert (row["difference"], row["bound"], row["of the bound"]) == ("+8.0 %", "2 %", "4.0 times")
+    words, by, bound, to_do = split_groups.of_nodes(verdict.fleet, "B")
+    assert (by, bound) == ("+8.0 %", "2 %") and "BIOS 2.4 there alone" in words and "BIOS (2.3)" in to_do
+    assert split_groups.of_nodes(verdict.fleet, "A")[1:] == ("", "", "")
+    assert not split_groups.numbers(verdicts.verdict().fleet).rows
+
+
+def test_medians_of_groups_are_those_that_are_farthest_apart_first() -> None:
+    slow = tuple(
+        replace(figure, median_ns=figure.median_ns * f)
+        for figure, f in zip(verdicts.classes(), (1.0, 1.1, 0.8), strict=True)
+    )
+    verdict = split(classes=slow)
+    nodes = {n: v if v.group == "B" else replace(v, classes=verdicts.classes()) for n, v in verdict.nodes.items()}
+    table = split_groups.medians(replace(verdict, nodes=nodes))
+    assert table.header[-3:] == ("A", "B", "B beside A")
+    assert [row[-1] for row in table.rows[:2]] == ["-20.0 %", "+10.0 %"]
+    assert math.isclose(0.8 * 205, float(str(table.rows[0][-2]).split()[0]), abs_tol=0.5)
+    assert not split_groups.medians(verdicts.verdict()).rows
