@@ -74,7 +74,7 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
             if not np.isfinite(square).any():
                 continue
             step, data = encode(square)
-            title = ", ".join(filter(None, (measurement, homes.named(home))))
+            title = ", ".join(filter(None, (measurement, homes.named(home), campaign.shown_job(node, measurement))))
             own = tuple(cpus[slot] for slot in slots.tolist())
             out.append(
                 Encoded(measurement, home, title, step, data, own, tuple(map(tuple, labels[:, :4].tolist())), parts)

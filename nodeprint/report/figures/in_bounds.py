@@ -10,6 +10,7 @@ from textwrap import wrap
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
@@ -59,6 +60,15 @@ class InBoundsData(msgspec.Struct, frozen=True):
     def reach(self) -> float:
         """The largest difference, in bounds."""
         return max((float(np.abs(row.values).max(initial=0)) for row in self.rows), default=0.0)
+
+    def outside(self, row: Row) -> npt.NDArray[np.bool_]:
+        """By node of a row whether it is drawn as a triangle: one with findings that is beyond its bound here."""
+        return np.array([node in self.marked for node in row.nodes]) & (np.abs(row.values) > 1)
+
+    @property
+    def has_triangles(self) -> bool:
+        """Whether any node is drawn as a triangle."""
+        return any(self.outside(row).any() for row in self.rows)
 
     def frame(self, width: float) -> Frame:
         """A row of 9 mm a subject."""
@@ -134,7 +144,7 @@ def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
     groups = data.groups or ("",)
     for at, row in enumerate(data.rows):
         y = at + 0.62 * ((np.arange(len(row.nodes)) * _GOLDEN) % 1 - 0.5)
-        outside = np.array([node in data.marked for node in row.nodes]) & (np.abs(row.values) > 1)
+        outside = data.outside(row)
         for number, group in enumerate(groups):
             chosen = ~outside & np.array([of_node == group for of_node in row.groups])
             ax.plot(

@@ -9,18 +9,19 @@ from functools import cached_property
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from nodeprint import __version__
 from nodeprint.data.store import packed_jobs
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.data.store.packed_jobs import NodeJobs
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import MEANING, Outcome, State
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import text
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.course import CourseData
-from nodeprint.report.figures.node_levels import NodeLevels, levels
+from nodeprint.report.figures.node_levels import NodeLevels, levels, median_of_runs
 from nodeprint.report.figures.render import Origin
 from nodeprint.report.figures.style import Style
 from nodeprint.report.pages.blocks import SiteTexts
@@ -103,14 +104,33 @@ class Campaign:
         return list(dict.fromkeys(quantity.measurement for quantity in quantities))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
-        """A measurement on all nodes of the layout of `node`, read once. Raises NodeprintError where it has none."""
+        """A measurement on all nodes of the layout of `node`, read once, each in the job of `shown_job`. Raises
+        NodeprintError where it has none."""
         number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), -1)
         for at, quantity in enumerate(self.fleet.quantities):
             if quantity.measurement == measurement and number in quantity.newest_rows:
                 if (measurement, at) not in self._levels:
-                    self._levels[measurement, at] = levels(self.fleet, measurement, node)
+                    self._levels[measurement, at] = self._as_found(levels(self.fleet, measurement, node))
                 return self._levels[measurement, at]
         raise NodeprintError(f"{node} has no values of {measurement}")
+
+    def shown_job(self, node: str, measurement: str) -> str:
+        """The job that a node is drawn in where that is not its newest: what comes and goes is of the one that showed
+        it."""
+        findings = [f for f in self.verdict.nodes[node].counted if f.measurement == measurement and f.by_job]
+        if not findings or findings[0].state is not State.INTERMITTENT:
+            return ""
+        return findings[0].by_job[findings[0].deciding].job
+
+    def _as_found(self, newest: NodeLevels) -> NodeLevels:
+        """The same with each node in the job of `shown_job`."""
+        quantity, values = newest.quantity, newest.values
+        for row, (number, node) in enumerate(zip(quantity.newest_rows, newest.nodes, strict=True)):
+            job = self.shown_job(node.name, quantity.measurement).removeprefix("job")
+            if job.isdigit() and (rows := quantity.rows[number].get(int(job))):
+                values = values.copy() if values is newest.values else values
+                values[row] = median_of_runs(quantity, rows)
+        return newest if values is newest.values else replace(newest, values=values)
 
     def peers(self, node: str, levels: NodeLevels, group: str | None = None) -> tuple[str, ...]:
         """Nodes of a node's group that have no finding of the measurement, SAME ones first, spread over the fleet; the

@@ -84,6 +84,12 @@ def picture(
     return Picture(name, shown, data.frame(width).width, alt, caption)  # which may need less
 
 
+def _called(campaign: Campaign, node: str, measurement: str) -> str:
+    """A node in the caption of a measurement's figure, with the job that is drawn where that is not the newest."""
+    job = campaign.shown_job(node, measurement)
+    return say("figures", "of_job", node=node, job=job) if job else node
+
+
 # --- a finding ---
 
 
@@ -118,7 +124,13 @@ def of_finding(
         bound=f"{finding.bound * 100:.3g}",
     )
     key = "own_beside" if len(data.own) < len(data.places) else "own_places"
-    caption = say("figures", key, measured=text.sentence(text.measured(finding.measurement)), node=node, places=places)
+    caption = say(
+        "figures",
+        key,
+        measured=text.sentence(text.measured(finding.measurement)),
+        node=_called(campaign, node, finding.measurement),
+        places=places,
+    )
     draw = own_places.own_differences
     return (picture(campaign, node, draw, data, width, name=f"finding-{number}", alt=alt, caption=caption),)
 
@@ -151,7 +163,7 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
         at_home = f", {homes.named(home)}" if homes.named(home) else ""
         count = int(np.isfinite(data.values).sum() / (1 if data.directed else 2))
         low, high = (names.quantity(float(end) * levels.unit.size, levels.quantity.unit) for end in _ends(data.values))
-        title = f"{text.sentence(text.measured(measurement))} of {node}{at_home}"
+        title = f"{text.sentence(text.measured(measurement))} of {_called(campaign, node, measurement)}{at_home}"
         caption = say("alt", "own_places", what=title, count=names.counted(count, "pair"), low=low, high=high)
         outlined = names.listed(level.name for level in data.levels)
         caption += f"; outlined are {outlined}." if outlined else "."
@@ -173,7 +185,8 @@ def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float
     data = matrix.inside_sockets(matrix.of_node(campaign.levels(measurement, node), node))
     if data is None:
         return
-    caption = say("figures", "inside_sockets", node=node, part=data.levels[0].name)
+    called = _called(campaign, node, measurement)
+    caption = say("figures", "inside_sockets", node=called, part=data.levels[0].name)
     unit = data.scale.title.rpartition(", ")[2]
     low, high = f"{data.scale.low:.3g}", f"{data.scale.high:.3g}"
     alt = say("alt", "inside_sockets", caption=caption, low=low, high=high, unit=unit)
@@ -195,7 +208,8 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     data = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked if len(marked) <= 8 else [])
     marked_words = say("alt", "map_marked") if data.marked else ""
     title = text.sentence(text.measured(measurement))
-    caption = say("alt", "map", measurement=title, node=node, peers=len(peers), marked=marked_words)
+    called = _called(campaign, node, measurement)
+    caption = say("alt", "map", measurement=title, node=called, peers=len(peers), marked=marked_words)
     alt = say("alt", "differences", scale=_extreme(data), node=node, percent=f"{data.scale.high:.3g}")
     yield picture(
         campaign, node, matrix.matrix, data, width, name=f"difference-{measurement}", alt=alt, caption=caption
@@ -242,9 +256,8 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
     if data is None:
         return
     part, unit = data.row_title.rpartition(".")[2], data.number_title.rpartition(", ")[2]
-    caption = say(
-        "captions", "blocks", measurement=text.sentence(text.measured(measurement)), node=node, part=part, unit=unit
-    )
+    title, called = text.sentence(text.measured(measurement)), _called(campaign, node, measurement)
+    caption = say("captions", "blocks", measurement=title, node=called, part=part, unit=unit)
     alt = say(
         "alt",
         "blocks",
@@ -398,6 +411,9 @@ def in_bounds(campaign: Campaign) -> Iterator[Picture]:
         return
     count = len({node for row in data.rows for node in row.nodes})
     caption = say("figures", "groups" if data.groups else "in_bounds", nodes=names.counted(count, "node"))
+    caption += say("figures", "in_bounds_marked") if data.has_triangles else ""
+    if gone := [name for name, node in verdict.nodes.items() if node.outcome is Outcome.INTERMITTENT]:
+        caption += say("figures", "in_bounds_gone", nodes=names.shortened(names.nodes(gone), 60))
     farthest = max(
         ((float(v), n, row.name) for row in data.rows for v, n in zip(np.abs(row.values), row.nodes, strict=True))
     )
@@ -423,7 +439,8 @@ def two_nodes(campaign: Campaign) -> Iterator[Picture]:
             [matrix.of_node(levels, name) for name in pair],
             text.sentence(levels.title),
         )
-        caption = say("figures", f"two_{key}", first=pair[0], second=pair[1])
+        first, second = (_called(campaign, name, measurement) for name in pair)
+        caption = say("figures", f"two_{key}", first=first, second=second)
         yield picture(
             campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name="two-nodes", alt=caption, caption=caption
         )
@@ -482,6 +499,8 @@ def difference_maps(campaign: Campaign) -> Iterator[Picture]:
             order=order,
             shown=f" The first {len(data.nodes)} of {len(compared)} nodes." if len(compared) > len(data.nodes) else "",
         )
+        if of_job := [called for name in shown if (called := _called(campaign, name, measurement)) != name]:
+            caption += say("figures", "maps_of_job", nodes=names.listed(of_job))
         yield picture(
             campaign, CLUSTER, fleet_figures.maps, data, PAGE, name="difference-maps", alt=caption, caption=caption
         )
