@@ -50,10 +50,11 @@ def judge(figures: Figures, name: str, wanted: TableRules) -> Judged:
 def as_campaign(figures: Figures, folder: Path, wanted: TableRules) -> None:
     """Write a table as a campaign's folder, with what is accepted of it; `judge.campaign` and all that follows read it.
 
-    Raises NodeprintError where the folder holds another campaign, or cannot be written.
+    Raises NodeprintError where the folder holds another campaign or table, or cannot be written.
     """
     if (folder / "nodes.tsv").exists() or (folder / "nodes").exists():
         raise NodeprintError("holds a campaign that was measured", where=folder, advice="name a new folder with --to")
+    _see_whether_free(folder, figures)
     rules = wanted.of(figures)
     packed.write(fleets.packed(figures, folder.resolve().name, _better(rules)), folder)
     accepted.keep_rules(rules, folder)
@@ -61,6 +62,24 @@ def as_campaign(figures: Figures, folder: Path, wanted: TableRules) -> None:
     paths = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
     if figures.digest and source.exists():
         files.write(folder / TABLES, files.sums(paths, folder))
+
+
+def _see_whether_free(folder: Path, figures: Figures) -> None:
+    """Raise NodeprintError where a folder holds what was judged of another table. The same file may have changed."""
+    if not (folder / packed.FOLDER).exists() or _is_of(folder, Path(figures.source)):
+        return
+    held = packed.read(folder).versions.get("table", "")
+    if not (figures.digest and held.endswith(figures.digest)):
+        what = f"holds what was judged of another table ({held.partition(', SHA-256 ')[0] or 'of unknown name'})"
+        advice = "name a new folder with --to, or remove this one"
+        raise NodeprintError(what, where=folder, advice=advice)
+
+
+def _is_of(folder: Path, source: Path) -> bool:
+    """Whether what is in a folder was judged of this file, or of outputs in this folder."""
+    kept = folder / TABLES
+    names = [line.partition("  ")[2] for line in kept.read_text().splitlines()] if kept.is_file() else []
+    return bool(names) and all((folder / name).resolve().is_relative_to(source.resolve()) for name in names)
 
 
 def _better(rules: Acceptance) -> Mapping[str, Better]:

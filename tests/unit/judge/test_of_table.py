@@ -220,3 +220,29 @@ def test_two_nodes_far_apart_are_told_by_their_ratio() -> None:
     (low,), (high,) = verdict.nodes["n000"].findings, verdict.nodes["n001"].findings
     assert (low.effect, high.effect) == pytest.approx((-0.9, 9.0), rel=0.01)
     assert (low.value, low.peers) == pytest.approx((100.5, 1005), rel=0.01)
+
+
+def test_the_folder_of_another_table_is_not_written_over(tmp_path: Path) -> None:
+    def keep(name: str, *, slow: float = 1.0) -> None:
+        rows = [
+            f"n{node},{3000 * (slow if node == 2 else 1) + node + 10 * run}" for node in range(4) for run in range(3)
+        ]
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("\n".join(["node,triad", *rows]))
+        of_table.as_campaign(reading.read(tmp_path / name), tmp_path / "campaign", TableRules())
+
+    def values() -> list[float]:
+        (quantity,) = packed.read(tmp_path / "campaign").quantities
+        return [float(value) for value in quantity.values.ravel()]
+
+    keep("stream.csv")
+    former = values()
+    for name in ("hpl.csv", "other/stream.csv"):
+        with pytest.raises(NodeprintError) as refused:
+            keep(name, slow=0.5)
+        what = "campaign: holds what was judged of another table (stream.csv); name a new folder with --to, or remove"
+        assert what in str(refused.value)
+        assert values() == former
+    keep("copy.csv")  # nothing is lost
+    keep("copy.csv", slow=0.5)  # as the same file may have grown
+    assert values() != former
