@@ -31,6 +31,7 @@ from terminal import Log, Screen
 
 from nodeprint import files
 from nodeprint.campaign import node_lists, node_status, preparation, progress, recheck, run_files
+from nodeprint.cli.measure_commands import check_call
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import outcome
 from nodeprint.judge.outcome import Kind
@@ -76,6 +77,11 @@ class Call:
 
     def say(self, text: str) -> None:
         self.screen.say(f"nodeprint: {text}")
+
+    def check(self) -> None:
+        """Raise NodeprintError where this call asks for what cannot be done, before it waits for another one."""
+        if not self.report_only:
+            check_call(self.config, self.config_file, self.again or "", Path("kernels/build"))
 
     def run(self) -> int:
         """Do the main job; returns the exit code."""
@@ -382,6 +388,7 @@ def main() -> int:
     try:
         call = Call(parser().parse_args())
         screen = call.screen
+        call.check()
     except NodeprintError as error:
         screen.say(f"nodeprint: {error}")
         return 2

@@ -27,6 +27,16 @@ _BOOT_ID = "proc/sys/kernel/random/boot_id"
 _REACHED = {"here": "here", "slurm": "Slurm", "ansible": "Ansible"}
 
 
+def check(config: Config, again: Sequence[str]) -> None:
+    """Raise NodeprintError where `prepare` would refuse by what is in the campaign's folder. Writes nothing, so that no
+    other call at work on the campaign has to be waited for."""
+    folder = configuration.campaign_folder(config)
+    sheet, former = folder / "nodes.tsv", _former(folder / "config.yaml")
+    _refuse_other_nodes(folder, former, config)
+    if sheet.exists():
+        _refuse_other_plan(folder, former, config, node_sheet.again(node_sheet.read_sheet(sheet), again))
+
+
 def prepare(
     config: Config,
     find: Callable[[], Sequence[Node]],
@@ -63,9 +73,8 @@ def prepare(
         fresh = {node.node: node for node in find()}
         nodes = [_as_now(node, fresh.get(node.node)) if _pending(folder, node) else node for node in nodes]
     nodes = node_sheet.again(nodes, again)
+    _refuse_other_plan(folder, former, config, nodes)
     complete = [job_folder(folder, node) for node in nodes if not _pending(folder, node)]
-    _refuse_other_arguments(folder, former, config, complete)
-    _refuse_to_begin_anew(folder, former, config, [node for node in nodes if _pending(folder, node)])
     more_runs = config.runs > int(former.get("runs", config.runs))
     added = _add_what_is_new(complete, plan, more_runs) if former else {}
     _set_aside_what_lacks(complete, is_available)
@@ -189,6 +198,12 @@ def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Config)
         raise NodeprintError(problem, where=folder, key="launch", advice="write another name at `campaign:`")
 
 
+def _refuse_other_plan(folder: Path, former: Mapping[str, Any], config: Config, nodes: Sequence[Node]) -> None:
+    complete = [job_folder(folder, node) for node in nodes if not _pending(folder, node)]
+    _refuse_other_arguments(folder, former, config, complete)
+    _refuse_to_begin_anew(folder, former, config, [node for node in nodes if _pending(folder, node)])
+
+
 def _refuse_other_arguments(folder: Path, former: Mapping[str, Any], config: Config, complete: Iterable[Path]) -> None:
     """What was measured with other arguments cannot be compared. Where only a new nodeprint has others it may stay."""
     changed = _changed(former, config)
@@ -237,7 +252,7 @@ def _refuse_to_begin_anew(folder: Path, former: Mapping[str, Any], config: Confi
 def _lacking(job: Path) -> str:
     """Why an unfinished job has not all that it was asked for."""
     status = job_status.known(job)
-    return printable(status.reason, 200) if status is not None and status.reason else "it was interrupted"
+    return printable(status.reason, 200) if status is not None and status.reason else "it is not finished"
 
 
 def _differing(begun: Mapping[str, str], asked: Mapping[str, str]) -> list[tuple[str, str, str]]:

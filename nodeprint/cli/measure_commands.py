@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from nodeprint.campaign import derived
 from nodeprint.cli.app import MEASURE, app
 from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, print_text
 from nodeprint.errors import NodeprintError
+
+if TYPE_CHECKING:
+    from nodeprint.settings.config_file import Config
 
 _CONFIG = Path("config/config.yaml")
 
@@ -24,6 +27,23 @@ def _read_whole(campaign: Path) -> Collection[str]:
     from nodeprint.data.store import packing  # numpy, for those who have measured
 
     return packing.nodes_read_whole(campaign)
+
+
+def check_call(settings: Config, config: Path, again: str, kernels: Path) -> Sequence[str]:
+    """Raise NodeprintError where what is asked for cannot be measured, as far as that is known without a lock on the
+    campaign: `settings` are those of the file `config`, `kernels` the folder of the built ones. Returns the nodes of
+    `again`."""
+    from nodeprint.campaign import node_lists, plans, preparation
+    from nodeprint.judge import acceptance
+    from nodeprint.settings import config as configuration
+
+    configuration.check_files(settings, config)
+    plan = configuration.plan(settings)
+    acceptance.check_limits(Path(settings.acceptance), [row.name for row in configuration.read_plan(plan)])
+    names = node_lists.expand(again, "--again")
+    plans.check(plan, kernels, config, here=settings.launch == "here")
+    preparation.check(settings, names)
+    return names
 
 
 @app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint discover --config config/config.yaml")
@@ -42,7 +62,7 @@ def discover(
 
     Writes the campaign's sample sheet (nodes.tsv) and prints the campaign's folder.
     """
-    from nodeprint.campaign import inventory, node_lists, plans, preparation
+    from nodeprint.campaign import inventory, plans, preparation
     from nodeprint.campaign import node_sheet as sheet
     from nodeprint.campaign import slurm as slurm_sheet
     from nodeprint.judge import acceptance
@@ -52,11 +72,7 @@ def discover(
         advice = "call it in the folder that has config/ (`nodeprint sources --to FOLDER` makes one), or name a file"
         raise NodeprintError("there is no configuration", where=config, key="--config", advice=advice)
     settings = configuration.load(config)
-    configuration.check_files(settings, config)
-    measured_names = [row.name for row in configuration.read_plan(configuration.plan(settings))]
-    acceptance.check_limits(Path(settings.acceptance), measured_names)
-    names = node_lists.expand(again, "--again")
-    plans.check(configuration.plan(settings), hashes.parent, config, here=settings.launch == "here")
+    names = check_call(settings, config, again, hashes.parent)
 
     def find() -> list[sheet.Node]:
         if settings.launch == "ansible":

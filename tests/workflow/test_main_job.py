@@ -1,5 +1,6 @@
 """What the main job shows on the terminal: its progress from the campaign's folder, and what of Snakemake's output."""
 
+import fcntl
 import os
 import pty
 import subprocess
@@ -177,6 +178,23 @@ def test_bad_options_get_one_sentence(words: tuple[str, ...]) -> None:
     (sentence,) = done.stderr.splitlines()
     assert sentence.startswith("nodeprint: ") and sentence.endswith("see workflow/run --help")
     assert sentence.count(words[0]) == 1
+
+
+def test_a_wrong_call_does_not_wait_for_another(tmp_path: Path) -> None:
+    """Another call, which may take hours, holds the campaign's lock."""
+    (tmp_path / "config.yaml").write_text("campaign: c\nacceptance: limits.yaml\nmeasure: [coherence-cas]\n")
+    (tmp_path / "limits.yaml").touch()
+    sheet = tmp_path / "results/c/nodes.tsv"
+    sheet.parent.mkdir(parents=True)
+    node_sheet.write_sheet(sheet, [node_sheet.Node("here", "here", cpus=2)])
+    lock = tmp_path / ".snakemake/nodeprint/results%2Fc.lock"
+    lock.parent.mkdir(parents=True)
+    with lock.open("w") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        words = [sys.executable, ROOT / "workflow/run.py", "--config", "config.yaml", "--again", "there"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "nodeprint: NODES: no node there in this campaign; did you mean here?\n"
 
 
 def test_progress_lines_are_few_where_there_is_no_terminal(

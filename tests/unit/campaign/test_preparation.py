@@ -504,6 +504,28 @@ def test_other_arguments_than_were_measured_ask_for_a_name(settings: Config, cha
 
 
 @pytest.mark.parametrize(
+    ("changes", "again", "says"),
+    [
+        ({}, ["nowhere"], "NODES: no node nowhere in this campaign; its nodes are a"),
+        ({"preset": "quick"}, [], ": preset: a was measured by "),
+        ({"launch": "slurm"}, [], ": launch: the campaign was begun with `launch: here`"),
+    ],
+)
+def test_what_is_refused_by_the_folder_is_refused_without_writing(
+    settings: Config, changes: dict[str, Any], again: list[str], says: str
+) -> None:
+    """Before a call waits for another that is at work, maybe for hours."""
+    campaign = complete_job(settings).parents[2]
+    before = {path: path.stat().st_mtime_ns for path in campaign.rglob("*")}
+    with pytest.raises(NodeprintError) as refusal:
+        preparation.check(replace(settings, **changes), again)
+    assert says in str(refusal.value)
+    preparation.check(settings, ["a"])
+    preparation.check(replace(settings, campaign="another"), ["x"])
+    assert {path: path.stat().st_mtime_ns for path in campaign.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
     ("changes", "key"),
     [({"preset": "quick"}, "preset"), ({"arguments": {"coherence-cas": "--passes 9"}}, "arguments")],
 )
@@ -518,7 +540,7 @@ def test_other_arguments_do_not_begin_an_interrupted_job_at_nothing(
     with pytest.raises(NodeprintError) as refusal:
         preparation.prepare(replace(settings, **changes), lambda: [], [], {})
     assert f": {key}: 1 measurements of the job of a are complete, " in str(refusal.value)
-    assert "the others are missing (it was interrupted)" in str(refusal.value)
+    assert "the others are missing (it is not finished)" in str(refusal.value)
     assert str(refusal.value).endswith("or begin anew with NODES=a")
     refused = made_status.run_outcome("touch-ratio", outcome="refused", exit_code=3, message="no memory")
     made_status.put(job, "partial", made_status.run_outcome(), refused)
