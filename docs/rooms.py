@@ -30,6 +30,8 @@ FLOORS = (
     ("files", "reading", "processes"),
     ("errors",),
 )
+#: The rooms of a room, from the top down.
+INSIDE = {"data": ("export", "store", "places", "job", "format")}
 
 
 def first_sentence(path: Path) -> str:
@@ -57,9 +59,15 @@ def page() -> str:
 
 def _modules(folder: Path) -> list[str]:
     """What a room says of itself, and its modules, those of its folders below it."""
-    said = [first_sentence(folder / "__init__.py"), ""]
-    for path in sorted(folder.rglob("*.py")):
+    inside = INSIDE.get(folder.name, ())
+
+    def order(path: Path) -> tuple[int, Path]:
+        room = path.relative_to(folder).parts[0]
+        return inside.index(room) if room in inside else len(inside), path
+
+    lines = [first_sentence(folder / "__init__.py"), ""]
+    for path in sorted(folder.rglob("*.py"), key=order):
         name = path.relative_to(folder).with_suffix("").as_posix().removesuffix("__init__")
         if name:
-            said.append(f"- `{name}`: {first_sentence(path)}")
-    return said
+            lines.append(f"- `{name}`: {first_sentence(path)}")
+    return lines

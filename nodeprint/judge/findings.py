@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint.data.job.senses import PeerSenses
+from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.data.places.layout import ALL_PAIRS, LEVELS, RANK, codes
 from nodeprint.data.places.quantity import Key
 from nodeprint.data.store.packed import PackedNode
@@ -380,7 +380,7 @@ def _with(first: Shown, second: Shown) -> Shown:
     return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 
 
-def explained(shown: Shown, i: int, node: PackedNode, peers: PeerSenses, fields: Sequence[str]) -> Finding:
+def explained(shown: Shown, i: int, node: PackedNode, peers: PeerSensors, fields: Sequence[str]) -> Finding:
     """A finding of a node (its number `i` in the fleet) with what its instruments say about it, and the `fields` of the
     fingerprint in which it differs from its peers."""
     finding = shown.finding
@@ -395,13 +395,13 @@ def _instruments(node: PackedNode, usual: float | None, ratio: float | None, *, 
     if pairs:
         seen = None if ratio is None else abs(ratio - 1) > _CLOCK_SEEN
         yield Evidence("clock", seen, ratio if ratio is not None else float("nan"), 1.0, "1")
-    heat = node.senses.get("temperature_c")
+    heat = node.sensors.get("temperature_c")
     if heat is None or usual is None:
         yield Evidence("temperature", None)
     else:
         yield Evidence("temperature", heat - usual > _HOTTER_C, heat, usual, "°C")
     for key, kind in (("throttled", "throttling"), ("memory_errors", "memory-errors")):
-        count = node.senses.get(key)
+        count = node.sensors.get(key)
         yield Evidence(kind, None if count is None else bool(count), float("nan") if count is None else float(count))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint.data.job.senses import PeerSenses
+from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.judge import expected, figures, findings, limits, margins, messages, quality, reached
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.confirmation import PooledNodes, Series, Standing
@@ -146,7 +146,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         fields = [difference.key for difference in self.population.differing.get(node.name, ()) if not difference.hard]
         for shown in self.shown.get(i, ()):
             alike = tuple(name for name in self.shared.get(self._alike(i, shown), ()) if name != node.name)
-            peers = self.senses[self.population.group_of[i]]
+            peers = self.sensors[self.population.group_of[i]]
             finding = replace(findings.explained(shown, i, node, peers, fields), shared_by=alike)
             if finding.state is State.CONFIRMED and not self._of_majority(i, shown):
                 finding = replace(finding, state=State.DIFFERS)
@@ -184,10 +184,10 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         return replace(finding, expected=expected.of_median(*places, self.population.fleet.nodes[i]))
 
     @cached_property
-    def senses(self) -> list[PeerSenses]:
+    def sensors(self) -> list[PeerSensors]:
         """By group what the instruments of its nodes said."""
         nodes = self.population.fleet.nodes
-        return [PeerSenses({i: nodes[i].senses for i in group.nodes.tolist()}) for group in self.population.groups]
+        return [PeerSensors({i: nodes[i].sensors for i in group.nodes.tolist()}) for group in self.population.groups]
 
     def _events(self, i: int) -> Iterator[Finding]:
         """Throttling, uncorrected memory errors and wrong results: nobody's noise, and no peers are needed to see them.

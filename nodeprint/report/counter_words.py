@@ -12,11 +12,11 @@ from nodeprint.report import names
 from nodeprint.settings.texts import say
 
 
-def of_senses(senses: Mapping[str, Any]) -> tuple[str, ...]:
-    """Sentences on the counters that a node's survey has (`nodeprint.data.job.senses`); none where none were tried."""
-    if "counters" not in senses:
+def of_sensors(sensors: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sentences on the counters that a node's survey has (`nodeprint.data.job.sensors`); none where none were tried."""
+    if "counters" not in sensors:
         return ()
-    counted = msgspec.convert(senses["counters"], Counters)
+    counted = msgspec.convert(sensors["counters"], Counters)
     sentences = []
     if clock := counted.clock:
         counted_hz, timed_hz = (names.quantity(hz, "Hz") for hz in (clock.counted_hz, clock.timed_hz))

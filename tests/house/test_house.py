@@ -15,7 +15,8 @@ from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from tests.support.real_parts import ROOT
 
 #: The floors of nodeprint/, from top to bottom; a module imports only from lower floors or its own room.
-FLOORS = runpy.run_path(str(ROOT / "docs/rooms.py"))["FLOORS"]
+ROOMS = runpy.run_path(str(ROOT / "docs/rooms.py"))
+FLOORS, INSIDE = ROOMS["FLOORS"], ROOMS["INSIDE"]
 
 
 def rooms() -> dict[str, list[Path]]:
@@ -52,6 +53,18 @@ def test_imports_go_down_only() -> None:
         for path in paths
         for other in imported(path)
         if other != room and floor[other] < floor[room]
+    ]
+    assert not wrong
+
+
+def test_imports_inside_a_room_go_down_only() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for outer, rooms_inside in INSIDE.items()
+        for height, room in enumerate(rooms_inside)
+        for path in sorted((ROOT / "nodeprint" / outer / room).rglob("*.py"))
+        for module in re.findall(rf"^ *from nodeprint\.{outer}\.(\w+)", path.read_text(), re.MULTILINE)
+        if rooms_inside.index(module) < height
     ]
     assert not wrong
 

@@ -22,8 +22,8 @@ from nodeprint.campaign import job_status, run_files
 from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.data.format import records
 from nodeprint.data.format.records import PAIR_CLOCKS, PAIR_VALUES, Records
-from nodeprint.data.places.layout import distinct
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.stats.distinct import distinct
 
 JOB = re.compile(r"job([1-9]\d*)")
 #: Header keys that belong to one run; the others describe the measurement.

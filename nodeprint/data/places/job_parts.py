@@ -17,9 +17,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.layout import RANK, Layout, codes, distinct, kinds_of, levels_of, slots_of
+from nodeprint.data.format.record_format import FLAGS
+from nodeprint.data.job.jobs import Measured
+from nodeprint.data.places import homes
+from nodeprint.data.places.layout import RANK, Layout, codes, kinds_of, levels_of, slots_of
 from nodeprint.data.places.quantity import Floats, Ints, Key, NodeLayout, Quantity, Values, models
 from nodeprint.machine.topology.model import Topology
+from nodeprint.stats.distinct import distinct
 
 
 class NodePlaces(msgspec.Struct, frozen=True):
@@ -108,8 +112,49 @@ def pair_places(homes: Sequence[int], pairs: Ints) -> dict[str, Ints]:
     }
 
 
+def of_pairs(
+    node: int, job: int, measured: Measured, topology: Topology, layout: NodeLayout, cpus: tuple[int, ...]
+) -> JobPart:
+    """A job's latencies of pairs: `layout` has the slots of the CPUs that were measured, `cpus` their OS numbers."""
+    coordinates = (homes.of_pairs(measured, topology), measured.places["a"], measured.places["b"])
+    raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
+    places, at = _measured_pairs(cpus, bool(measured.header.get("directed")), *raw)
+    placed, shape = at >= 0, (len(measured.runs), len(measured.passes), len(places["home"]))
+    disturbed = np.zeros(shape[0])
+    if measured.columns["flags"].any():
+        flags = np.zeros(shape, dtype=np.uint8)
+        flags[..., at[placed]] = measured.columns["flags"][..., placed]
+        disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
+
+    def values() -> Values:
+        out = np.full(shape, np.nan, dtype=np.float32)
+        out[..., at[placed]] = measured.columns["latency_ns"][..., placed]
+        return out
+
+    clock, header = measured.header.get("clock"), measured.header
+    step_ns = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
+    round_trips = float(header.get("round_trips") or 0)
+    return JobPart(
+        node,
+        job,
+        measured.name,
+        str(header["operation"]),
+        str(header["quantity"]),
+        str(header["unit"]),
+        layout,
+        places,
+        {},
+        tuple(measured.numbers),
+        len(measured.passes),
+        tuple(str(run["start_time"]) for run in measured.runs),
+        values,
+        disturbed,
+        step_ns / (2 * round_trips) if round_trips else 0.0,
+    )
+
+
 @lru_cache(maxsize=64)
-def measured_pairs(
+def _measured_pairs(
     cpus: tuple[int, ...], directed: bool, home: bytes, a: bytes, b: bytes
 ) -> tuple[dict[str, Ints], Ints]:
     """Places of pairs that were measured with OS numbers, and where each measured one is among them, -1 for none.
@@ -126,6 +171,23 @@ def measured_pairs(
     numbers, pair = np.unique(low * len(order) + high, return_inverse=True)
     place_of = np.where(used, which * len(numbers) + pair, -1)
     return pair_places(homes.tolist(), np.stack(np.divmod(numbers, len(order)), axis=1)), place_of
+
+
+def of_cells(node: int, job: int, measured: Measured, node_places: NodePlaces) -> JobPart:
+    """A job's values of a measurement that is not of pairs."""
+    job_part = part(
+        node,
+        job,
+        measured.name,
+        measured.header,
+        node_places,
+        {dim: measured.keys(dim) for dim in measured.places},
+        measured.columns[models()[measured.name].value],
+        measured.numbers,
+        [str(run["start_time"]) for run in measured.runs],
+    )
+    disturbed = (measured.columns["flags"] & FLAGS["disturbed"]) != 0
+    return msgspec.structs.replace(job_part, disturbed=disturbed.reshape(len(measured.runs), -1).mean(axis=1))
 
 
 def part(

@@ -32,7 +32,7 @@ class PackedNode:
 
     `numbers` are those of the whole machine, which all else is on: OS numbers of CPUs (`cpu`) and cores (`core`) by
     slot, of NUMA nodes (`node`) by their order. `seen` is what the kernels saw beside, a mapping a run that has any.
-    `senses` as of `nodeprint.data.job.senses`: what its clocks, thermometers and memory controllers said.
+    `sensors` as of `nodeprint.data.job.sensors`: what its clocks, thermometers and memory controllers said.
 
     `reason`: why it is not measured, or what of its newest job cannot be used. `quality` is what is wrong with its
     records, `unusable` what keeps all of them from being compared; both are texts of readers, which are shown.
@@ -65,7 +65,7 @@ class PackedNode:
     switch: str = ""
     boots: tuple[str, ...] = ()
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    senses: Mapping[str, Any] = field(default_factory=dict)
+    sensors: Mapping[str, Any] = field(default_factory=dict)
     seen: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -246,7 +246,7 @@ def _node(entry: Mapping[str, Any], same: dict[tuple[Any, ...], tuple[Any, ...]]
         untaken=dict(entry.get("untaken", {})),
         fingerprint=dict(entry.get("fingerprint", {})),
         numbers={key: shared(numbers) for key, numbers in entry.get("numbers", {}).items()},
-        senses=dict(entry.get("senses", {})),
+        sensors=dict(entry.get("sensors", {})),
         followed=msgspec.convert(entry.get("followed", {}), dict[int, Followed], strict=False),
         imported=bool(entry.get("imported", False)),
         identified=bool(entry.get("identified", True)),

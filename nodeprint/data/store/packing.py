@@ -18,15 +18,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from nodeprint import files
 from nodeprint.campaign import derived, node_sheet, preparation
 from nodeprint.campaign.followed import read as read_followed
-from nodeprint.data.format.record_format import FLAGS
-from nodeprint.data.job import senses
-from nodeprint.data.job.jobs import Job, Measured
-from nodeprint.data.places import homes, job_parts
+from nodeprint.data.job import sensors
+from nodeprint.data.job.jobs import Job
+from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.data.places.layout import layout_of, slots_of
 from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
@@ -325,8 +323,15 @@ def _of_node(
     warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
     of_node = []
     for job in found:
-        of_node += [_pairs(number, job.number, measured, kind) for measured in job.pairs]
-        of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
+        of_node += [
+            job_parts.of_pairs(number, job.number, measured, kind.machine, kind.layout, kind.cpus)
+            for measured in job.pairs
+        ]
+        of_node += [
+            job_parts.of_cells(number, job.number, measured, kind.whole)
+            for measured in job.cells
+            if measured.name in cell_models()
+        ]
     boots = {boot for job in found for boot in _boots(job)}
     described = replace(
         node,
@@ -346,8 +351,13 @@ def _of_node(
         warnings=tuple(warnings),
         boots=tuple(sorted(boots)),
         numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
-        senses=senses.of(found, kind.cpus) | survey.senses,
-        seen=tuple(run for job in found for part in (*job.pairs, *job.cells) for run in _seen(job.number, part)),
+        sensors=sensors.of(found, kind.cpus) | survey.sensors,
+        seen=tuple(
+            run
+            for job in found
+            for measured in (*job.pairs, *job.cells)
+            for run in sensors.beside(job.number, measured)
+        ),
     )
     return described, of_node
 
@@ -387,114 +397,6 @@ def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, .
     whole = job_parts.machine(machine, everywhere)
     layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64), order))
     return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
-
-
-def _pairs(number: int, job: int, measured: Measured, kind: _NodeKind) -> JobPart:
-    coordinates = (homes.of_pairs(measured, kind.machine), measured.places["a"], measured.places["b"])
-    raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
-    places, at = job_parts.measured_pairs(kind.cpus, bool(measured.header.get("directed")), *raw)
-    placed, shape = at >= 0, (len(measured.runs), len(measured.passes), len(places["home"]))
-    disturbed = np.zeros(shape[0])
-    if measured.columns["flags"].any():
-        flags = np.zeros(shape, dtype=np.uint8)
-        flags[..., at[placed]] = measured.columns["flags"][..., placed]
-        disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
-
-    def values() -> Values:
-        out = np.full(shape, np.nan, dtype=np.float32)
-        out[..., at[placed]] = measured.columns["latency_ns"][..., placed]
-        return out
-
-    clock, header = measured.header.get("clock"), measured.header
-    step = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
-    round_trips = float(header.get("round_trips") or 0)
-    return JobPart(
-        number,
-        job,
-        measured.name,
-        str(header["operation"]),
-        str(header["quantity"]),
-        str(header["unit"]),
-        kind.layout,
-        places,
-        {},
-        tuple(measured.numbers),
-        len(measured.passes),
-        tuple(str(run["start_time"]) for run in measured.runs),
-        values,
-        disturbed,
-        step / (2 * round_trips) if round_trips else 0.0,
-    )
-
-
-def _cells(number: int, job: int, one: Measured, whole: NodePlaces) -> JobPart:
-    made = job_parts.part(
-        number,
-        job,
-        one.name,
-        one.header,
-        whole,
-        {dim: one.keys(dim) for dim in one.places},
-        one.columns[models()[one.name].value],
-        one.numbers,
-        [str(run["start_time"]) for run in one.runs],
-    )
-    disturbed = (one.columns["flags"] & FLAGS["disturbed"]) != 0
-    return msgspec.structs.replace(made, disturbed=disturbed.reshape(len(one.runs), -1).mean(axis=1))
-
-
-def _seen(job: int, one: Measured) -> Iterator[dict[str, Any]]:
-    """By run what was seen beside a measurement: the share of time stolen and of its tasks' time lost, sensors, how far
-    clocks fell."""
-    cpus = max(len(one.header["cpus"]), 1)
-    for r, run in enumerate(one.runs):
-        trailer = run["trailer"]
-        time = float(trailer.get("elapsed_s", np.nan)) * cpus
-        steal = float(trailer.get("steal_s", np.nan)) - _TICK_S * cpus
-        found: dict[str, Any] = {"steal_share": steal / time if time > 0 and steal > 0 else 0.0}
-        found["lost_share"] = float(trailer.get("lost_share") or 0.0)
-        found |= _sensors(run["sensors"] or {}, trailer.get("sensors") or {})
-        if {"start_hz", "end_hz"} <= set(one.columns):
-            fell = 1 - one.columns["end_hz"][r] / one.columns["start_hz"][r]
-            found["clock_fell"] = float(np.median(fell[np.isfinite(fell)])) if np.isfinite(fell).any() else 0.0
-        if "wrong_bursts" in one.columns:
-            found |= _wrong(one, np.nan_to_num(one.columns["wrong_bursts"][r]))
-        if any(found.values()):
-            yield {"job": job, "run": int(run["run"]), "measurement": one.name, **found}
-
-
-def _wrong(one: Measured, bursts: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """How many bursts of a run ended with a wrong number (`wrong`), and the CPUs that had them (`wrong_cpus`) where a
-    cell is of one CPU. `bursts` by pass and cell."""
-    of_cells = bursts.reshape(-1, bursts.shape[-1]).sum(axis=0)
-    if not of_cells.any():
-        return {}
-    cpus = [] if "cores" in one.places else one.places["cpu"][of_cells > 0].tolist()
-    return {"wrong": int(of_cells.sum()), "wrong_cpus": sorted(set(cpus))}
-
-
-#: What each CPU's counter of stolen time advances by at once (USER_HZ): a tick of it may have been lost before the run.
-_TICK_S = 0.01
-
-
-def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What counters rose by, and the hottest sensor; nothing where it is unknown."""
-
-    def rose(key: str, *within: str) -> int:
-        old, new = before.get(key) or {}, after.get(key) or {}
-        for name in within:
-            old, new = ({k: v.get(name, 0) for k, v in of.items()} for of in (old, new))
-        return sum(max(0, int(count) - int(old.get(part, 0))) for part, count in new.items())
-
-    heat = after.get("temperatures_c") or {}
-    hottest = max(heat, key=lambda name: heat[name], default="")
-    return {
-        "throttled": rose("throttle_core") + rose("throttle_package"),
-        "corrected": rose("edac", "ce"),
-        "uncorrected": rose("edac", "ue"),
-        "hottest_c": float(heat[hottest]) if hottest else 0.0,
-        "hottest": hottest,
-    }
 
 
 def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:

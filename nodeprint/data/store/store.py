@@ -22,7 +22,7 @@ import zstandard
 
 from nodeprint import files, reading
 from nodeprint.campaign import derived, job_status, run_files
-from nodeprint.data.job import jobs, senses
+from nodeprint.data.job import jobs, sensors
 from nodeprint.data.job.jobs import Job
 from nodeprint.data.store import msgpack_arrays
 from nodeprint.errors import NodeprintError, printable
@@ -105,7 +105,7 @@ class Survey(msgspec.Struct, frozen=True):
     topology: str = ""
     fingerprint: dict[str, Any] = {}
     warnings: list[dict[str, str]] = []
-    senses: dict[str, Any] = {}
+    sensors: dict[str, Any] = {}
     problems: list[str] = []
 
 
@@ -170,7 +170,7 @@ def _surveyed(node_dir: Path) -> Survey:
         return Survey(text, problems=problems)
     fields = fingerprint.read(unpacked)
     warnings = [{"id": w.id, "text": w.text, "advice": w.advice} for w in preflight.check(unpacked, fields)]
-    return Survey(text, dict(fields), warnings, senses.of_survey(unpacked), problems)
+    return Survey(text, dict(fields), warnings, sensors.of_survey(unpacked), problems)
 
 
 def _number(path: Path) -> int:

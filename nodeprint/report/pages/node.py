@@ -310,7 +310,7 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) 
     sentences = tuple(text.possible(verdict))
     curves = kept.jobs[-1].curves if kept.jobs else []
     sentences += readings.readings(curves, kept.machine)
-    sentences += counter_words.of_senses(campaign.packed[node].senses) if node in campaign.packed else ()
+    sentences += counter_words.of_sensors(campaign.packed[node].sensors) if node in campaign.packed else ()
     figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs))
     return (
         main_cells(verdict),

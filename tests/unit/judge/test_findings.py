@@ -127,7 +127,7 @@ def test_a_part_without_labels_or_inside_a_ccx_has_a_remedy_of_its_own() -> None
 
 
 def test_instruments_say_what_they_saw_beside_what_is_usual() -> None:
-    node = PackedNode("n1", senses={"temperature_c": 75.0, "throttled": 0.0, "memory_errors": 2.0})
+    node = PackedNode("n1", sensors={"temperature_c": 75.0, "throttled": 0.0, "memory_errors": 2.0})
     clock, temperature, *counted = findings._instruments(node, 60.0, 0.9, pairs=True)
     assert clock == Evidence("clock", True, 0.9, 1.0, "1")
     assert temperature == Evidence("temperature", True, 75.0, 60.0, "°C")

@@ -56,7 +56,7 @@ def test_volume_and_clock_are_beside_what_the_kernels_recorded(tmp_path: Path) -
     assert found is not None
     assert found.clock == CountedClock(3345.3e6, 3.35e9, 2), "of the cores that the kernel timed"
     assert found.memory == CountedMemory(62e9, 60e9, 2e9, 0.5), "15 sweeps through 2 GB, twice"
-    clock, memory = counter_words.of_senses({"counters": {"clock": found.clock, "memory": found.memory}})
+    clock, memory = counter_words.of_sensors({"counters": {"clock": found.clock, "memory": found.memory}})
     assert "3.345 GHz with all cores busy, where the kernel times 3.35 GHz (2 cores, -0.1 %)" in clock
     assert "62 GB in 500 ms, in which the kernel fills 2 GB and reads 60 GB or more (1.00 times; 124 GB/s" in memory
 
@@ -79,11 +79,11 @@ def test_what_cannot_be_read_has_its_reason(tmp_path: Path) -> None:
     why = "Cannot get access to MSRs. Please check permissions to the MSRs\n"
     found = read(tmp_path / "msr", CLOCK_err=why, MEM_err="likwid has no group MEM for this processor\n")
     assert found is not None
-    words = counter_words.of_senses({"counters": {"not_readable": found.not_readable}})
+    words = counter_words.of_sensors({"counters": {"not_readable": found.not_readable}})
     assert words[0].endswith("CLOCK: not readable: Cannot get access to MSRs. Please check permissions to the MSRs.")
     assert words[1].endswith("group MEM: not readable: likwid has no group MEM for this processor.")
     cut = read(tmp_path / "cut", MEM_csv=MEM.format(channels=""), MEM_jsonl='{"record":"hea', MEM_err="Killed\n")
     assert cut is not None
     assert (cut.memory, cut.not_readable["MEM"]) == (None, "Killed")
     assert read(tmp_path / "older") is None
-    assert counter_words.of_senses({}) == ()
+    assert counter_words.of_sensors({}) == ()

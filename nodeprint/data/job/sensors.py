@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.data.job.jobs import Job, Measured
 from nodeprint.machine import counters
 from nodeprint.machine.tree import Tree
 
-if TYPE_CHECKING:
-    from nodeprint.data.job.jobs import Job
-
 #: Thermometers of processors by their driver's name.
 _PROCESSOR = frozenset({"k10temp", "zenpower", "coretemp", "cpu_thermal", "soc_thermal"})
+
+#: What each CPU's counter of stolen time advances by at once (USER_HZ): a tick of it may have been lost before the run.
+_TICK_S = 0.01
 
 
 def of(jobs: Sequence[Job], cpus: Sequence[int]) -> dict[str, Any]:
@@ -32,13 +33,13 @@ def of(jobs: Sequence[Job], cpus: Sequence[int]) -> dict[str, Any]:
 
 def _clocks(jobs: Sequence[Job]) -> dict[int, float]:
     for job in reversed(jobs):
-        for one in job.pairs:
-            of_runs = np.array([run["clock_ghz"] for run in one.runs], dtype=np.float32)
+        for measured in job.pairs:
+            of_runs = np.array([run["clock_ghz"] for run in measured.runs], dtype=np.float32)
             finite = np.isfinite(of_runs).any(axis=0)
             if not finite.any():
                 continue
             middle = np.nanmedian(of_runs[:, finite], axis=0)
-            return dict(zip(np.array(one.cpus)[finite].tolist(), np.round(middle, 4).tolist(), strict=True))
+            return dict(zip(np.array(measured.cpus)[finite].tolist(), np.round(middle, 4).tolist(), strict=True))
     return {}
 
 
@@ -84,18 +85,68 @@ def _number(tree: Tree, path: str) -> int | None:
     return int(text) if re.fullmatch(r"-?\d{1,18}", text) else None
 
 
-class PeerSenses:
+def beside(job: int, measured: Measured) -> Iterator[dict[str, Any]]:
+    """By run what was seen beside a measurement: the share of time stolen and of its tasks' time lost, sensors, how far
+    clocks fell."""
+    cpus = max(len(measured.header["cpus"]), 1)
+    for number, run in enumerate(measured.runs):
+        trailer = run["trailer"]
+        time = float(trailer.get("elapsed_s", np.nan)) * cpus
+        steal = float(trailer.get("steal_s", np.nan)) - _TICK_S * cpus
+        seen: dict[str, Any] = {"steal_share": steal / time if time > 0 and steal > 0 else 0.0}
+        seen["lost_share"] = float(trailer.get("lost_share") or 0.0)
+        seen |= _counters(run["sensors"] or {}, trailer.get("sensors") or {})
+        if {"start_hz", "end_hz"} <= set(measured.columns):
+            fell = 1 - measured.columns["end_hz"][number] / measured.columns["start_hz"][number]
+            seen["clock_fell"] = float(np.median(fell[np.isfinite(fell)])) if np.isfinite(fell).any() else 0.0
+        if "wrong_bursts" in measured.columns:
+            seen |= _wrong(measured, np.nan_to_num(measured.columns["wrong_bursts"][number]))
+        if any(seen.values()):
+            yield {"job": job, "run": int(run["run"]), "measurement": measured.name, **seen}
+
+
+def _wrong(measured: Measured, bursts: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """How many bursts of a run ended with a wrong number (`wrong`), and the CPUs that had them (`wrong_cpus`) where a
+    cell is of one CPU. `bursts` by pass and cell."""
+    of_cells = bursts.reshape(-1, bursts.shape[-1]).sum(axis=0)
+    if not of_cells.any():
+        return {}
+    cpus = [] if "cores" in measured.places else measured.places["cpu"][of_cells > 0].tolist()
+    return {"wrong": int(of_cells.sum()), "wrong_cpus": sorted(set(cpus))}
+
+
+def _counters(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What counters rose by, and the hottest sensor; nothing where it is unknown."""
+
+    def rose(key: str, *within: str) -> int:
+        old, new = before.get(key) or {}, after.get(key) or {}
+        for name in within:
+            old, new = ({k: v.get(name, 0) for k, v in of.items()} for of in (old, new))
+        return sum(max(0, int(count) - int(old.get(counter, 0))) for counter, count in new.items())
+
+    heat = after.get("temperatures_c") or {}
+    hottest = max(heat, key=lambda name: heat[name], default="")
+    return {
+        "throttled": rose("throttle_core") + rose("throttle_package"),
+        "corrected": rose("edac", "ce"),
+        "uncorrected": rose("edac", "ue"),
+        "hottest_c": float(heat[hottest]) if hottest else 0.0,
+        "hottest": hottest,
+    }
+
+
+class PeerSensors:
     """What the instruments of nodes that are compared said, each by its number in the fleet: a node with all others."""
 
-    def __init__(self, senses: Mapping[int, Mapping[str, Any]]) -> None:
-        self._row = {node: row for row, node in enumerate(senses)}
-        slots = max((len(of_node.get("clock_ghz") or ()) for of_node in senses.values()), default=0)
+    def __init__(self, sensors: Mapping[int, Mapping[str, Any]]) -> None:
+        self._row = {node: row for row, node in enumerate(sensors)}
+        slots = max((len(of_node.get("clock_ghz") or ()) for of_node in sensors.values()), default=0)
         #: By node and slot, NaN where it is not known.
-        self._clock_ghz = np.full((len(senses), slots), np.nan)
-        for row, of_node in enumerate(senses.values()):
+        self._clock_ghz = np.full((len(sensors), slots), np.nan)
+        for row, of_node in enumerate(sensors.values()):
             for slot, clock in enumerate(of_node.get("clock_ghz") or ()):
                 self._clock_ghz[row, slot] = np.nan if clock is None else clock
-        self._temperature_c = np.array([float(of_node.get("temperature_c", np.nan)) for of_node in senses.values()])
+        self._temperature_c = np.array([float(of_node.get("temperature_c", np.nan)) for of_node in sensors.values()])
 
     def clock(self, node: int, slots: Sequence[int]) -> float | None:
         """The clock of some slots over that of the same slots of the others (medians), None where either is not
