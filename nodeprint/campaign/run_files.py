@@ -13,6 +13,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +48,33 @@ _DAMAGED = "is cut or garbled; what precedes the damage counts"
 _REMEDY = "restore the file, or call `make run`, which measures what is lost of a node's newest job"
 
 
+@dataclass(frozen=True)
+class Problem:
+    """What of a job cannot be used: a sentence for people, of which run it is (0: of the job as a whole), and of which
+    measurements (empty: of all)."""
+
+    text: str
+    run: int = 0
+    names: tuple[str, ...] = ()
+
+    def is_of(self, name: str, run: int) -> bool:
+        """Whether it is why a run of a measurement cannot be used."""
+        if self.run == 0:
+            return name in self.names
+        return self.run == run and (not self.names or name in self.names)
+
+
 def paths(job_dir: Path) -> list[Path]:
     """The files that hold the records of a job: archives, and record files. Raises nothing: no folder, no files."""
     entries = [(job_dir / name, match[2]) for name in sorted(_names(job_dir)) if (match := _RUN.fullmatch(name))]
     return [path for entry, ending in entries for path in ([entry] if ending else _loose(entry))]
 
 
-def contents(job_dir: Path, problems: list[str]) -> Iterator[tuple[Path, bytes | None]]:
+def contents(job_dir: Path, problems: list[Problem]) -> Iterator[tuple[Path, bytes | None]]:
     """What each record file of a job holds, plain or compressed, by run and name; None where it cannot be read.
 
     Those of an archive have the path that unpacking would give them. Of an archive that is damaged, what precedes the
-    damage counts where it is nowhere else, and `problems` gets a sentence.
+    damage counts where it is nowhere else, and `problems` gets one of its run.
     """
     for run in sorted({int(match[1]) for name in _names(job_dir) if (match := _RUN.fullmatch(name))}):
         folder = job_dir / f"run{run}"
@@ -68,8 +85,8 @@ def contents(job_dir: Path, problems: list[str]) -> Iterator[tuple[Path, bytes |
         for ending in ARCHIVE:
             if (archive := job_dir / f"run{run}{ending}").is_file():
                 wrong: list[str] = []
-                packed = {_measurement(path): (path, text) for path, text in members(archive, wrong)}
-                problems += [f"{problem}; {_REMEDY}" for problem in wrong]
+                packed = {_measurement(path): (path, content) for path, content in members(archive, wrong)}
+                problems += [Problem(f"{text}; {_REMEDY}", run) for text in wrong]
                 by_name = packed | by_name if wrong else by_name | packed
         for name in sorted(by_name):
             yield by_name[name]

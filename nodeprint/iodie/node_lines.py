@@ -70,7 +70,8 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Pas
     passes: list[Pass] = []
     censuses: list[Census] = []
     simulated = False
-    everything = (file for folder in jobs.folders(node_dir) for file in run_files.contents(folder, missing))
+    damaged: list[run_files.Problem] = []
+    everything = (file for folder in jobs.folders(node_dir) for file in run_files.contents(folder, damaged))
     for path, raw in everything:
         if path.name.split(".")[0] != name:
             continue

@@ -99,7 +99,7 @@ def lines(*content: dict[str, object]) -> str:
 
 def record_texts(job: Path) -> dict[str, bytes]:
     """The records of a job as text, by `run1/coherence-cas`, from archives and from files."""
-    problems: list[str] = []
+    problems: list[run_files.Problem] = []
     contents = list(run_files.contents(job, problems))
     assert not problems
     return {
@@ -111,7 +111,7 @@ def record_texts(job: Path) -> dict[str, bytes]:
 
 def record_files(job: Path) -> list[records.Records]:
     """The record files of a job, read, by run and name."""
-    problems: list[str] = []
+    problems: list[run_files.Problem] = []
     files_read = [records.read(path, raw=raw) for path, raw in run_files.contents(job, problems)]
     assert not problems
     return files_read

@@ -40,7 +40,7 @@ jobs.read(Path("/nonexistent/job1"))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 problems = []
 store.tree(job.parent, problems)
-print(*jobs.read(job).problems, *problems, sep="\\n")
+print(*(problem.text for problem in jobs.read(job).problems), *problems, sep="\\n")
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

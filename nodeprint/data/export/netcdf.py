@@ -57,7 +57,7 @@ def write(node_dir: Path, to: Path | None = None) -> Path:
     CannotWriteError."""
     path = (to or node_dir) / NAME
     measured = store.jobs_of(node_dir)
-    problems = [text for job in measured for text in job.problems]
+    problems = [problem.text for job in measured for problem in job.problems]
     tree = {"/": xr.Dataset(attrs={"node": node_dir.name, "problems": json.dumps(problems)})}
     # a variable: an HDF5 attribute holds 64 KiB
     if labels := store.survey(node_dir).topology:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from nodeprint.campaign import job_status, run_files
 from nodeprint.campaign.job_status import JobStatus, RunOutcome
+from nodeprint.campaign.run_files import Problem
 from nodeprint.data.format import records
 from nodeprint.data.format.records import PAIR_CLOCKS, PAIR_VALUES, Records
 from nodeprint.errors import NodeprintError, printable
@@ -113,7 +114,7 @@ class Job(msgspec.Struct, frozen=True):
     status: JobStatus | None
     measured: Mapping[str, Measured]
     not_applicable: Mapping[str, str] = {}
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     @property
     def rows(self) -> Sequence[RunOutcome]:
@@ -159,26 +160,29 @@ def folders(node_dir: Path) -> list[Path]:
 
 def read(job_dir: Path) -> Job:
     """A job from its records and status.json."""
-    problems: list[str] = []
+    problems: list[Problem] = []
     by_name: dict[str, list[Records]] = {}
     with_file = set[tuple[int, str]]()
     for path, content in run_files.contents(job_dir, problems):
-        with_file.add((int(path.parent.name.removeprefix("run")), path.name.split(".")[0]))
+        run, name = _run_and_name(path)
+        with_file.add((run, name))
         try:
             file = records.read(path, _called(path), content)
         except NodeprintError as error:
-            problems.append(str(error))
+            problems.append(_problem(path, str(error)))
         else:
-            by_name.setdefault(path.name.split(".")[0], []).append(file)
+            by_name.setdefault(name, []).append(file)
     measured, not_applicable = {}, {}
-    for name, found in sorted(by_name.items()):
-        alike = [file for file in found if _comparable(file) == _comparable(found[0])]
+    for name, of_name in sorted(by_name.items()):
+        first, *_ = of_name
+        alike = [file for file in of_name if _comparable(file) == _comparable(first)]
+        why = f"other host, operation or arguments than {_called(first.path)}; left out"
         problems += [
-            f"{_called(f.path)}: other host, operation or arguments than {_called(found[0].path)}; left out"
-            for f in found
-            if f not in alike
+            _problem(file.path, f"{_called(file.path)}: {why}")
+            for file in of_name
+            if _comparable(file) != _comparable(first)
         ]
-        problems += [note for file in alike for note in file.notes]
+        problems += [_problem(file.path, note) for file in alike for note in file.notes]
         if any(len(file.pairs["a"]) for file in alike):
             measured[name] = _pairs(name, alike)
         elif any(len(file.cells["pass"]) for file in alike if file.dims):
@@ -186,12 +190,15 @@ def read(job_dir: Path) -> Job:
         elif alike[0].not_applicable is not None:
             not_applicable[name] = alike[0].not_applicable
         else:
-            problems.append(f"{name}, {job_dir.name}: nothing was measured")
+            problems.append(Problem(f"{name}, {job_dir.name}: nothing was measured", names=(name,)))
     status = _status(job_dir, problems)
     done = {(run.run, run.name) for run in (status.measurements if status else ()) if run.outcome == "done"}
     for run, gone in groupby(sorted({*run_files.lost(job_dir), *(done - with_file)}), key=itemgetter(0)):
-        names = printable(", ".join(name for _, name in gone), 300)
-        problems.append(f"{job_dir.name}/run{run}: records of {names} are gone, though they were made")
+        names = tuple(name for _, name in gone)
+        listed = printable(", ".join(names), 300)
+        problems.append(
+            Problem(f"{job_dir.name}/run{run}: records of {listed} are gone, though they were made", run, names)
+        )
     not_applicable |= {
         printable(run.name, 80): run.message
         for run in (status.measurements if status is not None else ())
@@ -206,15 +213,14 @@ def of_file(path: Path) -> Measured | None:
     Raises NodeprintError naming file and line.
     """
     problems: list[str] = []
-    found: list[tuple[Path, bytes | None]] = [(path, None)]
+    contents: list[tuple[Path, bytes | None]] = [(path, None)]
     if path.name.endswith(run_files.ARCHIVE):
-        found = sorted(
-            run_files.members(path, problems), key=lambda one: (one[0].name != "coherence-cas.jsonl", one[0])
-        )
-    for place, content in found:
-        file = records.read(place, raw=content)
+        members = run_files.members(path, problems)
+        contents = sorted(members, key=lambda member: (member[0].name != "coherence-cas.jsonl", member[0]))
+    for record_file, content in contents:
+        file = records.read(record_file, raw=content)
         if len(file.pairs["a"]):
-            return _pairs(place.name.split(".")[0], [file])
+            return _pairs(record_file.name.split(".")[0], [file])
     if problems:
         raise NodeprintError(problems[0], where=path, advice="measure the node again")
     return None
@@ -225,16 +231,26 @@ def _called(path: Path) -> str:
     return f"{path.name.split('.')[0]}, {path.parent.parent.name}/{path.parent.name}"
 
 
+def _run_and_name(path: Path) -> tuple[int, str]:
+    return int(path.parent.name.removeprefix("run")), path.name.split(".")[0]
+
+
+def _problem(path: Path, text: str) -> Problem:
+    """What of a record file cannot be used."""
+    run, name = _run_and_name(path)
+    return Problem(text, run, (name,))
+
+
 def _comparable(file: Records) -> tuple[str, ...]:
     keys = ("host", "kernel", "operation", "quantity", "unit", "home", "arguments")
     return tuple(json.dumps(file.header.get(key)) for key in keys)
 
 
-def _status(job_dir: Path, problems: list[str]) -> JobStatus | None:
+def _status(job_dir: Path, problems: list[Problem]) -> JobStatus | None:
     try:
         return job_status.read(job_dir)
     except NodeprintError:
-        problems.append(f"{job_status.NAME} of {job_dir.name}: not readable; its outcome is unknown")
+        problems.append(Problem(f"{job_status.NAME} of {job_dir.name}: not readable; its outcome is unknown"))
         return None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from nodeprint.campaign.run_files import Problem
 from nodeprint.data.job.jobs import Job, Measured
 
 
@@ -29,7 +30,7 @@ def _whole(job: Job, first: dict[tuple[str, object], str]) -> Job:
             where = f"job{job.number}/{run.get('folder') or 'run{run}'.format(**run)}"
             why = _why_not(name, where, run, of_name, number, first)
             if why:
-                problems.append(f"{name}, {where}: {why}; it counts as no run")
+                problems.append(Problem(f"{name}, {where}: {why}; it counts as no run", int(run["run"]), (name,)))
             else:
                 kept.append(number)
         if kept:

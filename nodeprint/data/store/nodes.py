@@ -73,7 +73,7 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
         for run in (status.untaken if status is not None else ())
     ]
     lost = status.reason if status is not None and status.lost else ""
-    problems = (*(text for job in measured for text in job.problems), *failed)
+    problems = (*(problem.text for job in measured for problem in job.problems), *failed)
     if any(job.measured for job in measured) and not _is_cut(node, measured):
         tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
         return NodeState(node.node, node.host, "measured", _unusable(current), problems=problems, log_tail=tail)
@@ -121,9 +121,11 @@ def _unusable(job: Job | None) -> str:
     ]
     if not unused:
         return ""
-    place = f"job{job.number}/run{unused[0].run}"
-    named = printable(f"{unused[0].name}, {place}", 200)
-    why = next((text for text in job.problems if text.startswith((named, f"{place}: "))), named)
+    first = unused[0]
+    why = next(
+        (problem.text for problem in job.problems if problem.is_of(first.name, first.run)),
+        printable(f"{first.name}, job{job.number}/run{first.run}", 200),
+    )
     return say("unmeasured", "unusable", count=len(unused), records=len(job.rows), job=f"job{job.number}", why=why)
 
 

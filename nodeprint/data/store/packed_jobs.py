@@ -118,7 +118,8 @@ class NodeJobs(msgspec.Struct, frozen=True):
 
 def packed_job(job: Job) -> PackedJob:
     """What is kept of a job."""
-    return PackedJob(job.number, {name: _measured(of) for name, of in job.measured.items()}, job.problems)
+    texts = tuple(problem.text for problem in job.problems)
+    return PackedJob(job.number, {name: _measured(of) for name, of in job.measured.items()}, texts)
 
 
 def _measured(measured: Measured) -> JobMeasured:

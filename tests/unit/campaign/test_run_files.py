@@ -95,7 +95,8 @@ def test_a_garbled_line_in_an_archive_is_named_by_its_measurement_and_line(tmp_p
     found = jobs.read(job)
     assert list(found.measured) == ["chase-levels"]
     (problem,) = found.problems
-    assert problem.startswith("coherence-cas, job3/run2, line 4: not a JSON record")
+    assert problem.text.startswith("coherence-cas, job3/run2, line 4: not a JSON record")
+    assert (problem.run, problem.names) == (2, ("coherence-cas",))
     with pytest.raises(NodeprintError, match=r"run2/coherence-cas.jsonl, line 4: not a JSON record"):
         jobs.of_file(job / "run2.tar.xz")
 
@@ -108,11 +109,11 @@ def test_of_a_cut_archive_what_precedes_the_cut_is_read(
     job = tmp_path_factory.mktemp("cut")
     whole = COMPRESS[ending](tar_of(RECORDS))
     (job / f"run1{ending}").write_bytes(whole[: int(len(whole) * cut)])
-    problems: list[str] = []
+    problems: list[run_files.Problem] = []
     for path, text in run_files.contents(job, problems):
         assert text is not None and RECORDS[path.name.split(".")[0]].startswith(text.decode())
     (problem,) = problems
-    assert f"run1{ending} of {job.name}: the archive is cut or garbled" in problem
+    assert problem.run == 1 and f"run1{ending} of {job.name}: the archive is cut or garbled" in problem.text
 
 
 @given(junk=st.binary(max_size=3000), at=st.integers(0, 4000))
@@ -131,7 +132,7 @@ def test_junk_in_an_archive_is_a_problem_or_harmless(
 def test_what_follows_the_end_of_an_archive_is_a_problem(tmp_path: Path, ending: str) -> None:
     whole = COMPRESS[ending](tar_of(RECORDS))
     (tmp_path / f"run1{ending}").write_bytes(whole + b"junk")
-    problems: list[str] = []
+    problems: list[run_files.Problem] = []
     assert len(list(run_files.contents(tmp_path, problems))) == len(RECORDS)
     assert len(problems) == 1
 
@@ -142,10 +143,10 @@ def test_an_archive_that_unpacks_without_end_is_a_problem(
 ) -> None:
     monkeypatch.setattr(reading, "FREE_BYTES", 1 << 20)
     (tmp_path / f"run1{ending}").write_bytes(COMPRESS[ending](tar_of(RECORDS | {"zeros": 64 * "\0" * (1 << 20)})))
-    problems: list[str] = []
+    problems: list[run_files.Problem] = []
     found = {path.name.split(".")[0]: text for path, text in run_files.contents(tmp_path, problems)}
     what = "the archive unpacks to more than 200 times its size; what is beyond does not count"
-    assert problems == [f"run1{ending} of {tmp_path.name}: {what}{REMEDY}"]
+    assert problems == [run_files.Problem(f"run1{ending} of {tmp_path.name}: {what}{REMEDY}", run=1)]
     assert {name: text.decode() for name, text in found.items() if text and name in RECORDS} == RECORDS
 
 
@@ -153,12 +154,11 @@ def test_a_garbled_header_of_a_member_is_no_end_of_the_archive(tmp_path: Path) -
     tar = tar_of(RECORDS)
     at = tar.index(b"run1/coherence-cas")
     (tmp_path / "run1.tar.gz").write_bytes(gzip.compress(tar[:at] + b"\0" * 512 + tar[at + 512 :]))
-    problems: list[str] = []
+    problems: list[run_files.Problem] = []
     assert run_files.is_damaged(tmp_path)
     assert [path.name for path, _ in run_files.contents(tmp_path, problems)] == ["chase-levels.jsonl"]
-    assert problems == [
-        f"run1.tar.gz of {tmp_path.name}: the archive is cut or garbled; what precedes the damage counts{REMEDY}"
-    ]
+    why = f"run1.tar.gz of {tmp_path.name}: the archive is cut or garbled; what precedes the damage counts{REMEDY}"
+    assert problems == [run_files.Problem(why, run=1)]
 
 
 def test_the_matrix_of_an_archive(tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_records_that_are_gone_are_named(tmp_path: Path) -> None:
     (tmp_path / "run2/b.jsonl").touch()
     (tmp_path / "run3.tar.gz").touch()
     assert run_files.lost(tmp_path) == [(1, "a"), (1, "b"), (2, "a")]
-    problems = jobs.read(tmp_path).problems
-    assert f"{tmp_path.name}/run1: records of a, b are gone, though they were made" in problems
+    gone = f"{tmp_path.name}/run1: records of a, b are gone, though they were made"
+    assert run_files.Problem(gone, 1, ("a", "b")) in jobs.read(tmp_path).problems
     (tmp_path / "run1.tar.zst").unlink()
     (tmp_path / "run1.tar.zst").touch()
     (tmp_path / "run2/a.jsonl.gz").touch()
@@ -196,7 +196,7 @@ def test_a_damaged_archive_does_not_replace_what_is_whole(tmp_path: Path, damage
         (tmp_path / "run1").mkdir()
         for name, text in RECORDS.items():
             (tmp_path / f"run1/{name}.jsonl").write_text(text)
-    problems: list[str] = []
+    problems: list[run_files.Problem] = []
     found = {path.name.split(".")[0]: text.decode() for path, text in run_files.contents(tmp_path, problems) if text}
     assert found == RECORDS
     assert len(problems) == 1

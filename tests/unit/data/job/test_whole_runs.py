@@ -35,7 +35,7 @@ def _node(folder: Path, job_count: int = 1) -> Path:
 
 def _whole(node: Path) -> tuple[list[Job], list[str]]:
     of_jobs = whole_runs([jobs.read(job) for job in jobs.folders(node)])
-    return of_jobs, [problem for job in of_jobs for problem in job.problems]
+    return of_jobs, [problem.text for job in of_jobs for problem in job.problems]
 
 
 def test_whole_runs_stay_as_they_are(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A node whose only job was cut off is not measured; one that did what it could is."""
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from nodeprint.campaign import followed, lost_jobs, node_sheet
+from nodeprint.campaign.run_files import Problem
 from nodeprint.data.store import nodes
 from nodeprint.report import files, terminal
 from tests.support.command_line import call
@@ -55,6 +57,29 @@ def test_a_job_that_completed_no_measurement_is_not_measured(partial: tuple[Path
     (job / "status.json").write_text(json.dumps(status | {"outcome": "failed"}))
     node = state(folder)
     assert node.state == "not measured" and "no kernel coherence" in node.reason
+
+
+def test_a_run_that_is_lost_in_a_cut_archive_is_so_by_the_archive(campaign: Callable[..., Path]) -> None:
+    folder = campaign("a")
+    job = folder / "nodes/a/job1"
+    shutil.rmtree(job / "run2")
+    (job / "run2.tar.gz").write_bytes(b"cut")
+    node = state(folder)
+    assert node.state == "measured"
+    assert node.reason.startswith("1 of 2 records of job1 cannot be used (run2.tar.gz of job1: the archive is cut")
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (Problem("", 2, ("a",)), [("a", 2)]),
+        (Problem("", 2), [("a", 2), ("b", 2)]),
+        (Problem("", names=("a",)), [("a", 1), ("a", 2)]),
+        (Problem("its outcome is unknown"), []),
+    ],
+)
+def test_a_problem_is_of_runs_and_measurements(problem: Problem, expected: list[tuple[str, int]]) -> None:
+    assert [(name, run) for name in "ab" for run in (1, 2) if problem.is_of(name, run)] == expected
 
 
 def clock_warnings(folder: Path) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nodeprint.campaign import derived, node_sheet
+from nodeprint.campaign.run_files import Problem
 from nodeprint.data.format import records
 from nodeprint.data.job import jobs
 from nodeprint.data.job.jobs import Job, Measured
@@ -38,7 +39,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_job_has_medians_of_runs_and_what_was_flagged() -> None:
     runs = [[[10.0, 30.0], [10.0, np.nan]], [[11.0, 33.0], [11.0, 33.0]]]
-    kept = packed_jobs.packed_job(Job(2, None, {"chase-levels": made([4, 8], runs)}, problems=("lost",)))
+    kept = packed_jobs.packed_job(Job(2, None, {"chase-levels": made([4, 8], runs)}, problems=(Problem("lost"),)))
     measured = kept.measured["chase-levels"]
     assert [(run.number, run.median) for run in measured.runs] == [(1, 20.0), (2, 22.0)]
     assert measured.passes == 2 and measured.unit == "ns" and measured.flagged == 1 / 8

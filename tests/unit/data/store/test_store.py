@@ -261,7 +261,7 @@ def test_one_garbled_file_costs_only_itself(campaign: Make) -> None:
     (node / "job1/run1/coherence-cas.jsonl").write_text("hello\n")
     found = jobs.read(node / "job1")
     assert found.measured["coherence-cas"].numbers == [2]
-    assert any("run1" in problem and "line 1" in problem for problem in found.problems)
+    assert any("run1" in problem.text and "line 1" in problem.text for problem in found.problems)
 
 
 def test_a_node_whose_records_are_all_garbled_has_none_and_says_so(campaign: Make) -> None:
