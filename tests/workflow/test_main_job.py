@@ -191,7 +191,7 @@ def test_a_wrong_call_does_not_wait_for_another(tmp_path: Path) -> None:
     lock.parent.mkdir(parents=True)
     with lock.open("w") as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
-        words = [sys.executable, ROOT / "workflow/run.py", "--config", "config.yaml", "--again", "there"]
+        words = [sys.executable, str(ROOT / "workflow/run.py"), "--config", "config.yaml", "--again", "there"]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "nodeprint: NODES: no node there in this campaign; did you mean here?\n"
