@@ -276,6 +276,7 @@ class Steps:
             self.listed = [*map(modified, self.lists)]
             if suspects := recheck.at_work(self.campaign):
                 self.watched, self.name = progress.watch(self.campaign, suspects), "measure again"
+                self.watched.forget_begin()  # their jobs are new, and may be at work before this looks
                 self.measuring, self.began = True, time.monotonic()
         texts = []
         if self.measuring and not self.watched.unfinished():

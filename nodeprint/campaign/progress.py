@@ -24,10 +24,11 @@ from nodeprint.settings import config as configuration
 
 #: What node-run writes into its log when it begins with a measurement, and what a kernel writes while it measures.
 _BEGINS = re.compile(r"^(?P<time>\S+) node-run: run (?P<run>\d+) of \d+: (?P<name>\S+)$")
+_ATTEMPT = re.compile(r"^(?P<time>\S+) node-run: node \S+, job \d+ on ", re.MULTILINE)
 _MOMENT = re.compile(r"^(?P<time>\S+) node-run: ")
 _LEFT = re.compile(r": \d+ of \d+ \(\d+ %\), (?P<seconds>\d+) s left$")
-#: So much of the end of a log is read; a measurement's own lines are less.
-_TAIL_BYTES = 16_384
+#: So much of the end of a log is read; a measurement's own lines, one in 10 s, are less.
+_TAIL_BYTES = 1 << 20
 #: node-run's own list of what came of each measurement.
 _NOTES = "outcomes.tsv"
 #: A kernel's start and its pinning, which its plan does not count.
@@ -208,11 +209,17 @@ class CampaignProgress:
             return self._ended[name]
         untaken = frozenset(self.steps.index(step) for step in untaken_of(notes[notes_begin:]) if step in self.steps)
         so_far = NodeProgress(name, self._done[name], untaken - self._done[name])
-        log = job / "node-run.log"
-        current = at_work(_tail(log, log_begin), time.time())
-        if current is None or (current.run, current.name) not in self.steps:
-            return replace(so_far, since_s=_begun_s(row), called=_is_called(row))
-        return replace(so_far, current=current, since_s=_logged_s(log, log_begin, time.time()))
+        now = time.time()
+        before, logged = _logged(job / "node-run.log", log_begin)
+        current = at_work(logged, now)
+        if current is None and _is_of_kernel(logged):  # of an attempt that was at work before this call looked
+            current = at_work(before + logged, now)
+        if current is not None and (current.run, current.name) in self.steps:
+            return replace(so_far, current=current, since_s=_since(_MOMENT.match(logged), now))
+        # before the first measurement the node is surveyed; a job that waits for another has not said that it begins
+        begun_s = _begun_s(row)
+        since_s = begun_s if begun_s is not None else _since(_ATTEMPT.search(logged), now)
+        return replace(so_far, since_s=since_s, called=_is_called(row))
 
 
 def _has_ended(job: Path) -> bool:
@@ -269,26 +276,27 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _tail(path: Path, begin: int) -> str:
-    """The end of a log, nothing before byte `begin`."""
+def _logged(path: Path, begin: int) -> tuple[str, str]:
+    """The end of a log in two: before byte `begin`, and what was logged behind it; all of a new log that is shorter."""
     try:
         with reading.opened(path) as file:
             end = file.seek(0, os.SEEK_END)
-            file.seek(max(begin, end - _TAIL_BYTES) if end >= begin else 0)
-            return file.read().decode(errors="replace")
+            first = file.seek(max(0, end - _TAIL_BYTES))
+            log = file.read()
     except OSError:
-        return ""
+        return "", ""
+    at = max(0, begin - first) if end >= begin else 0
+    return log[:at].decode(errors="replace"), log[at:].decode(errors="replace")
 
 
-def _logged_s(path: Path, begin: int, now: float) -> float | None:
-    """The seconds since the first line of a log behind byte `begin`; None where there is none with a time."""
-    try:
-        with reading.opened(path) as file:
-            file.seek(begin if begin <= path.stat().st_size else 0)
-            first = _MOMENT.match(file.readline(400).decode(errors="replace"))
-    except OSError:
-        return None
-    return max(0.0, now - _seconds(first["time"], now)) if first else None
+def _is_of_kernel(logged: str) -> bool:
+    """Whether a log has a kernel's own line: node-run logs which measurement it begins with before."""
+    return any(line.strip() and not _MOMENT.match(line) for line in logged.splitlines()[-1:])
+
+
+def _since(line: re.Match[str] | None, now: float) -> float | None:
+    """The seconds since a line was logged; None without one."""
+    return max(0.0, now - _seconds(line["time"], now)) if line else None
 
 
 def text_of(path: Path) -> str:
@@ -392,7 +400,8 @@ def progress(state: State) -> str:
         where = f"{name} " if len(state.nodes) > 1 else ""
         parts.append(f"{where}{current.name}, run {current.run}/{state.runs_of(current.name)}")
     elif begun := sum(node.at_work for node in state.nodes):
-        parts.append(f"{counted(begun, 'node')} at work, {len(state.nodes) - ended - begun} waiting")
+        waiting = len(state.nodes) - ended - begun
+        parts.append(f"{counted(begun, 'node')} at work" + (f", {waiting} waiting" if waiting else ""))
     elif ended < len(state.nodes):
         why = f" (Slurm: {state.waits_for})" if state.waits_for else ""
         parts.append(f"{counted(len(state.nodes) - ended, 'node')} not begun{why}")

@@ -117,10 +117,12 @@ def test_a_recheck_is_a_step_of_its_own(tmp_path: Path) -> None:
     assert steps.present()[0] == "judge and report"
     (tmp_path / "launch").mkdir()
     recheck.begin(tmp_path, 1, ["a", "c"])
+    (tmp_path / "nodes/a/job2").mkdir()  # Snakemake has begun with it before this looks
+    (tmp_path / "nodes/a/job2/node-run.log").write_text("2026-11-27T00:47:23Z node-run: run 1 of 2: x\n")
     assert steps.ended() == []
-    assert steps.present() == ("measure again", "0 of 2 nodes, 0 of 4 measurements, 2 nodes not begun", 0.0)
+    assert steps.present() == ("measure again", "0 of 2 nodes, 0 of 4 measurements, a x, run 1/2", 0.0)
     for name in ("a", "c"):
-        (tmp_path / f"nodes/{name}/job2").mkdir()
+        (tmp_path / f"nodes/{name}/job2").mkdir(exist_ok=True)
         (tmp_path / f"nodes/{name}/job2/status.json").write_text("{}")
     assert steps.ended()[0].startswith("measure again: 2 of 2 nodes, 0 of 4 measurements, 4 not taken; ")
 

@@ -196,6 +196,31 @@ def test_a_continued_node_counts_what_is_there(nodes: Make) -> None:
     assert watched.look().left_s() == pytest.approx(10 + 30 + 20 + 30)
 
 
+def test_an_attempt_that_was_at_work_before_the_call_looked_has_begun(nodes: Make) -> None:
+    """A job that a former call submitted goes on, and its kernel says how far it is."""
+    alone = nodes("n")
+    alone.begins("n", 1, "b")
+    watched = alone.watch()
+    with (alone.jobs["n"] / "node-run.log").open("a") as log:
+        log.write("x: 1 of 4 (25 %), 9 s left\n")
+    assert progress.progress(watched.look()) == "0 of 6 measurements, 1 min 49 s left, b, run 1/2"
+
+
+def test_a_node_that_is_surveyed_has_begun_and_one_that_waits_has_not(nodes: Make) -> None:
+    pair = nodes("cn01", "cn02")
+    watched = pair.watch()
+    for node, line in (("cn01", "node cn01, job 1 on cn01: 3 measurements"), ("cn02", "waiting for another job")):
+        (pair.jobs[node] / "node-run.log").write_text(f"{START} node-run: {line}\n")
+    assert "1 node at work, 1 waiting" in progress.progress(watched.look())
+
+
+def test_what_a_long_measurement_logs_hides_no_node(nodes: Make) -> None:
+    alone = nodes("n")
+    watched = alone.watch()
+    alone.begins("n", 1, "b", 0, *(f"x: {n} of 9999 (1 %), 9 s left" for n in range(1000)))
+    assert progress.progress(watched.look()).endswith(", b, run 1/2")
+
+
 def test_without_a_plan_no_time_is_foretold(nodes: Make) -> None:
     alone = nodes("n")
     watched = progress.CampaignProgress(alone.folder, alone.jobs, STEPS, {"a": 10.0})
