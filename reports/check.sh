@@ -152,7 +152,7 @@ check() {
     awk '{ sub(/,/, " ", $4); print $4 }' "$work/places" >"$work/pairs"
     : >"$work/values"
     run=1
-    while [ "$run" -le "$runs" ]; do
+    while [ "$run" -le "$runs" ] && ! grep -q '^none' "$work/values"; do # one run without a value decides
         one_run "$1"
         run=$((run + 1))
     done

@@ -48,6 +48,8 @@ def since(
     from nodeprint.settings import config as configuration
 
     folders = campaigns or [Path("results")]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise NodeprintError("is named twice", where=folders[-1], advice="name another campaign, or one alone")
     if figures is not None and len(folders) != 2:
         raise NodeprintError("draws two campaigns", key="--figures", advice="name two")
     selected = selection.of_one_machine(selection.campaigns(folders))

@@ -191,6 +191,9 @@ _FLAGS: Collection[str] = ("reason", "inside", "near", "across", "outside", "to_
 _OF_PAIRS: Collection[str] = ("node", "socket", "class", "quadrant", "link", "ccd", "ccx", "block", "core")
 
 
+_INSIDE = "the inside of "
+
+
 def part(of: Part) -> str:
     """A part: `core 37 (CPU 37)`, `CCD 3 to CCD 4`, `memory of NUMA node 1, socket 0`."""
     where, term = dict(sorted(of.where.items())), of.term  # the same words before verdict.json is written as after
@@ -205,9 +208,9 @@ def part(of: Part) -> str:
     if where.get("beyond_class"):
         return f"socket {where['socket']} beyond its CCXs"
     ends = [(key.removeprefix("to_"), value) for key, value in where.items() if key not in _FLAGS]
-    within = term == "ccx" or bool(where.get("inside")) or (len(ends) == 2 and ends[0] == ends[1])
+    is_inside = term == "ccx" or bool(where.get("inside")) or (len(ends) == 2 and ends[0] == ends[1])
     numbers = " to ".join(dict.fromkeys(f"{_LABELS.get(level, level)} {value}" for level, value in ends))
-    return f"the inside of {numbers}" if within else numbers or place(where)
+    return f"{_INSIDE}{numbers}" if is_inside else numbers or place(where)
 
 
 def scope(of: Part) -> str:
@@ -229,6 +232,13 @@ def scoped(of: Part) -> str:
     return " ".join(filter(None, (part(of), scope(of))))
 
 
+def within(of: Part) -> str:
+    """Where a value is: `in core 5 to the other cores of its socket`, `inside CCD 3`."""
+    words = scoped(of)
+    inside = words.removeprefix(_INSIDE)
+    return f"inside {inside}" if inside != words else f"in {words}"
+
+
 #: Words of records as a reader has them.
 _WORDS = {
     "l1": "L1",
@@ -240,6 +250,8 @@ _WORDS = {
     "huge": "huge pages",
     "base": "small pages",
     "thp": "transparent huge pages",
+    "shallow": "shallow sleep",
+    "deep": "deep sleep",
 } | {level: level_name(level) for level in ("ccx", "ccd")}
 
 

@@ -102,7 +102,8 @@ def seconds(ax: Axes, data: LoadData, style: Style) -> None:
             markersize=2,
         )
         if socket.slowest is not None:
-            ax.plot(socket.second, socket.slowest, color=colour, linewidth=0.5, label=f"{name}, {_slowest()}")
+            apart = style.series[(number + len(data.sockets)) % len(style.series)]
+            ax.plot(socket.second, socket.slowest, color=apart, linewidth=0.8, label=f"{name}, {_slowest()}")
     ax.set_ylim(bottom=0)
     ax.grid(visible=True)
     ax.set_xlabel("seconds of full load")

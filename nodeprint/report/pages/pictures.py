@@ -360,7 +360,8 @@ def under_load(campaign: Campaign, node: str, jobs: Sequence[PackedJob]) -> Iter
         for quantity in load.QUANTITIES:
             data = load.by_second(node, seconds, quantity)
             name = f"{measurement}-{quantity.split('_')[0]}"
-            caption = say("captions", "by_second", node=node, what=text.sentence(text.measured(measurement)))
+            what = text.sentence(data.title.rpartition(",")[0])
+            caption = say("captions", "by_second", node=node, what=what, measured=text.measured(measurement))
             middle = np.concatenate([socket.middle for socket in data.sockets])
             alt = say("alt", "cells", caption=caption, shown=_range(data.title, middle))
             yield picture(campaign, node, load.seconds, data, HALF, name=name, alt=alt, caption=caption)
@@ -441,9 +442,24 @@ def two_nodes(campaign: Campaign) -> Iterator[Picture]:
         )
         first, second = (_called(campaign, name, measurement) for name in pair)
         caption = say("figures", f"two_{key}", first=first, second=second)
+        inside = [scaled for data_of_node in data.matrices if (scaled := matrix.inside_sockets(data_of_node))]
+        if len(inside) == len(pair) and not _across(levels, nodes[pair[1]].counted[:1]):
+            low, high = min(of.scale.low for of in inside), max(of.scale.high for of in inside)
+            data = replace(data, scale=replace(data.scale, low=low, high=high))
+            caption += say("figures", "two_inside", part=inside[0].levels[0].name)
         yield picture(
             campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name="two-nodes", alt=caption, caption=caption
         )
+
+
+def _across(levels: NodeLevels, findings: Sequence[Finding]) -> bool:
+    """Whether a finding is of pairs between sockets alone, which the colours of one socket do not show."""
+    sockets = {}
+    for node in levels.nodes[:1]:
+        sockets = dict(zip(node.cpus, levels.quantity.layout.slots[:, SOCKET].tolist(), strict=False))
+    pairs = ((a, b) for of in findings for a, partners in of.pairs.items() for b in partners)
+    between = [sockets.get(a) != sockets.get(b) for a, b in pairs]
+    return bool(between) and all(between)
 
 
 def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequence[str]) -> list[str]:

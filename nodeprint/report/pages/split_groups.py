@@ -40,7 +40,7 @@ def numbers(fleet: FleetVerdict) -> Table:
             f"group {group.than}",
             names.signed(group.effect),
             names.quantity(group.effect_unit, group.unit),
-            names.interval(group.interval.low, group.interval.high, group.effect).removeprefix("interval "),
+            names.interval(group.interval.low, group.interval.high, 1.0).removeprefix("interval "),
             names.bound(group.bound),
             f"{names.times(group.effect, group.bound)} times",
         )

@@ -174,6 +174,20 @@ def untaken(verdict: Verdict) -> list[str]:
             measurements = tuple(key for key, reason in member.untaken.items() if reason == why)
             by_reason.setdefault((why, measurements), []).append(name)
     return [
-        say("untaken", measurements=names.listed(measurements), nodes=names.nodes(on), reason=printable(why, 300))
+        say(
+            "untaken",
+            measurements=names.listed(measurements),
+            nodes=names.nodes(on),
+            reason=printable(why, 300),
+            arguments=_arguments(why, measurements),
+        )
         for (why, measurements), on in by_reason.items()
     ]
+
+
+def _arguments(reason: str, measurements: Sequence[str]) -> str:
+    """Where the option that a kernel advises is written in the configuration; empty where it advises none."""
+    advised = re.search(r"\buse (--[a-z-]+ [a-z0-9]+)", reason)
+    if advised is None:
+        return ""
+    return say("untaken_arguments", values=", ".join(f"{name}: {advised[1]}" for name in measurements))

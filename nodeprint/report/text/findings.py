@@ -146,7 +146,7 @@ def _channel_sentence(finding: Finding, values: Mapping[str, str]) -> str:
 def _figures_of(finding: Finding) -> str:
     """Of which pairs the figures in ns are."""
     of = finding.figures_of
-    return names.scope(finding.part) if of is None else f"in {names.scoped(of)}"
+    return names.scope(finding.part) if of is None else names.within(of)
 
 
 def _wrong_cpus(where: Mapping[str, object]) -> str:

@@ -25,7 +25,7 @@ def group(group: Group) -> str:
             effect=names.percent(abs(group.effect)),
             change=change(group.effect, group.measurement),
             than=group.than,
-            place=f"in {place(group)}",
+            place=_in(group),
             interval=names.interval(group.interval.low, group.interval.high, group.effect),
             bound=names.bound(group.bound),
             times=names.times(group.effect, group.bound),
@@ -41,7 +41,7 @@ def gap(group: Group) -> str:
         nodes=_counted(group),
         effect=names.percent(abs(group.effect)),
         change=change(group.effect, group.measurement),
-        place=f"in {place(group)}",
+        place=_in(group),
         bound=names.bound(group.bound),
         interval=names.interval(group.interval.low, group.interval.high, group.effect),
         fields=goes_with(group),
@@ -52,6 +52,11 @@ def place(group: Group) -> str:
     """The part that separates a group from another, with what was measured of it."""
     assert group.part is not None
     return f"{names.scoped(group.part)} ({measured(group.measurement)})"
+
+
+def _in(group: Group) -> str:
+    assert group.part is not None
+    return f"{names.within(group.part)} ({measured(group.measurement)})"
 
 
 def goes_with(group: Group) -> str:

@@ -64,6 +64,8 @@ def test_a_table_alone_is_compared_with_nothing_and_tables_without_times_are_dra
         (tmp_path / "t.csv").write_text("\n".join(rows))
         call("judge", tmp_path / "t.csv", "--to", tmp_path / name)
     assert call("since", tmp_path / "a") == "1 campaign; measured once, so that nothing is compared: n[00-11]\n"
+    twice = CliRunner().invoke(app, ["since", str(tmp_path / "a"), str(tmp_path / "a")])
+    assert "is named twice" in str(twice.exception)
     said = call("since", tmp_path / "a", tmp_path / "b", "--page", tmp_path / "page.html")
     assert "no part moved by more than its bound on 11 of 12 nodes" in said
     assert (tmp_path / "page.html").read_text().count("<svg") == 12

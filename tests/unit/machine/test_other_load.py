@@ -70,7 +70,7 @@ def test_others_are_named_with_their_share_and_cpus(proc: Path) -> None:
         ),
     )
     assert load.text("takes") == (
-        "two threads (pid 31) takes 2.0 CPUs' time on CPU 0,2-3, a) b (pid 30) takes 50 % of CPU 0, "
+        "two threads (pid 31) takes 67 % of CPU 0,2-3, a) b (pid 30) takes 50 % of CPU 0, "
         "new (pid 33) takes 25 % of CPU 5"
     )
 
@@ -93,7 +93,7 @@ def test_programs_that_ended_meanwhile_are_counted_together(proc: Path) -> None:
     assert load.is_busy
     assert load.text("took") == "100 % of a CPU went to programs that ended meanwhile"
     assert OtherLoad(2.0, (Process("make", 50, 0.1, (1,)),), 2.5).text("takes") == (
-        "make (pid 50) takes 10 % of CPU 1, 2.5 CPUs' time went to programs that ended meanwhile"
+        "make (pid 50) takes 10 % of CPU 1, 250 % of a CPU went to programs that ended meanwhile"
     )
     assert not OtherLoad(2.0, (), 0.049).is_busy
 

@@ -167,7 +167,8 @@ def test_what_an_earlier_run_left_is_never_judged(fleet: Path, core: tuple[str, 
     done = subprocess.run(
         ["sh", "node-check.sh", str(number)], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 3 and "the kernel coherence ended with 3" in done.stdout and "no memory" in done.stderr
+    assert done.returncode == 3 and "the kernel coherence ended with 3" in done.stdout
+    assert done.stderr.count("no memory") == 1, "a kernel that refuses is called once"
 
 
 def test_the_kernel_gets_the_pairs_and_arguments_of_the_finding(

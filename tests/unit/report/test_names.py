@@ -162,6 +162,11 @@ def test_a_part_in_words(term: str, where: dict[str, int | str], words: str) -> 
     assert names.part(Part(term, term, where)) == words
 
 
+def test_what_is_inside_a_part_is_not_in_its_inside() -> None:
+    assert names.within(Part("ccd", "ccd", {"ccd": 3, "inside": 1})) == "inside CCD 3"
+    assert names.within(Part("core", "core-near", {"core": 1})) == "in core 1 to the other cores of its socket"
+
+
 @pytest.mark.parametrize(
     ("term", "family", "where", "words"),
     [

@@ -63,11 +63,14 @@ def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
     why = "no MPI here: mpirun is not installed; install Open MPI"
     nodes = {f"cn{n}": verdicts.node(untaken={"linktest-node": why}) for n in (1, 2)}
     likwid = {"id": "likwid", "text": "likwid-pin is not installed: the kernels pinned themselves", "advice": "get it"}
-    nodes["cn3"] = verdicts.node(untaken={"fault-huge": "refused"}, warnings=(likwid,))
+    nodes["cn3"] = verdicts.node(untaken={"fault-huge": "memory in fragments; use --pages base"}, warnings=(likwid,))
     files.write(verdicts.verdict(nodes), tmp_path)
     lines = terminal.summary(tmp_path)[0].splitlines()
+    where = "In the configuration that is `arguments: {fault-huge: --pages base}`."
     alike = lines.index(f"  note: Not measured on cn[1-2]: linktest-node ({why}).")
-    assert lines[alike + 1] == "  note: Not measured on cn3: fault-huge (refused)."
+    assert (
+        lines[alike + 1] == f"  note: Not measured on cn3: fault-huge (memory in fragments; use --pages base). {where}"
+    )
     assert lines[alike + 2] == "  cn3: likwid-pin is not installed: the kernels pinned themselves; get it."
     assert lines[-1].startswith("no report yet")
 

@@ -81,7 +81,7 @@ def test_their_pages_have_a_strip_for_each_word() -> None:
     for words in (
         "rate of page faults, small pages",
         "rate of page faults, transparent huge pages",
-        "time to wake up, deep",
+        "wake-up time, deep sleep",
         "time of a barrier, CCX, tree",
     ):
         assert words in strips
