@@ -18,7 +18,7 @@ import typer
 import typer.cli
 from msgspec import UNSET
 
-from nodeprint.campaign import job_status, node_sheet
+from nodeprint.campaign import gathered, job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.cli import app
 from nodeprint.data.format import record_format
@@ -230,6 +230,7 @@ def schemas_page() -> str:
         "acceptance": schema_of(Acceptance, "acceptance.yaml of nodeprint"),
         "record": record_format.schema(),
         "status": job_status.schema(),
+        "fleet": gathered.schema(),
         "verdict": verdict.schema(),
     }
     out = ["# Schemas\n\n[Files](../formats.md) explains the keys; here are their types, by file.\n"]

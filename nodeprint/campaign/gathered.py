@@ -1,39 +1,72 @@
-"""What of a campaign could not be used when it was gathered, by store/fleet.json: records of another host, garbage."""
+"""What came of each node when a campaign was gathered, store/fleet.json: its one type, reader and writer."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from nodeprint import reading
+from nodeprint import files, reading
 from nodeprint.campaign import derived, job_status
+from nodeprint.settings.keys import key, schema_of
+
+#: `wrong`: of a table alone, that a benchmark found its own result wrong on it.
+State = Literal["measured", "refused", "not measured", "wrong"]
 
 
 @dataclass(frozen=True)
-class Unusable:
-    """What of a node could not be used. `reason`: why the campaign has no result of it, or, where `in_part`, not all
-    that its newest job has as done, so that it is to be measured again; empty where only a former job lacks something.
-    `problem` is the first of all."""
+class NodeState:
+    """What came of a node."""
 
-    reason: str
-    in_part: bool
-    problem: str
+    node: Annotated[str, key("its name in the sheet")]
+    host: Annotated[str, key("the host name of the node")]
+    state: Annotated[State, key("what came of it")]
+    reason: Annotated[
+        str, key("why it is refused or not measured; of a measured node which records of its newest job are of no use")
+    ] = ""
+    log_tail: Annotated[tuple[str, ...], key("the end of its log, where something went wrong")] = ()
+    problems: Annotated[tuple[str, ...], key("what of its records could not be used, though they were made")] = ()
+
+    @property
+    def problem(self) -> str:
+        """The first of all that is wrong with it; empty where nothing is."""
+        return next(iter(self.problems), self.reason)
 
 
-def unusable(folder: Path) -> dict[str, Unusable]:
-    """By name the nodes of which not everything could be used; empty where nothing was gathered."""
+@dataclass(frozen=True)
+class Gathered:
+    """What came of every node of the sheet."""
+
+    schema: Annotated[Literal[1], key("the version of this format")]
+    simulated: Annotated[bool, key("whether it was simulated")]
+    nodes: Annotated[tuple[NodeState, ...], key("by name")]
+
+
+def write(folder: Path, states: Sequence[NodeState], *, simulated: bool) -> None:
+    """Write what came of the nodes of a campaign. Raises CannotWriteError."""
+    content = asdict(Gathered(1, simulated, tuple(states)))
+    files.write(folder / derived.STATES, json.dumps(content, indent=1) + "\n")
+
+
+def unusable(folder: Path) -> dict[str, NodeState]:
+    """By name the nodes of which not everything could be used; empty where nothing was gathered, or none can be read.
+
+    Only of those that have a `reason` the newest job lacks something.
+    """
+    import msgspec  # noqa: PLC0415 (not there where Snakemake alone plans a clone)
+
     try:
-        nodes = json.loads(reading.text(folder / derived.STATES, reading.RECORD_BYTES))["nodes"]
-        return {
-            str(node["node"]): Unusable(
-                str(node["reason"]), node["state"] == "measured", str(next(iter(node["problems"]), node["reason"]))
-            )
-            for node in nodes
-            if node["reason"] or node["problems"]
-        }
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        gathered = msgspec.json.decode(reading.content(folder / derived.STATES, reading.RECORD_BYTES), type=Gathered)
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return {}
+    return {state.node: state for state in gathered.nodes if state.problem}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of store/fleet.json, made from its type."""
+    return schema_of(Gathered, "fleet.json: what came of every node")
 
 
 def is_of(job: Path, folder: Path) -> bool:

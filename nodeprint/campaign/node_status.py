@@ -157,7 +157,7 @@ def read(folder: Path) -> Status:
 
 
 def _gathered(
-    folder: Path, row: node_sheet.Node, node: Standing, unusable: Mapping[str, gathered.Unusable]
+    folder: Path, row: node_sheet.Node, node: Standing, unusable: Mapping[str, gathered.NodeState]
 ) -> Standing:
     """A node that did all it was asked for has failed where its records cannot be used, as those of another host, and
     is measured in part where some can; so is one that was simulated or imported. What a former job lacks is said."""
@@ -168,7 +168,7 @@ def _gathered(
     of_node = unusable[node.node]
     if not of_node.reason:
         return replace(node, problem=printable(of_node.problem, 300))
-    standing = "partly measured" if of_node.in_part else "failed"
+    standing = "partly measured" if of_node.state == "measured" else "failed"
     return replace(node, standing=standing, reason=printable(of_node.reason, 300))
 
 

@@ -317,7 +317,7 @@ def _refreshed(
     plan: str,
     hashes: Mapping[str, str],
     read_whole: Collection[str],
-    unusable: gathered.Unusable | None,
+    unusable: gathered.NodeState | None,
     *,
     here: bool,
 ) -> Node:

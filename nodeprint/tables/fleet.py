@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from nodeprint.campaign.gathered import State
 from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable
@@ -39,14 +40,14 @@ def packed(figures: Figures, campaign: str, better: Mapping[str, units.Better]) 
     quantities = tuple(
         _quantity(str(metric), rows, figures, better) for metric, rows in numbered.groupby("metric", sort=True)
     )
-    unmeasured = ("not measured", say("unmeasured", "no_figure"))
-    wrong = ("wrong", say("unmeasured", "own_check"))
-    standing = dict.fromkeys(figures.unmeasured, unmeasured) | dict.fromkeys(figures.wrong, wrong)
+    unmeasured: tuple[State, str] = ("not measured", say("unmeasured", "no_figure"))
+    wrong: tuple[State, str] = ("wrong", say("unmeasured", "own_check"))
+    states = dict.fromkeys(figures.unmeasured, unmeasured) | dict.fromkeys(figures.wrong, wrong)
     nodes = tuple(
         PackedNode(
             name,
             name,
-            *standing.get(name, ("measured", "")),
+            *states.get(name, ("measured", "")),
             fingerprint=dict(figures.fields.get(name, {})),
             imported=True,
         )

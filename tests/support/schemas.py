@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from nodeprint.campaign import job_status, run_files
+from nodeprint.campaign import gathered, job_status, run_files
 from nodeprint.data.format import record_format
 from nodeprint.judge import verdict
 from nodeprint.settings.measurements import measurements
@@ -24,8 +24,14 @@ _MOST = 200
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema nodeprint/schemas/<name>.json; those of the verdict, of jobs and records are made from types."""
-    made = {"status": job_status.schema, "verdict": verdict.schema, "record": record_format.schema}
+    """The schema nodeprint/schemas/<name>.json; those of the verdict, of jobs, records and what was
+    gathered are made from types."""
+    made = {
+        "status": job_status.schema,
+        "fleet": gathered.schema,
+        "verdict": verdict.schema,
+        "record": record_format.schema,
+    }
     if name in made:
         return made[name]()
     content = json.loads((files("nodeprint") / "schemas" / f"{name}.json").read_text())

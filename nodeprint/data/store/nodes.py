@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
-from nodeprint import files, reading
-from nodeprint.campaign import derived, followed, node_sheet, preparation
+from nodeprint import reading
+from nodeprint.campaign import followed, preparation
+from nodeprint.campaign.gathered import NodeState
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.campaign.node_sheet import Node, short
 from nodeprint.data.job.jobs import Job
@@ -20,33 +18,10 @@ from nodeprint.data.store import store
 from nodeprint.errors import printable
 from nodeprint.settings.texts import say
 
-State = Literal["measured", "refused", "not measured"]
 #: Of a log the last lines are shown; its end has them.
 _LOG_LINES, _LOG_BYTES = 8, 1 << 16
 #: Clocks that differ by less are no matter: outcomes are seen late on shared folders.
 _OFF_MINUTES = 5
-
-
-@dataclass(frozen=True)
-class NodeState:
-    """What came of a node. `reason` says why it is refused or not measured; then `log_tail` has its log's end.
-
-    Of a node that is measured it says which records of its newest job cannot be used, though they were made.
-    """
-
-    node: str
-    host: str
-    state: State
-    reason: str = ""
-    log_tail: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-def write(folder: Path, states: Sequence[NodeState]) -> None:
-    """Write store/fleet.json. Raises CannotWriteError."""
-    simulated = any(node.state == "simulated" for node in node_sheet.read_sheet(folder / "nodes.tsv"))
-    text = json.dumps({"schema": 1, "simulated": simulated, "nodes": [vars(state) for state in states]}, indent=1)
-    files.write(store.base(folder) / derived.STATES, text + "\n")
 
 
 def read(folder: Path, node: Node) -> tuple[NodeState, list[Job]]:

@@ -6,8 +6,8 @@ docs/formats.md, store, has the files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from nodeprint import files, reading
 from nodeprint.campaign import derived
 from nodeprint.campaign.followed import Followed
+from nodeprint.campaign.gathered import State
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.quantity import Key, NodeLayout, Quantity, is_metric, models
 from nodeprint.errors import NodeprintError
@@ -45,7 +46,7 @@ class PackedNode:
 
     name: str
     host: str = ""
-    state: str = "measured"
+    state: State = "measured"
     reason: str = ""
     log_tail: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
@@ -69,13 +70,23 @@ class PackedNode:
     seen: tuple[Mapping[str, Any], ...] = ()
 
 
+class PackedFrom(msgspec.Struct, frozen=True):
+    """What a node was packed from, as a digest of its row of the sheet, its files and the rules; what of its records
+    could not be used, whether it was simulated, and the versions of the kernels that measured it."""
+
+    made_of: str
+    problems: tuple[str, ...] = ()
+    simulated: bool = False
+    versions: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True)
 class PackedFleet:
     """A campaign's nodes by name, and its quantities, those of pairs of CPUs first.
 
-    `gathered` says of each node, where it was packed from a campaign, what it was packed from
-    (nodeprint.data.store.packing); `notes` what was left out of the table that it was read from.
-    `folder` is where it was read from, which has the nodes' jobs (nodeprint.data.store.packed_jobs), too.
+    `packed_from` says of each node, where it was packed from a campaign, of what; `notes` what was left out of the
+    table that it was read from. `folder` is where it was read from, which has the nodes' jobs, too
+    (nodeprint.data.store.packed_jobs).
     """
 
     campaign: str
@@ -83,19 +94,19 @@ class PackedFleet:
     nodes: tuple[PackedNode, ...]
     quantities: tuple[Quantity, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
-    gathered: tuple[Mapping[str, Any], ...] = ()
+    packed_from: tuple[PackedFrom, ...] = ()
     folder: Path | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> tuple[Quantity, ...]:
         """The quantities of pairs of CPUs."""
-        return tuple(one for one in self.quantities if one.of_pairs)
+        return tuple(quantity for quantity in self.quantities if quantity.of_pairs)
 
     @property
     def others(self) -> tuple[Quantity, ...]:
         """All other quantities."""
-        return tuple(one for one in self.quantities if not one.of_pairs)
+        return tuple(quantity for quantity in self.quantities if not quantity.of_pairs)
 
 
 def os_places(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
@@ -112,33 +123,78 @@ def os_places(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
     return out
 
 
+class _Head(msgspec.Struct):
+    schema: int
+    stamp: str = ""
+
+
+class _Entry(msgspec.Struct, omit_defaults=True):
+    """A quantity in the index: all but its values and places, which are in `file` and beside it."""
+
+    file: str
+    measurement: str
+    operation: str
+    quantity: str
+    unit: str
+    tick_ns: float
+    slots: list[list[int]]
+    numa: list[int]
+    numa_nodes: int
+    harvested: bool
+    ordered: bool
+    levels: tuple[str, ...]
+    dims: tuple[str, ...]
+    names: dict[str, tuple[str, ...]]
+    node: list[int]
+    job: list[int]
+    run: list[int]
+    started: tuple[str, ...]
+    disturbed: list[float]
+    kinds: tuple[str, ...] = ()
+    #: Of a metric of a table alone: those of measurements are in measurements.yaml.
+    model: Model | None = None
+
+
+class _Index(_Head, kw_only=True):
+    """index.json. `stamp` is of all that was packed, empty where that was no campaign."""
+
+    campaign: str
+    simulated: bool
+    nodes: tuple[PackedNode, ...]
+    quantities: tuple[_Entry, ...]
+    versions: Mapping[str, str] = {}
+    packed_from: tuple[PackedFrom, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 def write(fleet: PackedFleet, campaign: Path) -> Path:
     """Write `fleet` into `campaign`/store/fleet; returns the index's path. Raises NodeprintError where that fails."""
     with files.replacing_folder(campaign / FOLDER) as partial:
-        for number, one in enumerate(fleet.quantities):
-            np.save(job_parts.file_of(partial, one.measurement, number), np.asarray(one.values, dtype=np.float32))
-        write_index(fleet, partial, "")
+        for number, quantity in enumerate(fleet.quantities):
+            values = np.asarray(quantity.values, dtype=np.float32)
+            np.save(job_parts.file_of(partial, quantity.measurement, number), values)
+        write_index(fleet, partial)
     return campaign / FOLDER / "index.json"
 
 
-def write_index(fleet: PackedFleet, partial: Path, stamp: str, gathered: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Write all but the values; `stamp` is of all that was packed, and `gathered` says of each node how it was."""
+def write_index(fleet: PackedFleet, partial: Path, stamp: str = "") -> None:
+    """Write all but the values; `stamp` is of all that was packed."""
     entries = []
-    for number, one in enumerate(fleet.quantities):
-        file = job_parts.file_of(partial, one.measurement, number)
-        np.save(_places_of(file), np.stack([one.places[dim] for dim in one.dims]))
-        entries.append(_entry(one, file.name))
-    index = {
-        "schema": derived.SCHEMA,
-        "stamp": stamp,
-        "campaign": fleet.campaign,
-        "simulated": fleet.simulated,
-        "versions": dict(fleet.versions),
-        "nodes": [vars(node) for node in fleet.nodes],
-        "quantities": entries,
-        "gathered": list(gathered),
-        "notes": list(fleet.notes),
-    }
+    for number, quantity in enumerate(fleet.quantities):
+        file = job_parts.file_of(partial, quantity.measurement, number)
+        np.save(_places_of(file), np.stack([quantity.places[dim] for dim in quantity.dims]))
+        entries.append(_entry(quantity, file.name))
+    index = _Index(
+        derived.SCHEMA,
+        stamp,
+        campaign=fleet.campaign,
+        simulated=fleet.simulated,
+        versions=fleet.versions,
+        nodes=fleet.nodes,
+        quantities=tuple(entries),
+        packed_from=fleet.packed_from,
+        notes=fleet.notes,
+    )
     (partial / "index.json").write_bytes(msgspec.json.encode(index) + b"\n")
 
 
@@ -146,31 +202,31 @@ def _places_of(file: Path) -> Path:
     return file.with_suffix(".places.npy")
 
 
-def _entry(one: Quantity, file: str) -> dict[str, Any]:
-    layout = one.layout
-    return {
-        "file": file,
-        "measurement": one.measurement,
-        "operation": one.operation,
-        "quantity": one.quantity,
-        "unit": one.unit,
-        "tick_ns": one.tick_ns,
-        "slots": layout.slots.tolist(),
-        "numa": layout.numa.tolist(),
-        "numa_nodes": layout.numa_nodes,
-        "harvested": layout.harvested,
-        "ordered": layout.ordered,
-        "levels": list(layout.levels),
-        "kinds": list(layout.kinds),
-        "dims": list(one.dims),
-        "names": {dim: list(words) for dim, words in one.names.items()},
-        "node": one.node.tolist(),
-        "job": one.job.tolist(),
-        "run": one.run.tolist(),
-        "started": list(one.started),
-        "disturbed": one.disturbed.tolist(),
-        **({"model": vars(one.model)} if is_metric(one.measurement) else {}),
-    }
+def _entry(quantity: Quantity, file: str) -> _Entry:
+    layout = quantity.layout
+    return _Entry(
+        file=file,
+        measurement=quantity.measurement,
+        operation=quantity.operation,
+        quantity=quantity.quantity,
+        unit=quantity.unit,
+        tick_ns=quantity.tick_ns,
+        slots=layout.slots.tolist(),
+        numa=layout.numa.tolist(),
+        numa_nodes=layout.numa_nodes,
+        harvested=layout.harvested,
+        ordered=layout.ordered,
+        levels=layout.levels,
+        kinds=layout.kinds,
+        dims=quantity.dims,
+        names=dict(quantity.names),
+        node=quantity.node.tolist(),
+        job=quantity.job.tolist(),
+        run=quantity.run.tolist(),
+        started=quantity.started,
+        disturbed=quantity.disturbed.tolist(),
+        model=quantity.model if is_metric(quantity.measurement) else None,
+    )
 
 
 def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
@@ -180,121 +236,87 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
     """
     path = campaign / FOLDER / "index.json"
     try:
-        index = msgspec.json.decode(reading.content(path, reading.RECORD_BYTES))
-        if stamp is not None and index.get("stamp") != stamp:
+        content = reading.content(path, reading.RECORD_BYTES)
+        head = msgspec.json.decode(content, type=_Head)
+        if stamp is not None and head.stamp != stamp:
             raise NodeprintError("was made of other records", where=path, advice="it is made again")
-        if index["schema"] != derived.SCHEMA:
-            raise NodeprintError(f"schema version {index['schema']}, this nodeprint reads {derived.SCHEMA}", where=path)
-        same: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        nodes = tuple(_node(entry, same) for entry in index["nodes"])
-        twice = [name for name, count in Counter(node.name for node in nodes).items() if count > 1]
+        if head.schema != derived.SCHEMA:
+            raise NodeprintError(f"schema version {head.schema}, this nodeprint reads {derived.SCHEMA}", where=path)
+        index = msgspec.json.decode(content, type=_Index)
+        twice = [name for name, count in Counter(node.name for node in index.nodes).items() if count > 1]
         if twice:
             raise ValueError(f"node {twice[0]} is there twice")
-        quantities = tuple(_quantity(path.parent, entry) for entry in index["quantities"])
-        versions, gathered = dict(index.get("versions", {})), tuple(index.get("gathered", ()))
-        for one in quantities:
-            if len(one.node) and not 0 <= int(one.node.min()) <= int(one.node.max()) < len(nodes):
-                raise ValueError(f"{one.measurement}: a row's node is not in the index")
-    except NodeprintError:
-        raise
+        quantities = tuple(_quantity(path.parent, entry) for entry in index.quantities)
+        for quantity in quantities:
+            if len(quantity.node) and not 0 <= quantity.node.min() <= quantity.node.max() < len(index.nodes):
+                raise ValueError(f"{quantity.measurement}: a row's node is not in the index")
     except OSError as error:
         raise NodeprintError(
             f"cannot be read ({error.strerror})", where=path, advice="run `nodeprint judge` on the campaign again"
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError, msgspec.MsgspecError) as error:
         raise NodeprintError(
             f"not a packed fleet ({type(error).__name__}: {error})",
             where=path,
             advice="remove the folder; it is made again",
         ) from error
     return PackedFleet(
-        str(index["campaign"]),
-        bool(index["simulated"]),
-        nodes,
+        index.campaign,
+        index.simulated,
+        tuple(_sharing_numbers(index.nodes)),
         quantities,
-        versions,
-        gathered,
+        index.versions,
+        index.packed_from,
         path.parent,
-        tuple(index.get("notes", ())),
+        index.notes,
     )
 
 
-def _node(entry: Mapping[str, Any], same: dict[tuple[Any, ...], tuple[Any, ...]]) -> PackedNode:
-    """A node of the index; its numbers of CPUs are those of the node before that has the `same`."""
+def _sharing_numbers(nodes: Iterable[PackedNode]) -> Iterable[PackedNode]:
+    """Nodes whose numbers of CPUs are those of the first node that has the same: a fleet has them by the thousand."""
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}
 
-    def shared(numbers: Sequence[Any]) -> tuple[Any, ...]:
-        return same.setdefault(tuple(numbers), tuple(numbers))
+    def shared(numbers: tuple[int, ...]) -> tuple[int, ...]:
+        return known.setdefault(numbers, numbers)
 
-    lists: dict[str, Any] = {
-        key: tuple(entry.get(key, ()))
-        for key in (
-            "log_tail",
-            "quality",
-            "unusable",
-            "not_applicable",
-            "lacking",
-            "rebooted",
-            "warnings",
-            "boots",
-            "seen",
-        )
-    }
-    texts = {key: str(entry.get(key, "")) for key in ("host", "reason", "rack", "switch")}
-    return PackedNode(
-        str(entry["name"]),
-        state=str(entry.get("state", "measured")),
-        untaken=dict(entry.get("untaken", {})),
-        fingerprint=dict(entry.get("fingerprint", {})),
-        numbers={key: shared(numbers) for key, numbers in entry.get("numbers", {}).items()},
-        sensors=dict(entry.get("sensors", {})),
-        followed=msgspec.convert(entry.get("followed", {}), dict[int, Followed], strict=False),
-        imported=bool(entry.get("imported", False)),
-        identified=bool(entry.get("identified", True)),
-        cpus=shared(entry.get("cpus", ())),
-        cores=shared(entry.get("cores", ())),
-        **(lists | texts),
-    )
+    for node in nodes:
+        numbers = {key: shared(value) for key, value in node.numbers.items()}
+        yield replace(node, cpus=shared(node.cpus), cores=shared(node.cores), numbers=numbers)
 
 
-def _quantity(folder: Path, entry: Mapping[str, Any]) -> Quantity:
-    """Raises ValueError where index and values do not fit, KeyError where a key is missing, OSError where a file is no
-    regular one."""
-    file, dims = folder / str(entry["file"]), tuple(entry["dims"])
+def _quantity(folder: Path, entry: _Entry) -> Quantity:
+    """Raises ValueError where index and values do not fit, OSError where a file is no regular one."""
+    file = folder / entry.file
     # a plain view, as each slice of a np.memmap takes several times as long
     values = np.load(reading.regular(file), mmap_mode="r").view(np.ndarray)
     places = np.load(reading.regular(_places_of(file)))
-    node, job, run = (np.array(entry[key], dtype=np.int64) for key in ("node", "job", "run"))
-    expected = (len(node), places.shape[-1])
-    if places.shape[0] != len(dims) or values.ndim != 3 or (values.shape[0], values.shape[2]) != expected:
-        raise ValueError(f"{file.name} has shape {values.shape}, its index says {expected[0]}, passes, {expected[1]}")
-    slots, numa = np.array(entry["slots"], dtype=np.int64).reshape(-1, 6), np.array(entry["numa"], dtype=np.int64)
+    rows, count = len(entry.node), places.shape[-1]
+    if places.shape[0] != len(entry.dims) or values.ndim != 3 or (values.shape[0], values.shape[2]) != (rows, count):
+        raise ValueError(f"{file.name} has shape {values.shape}, its index says {rows}, passes, {count}")
     layout = NodeLayout(
-        slots,
-        numa,
-        int(entry["numa_nodes"]),
-        bool(entry["harvested"]),
-        bool(entry["ordered"]),
-        tuple(entry["levels"]),
-        tuple(entry.get("kinds", ())),
+        np.array(entry.slots, dtype=np.int64).reshape(-1, 6),
+        np.array(entry.numa, dtype=np.int64),
+        entry.numa_nodes,
+        entry.harvested,
+        entry.ordered,
+        entry.levels,
+        entry.kinds,
     )
-    measurement, operation, quantity, unit = (
-        str(entry[key]) for key in ("measurement", "operation", "quantity", "unit")
-    )
-    model = msgspec.convert(entry["model"], Model) if "model" in entry else models()[measurement]
+    node, job, run = (np.array(numbers, dtype=np.int64) for numbers in (entry.node, entry.job, entry.run))
     return Quantity(
-        measurement,
-        operation,
-        quantity,
-        unit,
-        model,
+        entry.measurement,
+        entry.operation,
+        entry.quantity,
+        entry.unit,
+        entry.model or models()[entry.measurement],
         layout,
-        dict(zip(dims, places, strict=True)),
+        dict(zip(entry.dims, places, strict=True)),
         values,
         node,
         job,
         run,
-        tuple(entry["started"]),
-        np.array(entry["disturbed"], dtype=np.float64),
-        {dim: tuple(words) for dim, words in entry["names"].items()},
-        float(entry["tick_ns"]),
+        entry.started,
+        np.array(entry.disturbed, dtype=np.float64),
+        entry.names,
+        entry.tick_ns,
     )

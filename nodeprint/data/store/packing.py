@@ -20,8 +20,9 @@ import msgspec
 import numpy as np
 
 from nodeprint import files
-from nodeprint.campaign import derived, node_sheet, preparation
+from nodeprint.campaign import derived, gathered, node_sheet, preparation
 from nodeprint.campaign.followed import read as read_followed
+from nodeprint.campaign.gathered import NodeState
 from nodeprint.data.job import sensors
 from nodeprint.data.job.jobs import Job
 from nodeprint.data.places import job_parts
@@ -29,7 +30,7 @@ from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.data.places.layout import layout_of, slots_of
 from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.data.store import nodes, packed_jobs, store
-from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedNode, read, write_index
+from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedFrom, PackedNode, read, write_index
 from nodeprint.data.store.store import Survey
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
@@ -72,20 +73,24 @@ def pack(campaign: Path) -> PackedFleet:
 
 
 def _write_states(campaign: Path, fleet: PackedFleet) -> None:
-    nodes.write(campaign, [gathered.state for gathered in msgspec.convert(fleet.gathered, tuple[_Gathered, ...])])
+    states = [
+        NodeState(node.name, node.host, node.state, node.reason, node.log_tail, of_node.problems)
+        for node, of_node in zip(fleet.nodes, fleet.packed_from, strict=True)
+    ]
+    simulated = any(row.state == "simulated" for row in node_sheet.read_sheet(campaign / "nodes.tsv"))
+    gathered.write(store.base(campaign), states, simulated=simulated)
 
 
 def nodes_read_whole(campaign: Path) -> frozenset[str]:
     """The nodes that were packed from the files that they have now, and none of these was damaged."""
     try:
-        packed = msgspec.convert(read(campaign).gathered, tuple[_Gathered, ...])
-        made_of = _made_of(campaign)
-    except (NodeprintError, msgspec.ValidationError):
+        fleet, made_of = read(campaign), _made_of(campaign)
+    except NodeprintError:
         return frozenset()
     return frozenset(
-        node.state.node
-        for node in packed
-        if made_of.get(node.state.node) == node.made_of and node.state.state == "measured" and not node.state.problems
+        node.name
+        for node, of_node in zip(fleet.nodes, fleet.packed_from, strict=False)
+        if made_of.get(node.name) == of_node.made_of and node.state == "measured" and not of_node.problems
     )
 
 
@@ -100,15 +105,6 @@ def _made_of(campaign: Path) -> dict[str, str]:
     return out
 
 
-class _Gathered(msgspec.Struct):
-    """What a node was packed from (`made_of`), what came of it, and what its records say of the campaign."""
-
-    made_of: str
-    state: nodes.NodeState
-    simulated: bool = False
-    versions: dict[str, str] = {}
-
-
 def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) -> None:
     earlier, alike = _Earlier(target, made_of), _Alike()
     with files.replacing_folder(target / FOLDER) as partial:
@@ -121,14 +117,16 @@ def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) 
         every = [anew.get(name) or alike.node(earlier.of(name, number)) for number, name in enumerate(sorted(made_of))]
         for name in made_of.keys() - anew.keys():
             shutil.copyfile(*(packed_jobs.file_of(folder, name) for folder in (target / FOLDER, partial)))
-        gathered = [of_node for _, of_node, _ in every]
+        packed_from = tuple(of_node for _, of_node, _ in every)
         sheet = node_sheet.read_sheet(campaign / "nodes.tsv")  # says so of nodes that have no record, too
-        simulated = any(of_node.simulated for of_node in gathered) or any(row.state == "simulated" for row in sheet)
-        versions = {key: value for of_node in gathered for key, value in of_node.versions.items()}
+        simulated = any(of_node.simulated for of_node in packed_from) or any(row.state == "simulated" for row in sheet)
+        versions = {key: value for of_node in packed_from for key, value in of_node.versions.items()}
         quantities = job_parts.assemble([part for _, _, parts in every for part in parts], partial)
         shutil.rmtree(of_nodes)
-        fleet = PackedFleet(campaign.name, simulated, tuple(node for node, _, _ in every), quantities, versions)
-        write_index(fleet, partial, stamp, [msgspec.to_builtins(of_node) for of_node in gathered])
+        packed_nodes = tuple(node for node, _, _ in every)
+        write_index(
+            PackedFleet(campaign.name, simulated, packed_nodes, quantities, versions, packed_from), partial, stamp
+        )
 
 
 #: So few nodes are read without other processes.
@@ -153,13 +151,13 @@ def _read_anew(
 def _read_node(campaign: Path, of_nodes: Path, task: tuple[int, str, node_sheet.Node]) -> _OfNode:
     number, made_of, row = task
     state, of_jobs = nodes.read(campaign, row)
-    node, gathered, parts = _from_jobs(campaign, number, made_of, row, state, of_jobs)
+    node, packed_from, parts = _from_jobs(campaign, number, made_of, row, state, of_jobs)
     if of_jobs:
         labels = store.survey(campaign / "nodes" / row.node).topology
         processor = topology.from_text(labels).machine if labels else None
         kept = packed_jobs.NodeJobs(tuple(map(packed_jobs.packed_job, of_jobs)), processor)
         packed_jobs.write(of_nodes.parent, row.node, kept)
-    return node, gathered, [_in_file(part, of_nodes / f"{number}-{at}.npy") for at, part in enumerate(parts)]
+    return node, packed_from, [_in_file(part, of_nodes / f"{number}-{at}.npy") for at, part in enumerate(parts)]
 
 
 @dataclass(frozen=True)
@@ -196,12 +194,12 @@ class _Alike:
 
     def node(self, of_node: _OfNode) -> _OfNode:
         """A node with such parts."""
-        node, gathered, parts = of_node
-        return node, gathered, [self.part(part) for part in parts]
+        node, packed_from, parts = of_node
+        return node, packed_from, [self.part(part) for part in parts]
 
 
 def _from_jobs(
-    campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: nodes.NodeState, of_jobs: Sequence[Job]
+    campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: NodeState, of_jobs: Sequence[Job]
 ) -> _OfNode:
     node = PackedNode(
         state.node,
@@ -216,21 +214,20 @@ def _from_jobs(
     )
     place = campaign / "nodes" / state.node
     survey = store.survey(place) if place.is_dir() else Survey()
-    gathered = _Gathered(made_of, state)
     if state.state != "measured":
-        return replace(node, fingerprint=survey.fingerprint), gathered, []
+        return replace(node, fingerprint=survey.fingerprint), PackedFrom(made_of, state.problems), []
     node, of_node = _of_node(node, number, place, of_jobs, survey)
     headers = [measured.header for job in of_jobs for measured in job.measured.values()]
     outcomes = [job.status for job in of_jobs if job.status is not None]
-    gathered.simulated = any(bool(header.get("simulated")) for header in headers) or any(
+    simulated = any(bool(header.get("simulated")) for header in headers) or any(
         outcome.simulated for outcome in outcomes
     )
-    gathered.versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
-    return node, gathered, of_node
+    versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
+    return node, PackedFrom(made_of, state.problems, simulated, versions), of_node
 
 
 #: What is known of a node, what it was packed from, and its parts of the quantities.
-_OfNode = tuple[PackedNode, _Gathered, list[JobPart]]
+_OfNode = tuple[PackedNode, PackedFrom, list[JobPart]]
 
 
 class _Earlier:
@@ -244,20 +241,16 @@ class _Earlier:
         self._others: dict[str, int] = {}
         try:
             self._fleet = read(target)
-            self._gathered = msgspec.convert(self._fleet.gathered, tuple[_Gathered, ...])
-        except (NodeprintError, msgspec.ValidationError):
+        except NodeprintError:
             return
-        if len(self._gathered) != len(self._fleet.nodes):
-            return
-        for i, one in enumerate(self._gathered):
-            if one.state.state == "measured" and made_of.get(one.state.node) != one.made_of:
-                self._others[one.state.node] = i
-            elif (
-                one.state.state == "measured"
-                and not one.state.log_tail
-                and packed_jobs.file_of(target / FOLDER, one.state.node).is_file()
-            ):
-                self.nodes[one.state.node] = i
+        # none is packed from a campaign where the fleet is that of a table
+        for number, (node, packed_from) in enumerate(zip(self._fleet.nodes, self._fleet.packed_from, strict=False)):
+            if node.state != "measured":
+                continue
+            if made_of.get(node.name) != packed_from.made_of:
+                self._others[node.name] = number
+            elif not node.log_tail and packed_jobs.file_of(target / FOLDER, node.name).is_file():
+                self.nodes[node.name] = number
 
     def places_are_in(self, anew: Mapping[str, _OfNode]) -> bool:
         """Whether the nodes that are read `anew` have all places now that they had then.
@@ -285,7 +278,7 @@ class _Earlier:
         """What was packed of one of `nodes`, which now has this number."""
         at = self.nodes[name]
         parts = [_as_packed(number, one, rows) for one, rows in self._rows.get(at, ())]
-        return self._fleet.nodes[at], self._gathered[at], parts
+        return self._fleet.nodes[at], self._fleet.packed_from[at], parts
 
 
 def _as_packed(number: int, one: Quantity, rows: slice) -> JobPart:

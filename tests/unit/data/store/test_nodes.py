@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nodeprint.campaign import followed, lost_jobs, node_sheet
+from nodeprint.campaign.gathered import NodeState
 from nodeprint.campaign.run_files import Problem
 from nodeprint.data.store import nodes
 from nodeprint.report import files, terminal
@@ -26,7 +27,7 @@ def partial(campaign: Callable[..., Path]) -> tuple[Path, Path, dict[str, Any]]:
     return folder, job, status | {"outcome": "partial"}
 
 
-def state(folder: Path) -> nodes.NodeState:
+def state(folder: Path) -> NodeState:
     (row,) = node_sheet.read_sheet(folder / "nodes.tsv")
     node, _ = nodes.read(folder, row)
     return node
