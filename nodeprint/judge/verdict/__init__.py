@@ -1,0 +1,59 @@
+"""The verdict of a campaign as types: complete, so that every sentence, file and figure is made from it alone.
+
+Numbers of CPUs, cores and NUMA nodes are those of the node's operating system. Effects, intervals and bounds are
+relative to the peers' centre (0.02 is 2 %; of a share of the time they are that share); `*_unit` is the same in the
+measurement's unit. Nothing here is a sentence: `nodeprint.report.text` makes those. What outcomes mean is in
+`nodeprint.judge.outcome`.
+"""
+
+from nodeprint.judge.verdict.campaign_verdict import SCHEMA, Verdict
+from nodeprint.judge.verdict.fabric_verdict import FabricVerdict, SizeFigure
+from nodeprint.judge.verdict.finding import Evidence, Expected, Finding, Finer, JobEffect
+from nodeprint.judge.verdict.fleet_verdict import (
+    FleetVerdict,
+    Group,
+    Limit,
+    MemoryReached,
+    NodesAt,
+    Note,
+    Shared,
+    SingleRuns,
+    Spread,
+    TimeEffect,
+)
+from nodeprint.judge.verdict.json_schema import schema
+from nodeprint.judge.verdict.node_figures import LOST, CellFigure, ClassFigure
+from nodeprint.judge.verdict.node_verdict import Disturbance, Margin, NodeVerdict, Reason
+from nodeprint.judge.verdict.part import Interval, Part
+
+__all__ = [
+    "LOST",
+    "SCHEMA",
+    "CellFigure",
+    "ClassFigure",
+    "Disturbance",
+    "Evidence",
+    "Expected",
+    "FabricVerdict",
+    "Finding",
+    "Finer",
+    "FleetVerdict",
+    "Group",
+    "Interval",
+    "JobEffect",
+    "Limit",
+    "Margin",
+    "MemoryReached",
+    "NodeVerdict",
+    "NodesAt",
+    "Note",
+    "Part",
+    "Reason",
+    "Shared",
+    "SingleRuns",
+    "SizeFigure",
+    "Spread",
+    "TimeEffect",
+    "Verdict",
+    "schema",
+]

@@ -1,0 +1,41 @@
+"""The verdict of a campaign: its fleet, its nodes and its messages, and what of them --fail-on counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Kind, Meaning, counts
+from nodeprint.judge.verdict.fabric_verdict import FabricVerdict
+from nodeprint.judge.verdict.fleet_verdict import FleetVerdict
+from nodeprint.judge.verdict.node_verdict import NodeVerdict
+
+#: The version of verdict.json.
+SCHEMA = 2
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The verdict of a campaign. `recheck` are the nodes to measure as a further job: suspects, invalid nodes and two
+    companions for each; `decides` the subjects that an outcome rests on."""
+
+    campaign: str
+    simulated: bool
+    imported: bool
+    versions: Mapping[str, str]
+    decides: tuple[str, ...]
+    fleet: FleetVerdict
+    nodes: Mapping[str, NodeVerdict]
+    fabric: tuple[FabricVerdict, ...] = ()
+    recheck: tuple[str, ...] = ()
+    schema: int = SCHEMA
+
+    @property
+    def meanings(self) -> list[Meaning]:
+        """What the outcomes of the fleet, of its nodes and of the messages between them mean."""
+        of_all = [self.fleet.outcome, *(fabric.outcome for fabric in self.fabric)]
+        return [*(FLEET_MEANING[of] for of in of_all), *(MEANING[node.outcome] for node in self.nodes.values())]
+
+    def fails(self, kinds: Collection[Kind]) -> bool:
+        """Whether --fail-on counts an outcome of a node, of the fleet or of the fabric."""
+        return counts(kinds, self.meanings)

@@ -1,0 +1,155 @@
+"""A part of a node that is outside its bound: in which jobs and runs, by how much, and what goes with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from nodeprint.judge.outcome import State
+from nodeprint.judge.verdict.part import Interval, Part
+
+
+class JobEffect(msgspec.Struct, frozen=True):
+    """A finding's effect in one independent job: the interval that is simultaneous over all nodes and the parts of its
+    family in one job, and the effect in each run by its name (job1/run1)."""
+
+    job: str
+    effect: float
+    interval: Interval
+    runs: Mapping[str, float]
+
+
+class Finer(msgspec.Struct, frozen=True):
+    """A finer part that deviates with the finding and is explained by it."""
+
+    measurement: str
+    part: Part
+    effect: float
+    interval: Interval
+    bound: float
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """What a finding is measured again by. `value` is the key of a record that is compared, `dims` those that say its
+    place, `at` their values by place (of pairs `home` has the NUMA nodes that the line may be on, or `any`).
+
+    `usual` is what the peers have by place, `weights` what a place counts in the difference: a `statistic` of `mean` is
+    the weighted mean of value / usual - 1, of `log` that of log(value / usual), less the peers' `centre`; of `median`
+    the median of the values themselves. At each place the median over the passes of a run counts.
+    """
+
+    value: str
+    statistic: str
+    dims: tuple[str, ...]
+    at: tuple[tuple[int | str, ...], ...]
+    usual: tuple[float, ...]
+    weights: tuple[float, ...]
+    centre: float
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What the node's instruments say about a finding. `seen` is None where it is not known; `kind` is clock,
+    temperature, throttling, memory-errors, lost-time or configuration; `value` and `peers` in `unit`, `field` the
+    fingerprint's."""
+
+    kind: str
+    seen: bool | None
+    value: float = float("nan")
+    peers: float = float("nan")
+    unit: str = ""
+    field: str = ""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A part of a node that is outside its bound.
+
+    `id` names its kind, as suppressions do (core-slow). `effect` is from the job that decides (the confirming
+    one), `interval` the one that decided, simultaneous over all that one job or an earlier job showed (it leaves
+    `tail` at each end), `half_95` half of its 95 % interval. `bound` is the one that decided, in the direction of
+    the effect (of a rate with a bound of 10 %, 10 % higher or 9.1 % lower), and `times_bound` how many times it
+    the effect is. `value` and `peers` are what was measured in that job, in `unit`. `pairs` has the pairs of CPUs
+    that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
+    side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other
+    nodes with the same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each
+    end are what the interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns
+    of a baseline where the node is compared with its own past: `peers` is that past then. `figures_of` is the part
+    that `value`, `peers` and `effect_unit` are of where several parts are one finding: that in which it is
+    largest. `expected` is what it
+    is measured again by, None where one node alone cannot be, and `check` the command for it, in the folder of the
+    report.
+    """
+
+    id: str
+    state: State
+    measurement: str
+    home: int
+    part: Part
+    effect: float
+    effect_unit: float
+    interval: Interval
+    half_95: float
+    bound: float
+    bound_unit: float
+    times_bound: float
+    value: float
+    peers: float
+    unit: str
+    worse: bool
+    by_job: tuple[JobEffect, ...]
+    finer: tuple[Finer, ...] = ()
+    pairs: Mapping[int, tuple[int, ...]] = {}
+    cells: tuple[Mapping[str, int | str], ...] = ()
+    consistent_with: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    remedy: str = ""
+    shared_by: tuple[str, ...] = ()
+    suppressed: str = ""
+    error: float = 0.0
+    degrees: float = 0.0
+    tail: float = 0.0
+    baseline: str = ""
+    figures_of: Part | None = None
+    expected: Expected | None = None
+    check: str = ""
+
+    @property
+    def of_limit(self) -> bool:
+        """Whether it is beyond a limit of the contract, which is in `peers` then, and not beyond a bound."""
+        return self.id == "limit"
+
+    @property
+    def fails_at(self) -> float:
+        """From which value on the finding is there, in `unit`: the peers' with the bound, or the limit itself."""
+        if self.of_limit:
+            return self.peers
+        return self.peers + math.copysign(self.bound_unit, self.effect)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs that were made of it, over all jobs."""
+        return tuple(name for job in self.by_job for name in job.runs)
+
+    @property
+    def deciding(self) -> int:
+        """The number in `by_job` of the job that its figures are of: the newest, or of what that does not show the one
+        that showed it."""
+        if self.state is not State.INTERMITTENT:
+            return len(self.by_job) - 1
+        return min(range(len(self.by_job)), key=lambda number: abs(self.by_job[number].effect - self.effect))
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is part of the outcome."""
+        return not self.suppressed and self.state is not State.REFUTED
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it would count, and the site accepts it."""
+        return bool(self.suppressed) and self.state is not State.REFUTED
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the newest job shows it: what came and went, as before a repair, is not outside its bound now."""
+        return self.state not in (State.REFUTED, State.INTERMITTENT)
