@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
-from nodeprint import files
+from nodeprint.data.export import tables
 from nodeprint.data.job import fabric
-from nodeprint.data.job.fabric import Fabrics
-from nodeprint.data.job.jobs import Measured
-from nodeprint.data.places.quantity import Quantity, is_metric
-from nodeprint.data.store import packed_jobs, packing, store
-from nodeprint.data.store.packed import PackedFleet, os_places
+from nodeprint.data.store import packing, store
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import DEVIATIONS
 from nodeprint.judge.verdict import ClassFigure, Verdict
@@ -33,137 +27,15 @@ def write(campaign: Path, to: Path, table: Table = "pairs") -> Path:
     Raises NodeprintError for another ending, where the table would be empty, where pyarrow is missing for Parquet, or
     where the file cannot be written.
     """
-    if to.suffix not in (".parquet", ".csv"):
+    if to.suffix not in tables.ENDINGS:
         raise NodeprintError("neither .parquet nor .csv", where=to, advice="name a file with one of these endings")
     frames = _FRAMES[table](campaign)
     first = next(frames, None)
     if first is None:
         advice = f"choose another of {', '.join(other for other in TABLES if other != table)} (--table)"
         raise NodeprintError(f"the campaign has no {table}", where=to, advice=advice)
-    with files.replacing(to) as partial:
-        (_parquet if to.suffix == ".parquet" else _csv)(first, frames, partial)
+    tables.write(first, frames, to)
     return to
-
-
-def pairs(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
-    """Every measured pair, a run at a time: `a` and `b` are OS numbers of the node's CPUs, `class` is what they share,
-    `value` is in `unit`."""
-    for quantity in fleet.pairs:
-        for row in range(len(quantity.node)):
-            yield _run_of_pairs(fleet, quantity, row)
-
-
-def _run_of_pairs(fleet: PackedFleet, quantity: Quantity, row: int) -> pd.DataFrame:
-    values = np.asarray(quantity.by_home[row])
-    number_of_pass, home, pair = np.nonzero(np.isfinite(values))
-    node = fleet.nodes[int(quantity.node[row])]
-    cpus = np.array(node.cpus or range(len(quantity.layout.slots)), dtype=np.int64)
-    classes = np.array(quantity.pair_layout.class_names)[quantity.pair_layout.classes]
-    places = {
-        "home": np.array(quantity.homes)[home],
-        "a": cpus[quantity.pairs[pair, 0]],
-        "b": cpus[quantity.pairs[pair, 1]],
-        "class": classes[pair],
-    }
-    return _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, home, pair])
-
-
-def cells(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
-    """Every value that is not of a pair, a run at a time. Each dimension of any measurement is a column of text, empty
-    where a measurement does not have it; CPUs and NUMA nodes are OS numbers."""
-    # a figure of a table that is of no part has the place `node` all the same
-    dims = list(
-        dict.fromkeys(
-            dim
-            for quantity in fleet.others
-            for dim in quantity.dims
-            if dim != "node" or not is_metric(quantity.measurement)
-        )
-    )
-    for quantity in fleet.others:
-        for row in range(len(quantity.node)):
-            values = np.asarray(quantity.values[row])
-            number_of_pass, place = np.nonzero(np.isfinite(values))
-            every = os_places(quantity, fleet.nodes[int(quantity.node[row])])
-            none = np.full(quantity.size, "")
-            columns = {dim: np.array([str(coordinates[dim]) for coordinates in every]) for dim in quantity.dims}
-            # a NUMA node is not the node that the row is of
-            places = {"numa_node" if dim == "node" else dim: columns.get(dim, none)[place] for dim in dims}
-            yield _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, place])
-
-
-def details(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
-    """What was recorded of cells beside the value that is compared, a job's measurement at a time: seconds of writers
-    and readers, success shares and fairness, each case of two arrays. A row for each cell, pass and run with all of its
-    columns, named after their units; CPUs and NUMA nodes are OS numbers."""
-    dims: dict[str, None] = {}
-    keys: dict[str, None] = {}
-    for _, _, measured in _curves(fleet):  # twice over the nodes, as every frame has the columns of all
-        dims.update(dict.fromkeys(measured.places))
-        keys.update(dict.fromkeys(measured.columns))
-    for node, job, measured in _curves(fleet):
-        columns = {key: np.asarray(column, dtype=np.float64) for key, column in measured.columns.items()}
-        run, number_of_pass, place = np.nonzero(np.any([np.isfinite(column) for column in columns.values()], axis=0))
-        of_run = {
-            "node": node,
-            "measurement": measured.name,
-            "operation": str(measured.header["operation"]),
-            "job": job,
-            "run": np.array(measured.numbers)[run],
-            "pass": np.array(measured.passes)[number_of_pass],
-        }
-        none = np.full(len(run), "")
-        places = {
-            dim: np.array(measured.keys(dim)).astype(str)[place] if dim in measured.places else none for dim in dims
-        }
-        values = {key: columns[key][run, number_of_pass, place] if key in columns else np.nan for key in keys}
-        yield pd.DataFrame({**of_run, **places, **values, "simulated": fleet.simulated}, index=range(len(run)))
-
-
-def _curves(fleet: PackedFleet) -> Iterator[tuple[str, int, Measured]]:
-    """Node, job and measurement of all cells with more than one column."""
-    if fleet.folder is None:
-        return
-    for node in fleet.nodes:
-        for job in packed_jobs.read(fleet.folder, node.name).jobs:
-            yield from ((node.name, job.number, curve) for curve in job.curves)
-
-
-def messages(fabrics: Fabrics) -> Iterator[pd.DataFrame]:
-    """Every link between nodes, a measurement at a time: the time of a message of `message_bytes` from the node `from`
-    to the node `to` in ns, the median over pairs of ranks and passes of a run."""
-    for measured in fabrics.measured:
-        every = measured.by_size or {measured.message_bytes: measured.values}
-        values = np.stack(list(every.values()))
-        size, run, sender, receiver = np.nonzero(np.isfinite(values))
-        columns = {
-            "partition": measured.partition,
-            "measurement": measured.measurement,
-            "operation": str(measured.header.get("operation", "")),
-            "run": np.array(measured.runs)[run],
-            "message_bytes": np.array(list(every))[size],
-            "from": np.array(measured.nodes)[sender],
-            "to": np.array(measured.nodes)[receiver],
-            "latency_ns": values[size, run, sender, receiver],
-        }
-        yield pd.DataFrame(columns, index=range(len(run)))
-
-
-def _frame(
-    fleet: PackedFleet, quantity: Quantity, row: int, number_of_pass: Any, places: dict[str, Any], values: Any
-) -> pd.DataFrame:
-    """The values of a run (row of the quantity) with what they are of."""
-    of_run = {
-        "node": fleet.nodes[int(quantity.node[row])].name,
-        "measurement": quantity.measurement,
-        "operation": quantity.operation,
-        "quantity": quantity.quantity,
-        "unit": quantity.unit,
-        "job": int(quantity.job[row]),
-        "run": int(quantity.run[row]),
-    }
-    columns = {"pass": number_of_pass, **places, "value": values, "simulated": fleet.simulated}
-    return pd.DataFrame({**of_run, **columns}, index=range(len(values)))
 
 
 def classes(verdict: Verdict) -> pd.DataFrame:
@@ -212,31 +84,10 @@ def _not_empty(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 
 _FRAMES: dict[Table, Callable[[Path], Iterator[pd.DataFrame]]] = {
-    "pairs": lambda campaign: _not_empty(pairs(packing.pack(campaign))),
-    "cells": lambda campaign: _not_empty(cells(packing.pack(campaign))),
-    "details": lambda campaign: _not_empty(details(packing.pack(campaign))),
-    "messages": lambda campaign: _not_empty(messages(fabric.read(campaign))),
+    "pairs": lambda campaign: _not_empty(tables.pairs(packing.pack(campaign))),
+    "cells": lambda campaign: _not_empty(tables.cells(packing.pack(campaign))),
+    "details": lambda campaign: _not_empty(tables.details(packing.pack(campaign))),
+    "messages": lambda campaign: _not_empty(tables.messages(fabric.read(campaign))),
     "classes": _classes,
     "deviations": _deviations,
 }
-
-
-def _parquet(first: pd.DataFrame, rest: Iterable[pd.DataFrame], path: Path) -> None:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 (large, and only for Parquet)
-        import pyarrow.parquet as pq  # noqa: PLC0415
-    except ImportError:
-        advice = f"`{sys.executable} -m pip install pyarrow`, or name a file that ends in .csv"
-        raise NodeprintError("Parquet needs pyarrow, which is not installed", where=path, advice=advice) from None
-    table = pa.Table.from_pandas(first, preserve_index=False)
-    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
-        writer.write_table(table)
-        for frame in rest:
-            writer.write_table(pa.Table.from_pandas(frame, schema=table.schema, preserve_index=False))
-
-
-def _csv(first: pd.DataFrame, rest: Iterable[pd.DataFrame], path: Path) -> None:
-    with path.open("w", newline="") as file:
-        first.to_csv(file, index=False, float_format="%.7g", lineterminator="\n")
-        for frame in rest:
-            frame.to_csv(file, index=False, float_format="%.7g", lineterminator="\n", header=False)

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 
-from nodeprint.data.export import netcdf
+from nodeprint.data.export import netcdf, tables
 from nodeprint.data.job.fabric import read as read_fabrics
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import PackedFleet
@@ -79,19 +79,19 @@ class OpenCampaign:
 
     def pairs(self) -> pd.DataFrame:
         """A row for each measured pair, run and pass."""
-        return _joined(export.pairs(self.fleet))
+        return _joined(tables.pairs(self.fleet))
 
     def cells(self) -> pd.DataFrame:
         """A row for each measured value that is not of a pair."""
-        return _joined(export.cells(self.fleet))
+        return _joined(tables.cells(self.fleet))
 
     def details(self) -> pd.DataFrame:
         """A row for each cell, run and pass of measurements that record more than the value that is compared."""
-        return _joined(export.details(self.fleet))
+        return _joined(tables.details(self.fleet))
 
     def messages(self) -> pd.DataFrame:
         """A row for each link between nodes, message size and run of LinkTest between nodes."""
-        return _joined(export.messages(read_fabrics(self.folder)))
+        return _joined(tables.messages(read_fabrics(self.folder)))
 
     def classes(self) -> pd.DataFrame:
         """The median of each class of pairs on each node, with its 95 % interval."""

@@ -305,8 +305,3 @@ def test_lstopo_reads_what_was_measured(tmp_path: Path) -> None:
 def test_without_an_xml_in_the_survey_there_is_a_sentence(campaign: Path) -> None:
     with pytest.raises(NodeprintError, match="no XML of lstopo"):
         hwloc_export.export(campaign)
-
-
-@pytest.mark.parametrize(("cpus", "text"), [([0], "0x00000001"), ([33, 0], "0x00000002,0x00000001"), ([], "0x0")])
-def test_cpusets_as_hwloc_writes_them(cpus: list[int], text: str) -> None:
-    assert hwloc_export.cpuset(cpus) == text

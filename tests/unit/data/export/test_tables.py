@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from nodeprint.data.export import tables
 from nodeprint.data.job.fabric import Fabric, Fabrics
 from nodeprint.data.job.jobs import Job, Measured
 from nodeprint.data.store import packed_jobs
 from nodeprint.data.store.packed import PackedFleet, PackedNode
-from nodeprint.interface import export
 
 FLAGS = {"flags": np.zeros((1, 2, 2), dtype=np.uint8)}
 
@@ -30,7 +30,7 @@ def test_messages_between_nodes_are_a_row_a_link_size_and_run() -> None:
     at = (("a", "b"), ("", ""), ("job1/run1",), ("2026-01-01T00:00:00Z",))
     one_size = Fabric("linktest-fabric", "main", *at, values, header)
     sizes = Fabric("linktest-fabric-sizes", "main", *at, values, header, by_size=by_size)
-    single, several = export.messages(Fabrics((one_size, sizes)))
+    single, several = tables.messages(Fabrics((one_size, sizes)))
     assert single[["from", "to", "message_bytes", "latency_ns"]].values.tolist() == [
         ["a", "b", 1 << 20, 9e4],
         ["b", "a", 1 << 20, 8e4],
@@ -46,7 +46,7 @@ def test_every_column_of_a_cell_is_in_one_row_by_os_number(tmp_path: Path) -> No
     kept = packed_jobs.packed_job(Job(2, None, {"remap-ring": ring, "touch-ratio": touch}))
     (tmp_path / packed_jobs.FOLDER).mkdir()
     packed_jobs.write(tmp_path, "cn1", packed_jobs.NodeJobs((kept,)))
-    frames = list(export.details(PackedFleet("main", False, (PackedNode("cn1"),), (), folder=tmp_path)))
+    frames = list(tables.details(PackedFleet("main", False, (PackedNode("cn1"),), (), folder=tmp_path)))
     rows = frames[0]
     assert [list(frame.columns) for frame in frames] == [list(rows.columns)] * 2
     assert rows[["writer", "reader", "a"]].values.tolist() == [["0", "2", ""], ["2", "0", ""], ["0", "2", ""]]
