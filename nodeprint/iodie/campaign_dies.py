@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from nodeprint import files
-from nodeprint.campaign import derived, node_sheet
+from nodeprint.campaign import node_sheet
 from nodeprint.data.store import msgpack_arrays, store
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
@@ -74,8 +74,8 @@ def read(where: Path) -> Found:
     new = {name: folder for name, folder in folders.items() if name not in results}
     with Pool(min(len(new), len(os.sched_getaffinity(0))) or 1) as pool:
         made = counted(pool.map(_made, new.values()), len(new), "nodes mapped")
-        for name, (made_of, results[name]) in zip(new, made, strict=True):
-            _keep(results[name], folders[name], made_of)
+        for name, (stamp, results[name]) in zip(new, made, strict=True):
+            _keep(results[name], folders[name], stamp)
     nodes = [node for name in folders if isinstance(node := results[name], NodeDies)]
     failed = {name: error for name in folders if isinstance(error := results[name], NodeprintError)}
     if not nodes:
@@ -88,22 +88,20 @@ def of_files(paths: Sequence[Path], labels: Topology | None) -> Found:
     return Found((analysis.analyse(line_files.read(paths, labels)),), {})
 
 
-def _made(folder: Path) -> tuple[store.Sources, NodeDies | NodeprintError]:
-    """The files of a node, and its dies, or why there are none."""
-    made_of = store.sources(folder)  # before they are read: what is written in the meantime counts as new
+def _made(folder: Path) -> tuple[str, NodeDies | NodeprintError]:
+    """The stamp of a node's files, and its dies, or why there are none."""
+    stamp = _stamp(folder)  # before they are read: what is written in the meantime counts as new
     try:
-        return made_of, analysis.analyse(node_lines.read(folder))
+        return stamp, analysis.analyse(node_lines.read(folder))
     except NodeprintError as error:
-        return made_of, error
+        return stamp, error
 
 
 # --- what is kept of a node ---
 
 
 class _KeptNode(msgspec.Struct):
-    schema: tuple[int, int]
-    parts: str
-    sources: store.Sources
+    stamp: str
     node: NodeDies
 
 
@@ -112,21 +110,20 @@ def _kept(folder: Path) -> NodeDies | None:
     path = store.kept(folder) / _FILE
     with suppress(OSError, ValueError, TypeError, RecursionError, msgspec.MsgspecError):
         kept_node = _DECODER.decode(path.read_bytes() if path.is_file() else b"")
-        same_method = (kept_node.schema, kept_node.parts) == (_schemas(), processors.digest())
-        if same_method and kept_node.sources == store.sources(folder):
+        if kept_node.stamp == _stamp(folder):
             return kept_node.node
     return None
 
 
-def _keep(node: NodeDies | NodeprintError, folder: Path, made_of: store.Sources) -> None:
+def _keep(node: NodeDies | NodeprintError, folder: Path, stamp: str) -> None:
     if isinstance(node, NodeprintError):
         return
-    kept = _KeptNode(_schemas(), processors.digest(), made_of, node)
+    kept = _KeptNode(stamp, node)
     files.write(store.kept(folder) / _FILE, msgspec.msgpack.encode(kept, enc_hook=msgpack_arrays.encoded))
 
 
-def _schemas() -> tuple[int, int]:
-    return SCHEMA, derived.SCHEMA
+def _stamp(folder: Path) -> str:
+    return store.stamp(store.sources(folder), SCHEMA, processors.digest())
 
 
 _DECODER = msgspec.msgpack.Decoder(_KeptNode, dec_hook=msgpack_arrays.decoded)

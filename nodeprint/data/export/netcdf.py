@@ -31,7 +31,7 @@ def export(campaign: Path) -> list[Path]:
     Raises NodeprintError where there is no campaign, CannotWriteError where one cannot be written.
     """
     measured = [campaign / "nodes" / node.name for node in packing.pack(campaign).nodes if node.state == "measured"]
-    old = [place for place in measured if _age(place / NAME) < max(when for _, _, when in store.sources(place))]
+    old = [place for place in measured if _written(place / NAME) < _newest(place)]
     with Pool(len(os.sched_getaffinity(0))) as pool:
         for _ in counted(pool.map(write, old), len(old), "nodes exported"):
             pass
@@ -41,15 +41,20 @@ def export(campaign: Path) -> list[Path]:
 def fresh(node_dir: Path) -> Path:
     """node.nc of a node, written first where it is older than its records; where the campaign cannot be written, beside
     what is read of it (`store.kept`). Raises CannotWriteError."""
-    newest = max((when for _, _, when in store.sources(node_dir)), default=0)
-    if _age(node_dir / NAME) >= newest:
+    if _written(node_dir / NAME) >= _newest(node_dir):
         return node_dir / NAME
     campaign = node_dir.parent.parent
     return write(node_dir, node_dir if store.base(campaign) == campaign else store.kept(node_dir))
 
 
-def _age(path: Path) -> int:
+def _written(path: Path) -> int:
+    """When a file was written, in ns; -1 where it is not there."""
     return path.stat().st_mtime_ns if path.is_file() else -1
+
+
+def _newest(node_dir: Path) -> int:
+    """When the newest of a node's files was written; 0 without any."""
+    return max(map(_written, store.sources(node_dir)), default=0)
 
 
 def write(node_dir: Path, to: Path | None = None) -> Path:

@@ -71,8 +71,8 @@ class PackedNode:
 
 
 class PackedFrom(msgspec.Struct, frozen=True):
-    """What a node was packed from, as a digest of its row of the sheet, its files and the rules; what of its records
-    could not be used, whether it was simulated, and the versions of the kernels that measured it."""
+    """What a node was packed from, as a stamp of its row of the sheet and its files; what of its records could not be
+    used, whether it was simulated, and the versions of the kernels that measured it."""
 
     made_of: str
     problems: tuple[str, ...] = ()

@@ -7,7 +7,6 @@ all of them: a fleet is never in memory at once.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -57,7 +56,7 @@ def pack(campaign: Path) -> PackedFleet:
     made_of, place = _made_of(campaign), store.base(campaign)
     if not made_of:
         raise NodeprintError("lists no node", where=sheet, advice="write it with `nodeprint discover`")
-    stamp = hashlib.sha256(msgspec.json.encode([campaign.name, made_of])).hexdigest()[:16]
+    stamp = store.stamp((), campaign.name, made_of)
     for folder in dict.fromkeys((campaign, place)):
         with suppress(NodeprintError):
             fleet = read(folder, stamp)
@@ -95,14 +94,13 @@ def nodes_read_whole(campaign: Path) -> frozenset[str]:
 
 
 def _made_of(campaign: Path) -> dict[str, str]:
-    """By node a digest of what it is packed from: its row, every file's name, size and time, and the rules."""
-    made_by = f"{derived.SCHEMA} {processors.digest()} {models()}"
-    out = {}
+    """By node the stamp of what it is packed from: its row of the sheet, and its files."""
+    rules = processors.digest(), str(models())
+    stamps = {}
     for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
         place = campaign / "nodes" / row.node
-        sources = store.sources(place) if place.is_dir() else None
-        out[row.node] = hashlib.sha256(msgspec.json.encode([made_by, row, sources])).hexdigest()[:16]
-    return out
+        stamps[row.node] = store.stamp(store.sources(place) if place.is_dir() else (), *rules, row)
+    return stamps
 
 
 def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) -> None:

@@ -1,12 +1,13 @@
 """What is kept beside a node's records, so that each is read once: its jobs as arrays, and what its newest survey says.
 
-In `<campaign>/store/nodes/<node>/` each names the files that it was made of, with size and time; where these are others
-now, or the schema is, or, of a survey, the table of parts that labels CPUs, it is made again.
+In `<campaign>/store/nodes/<node>/` each has a stamp (`stamp`) of the files and the rules that it was made of; where
+that is another now, it is made again.
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import shutil
 import sys
@@ -31,8 +32,6 @@ from nodeprint.machine.topology import processors
 from nodeprint.machine.tree import Tree, open_tree
 from nodeprint.settings.texts import say
 
-Sources = list[list[Any]]
-
 
 @cache
 def base(campaign: Path) -> Path:
@@ -53,9 +52,25 @@ def kept(node_dir: Path) -> Path:
     return base(node_dir.parent.parent) / derived.NODES / node_dir.name
 
 
+def stamp(made_of: Iterable[Path], *rules: Any) -> str:
+    """A digest of what something in the store was made of, files by name, size and time of writing, and of the rules
+    that it was made by: equal where it need not be made again."""
+    sources = []
+    for path in made_of:
+        with suppress(OSError):
+            status = path.stat()
+            sources.append(("/".join(path.parts[-3:]), status.st_size, status.st_mtime_ns))
+    return hashlib.sha256(msgspec.json.encode([derived.SCHEMA, rules, sources])).hexdigest()[:16]
+
+
+def sources(node_dir: Path) -> list[Path]:
+    """All files that what is known of a node is made of; some of them may not be there."""
+    made_of = [path for folder in jobs.folders(node_dir) for path in _beside(folder)]
+    return [*made_of, *_of_survey(node_dir)]
+
+
 class _KeptJobs(msgspec.Struct):
-    schema: int
-    sources: Sources
+    stamp: str
     jobs: tuple[Job, ...]
 
 
@@ -65,16 +80,16 @@ _JOBS_DECODER = msgspec.msgpack.Decoder(_KeptJobs, dec_hook=msgpack_arrays.decod
 
 def jobs_of(node_dir: Path) -> tuple[Job, ...]:
     """The jobs of a node, the oldest first, of which the records are read once. Raises CannotWriteError."""
-    made_of = sources(node_dir)  # before they are read: what is written in the meantime counts as new
+    now = stamp(sources(node_dir))  # before they are read: what is written in the meantime counts as new
     path = kept(node_dir) / _JOBS
     with suppress(OSError, ValueError, TypeError, RecursionError, msgspec.MsgspecError, zstandard.ZstdError):
         packed = reading.content(path, reading.RECORD_BYTES)
         of_node = _JOBS_DECODER.decode(zstandard.ZstdDecompressor().decompress(packed))
-        if (of_node.schema, of_node.sources) == (derived.SCHEMA, made_of):
+        if of_node.stamp == now:
             return of_node.jobs
     measured = tuple(jobs.read(job) for job in jobs.folders(node_dir))
     if any(job.measured for job in measured):
-        content = _KeptJobs(derived.SCHEMA, made_of, measured)
+        content = _KeptJobs(now, measured)
         # its fastest level: a better one makes a twentieth less of it, in three times the time
         packer = zstandard.ZstdCompressor(1)
         files.write(path, packer.compress(msgspec.msgpack.encode(content, enc_hook=msgpack_arrays.encoded)))
@@ -110,9 +125,7 @@ class Survey(msgspec.Struct, frozen=True):
 
 
 class _KeptSurvey(msgspec.Struct):
-    schema: int
-    parts: str
-    sources: Sources
+    stamp: str
     survey: Survey
 
 
@@ -122,23 +135,16 @@ _SURVEYS = msgspec.json.Decoder(_KeptSurvey)
 
 def survey(node_dir: Path, *, write: bool = True) -> Survey:
     """What the newest survey of a node says, which is unpacked and labelled once. Raises CannotWriteError."""
-    survey_now = _kept_survey(node_dir)
-    if survey_now is None:
-        survey_now = _surveyed(node_dir)
-        if write:
-            made = _KeptSurvey(derived.SCHEMA, processors.digest(), _sources(_of_survey(node_dir)), survey_now)
-            files.write(kept(node_dir) / _SURVEY, msgspec.json.encode(made))
-    return survey_now
-
-
-def _kept_survey(node_dir: Path) -> Survey | None:
+    now = stamp(_of_survey(node_dir), processors.digest())  # the table of parts labels CPUs
     path = kept(node_dir) / _SURVEY
     with suppress(OSError, msgspec.MsgspecError, RecursionError):
         kept_survey = _SURVEYS.decode(path.read_bytes() if path.is_file() else b"")
-        by_this = (kept_survey.schema, kept_survey.parts) == (derived.SCHEMA, processors.digest())
-        if by_this and kept_survey.sources == _sources(_of_survey(node_dir)):
+        if kept_survey.stamp == now:
             return kept_survey.survey
-    return None
+    surveyed = _surveyed(node_dir)
+    if write:
+        files.write(path, msgspec.json.encode(_KeptSurvey(now, surveyed)))
+    return surveyed
 
 
 def tree(node_dir: Path, problems: list[str] | None = None) -> Tree | None:
@@ -185,21 +191,5 @@ def _of_survey(node_dir: Path) -> list[Path]:
     return [folder / name for folder in jobs.folders(node_dir) for name in ("survey.tar.gz", "topology.json")]
 
 
-def sources(node_dir: Path) -> Sources:
-    """All files that what is known of a node is made of."""
-    made_of = [path for folder in jobs.folders(node_dir) for path in _beside(folder)]
-    return _sources([*made_of, *_of_survey(node_dir)])
-
-
 def _beside(job_dir: Path) -> list[Path]:
     return [*_of_job(job_dir), job_dir / "followed.json"]
-
-
-def _sources(paths: Iterable[Path]) -> Sources:
-    """The files that something is made of: name, size and when it was written, in ns."""
-    out: Sources = []
-    for path in paths:
-        with suppress(OSError):
-            status = path.stat()
-            out.append(["/".join(path.parts[-3:]), status.st_size, status.st_mtime_ns])
-    return out
