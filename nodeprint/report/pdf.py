@@ -68,14 +68,14 @@ class Printer(AbstractContextManager["Printer"]):
         return content
 
     def fewest(self, document: Document, most: int = 0) -> bytes:
-        """The PDF as by `pdf`; where that saves a page with slightly smaller margins, letters and figures, and without
-        what is dispensable, as a last page of a few lines is worth no paper."""
-        shown, shorter = plain(document, self._file), document.without_dispensable
-        content = self.data(shown)
-        if pages_of(content) > 1:
-            content = min(content, self.data({**shown, "tight": True}), key=pages_of)
-        if pages_of(content) > 1 and shorter != document:
-            content = min(content, self.data({**plain(shorter, self._file), "tight": True}), key=pages_of)
+        """The PDF as by `pdf`; where that saves a page with slightly smaller margins, letters and figures, with
+        sections before the findings that may be, and without what is dispensable, as a last page of a few lines is
+        worth no paper."""
+        content, tried = self.data(plain(document, self._file)), [document]
+        for tight in (document, document.early, document.without_dispensable, document.without_dispensable.early):
+            if pages_of(content) > 1 and (tight is document or tight not in tried):
+                content = min(content, self.data({**plain(tight, self._file), "tight": True}), key=pages_of)
+                tried.append(tight)
         return self.pdf(document, most) if most and pages_of(content) > most else content
 
     def data(self, content: Mapping[str, Any]) -> bytes:

@@ -62,9 +62,10 @@ class Text(msgspec.Struct, frozen=True, tag=True):
 
 
 class Bullets(msgspec.Struct, frozen=True, tag=True):
-    """Sentences in a list."""
+    """Sentences in a list; `dispensable` as of a paragraph."""
 
     items: tuple[str, ...]
+    dispensable: bool = False
 
 
 class FactList(msgspec.Struct, frozen=True, tag=True):
@@ -107,9 +108,10 @@ class FindingBlock(msgspec.Struct, frozen=True, tag=True):
 
 
 class Figures(msgspec.Struct, frozen=True, tag=True):
-    """Figures side by side where there is room."""
+    """Figures side by side where there is room; `dispensable` as of a paragraph."""
 
     pictures: tuple[Picture, ...]
+    dispensable: bool = False
 
 
 class Advice(msgspec.Struct, frozen=True, tag=True):
@@ -131,13 +133,14 @@ Block = Text | Bullets | FactList | Table | Command | FindingBlock | Figures | A
 
 class Section(msgspec.Struct, frozen=True):
     """A heading and what is below it. `apart`: begins a page. `appendix`: in the HTML alone, as paper has what a person
-    reads."""
+    reads. `early`: before the findings where that saves a page."""
 
     title: str
     blocks: tuple[Block, ...]
     apart: bool = False
     appendix: bool = False
     anchor: str = ""
+    early: bool = False
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -197,13 +200,25 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def without_dispensable(self) -> Document:
-        """The same without paragraphs that are dispensable."""
+        """The same without paragraphs, lists and figures that are dispensable."""
 
         def kept(part: Section) -> Section:
-            blocks = (block for block in part.blocks if not (isinstance(block, Text) and block.dispensable))
+            blocks = (b for b in part.blocks if not (isinstance(b, Text | Bullets | Figures) and b.dispensable))
             return replace(part, blocks=tuple(blocks))
 
         return replace(self, pages=tuple(replace(p, sections=tuple(map(kept, p.sections))) for p in self.pages))
+
+    @property
+    def early(self) -> Document:
+        """The same with sections that may be early before the findings."""
+
+        def ordered(parts: tuple[Section, ...]) -> tuple[Section, ...]:
+            with_findings = (n for n, part in enumerate(parts) if any(isinstance(b, FindingBlock) for b in part.blocks))
+            at = next(with_findings, len(parts))
+            behind = parts[at:]
+            return (*parts[:at], *(p for p in behind if p.early), *(p for p in behind if not p.early))
+
+        return replace(self, pages=tuple(replace(page, sections=ordered(page.sections)) for page in self.pages))
 
 
 def csv(table: Table) -> str:

@@ -88,7 +88,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
                 ),
             ),
             Section("Findings", tuple(_findings(campaign, linked, shown))),
-            Section("Core to core", tuple(_core_to_core(campaign))),
+            *_core_to_core(campaign),
             Section("Machines side by side", tuple(_machines(campaign))),
             Section(say("headings", "fleet"), (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
             Section("Over the time of measuring", (Figures(tuple(pictures.over_time(campaign))),)),
@@ -265,16 +265,17 @@ def _next(campaign: Campaign, node: str) -> str:
     return say("next_command", "again" if again else "after", command=config.again(folder, name))
 
 
-def _core_to_core(campaign: Campaign) -> list[Block]:
+def _core_to_core(campaign: Campaign) -> list[Section]:
     """Two nodes beside each other and the differences of all, of a split fleet these first; nothing of one that is
     split in something else."""
     fleet = campaign.verdict.fleet
     of_pairs = {quantity.measurement for quantity in campaign.fleet.pairs}
-    if fleet.outcome is not FleetOutcome.SPLIT:
-        return [Figures(tuple(pictures.two_nodes(campaign))), Figures(tuple(pictures.difference_maps(campaign)))]
-    if not any(group.measurement in of_pairs for group in fleet.groups):
+    is_split = fleet.outcome is FleetOutcome.SPLIT
+    if is_split and not any(group.measurement in of_pairs for group in fleet.groups):
         return []
-    return [Figures(tuple(pictures.difference_maps(campaign))), Figures(tuple(pictures.two_nodes(campaign)))]
+    two = Section("Core to core", (Figures(tuple(pictures.two_nodes(campaign))),))
+    maps = Section("Core to core, all nodes", (Figures(tuple(pictures.difference_maps(campaign))),), early=True)
+    return [maps, two] if is_split else [two, maps]
 
 
 def _machines(campaign: Campaign) -> list[Block]:

@@ -226,7 +226,8 @@ def margin_table(margins: tuple[Margin, ...]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for margin in margins:
         remedy = text.margin_remedy(margin)
-        within = names.percent(margin.within) if math.isfinite(margin.within) else "one run"
+        unknown = say("margin_unknown", "no centre" if margin.runs > 1 else "one run")
+        within = names.percent(margin.within) if math.isfinite(margin.within) else unknown
         rows.append(
             (
                 text.named("subjects", margin.subject),

@@ -228,8 +228,11 @@ def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
     return [
         *structure,
         Figures((*shown, *difference)),
-        Bullets(tuple(placement_words.of_node(levels, node, verdict.fingerprint))),
-        Bullets(tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0]))),
+        Bullets(tuple(placement_words.of_node(levels, node, verdict.fingerprint)), bool(verdict.counted)),
+        Bullets(
+            tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0])),
+            bool(verdict.counted),
+        ),
         # what was found without labels has the same figures
         class_table(() if any(isinstance(block, Table) for block in structure) else classes),
         Figures((*blocks, *plan)),
@@ -312,9 +315,13 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) 
     sentences += readings.readings(curves, kept.machine)
     sentences += counter_words.of_sensors(campaign.packed[node].sensors) if node in campaign.packed else ()
     figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs))
+    few = tuple(of for of in figures if of.name.startswith(pictures.BY_CPU) and of.width < pictures.PAGE)
+    main = tuple(of for of in figures if of not in few)
+    # of few CPUs values are in a table, too
+    shown = (Figures(main), Figures(few, dispensable=True)) if len(few) < len(figures) else (Figures(few),)
     return (
         main_cells(verdict),
-        Figures(figures),
+        *shown,
         further_cells(verdict),
         Bullets(sentences),
         *mapped_twice.of_curves(curves),

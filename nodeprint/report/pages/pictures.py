@@ -48,6 +48,10 @@ from nodeprint.settings.texts import say
 #: What a number needs of a matrix's width; in a table of blocks a letter, what is between numbers, and names and scale
 #: beside these; mm.
 _CELL, _LETTER, _BETWEEN, _NAMES = 5.5, 1.36, 0.64, 30.0
+#: Grids of so many rows have room beside a table.
+_FEW_ROWS = 4
+#: What names of figures of CPUs begin with.
+BY_CPU = "by-cpu"
 #: The subject of figures of the fleet.
 CLUSTER = "cluster"
 #: Widths in mm: of a page, of the larger part of one, of half of one.
@@ -186,7 +190,7 @@ def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float
     if data is None:
         return
     called = _called(campaign, node, measurement)
-    caption = say("figures", "inside_sockets", node=called, part=data.levels[0].name)
+    caption = say("figures", "inside_sockets", node=called, part=_finest(data))
     unit = data.scale.title.rpartition(", ")[2]
     low, high = f"{data.scale.low:.3g}", f"{data.scale.high:.3g}"
     alt = say("alt", "inside_sockets", caption=caption, low=low, high=high, unit=unit)
@@ -300,13 +304,14 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
                 alt = say(
                     "alt", "cells", caption=caption, shown=_range(levels.title, levels.of(node) / levels.unit.size)
                 )
-                yield picture(campaign, node, draw, data, HALF, name=name, alt=alt, caption=caption)
+                width = SMALL if isinstance(data, grid.GridData) and len(data.rows) <= _FEW_ROWS else HALF
+                yield picture(campaign, node, draw, data, width, name=name, alt=alt, caption=caption)
     rows = strips.in_rows(by_cpu)
     for number, data in sorted(enumerate(rows, 1), key=lambda item: _width(item[1])):
         caption = say("captions", "by_cpu", node=node, peers=say("captions", "by_cpu_peers") if _peers(data) else "")
         ranges = (_range(f"{strip.shows}: {strip.title}", strip.values) for strip in data.strips)
         alt = say("alt", "by_cpu", caption=caption, ranges="; ".join(ranges))
-        name = f"by-cpu-{number}" if len(rows) > 1 else "by-cpu"
+        name = f"{BY_CPU}-{number}" if len(rows) > 1 else BY_CPU
         yield picture(campaign, node, strips.strips, data, _width(data), name=name, alt=alt, caption=caption)
 
 
@@ -446,10 +451,15 @@ def two_nodes(campaign: Campaign) -> Iterator[Picture]:
         if len(inside) == len(pair) and not _across(levels, nodes[pair[1]].counted[:1]):
             low, high = min(of.scale.low for of in inside), max(of.scale.high for of in inside)
             data = replace(data, scale=replace(data.scale, low=low, high=high))
-            caption += say("figures", "two_inside", part=inside[0].levels[0].name)
+            caption += say("figures", "two_inside", part=_finest(inside[0]))
         yield picture(
             campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name="two-nodes", alt=caption, caption=caption
         )
+
+
+def _finest(data: matrix.MatrixData) -> str:
+    """The finest level of a matrix; where two levels are one, the finer."""
+    return data.levels[0].name.partition(" = ")[0]
 
 
 def _across(levels: NodeLevels, findings: Sequence[Finding]) -> bool:

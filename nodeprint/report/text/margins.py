@@ -21,7 +21,9 @@ def margin_with_remedy(margin: Margin) -> str:
     """A margin that is beyond its bound, and what resolves it."""
     in_words = begin(named("subjects", margin.subject), margin.measurement)
     if not math.isfinite(margin.within):
-        return say("margin_one_run", subject=in_words) + "."
+        place, bound = subject(margin), _difference(margin.bound)
+        key = "margin_no_centre" if margin.runs > 1 else "margin_one_run"
+        return say(key, subject=in_words, place=place, bound=bound) + "."
     text = say(
         "margin",
         subject=in_words,

@@ -162,7 +162,7 @@ def test_a_node_beyond_its_bound_without_a_shown_change_is_to_be_measured_again(
     assert text.unchanged(histories[0]).startswith(
         "No change is shown yet: core 17 to the other cores of its socket is +1.5 "
     )
-    assert text.unchanged(histories[1]).startswith("No part moved by more than its bound.")
+    assert text.unchanged(histories[1]).startswith("No part moved by more than its bound for good.")
 
 
 def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from nodeprint.report import pdf
-from nodeprint.report.pages.blocks import Document, Figures, Page, Picture, Section, Table, Text
+from nodeprint.report.pages.blocks import Document, Figures, FindingBlock, Mark, Page, Picture, Section, Table, Text
 
 
 def named(node: str, sections: int) -> Document:
@@ -67,3 +68,20 @@ def test_a_figure_stands_beside_a_table_that_leaves_it_room() -> None:
             return pdf.pages_of(printer.pdf(Document("cn001", "main", "", (page,))))
 
     assert pages(60.0) < pages(178.0)
+
+
+def test_what_may_be_early_stands_before_the_findings_and_saves_a_page() -> None:
+    """A finding is never broken: behind the first section it begins a page, and lines have room before it."""
+    with pdf.Printer() as printer:
+        full = next(lines for lines in range(20, 120) if pdf.pages_of(printer.pdf(of_lines(lines))) == 2)
+        numbers = Table(("number",), tuple((str(number),) for number in range(3 * full // 4)))
+        finding = FindingBlock("found", "", Mark("▲", "DEVIATES", "alarm"), numbers)
+        first, late = (tuple(Text(f"line {number}") for number in range(int(full * share))) for share in (0.5, 0.4))
+        parts = (Section("first", first), Section("found", (finding,)), Section("late", late))
+        document = Document("t", "c", "", (Page("s", "s", "t", None, (), parts),))
+        early = replace(
+            document, pages=(replace(document.pages[0], sections=(*parts[:2], replace(parts[2], early=True))),)
+        )
+        assert [part.title for part in early.early.pages[0].sections] == ["first", "late", "found"]
+        assert document.early == document
+        assert pdf.pages_of(printer.fewest(document)) == 3 and pdf.pages_of(printer.fewest(early)) == 2

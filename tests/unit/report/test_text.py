@@ -173,7 +173,10 @@ def test_shared_difference_asks_for_a_batch() -> None:
 def test_margin_beyond_its_bound_names_its_remedy() -> None:
     words = text.margin_with_remedy(verdicts.margin(within=0.06, runs=4, remedy="runs", needed=14))
     assert "may differ by up to 6.0 % or 6.72 ns (bound 4.0 % or 4.48 ns); 14 runs are needed and 4 were made" in words
-    assert "one run" in text.margin_with_remedy(verdicts.margin(within=float("inf"), remedy="runs", needed=2))
+    without = verdicts.margin(within=float("inf"), remedy="runs", needed=2)
+    assert "one run" in text.margin_with_remedy(replace(without, runs=1))
+    words = text.margin_with_remedy(replace(without, runs=6))
+    assert "fewer than 60 % of the nodes are within the bound of 4 %" in words and "one run" not in words
 
 
 def test_lost_time_is_in_percentage_points_and_rates_are_lower() -> None:
