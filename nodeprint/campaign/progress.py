@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nodeprint import reading
-from nodeprint.campaign import node_sheet, plans, run_files
+from nodeprint.campaign import job_status, node_sheet, plans, run_files
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config as configuration
@@ -224,7 +224,7 @@ class CampaignProgress:
 
 def _has_ended(job: Path) -> bool:
     """Whether a job has an outcome."""
-    return (job / "status.json").exists()
+    return (job / job_status.NAME).exists()
 
 
 def complete(job: Path, steps: Sequence[Step]) -> frozenset[int]:

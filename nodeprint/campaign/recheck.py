@@ -50,7 +50,7 @@ def at_work(campaign: Path) -> list[str]:
     """The nodes of the round that is not measured yet; none where there is no such round."""
     for number in range(ROUNDS, 0, -1):
         if of_round := jobs(campaign, number):
-            done = [(campaign / f"nodes/{node}/job{job}/status.json").exists() for node, job in of_round.items()]
+            done = [(campaign / f"nodes/{node}/job{job}" / job_status.NAME).exists() for node, job in of_round.items()]
             return [] if all(done) else list(of_round)
     return []
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nodeprint import files
-from nodeprint.campaign import node_sheet, plans
+from nodeprint.campaign import job_status, node_sheet, plans
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.here import plan
 from nodeprint.settings import sources
@@ -65,7 +65,7 @@ def newest(place: Path) -> Path:
 
 def is_complete(folder: Path) -> bool:
     """Whether a campaign of this room came to its end, whatever it was."""
-    return next(folder.glob("nodes/*/job1/status.json"), None) is not None
+    return next(folder.glob(f"nodes/*/job1/{job_status.NAME}"), None) is not None
 
 
 def measure(folder: Path, progress: Progress) -> None:

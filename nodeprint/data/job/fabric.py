@@ -14,6 +14,7 @@ import numpy.typing as npt
 from nodeprint.campaign import job_status
 from nodeprint.campaign.followed import Followed
 from nodeprint.campaign.followed import read as read_followed
+from nodeprint.campaign.job_status import RunOutcome
 from nodeprint.campaign.node_sheet import Node, read_sheet
 from nodeprint.data.format import records
 from nodeprint.errors import NodeprintError, printable
@@ -79,7 +80,7 @@ def read(campaign: Path) -> Fabrics:
         return Fabrics()
     sheet = campaign / "nodes.tsv"
     nodes = read_sheet(sheet) if sheet.exists() else []
-    found: dict[tuple[str, str], list[tuple[str, records.Records]]] = {}
+    by_name: dict[tuple[str, str], list[tuple[str, records.Records]]] = {}
     notes: list[str] = []
     for path, name, partition, run in _paths(campaign):
         try:
@@ -87,20 +88,20 @@ def read(campaign: Path) -> Fabrics:
         except NodeprintError as error:
             notes.append(str(error))
             continue
-        same = found.get((name, partition), [])
+        same = by_name.get((name, partition), [])
         wrong = _unusable(file)
-        if not wrong and same and _what(file) != _what(same[0][1]):
+        if not wrong and same and _arguments(file) != _arguments(same[0][1]):
             wrong = say("messages_missing", "other_arguments", run=same[0][0])
         if wrong:
             notes.append(f"{name}, {run}: {wrong}")
         elif len(_columns(file)["a"]):
-            found[name, partition] = [*same, (run, file)]
+            by_name[name, partition] = [*same, (run, file)]
     followed = {
         int(folder.name.removeprefix("job")): times
         for folder in (campaign / FOLDER).glob("job*")
         if folder.name.removeprefix("job").isdecimal() and (times := read_followed(folder)).submitted
     }
-    measured = tuple(_fabric(*key, files, nodes, followed) for key, files in sorted(found.items()))
+    measured = tuple(_fabric(*key, files, nodes, followed) for key, files in sorted(by_name.items()))
     return Fabrics(measured, (*notes, *_missing(campaign, measured, nodes, asked)))
 
 
@@ -135,8 +136,8 @@ def _unusable(file: records.Records) -> str:
     if file.dims not in ((), _DIMS):
         return say("messages_missing", "other_cells", dims=", ".join(file.dims), expected=", ".join(_DIMS))
     ranks = file.header.get("ranks")
-    known = ranks if isinstance(ranks, list) else []
-    hosts = [isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for one in known]
+    listed = ranks if isinstance(ranks, list) else []
+    hosts = [isinstance(rank, list) and len(rank) == 2 and isinstance(rank[0], str) for rank in listed]
     most = max(int(_columns(file)[end].max(initial=-1)) for end in ("a", "b"))
     return "" if all(hosts) and most < len(hosts) else say("messages_missing", "other_ranks")
 
@@ -146,7 +147,7 @@ def _columns(file: records.Records) -> Mapping[str, npt.NDArray[Any]]:
     return file.cells if file.dims else file.pairs
 
 
-def _what(file: records.Records) -> tuple[str, ...]:
+def _arguments(file: records.Records) -> tuple[str, ...]:
     """The arguments of a measurement, without where it was made."""
     arguments = [str(word) for word in file.header.get("arguments", ())]
     return tuple(arguments[: arguments.index(_WHERE)] if _WHERE in arguments else arguments)
@@ -197,30 +198,39 @@ def _medians(file: records.Records, node_of_rank: npt.NDArray[np.int64], nodes: 
     return values
 
 
+def _newest_runs(campaign: Path) -> Sequence[RunOutcome]:
+    """What came of the runs of the newest job that has an outcome. Raises NodeprintError where it cannot be read."""
+    outcomes = (campaign / FOLDER).glob(f"job*/{job_status.NAME}")
+    newest = max((path.parent for path in outcomes), key=lambda job: _numbers(job.name), default=None)
+    status = job_status.read(newest) if newest is not None else None
+    return status.measurements if status is not None else ()
+
+
 def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], asked: Sequence[str]) -> list[str]:
     """What the newest job did not measure and why, a sentence each; and nodes that have records, but no link."""
-    said: dict[str, list[str]] = {}
-    without, tried = set(), set()
-    outcomes = (campaign / FOLDER).glob(f"job*/{job_status.NAME}")
-    for newest in sorted((path.parent for path in outcomes), key=lambda job: _numbers(job.name))[-1:]:
-        status = job_status.read(newest)
-        for run in status.measurements if status is not None else ():
-            tried.add(run.name)
-            if run.outcome != "done":
-                without.add(run.partition)
-                sentence = f"{run.name}, partition {run.partition}: {_WORDS[run.outcome]}: {run.message}"
-                said.setdefault(sentence, []).append(str(run.run))
-    notes = [f"{text} (run {', '.join(runs)})" for text, runs in said.items()]
-    notes += [say("messages_missing", "not_measured", measurement=name) for name in asked if name not in tried]
-    known = {node for one in measured for node in one.nodes}
-    strangers = sorted(known - {node.node for node in sheet}) if sheet else []
+    runs_of: dict[str, list[str]] = {}
+    without = set()
+    try:
+        tried = _newest_runs(campaign)
+    except NodeprintError as error:
+        return [str(error)]
+    for run in tried:
+        if run.outcome != "done":
+            without.add(run.partition)
+            sentence = f"{run.name}, partition {run.partition}: {_WORDS[run.outcome]}: {run.message}"
+            runs_of.setdefault(sentence, []).append(str(run.run))
+    names = {run.name for run in tried}
+    notes = [f"{text} (run {', '.join(runs)})" for text, runs in runs_of.items()]
+    notes += [say("messages_missing", "not_measured", measurement=name) for name in asked if name not in names]
+    linked = {node for of in measured for node in of.nodes}
+    strangers = sorted(linked - {node.node for node in sheet}) if sheet else []
     if strangers:
         notes.append(say("messages_missing", "strangers", nodes=", ".join(strangers)))
     later = [
         node.node
         for node in sheet
         if measured
-        and node.node not in known
+        and node.node not in linked
         and (node.partition or NO_PARTITION) not in without
         and any((campaign / "nodes" / node.node).glob(f"job*/{job_status.NAME}"))
     ]

@@ -120,3 +120,12 @@ def test_what_was_not_measured_between_nodes_is_said_with_its_reason(tmp_path: P
         "no messages between nodes were measured on late, measured after them: `make run "
         "CONFIG=results/main/config.yaml NODES=late` measures all links again",
     )
+
+
+def test_an_outcome_that_cannot_be_read_is_a_note_and_no_more(tmp_path: Path) -> None:
+    written(tmp_path, 1, pair(0, 2, home=-1))
+    (tmp_path / "fabric/job1/status.json").write_text('{"schema": 1, "no')
+    fabrics = fabric.read(tmp_path)
+    assert len(fabrics.measured) == 1
+    (note,) = fabrics.notes
+    assert "fabric/job1/status.json: no outcome of a job can be read in it" in note
