@@ -158,12 +158,14 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
     counts = {kind: sum(row["result"] == kind for row in rows) for kind in Accepted}
     by_rule = decision([row["result"] for row in rows], [campaign.verdict for campaign in campaigns])
     last = {name: node for campaign in campaigns for name, node in campaign.verdict.nodes.items()}
+    of_groups = [row for row in rows if set(row["verdicts"]) == {Outcome.SPLIT}]
     reserved = [
-        *(row for row in rows if row["result"] == Accepted.DEVIATION),
-        *_folded([row for row in rows if row["result"] == Accepted.OPEN]),
+        *(row for row in rows if row["result"] == Accepted.DEVIATION and row not in of_groups),
+        *_folded([row for row in rows if row["result"] == Accepted.OPEN or row in of_groups]),
     ]
     fabrics = [fabric for campaign in campaigns for fabric in campaign.verdict.fabric]
     warnings = dict.fromkeys(words for campaign in campaigns for words in text.memory_warnings(campaign.verdict.fleet))
+    remarks = [say("protocol_split"), *warnings] if of_groups else [*warnings]
     fields: dict[str, Any] = {
         "origin": text.origin(campaigns[0].verdict),
         "parties": [
@@ -177,7 +179,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
         "machines": [list(row) for row in machines(last)],
         "result": by_rule,
         "decisions": list(Decision),
-        "sentence": " ".join([say("protocol", nodes=names.counted(len(rows), "node"), **counts), *warnings]),
+        "sentence": " ".join([say("protocol", nodes=names.counted(len(rows), "node"), **counts), *remarks]),
         "rule": say("protocol_rule"),
         "campaigns": [_head(campaign) for campaign in campaigns],
         "rules": [_rules(campaign) for campaign in campaigns],
@@ -299,10 +301,13 @@ def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
             checked = checks.named_node(name, entry, imported=campaign.verdict.imported)
             rows += [[campaign.verdict.campaign, checks.sentence(finding)] for finding in checked.counted]
             remedies += [text.remedy(finding) for finding in entry.counted]
+        elif entry.outcome is Outcome.SPLIT:
+            groups = campaign.verdict.fleet.groups
+            rows.append([campaign.verdict.campaign, text.belongs(entry.group, groups)])
+            remedies.append(text.next_step(entry.group, groups) or say("protocol_remedies", "compare"))
         elif entry.outcome is not Outcome.SAME:
-            rows.append(
-                [campaign.verdict.campaign, text.sentence(text.node_sentence([entry], campaign.verdict.fleet.groups))]
-            )
+            rows.append([campaign.verdict.campaign, text.sentence(text.node_sentence([entry]))])
+            remedies += [] if MEANING[entry.outcome].measured else [say("protocol_remedies", "measure")]
     complete = [entry for entry in entries if entry is not None]
     return {
         "node": name,

@@ -16,7 +16,7 @@ from nodeprint.report.text.findings import (
     runs_beyond,
     runs_past,
 )
-from nodeprint.report.text.groups import goes_with, place, to_do, which_is_right
+from nodeprint.report.text.groups import belongs, goes_with, next_step, place, to_do, which_is_right
 from nodeprint.report.text.headlines import (
     counts_of,
     fabric,
@@ -35,6 +35,7 @@ from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memo
 from nodeprint.report.text.wording import change, changed, measured, named, sentence, subject
 
 __all__ = [
+    "belongs",
     "busy_machine",
     "change",
     "changed",
@@ -60,6 +61,7 @@ __all__ = [
     "moved_cpus",
     "moved_most",
     "named",
+    "next_step",
     "node_lines",
     "node_sentence",
     "one_node",

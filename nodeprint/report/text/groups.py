@@ -75,12 +75,11 @@ def fields(values: Mapping[str, str]) -> str:
 
 
 def belongs(letter: str, groups: Sequence[Group]) -> str:
-    """Of a node of a split fleet, by the letter of its group: how far that is from another, in what, and what to do."""
+    """Of a node of a split fleet, by the letter of its group: how far that is from another, and in what."""
     by_name = {of.name: of for of in groups}
     own = by_name.get(letter)
     if own is not None and own.part is not None:
-        than = by_name[own.than]
-        return say("split", "apart", name=letter, than=own.than, to_do=to_do(own, than), **_apart(own))
+        return say("split", "apart", name=letter, than=own.than, **_apart(own))
     others = (say("split", "other", name=of.name, **_apart(of)) for of in groups if of.than == letter)
     return say("split", "first", name=letter, others="; ".join(others))
 
@@ -90,6 +89,14 @@ def _apart(group: Group) -> dict[str, str]:
     assert group.part is not None
     of_change = changed(group.effect, group.measurement, several=names.is_plural(group.part))
     return {"place": place(group), "effect": names.percent(abs(group.effect)), **of_change}
+
+
+def next_step(letter: str, groups: Sequence[Group]) -> str:
+    """Of a node of a split fleet, by the letter of its group: what shows why that is apart from another; empty of the
+    first group, as the others are compared with it."""
+    by_name = {of.name: of for of in groups}
+    own = by_name.get(letter)
+    return to_do(own, by_name[own.than]) if own is not None and own.part is not None else ""
 
 
 def to_do(group: Group, than: Group) -> str:

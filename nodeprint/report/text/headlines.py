@@ -107,7 +107,7 @@ def headline_of(fleet: FleetVerdict) -> str:
 
 def not_same(verdict: Verdict) -> list[str]:
     """The nodes that are not the same, by outcome, the most urgent first: `DEVIATES: cn017`."""
-    alone = len(verdict.nodes) == 1 and str(verdict.fleet.outcome) in {node.outcome for node in verdict.nodes.values()}
+    alone = {str(node.outcome) for node in verdict.nodes.values()} == {str(verdict.fleet.outcome)}
     split = verdict.fleet.outcome is FleetOutcome.SPLIT
     out = []
     for outcome in sorted(MEANING, key=lambda outcome: MEANING[outcome].rank):

@@ -17,7 +17,7 @@ from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.text.disturbances import disturbance, taken_most
 from nodeprint.report.text.findings import accepted, finding_sentence, refuted, worst_finding
-from nodeprint.report.text.groups import belongs
+from nodeprint.report.text.groups import belongs, next_step
 from nodeprint.report.text.margins import margin_with_remedy, short_margin
 from nodeprint.report.text.wording import named, named_subject, sentence
 from nodeprint.settings.texts import say, texts
@@ -119,7 +119,7 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
         "measurements": names.listed(named_subject(key) for key in of),
         "of": f" of {names.listed(of)}" if of else "",
         "group": say("of_group", group=first.group) if first.group else "",
-        "split": belongs(first.group, groups) if why is Why.SPLIT else "",
+        "split": f"{belongs(first.group, groups)} {next_step(first.group, groups)}" if why is Why.SPLIT else "",
         "next_job": say("next_job", why, "last" if len(first.jobs) >= MOST_JOBS else "again") if why in nexts else "",
         "detail": _detail(why, detail),
     }
@@ -129,7 +129,7 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
     table = why is Why.ONE_RUN and any(is_metric(margin.measurement) for margin in first.margins)
     key = "one run of a table" if table else why
     words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", key, **values)
-    return " ".join([*known, words, *(later[:1] if len(alike) == 1 and not first.counted else [])])
+    return " ".join([*known, words.rstrip(), *(later[:1] if len(alike) == 1 and not first.counted else [])])
 
 
 def _both_values(values: Mapping[str, tuple[str, str]]) -> str:

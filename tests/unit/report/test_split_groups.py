@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from nodeprint.judge.outcome import FleetOutcome, Outcome, Why
 from nodeprint.judge.verdict import Group, Interval, Part, Verdict
-from nodeprint.report import files, text
+from nodeprint.report import files, protocol, text
 from nodeprint.report.pages import split_groups
+from nodeprint.report.pages.blocks import SiteTexts
 from tests.support import verdicts
 
 FIRST = Group("A", ("cn0", "cn1", "cn2"), fields={"bios": "2.3"})
@@ -48,6 +50,16 @@ def test_a_node_says_how_far_its_group_is_from_the_other_and_what_shows_why() ->
     shown, xml = text.summary(verdict), files.junit(verdict)
     for words in (first, second):
         assert words in shown and words in xml
+
+
+def test_a_protocol_has_a_row_a_group_with_its_remedy(tmp_path: Path) -> None:
+    files.write(split(), tmp_path)
+    content = protocol.content([protocol.judged(tmp_path)], "", SiteTexts())
+    rows = {row["node"]: row for row in content["reservations"]}
+    assert list(rows) == ["cn[0-2]", "cn[3-5]"]
+    assert rows["cn[3-5]"]["remedy"].startswith("Give cn3 what cn0 has in BIOS (2.3)")
+    assert "8.0 % slower" in rows["cn[3-5]"]["findings"][0][1] and "Give" not in rows["cn[3-5]"]["findings"][0][1]
+    assert rows["cn[0-2]"]["remedy"] and "split fleet count as deviations" in content["sentence"]
 
 
 def test_what_goes_with_a_group_decides_what_to_do() -> None:

@@ -23,6 +23,13 @@ def test_first_line_says_margins_what_they_rest_on_and_who_deviates() -> None:
     assert line.endswith("SAME rests on core to core, memory latency, bandwidth and clock.")
 
 
+def test_an_outcome_that_all_nodes_share_is_named_once() -> None:
+    nodes = {f"cn{n}": verdicts.node(Outcome.NO_PEER, Why.ALONE) for n in range(5)}
+    made = verdicts.verdict(nodes)
+    line = text.first_line(replace(made, fleet=replace(made.fleet, outcome=FleetOutcome.NO_PEER)))
+    assert line.count("NO PEER") == 1
+
+
 def test_single_node_is_and_several_are_the_same() -> None:
     made = verdicts.verdict()
     single = replace(made.fleet, nodes=1, counts={Outcome.DEVIATES: 1}, margins=())
