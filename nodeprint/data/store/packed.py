@@ -274,10 +274,10 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
 
 def _sharing_numbers(nodes: Iterable[PackedNode]) -> Iterable[PackedNode]:
     """Nodes whose numbers of CPUs are those of the first node that has the same: a fleet has them by the thousand."""
-    known: dict[tuple[int, ...], tuple[int, ...]] = {}
+    first: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def shared(numbers: tuple[int, ...]) -> tuple[int, ...]:
-        return known.setdefault(numbers, numbers)
+        return first.setdefault(numbers, numbers)
 
     for node in nodes:
         numbers = {key: shared(value) for key, value in node.numbers.items()}

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,17 @@ import msgspec
 import numpy as np
 
 from nodeprint import files
-from nodeprint.campaign import derived, gathered, node_sheet, preparation
-from nodeprint.campaign.followed import read as read_followed
+from nodeprint.campaign import derived, gathered, node_sheet
 from nodeprint.campaign.gathered import NodeState
-from nodeprint.data.job import sensors
-from nodeprint.data.job.jobs import Job
 from nodeprint.data.places import job_parts
-from nodeprint.data.places.job_parts import JobPart, NodePlaces
-from nodeprint.data.places.layout import layout_of, slots_of
-from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
-from nodeprint.data.store import nodes, packed_jobs, store
-from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedFrom, PackedNode, read, write_index
-from nodeprint.data.store.store import Survey
+from nodeprint.data.places.job_parts import JobPart
+from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, Values, models
+from nodeprint.data.store import nodes, packed_jobs, packed_node, store
+from nodeprint.data.store.packed import FOLDER, PackedFleet, read, write_index
+from nodeprint.data.store.packed_node import OfNode
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology import processors
-from nodeprint.machine.topology.model import Cpu, Machine, Topology, warning
 from nodeprint.processes import Pool
 from nodeprint.waiting import counted
 
@@ -106,22 +101,24 @@ def _made_of(campaign: Path) -> dict[str, str]:
 def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) -> None:
     earlier, alike = _Earlier(target, made_of), _Alike()
     with files.replacing_folder(target / FOLDER) as partial:
-        of_nodes = partial / "nodes"
-        of_nodes.mkdir()
+        values = partial / "nodes"
+        values.mkdir()
         (partial / packed_jobs.FOLDER).mkdir()
-        anew = {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, of_nodes, apart_from=earlier.nodes)}
+        anew = {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, values, apart_from=earlier.nodes)}
         if not earlier.places_are_in(anew):
-            anew |= {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, of_nodes, apart_from=anew)}
-        every = [anew.get(name) or alike.node(earlier.of(name, number)) for number, name in enumerate(sorted(made_of))]
+            anew |= {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, values, apart_from=anew)}
+        of_nodes = [
+            anew.get(name) or alike.node(earlier.of(name, number)) for number, name in enumerate(sorted(made_of))
+        ]
         for name in made_of.keys() - anew.keys():
             shutil.copyfile(*(packed_jobs.file_of(folder, name) for folder in (target / FOLDER, partial)))
-        packed_from = tuple(of_node for _, of_node, _ in every)
+        packed_from = tuple(of_node for _, of_node, _ in of_nodes)
         sheet = node_sheet.read_sheet(campaign / "nodes.tsv")  # says so of nodes that have no record, too
         simulated = any(of_node.simulated for of_node in packed_from) or any(row.state == "simulated" for row in sheet)
         versions = {key: value for of_node in packed_from for key, value in of_node.versions.items()}
-        quantities = job_parts.assemble([part for _, _, parts in every for part in parts], partial)
-        shutil.rmtree(of_nodes)
-        packed_nodes = tuple(node for node, _, _ in every)
+        quantities = job_parts.assemble([part for _, _, parts in of_nodes for part in parts], partial)
+        shutil.rmtree(values)
+        packed_nodes = tuple(node for node, _, _ in of_nodes)
         write_index(
             PackedFleet(campaign.name, simulated, packed_nodes, quantities, versions, packed_from), partial, stamp
         )
@@ -132,13 +129,13 @@ _FEW = 2
 
 
 def _read_anew(
-    campaign: Path, made_of: Mapping[str, str], of_nodes: Path, apart_from: Collection[str]
-) -> Iterator[_OfNode]:
-    """All nodes but some, from their records, on all processors that we may use; their values in `of_nodes`."""
+    campaign: Path, made_of: Mapping[str, str], values: Path, apart_from: Collection[str]
+) -> Iterator[OfNode]:
+    """All nodes but some, from their records, on all processors that we may use; their values in a folder."""
     numbers = {name: number for number, name in enumerate(sorted(made_of))}
     rows = [row for row in node_sheet.read_sheet(campaign / "nodes.tsv") if row.node not in apart_from]
     tasks = [(numbers[row.node], made_of[row.node], row) for row in rows]
-    read_node = functools.partial(_read_node, campaign, of_nodes)
+    read_node = functools.partial(_read_node, campaign, values)
     if len(tasks) <= _FEW:
         yield from counted(map(read_node, tasks), len(tasks), "nodes read")
         return
@@ -146,16 +143,16 @@ def _read_anew(
         yield from counted(pool.map(read_node, tasks), len(tasks), "nodes read")
 
 
-def _read_node(campaign: Path, of_nodes: Path, task: tuple[int, str, node_sheet.Node]) -> _OfNode:
+def _read_node(campaign: Path, values: Path, task: tuple[int, str, node_sheet.Node]) -> OfNode:
     number, made_of, row = task
     state, of_jobs = nodes.read(campaign, row)
-    node, packed_from, parts = _from_jobs(campaign, number, made_of, row, state, of_jobs)
+    node, packed_from, parts = packed_node.from_jobs(campaign, number, made_of, row, state, of_jobs)
     if of_jobs:
         labels = store.survey(campaign / "nodes" / row.node).topology
         processor = topology.from_text(labels).machine if labels else None
         kept = packed_jobs.NodeJobs(tuple(map(packed_jobs.packed_job, of_jobs)), processor)
-        packed_jobs.write(of_nodes.parent, row.node, kept)
-    return node, packed_from, [_in_file(part, of_nodes / f"{number}-{at}.npy") for at, part in enumerate(parts)]
+        packed_jobs.write(values.parent, row.node, kept)
+    return node, packed_from, [_in_file(part, values / f"{number}-{at}.npy") for at, part in enumerate(parts)]
 
 
 @dataclass(frozen=True)
@@ -190,42 +187,10 @@ class _Alike:
             places=self._places.setdefault(columns, part.places),
         )
 
-    def node(self, of_node: _OfNode) -> _OfNode:
+    def node(self, of_node: OfNode) -> OfNode:
         """A node with such parts."""
         node, packed_from, parts = of_node
         return node, packed_from, [self.part(part) for part in parts]
-
-
-def _from_jobs(
-    campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: NodeState, of_jobs: Sequence[Job]
-) -> _OfNode:
-    node = PackedNode(
-        state.node,
-        state.host,
-        state.state,
-        state.reason,
-        state.log_tail,
-        quality=state.problems,
-        warnings=tuple(_clock(campaign, row, of_jobs)),
-        rack=row.rack,
-        switch=row.switch,
-    )
-    place = campaign / "nodes" / state.node
-    survey = store.survey(place) if place.is_dir() else Survey()
-    if state.state != "measured":
-        return replace(node, fingerprint=survey.fingerprint), PackedFrom(made_of, state.problems), []
-    node, of_node = _of_node(node, number, place, of_jobs, survey)
-    headers = [measured.header for job in of_jobs for measured in job.measured.values()]
-    outcomes = [job.status for job in of_jobs if job.status is not None]
-    simulated = any(bool(header.get("simulated")) for header in headers) or any(
-        outcome.simulated for outcome in outcomes
-    )
-    versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
-    return node, PackedFrom(made_of, state.problems, simulated, versions), of_node
-
-
-#: What is known of a node, what it was packed from, and its parts of the quantities.
-_OfNode = tuple[PackedNode, PackedFrom, list[JobPart]]
 
 
 class _Earlier:
@@ -250,153 +215,50 @@ class _Earlier:
             elif not node.log_tail and packed_jobs.file_of(target / FOLDER, node.name).is_file():
                 self.nodes[node.name] = number
 
-    def places_are_in(self, anew: Mapping[str, _OfNode]) -> bool:
+    def places_are_in(self, anew: Mapping[str, OfNode]) -> bool:
         """Whether the nodes that are read `anew` have all places now that they had then.
 
         Where they have not, the others cannot be taken as they were packed: a quantity has the places of all its nodes,
         and those of a node that has them no more, or is gone, would stay.
         """
         return all(
-            job_parts.has_places_of(_as_packed(0, one, rows), anew[name][2] if name in anew else ())
+            job_parts.has_places_of(_as_packed(0, quantity, rows), anew[name][2] if name in anew else ())
             for name, at in self._others.items()
-            for one, rows in self._rows.get(at, ())
+            for quantity, rows in self._rows.get(at, ())
         )
 
     @functools.cached_property
     def _rows(self) -> dict[int, list[tuple[Quantity, slice]]]:
         """By node the rows of each of its jobs in each quantity."""
         out: dict[int, list[tuple[Quantity, slice]]] = {}
-        for one in self._fleet.quantities:
-            begins = np.flatnonzero(np.diff(one.node, prepend=-1) | np.diff(one.job, prepend=-1)).tolist()
-            for begin, end in zip(begins, [*begins[1:], len(one.node)], strict=True):
-                out.setdefault(int(one.node[begin]), []).append((one, slice(begin, end)))
+        for quantity in self._fleet.quantities:
+            begins = np.flatnonzero(np.diff(quantity.node, prepend=-1) | np.diff(quantity.job, prepend=-1)).tolist()
+            for begin, end in zip(begins, [*begins[1:], len(quantity.node)], strict=True):
+                out.setdefault(int(quantity.node[begin]), []).append((quantity, slice(begin, end)))
         return out
 
-    def of(self, name: str, number: int) -> _OfNode:
+    def of(self, name: str, number: int) -> OfNode:
         """What was packed of one of `nodes`, which now has this number."""
         at = self.nodes[name]
-        parts = [_as_packed(number, one, rows) for one, rows in self._rows.get(at, ())]
+        parts = [_as_packed(number, quantity, rows) for quantity, rows in self._rows.get(at, ())]
         return self._fleet.nodes[at], self._fleet.packed_from[at], parts
 
 
-def _as_packed(number: int, one: Quantity, rows: slice) -> JobPart:
+def _as_packed(number: int, quantity: Quantity, rows: slice) -> JobPart:
     return JobPart(
         number,
-        int(one.job[rows.start]),
-        one.measurement,
-        one.operation,
-        one.quantity,
-        one.unit,
-        one.layout,
-        one.places,
-        one.names,
-        tuple(one.run[rows].tolist()),
-        one.values.shape[1],
-        one.started[rows],
-        lambda: one.values[rows],
-        one.disturbed[rows],
-        one.tick_ns,
+        int(quantity.job[rows.start]),
+        quantity.measurement,
+        quantity.operation,
+        quantity.quantity,
+        quantity.unit,
+        quantity.layout,
+        quantity.places,
+        quantity.names,
+        tuple(quantity.run[rows].tolist()),
+        quantity.values.shape[1],
+        quantity.started[rows],
+        lambda: quantity.values[rows],
+        quantity.disturbed[rows],
+        quantity.tick_ns,
     )
-
-
-def _of_node(
-    node: PackedNode, number: int, place: Path, found: Sequence[Job], survey: Survey
-) -> tuple[PackedNode, list[JobPart]]:
-    everywhere = tuple(
-        sorted({int(cpu) for job in found for one in job.measured.values() for cpu in one.header["cpus"]})
-    )
-    paired = tuple(sorted({cpu for job in found for one in job.pairs for cpu in one.cpus}))
-    kind = _kind_of_node(survey.topology, everywhere, paired)
-    warnings = list(node.warnings)
-    if not survey.topology:
-        warnings.append(asdict(warning("no-topology")))
-    # the same fact may be seen by both; said once
-    warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
-    of_node = []
-    for job in found:
-        of_node += [
-            job_parts.of_pairs(number, job.number, measured, kind.machine, kind.layout, kind.cpus)
-            for measured in job.pairs
-        ]
-        of_node += [
-            job_parts.of_cells(number, job.number, measured, kind.whole)
-            for measured in job.cells
-            if measured.name in cell_models()
-        ]
-    boots = {boot for job in found for boot in _boots(job)}
-    described = replace(
-        node,
-        quality=(*node.quality, *(survey.problems if survey.topology else ())),
-        # without its topology a node that has a survey would be taken for one of another configuration
-        unusable=() if survey.topology else tuple(survey.problems),
-        not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
-        untaken=found[-1].untaken if found else {},
-        lacking=tuple(sorted({run.name for run in status.untaken})) if found and (status := found[-1].status) else (),
-        followed={job.number: times for job in found if (times := read_followed(place / f"job{job.number}")).submitted},
-        rebooted=tuple(f"job{job.number}" for job in found if len(_boots(job)) > 1),
-        imported=any("imported" in measured.header for job in found for measured in job.measured.values()),
-        identified=bool(survey.topology),
-        cpus=kind.cpus,
-        cores=kind.cores,
-        fingerprint=_fingerprint(found, survey, kind.machine.machine),
-        warnings=tuple(warnings),
-        boots=tuple(sorted(boots)),
-        numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
-        sensors=sensors.of(found, kind.cpus) | survey.sensors,
-        seen=tuple(
-            run
-            for job in found
-            for measured in (*job.pairs, *job.cells)
-            for run in sensors.beside(job.number, measured)
-        ),
-    )
-    return described, of_node
-
-
-def _clock(campaign: Path, row: node_sheet.Node, of_jobs: Sequence[Job]) -> Iterator[Mapping[str, str]]:
-    """A warning where the node's clock is off: its records are used all the same."""
-    status = next((job.status for job in of_jobs if job.number == row.job), None)
-    if status is not None and (said := nodes.clock_is_off(preparation.job_folder(campaign, row), status)):
-        yield {"id": "clock", "text": said, "advice": "let NTP set it"}
-
-
-def _boots(job: Job) -> set[str]:
-    """The boots that runs of a job are of; of an imported one there is none."""
-    return {str(run["boot_id"]) for measured in job.measured.values() for run in measured.runs} - {""}
-
-
-@dataclass(frozen=True)
-class _NodeKind:
-    """What nodes of one topology and one set of measured CPUs have in common; `layout`, `cpus` and `cores` are
-    of those that pairs were measured of, `whole` has all."""
-
-    layout: NodeLayout
-    cpus: tuple[int, ...]
-    cores: tuple[int, ...]
-    whole: NodePlaces
-    machine: Topology
-    warnings: tuple[Mapping[str, str], ...]
-
-
-@functools.lru_cache(maxsize=256)
-def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -> _NodeKind:
-    machine = topology.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
-    slots, order = slots_of(machine, paired)
-    core_of = {cpu.cpu: cpu.core for cpu in machine.cpus}
-    cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)
-    warnings = tuple({"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings)
-    whole = job_parts.machine(machine, everywhere)
-    layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64), order))
-    return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
-
-
-def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
-    """The survey's fields, and what the newest records say of the kernel that wrote them. The processor of an imported
-    matrix is that of its topology."""
-    fields = dict(survey.fingerprint)
-    if machine.name:
-        fields.setdefault("cpu", machine.name)
-    headers = [measured.header for job in jobs for measured in job.pairs]
-    if headers:
-        fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}
-    return fields

@@ -1,0 +1,165 @@
+"""What is packed of a node: all that is known of it, and its parts of the quantities, from its jobs and its survey."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodeprint.campaign import node_sheet, preparation
+from nodeprint.campaign.followed import read as read_followed
+from nodeprint.campaign.gathered import NodeState
+from nodeprint.data.job import sensors
+from nodeprint.data.job.jobs import Job
+from nodeprint.data.places import job_parts
+from nodeprint.data.places.job_parts import JobPart, NodePlaces
+from nodeprint.data.places.layout import layout_of, slots_of
+from nodeprint.data.places.quantity import NodeLayout, cell_models
+from nodeprint.data.store import nodes, store
+from nodeprint.data.store.packed import PackedFrom, PackedNode
+from nodeprint.data.store.store import Survey
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import Cpu, Machine, Topology, warning
+
+#: A node, what it was packed from, and its parts of the quantities.
+OfNode = tuple[PackedNode, PackedFrom, list[JobPart]]
+
+
+def from_jobs(
+    campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: NodeState, of_jobs: Sequence[Job]
+) -> OfNode:
+    """What is packed of a node whose number in the fleet is `number`, from its row of the sheet, what came of it and
+    its jobs."""
+    node = PackedNode(
+        state.node,
+        state.host,
+        state.state,
+        state.reason,
+        state.log_tail,
+        quality=state.problems,
+        warnings=tuple(_clock(campaign, row, of_jobs)),
+        rack=row.rack,
+        switch=row.switch,
+    )
+    place = campaign / "nodes" / state.node
+    survey = store.survey(place) if place.is_dir() else Survey()
+    if state.state != "measured":
+        return replace(node, fingerprint=survey.fingerprint), PackedFrom(made_of, state.problems), []
+    node, of_node = _of_node(node, number, place, of_jobs, survey)
+    headers = [measured.header for job in of_jobs for measured in job.measured.values()]
+    outcomes = [job.status for job in of_jobs if job.status is not None]
+    simulated = any(bool(header.get("simulated")) for header in headers) or any(
+        outcome.simulated for outcome in outcomes
+    )
+    versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
+    return node, PackedFrom(made_of, state.problems, simulated, versions), of_node
+
+
+def _of_node(
+    node: PackedNode, number: int, place: Path, of_jobs: Sequence[Job], survey: Survey
+) -> tuple[PackedNode, list[JobPart]]:
+    measured_cpus = {
+        int(cpu) for job in of_jobs for measured in job.measured.values() for cpu in measured.header["cpus"]
+    }
+    paired = {cpu for job in of_jobs for measured in job.pairs for cpu in measured.cpus}
+    kind = _kind_of_node(survey.topology, tuple(sorted(measured_cpus)), tuple(sorted(paired)))
+    warnings = list(node.warnings)
+    if not survey.topology:
+        warnings.append(asdict(warning("no-topology")))
+    # the same fact may be seen by both; said once
+    warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
+    parts = []
+    for job in of_jobs:
+        parts += [
+            job_parts.of_pairs(number, job.number, measured, kind.machine, kind.layout, kind.cpus)
+            for measured in job.pairs
+        ]
+        parts += [
+            job_parts.of_cells(number, job.number, measured, kind.whole)
+            for measured in job.cells
+            if measured.name in cell_models()
+        ]
+    boots = {boot for job in of_jobs for boot in _boots(job)}
+    newest = of_jobs[-1] if of_jobs else Job(0, None, {})
+    described = replace(
+        node,
+        quality=(*node.quality, *(survey.problems if survey.topology else ())),
+        # without its topology a node that has a survey would be taken for one of another configuration
+        unusable=() if survey.topology else tuple(survey.problems),
+        not_applicable=tuple(sorted({name for job in of_jobs for name in job.not_applicable})),
+        untaken=newest.untaken,
+        lacking=tuple(sorted({run.name for run in newest.status.untaken})) if newest.status else (),
+        followed={
+            job.number: times for job in of_jobs if (times := read_followed(place / f"job{job.number}")).submitted
+        },
+        rebooted=tuple(f"job{job.number}" for job in of_jobs if len(_boots(job)) > 1),
+        imported=any("imported" in measured.header for job in of_jobs for measured in job.measured.values()),
+        identified=bool(survey.topology),
+        cpus=kind.cpus,
+        cores=kind.cores,
+        fingerprint=_fingerprint(of_jobs, survey, kind.machine.machine),
+        warnings=tuple(warnings),
+        boots=tuple(sorted(boots)),
+        numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
+        sensors=sensors.of(of_jobs, kind.cpus) | survey.sensors,
+        seen=tuple(
+            run
+            for job in of_jobs
+            for measured in (*job.pairs, *job.cells)
+            for run in sensors.beside(job.number, measured)
+        ),
+    )
+    return described, parts
+
+
+def _clock(campaign: Path, row: node_sheet.Node, of_jobs: Sequence[Job]) -> Iterator[Mapping[str, str]]:
+    """A warning where the node's clock is off: its records are used all the same."""
+    status = next((job.status for job in of_jobs if job.number == row.job), None)
+    if status is not None and (text := nodes.clock_is_off(preparation.job_folder(campaign, row), status)):
+        yield {"id": "clock", "text": text, "advice": "let NTP set it"}
+
+
+def _boots(job: Job) -> set[str]:
+    """The boots that runs of a job are of; of an imported one there is none."""
+    return {str(run["boot_id"]) for measured in job.measured.values() for run in measured.runs} - {""}
+
+
+@dataclass(frozen=True)
+class _NodeKind:
+    """What nodes of one topology and one set of measured CPUs have in common; `layout`, `cpus` and `cores` are
+    of those that pairs were measured of, `whole` has all."""
+
+    layout: NodeLayout
+    cpus: tuple[int, ...]
+    cores: tuple[int, ...]
+    whole: NodePlaces
+    machine: Topology
+    warnings: tuple[Mapping[str, str], ...]
+
+
+@functools.lru_cache(maxsize=256)
+def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -> _NodeKind:
+    machine = topology.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
+    slots, order = slots_of(machine, paired)
+    core_of = {cpu.cpu: cpu.core for cpu in machine.cpus}
+    cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)
+    warnings = tuple({"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings)
+    whole = job_parts.machine(machine, everywhere)
+    layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64), order))
+    return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
+
+
+def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
+    """The survey's fields, and what the newest records say of the kernel that wrote them. The processor of an imported
+    matrix is that of its topology."""
+    fields = dict(survey.fingerprint)
+    if machine.name:
+        fields.setdefault("cpu", machine.name)
+    headers = [measured.header for job in jobs for measured in job.pairs]
+    if headers:
+        fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}
+    return fields
