@@ -67,11 +67,11 @@ class Surveyed:
 
     def add_attribute(self, name: Literal["Bandwidth", "Latency"], values: Iterable[Value]) -> None:
         """Add an attribute (MiB/s, ns) of the NUMA nodes that are known."""
-        known = [(cpus, self._nodes[node], value) for cpus, node, value in values if node in self._nodes]
-        if not known:
+        on_nodes = [(cpus, self._nodes[node], value) for cpus, node, value in values if node in self._nodes]
+        if not on_nodes:
             return
         added = ET.SubElement(self._root, "memattr", name=name, flags=_FLAGS[name])
-        for cpus, node, value in known:
+        for cpus, node, value in on_nodes:
             ET.SubElement(
                 added,
                 "memattr_value",

@@ -61,18 +61,18 @@ def write(node_dir: Path, to: Path | None = None) -> Path:
     """Write node.nc of a node into its folder or another, from its jobs as they are kept; returns its path. Raises
     CannotWriteError."""
     path = (to or node_dir) / NAME
-    measured = store.jobs_of(node_dir)
-    problems = [problem.text for job in measured for problem in job.problems]
+    jobs = store.jobs_of(node_dir)
+    problems = [problem.text for job in jobs for problem in job.problems]
     tree = {"/": xr.Dataset(attrs={"node": node_dir.name, "problems": json.dumps(problems)})}
     # a variable: an HDF5 attribute holds 64 KiB
     if labels := store.survey(node_dir).topology:
         tree["/"]["topology"] = ((), labels)
-    for job in measured:
+    for job in jobs:
         outcome = job_status.plain(job.status) if job.status is not None else {}
         facts = {"status": outcome, "not_applicable": dict(job.not_applicable)}
         attributes = {key: json.dumps(value, sort_keys=True) for key, value in facts.items()}
         tree[f"/job{job.number}"] = xr.Dataset(attrs=attributes)
-        tree |= {f"/job{job.number}/{one.name}": dataset(one) for one in job.measured.values()}
+        tree |= {f"/job{job.number}/{name}": dataset(measured) for name, measured in job.measured.items()}
     # HDF5 prints its own error messages on a full disk: written elsewhere, then copied
     with files.replacing(path) as partial, tempfile.TemporaryDirectory(prefix="nodeprint-") as folder:
         made = Path(folder, NAME)
@@ -115,54 +115,55 @@ def _write_variable(group: h5py.Group, data: xr.DataArray) -> h5py.Dataset:
     return made
 
 
-def dataset(one: Measured) -> xr.Dataset:
+def dataset(measured: Measured) -> xr.Dataset:
     """A measurement over (run, pass) and its own dimensions.
 
     Matrices of pairs are (run, pass, home, a, b), filled on both sides unless the operation is directed. `home` has the
     NUMA nodes where they are a dimension of the result, and -1 alone when each pair's home follows from the policy.
     """
-    axes: dict[str, Any] = {dim: one.axis(dim) for dim in one.places}
-    if one.pairs:
-        axes["a"] = axes["b"] = np.array(one.cpus)
-    at = [np.searchsorted(axes[dim], np.array(one.keys(dim))) for dim in one.places]
-    shape = (len(one.runs), len(one.passes), *(len(axis) for axis in axes.values()))
-    dims, units = ("run", "pass", *axes), one.units
+    axes: dict[str, Any] = {dim: measured.axis(dim) for dim in measured.places}
+    if measured.pairs:
+        axes["a"] = axes["b"] = np.array(measured.cpus)
+    on_axes = [np.searchsorted(axes[dim], np.array(measured.keys(dim))) for dim in measured.places]
+    shape = (len(measured.runs), len(measured.passes), *(len(axis) for axis in axes.values()))
+    dims, units = ("run", "pass", *axes), measured.units
     variables = {}
-    for key, column in one.columns.items():
+    for key, column in measured.columns.items():
         absent = {"u": 0, "i": -1, "f": np.nan}[column.dtype.kind]
         out = np.full(shape, absent, column.dtype)
-        index: Any = (slice(None), slice(None), *at)
+        index: Any = (slice(None), slice(None), *on_axes)
         out[index] = column
-        if one.pairs and not one.header.get("directed"):
-            out[:, :, at[0], at[2], at[1]] = column
+        if measured.pairs and not measured.header.get("directed"):
+            home, a, b = on_axes
+            out[:, :, home, b, a] = column
         variables[key] = (dims, out, {"units": units[key]} if key in units else {})
-    if one.pairs:
-        clocks = np.array([run["clock_ghz"] for run in one.runs], dtype=np.float32)
+    if measured.pairs:
+        clocks = np.array([run["clock_ghz"] for run in measured.runs], dtype=np.float32)
         variables["clock_ghz"] = (("run", "a"), clocks, {"units": "GHz"})
-    coordinates = {"run": one.numbers, "pass": list(one.passes)} | {
+    coordinates = {"run": measured.numbers, "pass": list(measured.passes)} | {
         dim: axis.astype(object) if axis.dtype.kind == "U" else axis for dim, axis in axes.items()
     }
-    result = xr.Dataset(variables | _per_run(one), coords=coordinates)
-    result.attrs = {key: json.dumps(value) for key, value in one.header.items()}
+    result = xr.Dataset(variables | _per_run(measured), coords=coordinates)
+    result.attrs = {key: json.dumps(value) for key, value in measured.header.items()}
     return result
 
 
-def _per_run(one: Measured) -> dict[str, Any]:
+def _per_run(measured: Measured) -> dict[str, Any]:
     def texts(key: str) -> Any:
-        return np.array([run[key] for run in one.runs], dtype=object)
+        return np.array([run[key] for run in measured.runs], dtype=object)
 
     def objects(key: str) -> Any:
-        return np.array([json.dumps(run[key]) for run in one.runs], dtype=object)
+        return np.array([json.dumps(run[key]) for run in measured.runs], dtype=object)
 
     def figures(key: str) -> Any:
-        return np.array([float(run["trailer"].get(key, np.nan)) for run in one.runs])
+        return np.array([float(run["trailer"].get(key, np.nan)) for run in measured.runs])
 
     return {
-        "seed": ("run", np.array([run["seed"] for run in one.runs], dtype=np.uint64)),
+        "seed": ("run", np.array([run["seed"] for run in measured.runs], dtype=np.uint64)),
         "start_time": ("run", texts("start_time")),
         "boot_id": ("run", texts("boot_id")),
-        "segments": ("run", np.array([run["segments"] for run in one.runs])),
-        "complete": ("run", np.array([run["complete"] for run in one.runs])),
+        "segments": ("run", np.array([run["segments"] for run in measured.runs])),
+        "complete": ("run", np.array([run["complete"] for run in measured.runs])),
         "elapsed_s": ("run", figures("elapsed_s"), {"units": "s"}),
         "steal_s": ("run", figures("steal_s"), {"units": "s"}),
         "involuntary_switches": ("run", figures("involuntary_switches")),
@@ -179,16 +180,16 @@ def read(path: Path) -> tuple[list[Job], str]:
     try:
         tree = xr.open_datatree(path, engine="h5netcdf").load()
         labels = str(tree["topology"].item()) if "topology" in tree else ""
-        found = []
+        jobs = []
         for group, child in sorted(tree.children.items(), key=lambda item: int(item[0].removeprefix("job"))):
             measured = {name: _pairs(name, sub.to_dataset()) for name, sub in child.children.items() if "a" in sub.dims}
-            found.append(Job(int(group.removeprefix("job")), None, measured))
+            jobs.append(Job(int(group.removeprefix("job")), None, measured))
         tree.close()
     except (OSError, ValueError, KeyError) as error:
         raise NodeprintError(
             "is no node.nc of nodeprint", where=path, advice="write it again with `nodeprint export`"
         ) from error
-    return found, labels
+    return jobs, labels
 
 
 def _pairs(name: str, data: xr.Dataset) -> Measured:

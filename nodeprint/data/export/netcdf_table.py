@@ -46,10 +46,10 @@ class _Holding(io.FileIO):
         view, begin = memoryview(buffer).cast("B"), self.tell()
         count = super().readinto(view) or 0
         view[count:] = bytes(view.nbytes - count)
-        for at, kept in self._kept:
-            low, high = max(at, begin), min(at + len(kept), begin + view.nbytes)
+        for offset, kept in self._kept:
+            low, high = max(offset, begin), min(offset + len(kept), begin + view.nbytes)
             if low < high:
-                view[low - begin : high - begin] = kept[low - at : high - at]
+                view[low - begin : high - begin] = kept[low - offset : high - offset]
         self.seek(begin + view.nbytes)
         return view.nbytes
 
@@ -57,7 +57,7 @@ class _Holding(io.FileIO):
         """As of any file; the end is that of what was written."""
         if whence != io.SEEK_END:
             return super().seek(offset, whence)
-        end = max((at + len(kept) for at, kept in self._kept), default=0)
+        end = max((begin + len(kept) for begin, kept in self._kept), default=0)
         return super().seek(max(end, super().seek(0, io.SEEK_END)) + offset)
 
     def truncate(self, size: int | None = None) -> int:
@@ -105,10 +105,10 @@ def _begin_table(file: h5netcdf.File, labels: xr.Dataset, dims: tuple[str, str],
     """All of a table but the values of its variables, as xarray's own to_netcdf writes it."""
     file.dimensions = {dim: labels.sizes[dim] for dim in dims}
     file.attrs.update(labels.attrs)
-    every = " ".join(sorted(map(str, labels.coords)))
+    coordinates = " ".join(sorted(map(str, labels.coords)))
     for name, meaning in variables.items():
         made = file.create_variable(name, dims, np.float32, fillvalue=np.float32(np.nan))
-        made.attrs.update({"_FillValue": np.float32(np.nan), "long_name": meaning, "coordinates": every})
+        made.attrs.update({"_FillValue": np.float32(np.nan), "long_name": meaning, "coordinates": coordinates})
     for coordinate, labelled in labels.coords.items():
         values = labelled.to_numpy()
         texts = values.dtype.kind in "OU"

@@ -70,9 +70,9 @@ def cells(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
         for row in range(len(quantity.node)):
             values = np.asarray(quantity.values[row])
             number_of_pass, place = np.nonzero(np.isfinite(values))
-            every = os_places(quantity, fleet.nodes[int(quantity.node[row])])
+            numbered = os_places(quantity, fleet.nodes[int(quantity.node[row])])
             none = np.full(quantity.size, "")
-            columns = {dim: np.array([str(coordinates[dim]) for coordinates in every]) for dim in quantity.dims}
+            columns = {dim: np.array([str(coordinates[dim]) for coordinates in numbered]) for dim in quantity.dims}
             # a NUMA node is not the node that the row is of
             places = {"numa_node" if dim == "node" else dim: columns.get(dim, none)[place] for dim in dims}
             yield _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, place])
@@ -119,15 +119,15 @@ def messages(fabrics: Fabrics) -> Iterator[pd.DataFrame]:
     """Every link between nodes, a measurement at a time: the time of a message of `message_bytes` from the node `from`
     to the node `to` in ns, the median over pairs of ranks and passes of a run."""
     for measured in fabrics.measured:
-        every = measured.by_size or {measured.message_bytes: measured.values}
-        values = np.stack(list(every.values()))
+        by_size = measured.by_size or {measured.message_bytes: measured.values}
+        values = np.stack(list(by_size.values()))
         size, run, sender, receiver = np.nonzero(np.isfinite(values))
         columns = {
             "partition": measured.partition,
             "measurement": measured.measurement,
             "operation": str(measured.header.get("operation", "")),
             "run": np.array(measured.runs)[run],
-            "message_bytes": np.array(list(every))[size],
+            "message_bytes": np.array(list(by_size))[size],
             "from": np.array(measured.nodes)[sender],
             "to": np.array(measured.nodes)[receiver],
             "latency_ns": values[size, run, sender, receiver],

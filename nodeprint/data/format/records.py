@@ -132,21 +132,21 @@ def decoded(text: bytes, kind: Any) -> tuple[list[Any], list[tuple[int, bytes]]]
     Raises MsgspecError, ValueError or RecursionError where a line is no such record, no header is first, or a trailer
     precedes another record than a header.
     """
-    found = decoder_of(kind).decode_lines(text)
+    lines = decoder_of(kind).decode_lines(text)
     content = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(content == ord("\n"))
-    if not found or len(found) != len(ends):
+    if not lines or len(lines) != len(ends):
         raise ValueError("not as many records as lines")
     starts = np.append(0, ends[:-1] + 1)
     if (content[starts] != ord("{")).any() or (content[ends - 1] != ord("}")).any():
         raise ValueError("a line ends inside of an object")
-    kinds = list(map(type, found))
-    rest = [at for at, one in enumerate(kinds) if one is not kind]
-    after_trailers = {kinds[at + 1] for at in rest if kinds[at] is _BETWEEN["trailer"] and at + 1 < len(kinds)}
+    kinds = list(map(type, lines))
+    rest = [number for number, kind_of_line in enumerate(kinds) if kind_of_line is not kind]
+    after_trailers = {kinds[n + 1] for n in rest if kinds[n] is _BETWEEN["trailer"] and n + 1 < len(kinds)}
     if kinds[:1] != [_BETWEEN["header"]] or not after_trailers <= {_BETWEEN["header"]}:
         raise ValueError("not in the order of a record file")
-    numbered = [(at + 1, text[starts[at] : ends[at]]) for at in rest]
-    return [one for one in found if type(one) is kind], numbered
+    numbered = [(number + 1, text[starts[number] : ends[number]]) for number in rest]
+    return [line for line in lines if type(line) is kind], numbered
 
 
 #: Lines that are neither pairs nor cells, numbered, and the columns of these.
@@ -158,8 +158,8 @@ def _columns_at_once(text: bytes) -> _Split | None:
     try:
         cells = msgspec.json.decode(text[: text.find(b"\n")]).get("cells")
         kind = _kind(cells)
-        found, rest = decoded(text, kind)
-        return rest, _of_structs(found, kind, cells)
+        values, rest = decoded(text, kind)
+        return rest, _of_structs(values, kind, cells)
     except (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
@@ -210,31 +210,31 @@ def _kind(cells: Mapping[str, Any] | None) -> type[msgspec.Struct]:
 
 
 def _of_structs(
-    found: Sequence[Any], kind: type[msgspec.Struct], cells: Mapping[str, Any] | None
+    lines: Sequence[Any], kind: type[msgspec.Struct], cells: Mapping[str, Any] | None
 ) -> dict[str, npt.NDArray[Any]]:
     """The columns of decoded lines."""
     get = {of.encode_name: attrgetter(of.name) for of in msgspec.structs.fields(kind)}
     whole, dims = (PAIR_KEYS, ()) if cells is None else (("pass",), tuple(cells["dims"]))
     values = (*PAIR_VALUES, *PAIR_CLOCKS) if cells is None else tuple(cells["values"])
-    columns = {key: np.fromiter(map(get[key], found), np.int64, len(found)) for key in whole}
-    columns |= {key: _coordinates(list(map(get[key], found))) for key in dims}
-    columns |= {key: _values(found, get[key]) for key in values}
-    columns["flags"] = _flag_column(list(map(get["flags"], found)))
+    columns = {key: np.fromiter(map(get[key], lines), np.int64, len(lines)) for key in whole}
+    columns |= {key: _coordinates(list(map(get[key], lines))) for key in dims}
+    columns |= {key: _values(lines, get[key]) for key in values}
+    columns["flags"] = _flag_column(list(map(get["flags"], lines)))
     return columns
 
 
-def _values(found: Sequence[Any], get: Callable[[Any], float | None]) -> npt.NDArray[np.float64]:
+def _values(lines: Sequence[Any], get: Callable[[Any], float | None]) -> npt.NDArray[np.float64]:
     """A value of each, NaN where it is None."""
     try:
-        return np.fromiter(map(get, found), np.float64, len(found))
+        return np.fromiter(map(get, lines), np.float64, len(lines))
     except TypeError:
-        return np.array(list(map(get, found)), dtype=np.float64)
+        return np.array(list(map(get, lines)), dtype=np.float64)
 
 
-def _coordinates(found: Sequence[Any]) -> npt.NDArray[Any]:
+def _coordinates(coordinates: Sequence[Any]) -> npt.NDArray[Any]:
     """Whole numbers, or words where there is any word."""
-    words = any(isinstance(value, str) for value in found)
-    return np.array([str(value) for value in found]) if words else np.array(found, dtype=np.int64)
+    words = any(isinstance(value, str) for value in coordinates)
+    return np.array([str(value) for value in coordinates]) if words else np.array(coordinates, dtype=np.int64)
 
 
 def _content(path: Path, where: str) -> bytes:
@@ -252,16 +252,16 @@ def _plain(raw: bytes, where: str, notes: list[str]) -> bytes:
     if wrong == run_files.CUT:
         notes.append(f"{where}: the compressed file is cut")
     elif wrong:
-        what = "is garbled" if wrong == run_files.GARBLED else wrong
+        why = "is garbled" if wrong == run_files.GARBLED else wrong
         advice = "set the file aside and measure the node again"
-        raise NodeprintError(f"the compressed file {what}", where=where, advice=advice)
+        raise NodeprintError(f"the compressed file {why}", where=where, advice=advice)
     return text
 
 
 def _flag_column(flags: Sequence[Sequence[str]]) -> npt.NDArray[np.int64]:
     if not any(flags):
         return np.zeros(len(flags), dtype=np.int64)
-    return np.array([sum(FLAGS[flag] for flag in set(mine)) for mine in flags], dtype=np.int64)
+    return np.array([sum(FLAGS[flag] for flag in set(of_line)) for of_line in flags], dtype=np.int64)
 
 
 #: The columns of pairs of a file of cells.

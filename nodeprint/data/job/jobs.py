@@ -73,23 +73,23 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
     def keys(self, dim: str) -> list[int] | list[str]:
         """The coordinate of each place, a word where the dimension is of words."""
         coordinates: list[int] = self.places[dim].tolist()
-        return [self.names[dim][at] for at in coordinates] if dim in self.names else coordinates
+        return [self.names[dim][word] for word in coordinates] if dim in self.names else coordinates
 
     def axis(self, dim: str) -> Array:
         """The sorted coordinates of a dimension: int64, or words."""
-        known = np.unique(self.places[dim])
-        return np.array(self.names[dim])[known] if dim in self.names else known
+        coordinates = np.unique(self.places[dim])
+        return np.array(self.names[dim])[coordinates] if dim in self.names else coordinates
 
     def grid(self, key: str) -> Array:
         """A column of cells over (run, pass, a dimension each of `places`), NaN where there is no place."""
-        at, shape = [], []
+        place, shape = [], []
         for coordinates in self.places.values():
-            known, place = np.unique(coordinates, return_inverse=True)
-            at.append(place)
-            shape.append(len(known))
+            axis, on_axis = np.unique(coordinates, return_inverse=True)
+            place.append(on_axis)
+            shape.append(len(axis))
         column = self.columns[key]
         out = np.full((*column.shape[:2], *shape), np.nan)
-        index: Any = (slice(None), slice(None), *at)
+        index: Any = (slice(None), slice(None), *place)
         out[index] = column
         return out
 
@@ -99,8 +99,8 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
         if not self.pairs:
             return []
         ends = np.concatenate([self.places["a"], self.places["b"]])
-        known: list[int] = ends[distinct(ends[:, None])[0]].tolist()
-        return known
+        cpus: list[int] = ends[distinct(ends[:, None])[0]].tolist()
+        return cpus
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -132,18 +132,18 @@ class Job(msgspec.Struct, frozen=True):
     @property
     def pairs(self) -> list[Measured]:
         """Its measurements of pairs of CPUs, by name."""
-        return [one for _, one in sorted(self.measured.items()) if one.pairs]
+        return [measured for _, measured in sorted(self.measured.items()) if measured.pairs]
 
     @property
     def cells(self) -> list[Measured]:
         """Its other measurements, by name."""
-        return [one for _, one in sorted(self.measured.items()) if not one.pairs]
+        return [measured for _, measured in sorted(self.measured.items()) if not measured.pairs]
 
     @property
     def hosts(self) -> set[str]:
         """Every host name that its records and outcome carry."""
-        named = {str(one.header["host"]) for one in self.measured.values()}
-        return named | ({self.status.host} if self.status is not None else set())
+        of_records = {str(measured.header["host"]) for measured in self.measured.values()}
+        return of_records | ({self.status.host} if self.status is not None else set())
 
 
 def number_of(job_dir: Path) -> int:
@@ -154,8 +154,8 @@ def number_of(job_dir: Path) -> int:
 
 def folders(node_dir: Path) -> list[Path]:
     """The folders of a node's jobs, in order; a link is none."""
-    found = (path for path in node_dir.iterdir() if number_of(path) and path.is_dir() and not path.is_symlink())
-    return sorted(found, key=number_of)
+    jobs = (path for path in node_dir.iterdir() if number_of(path) and path.is_dir() and not path.is_symlink())
+    return sorted(jobs, key=number_of)
 
 
 def read(job_dir: Path) -> Job:
@@ -297,16 +297,16 @@ def _slowest_again(file: Records) -> dict[str, Any]:
 
 def _pairs(name: str, files: Sequence[Records]) -> Measured:
     header = files[0].header
-    named = np.concatenate([file.pairs[key] for file in files for key in "ab"])
-    cpus = named[distinct(named[:, None])[0]]
+    ends_of_all = np.concatenate([file.pairs[key] for file in files for key in "ab"])
+    cpus = ends_of_all[distinct(ends_of_all[:, None])[0]]
     by_node = header.get("home") not in ("first", "second", None)
-    ends = []
+    coordinates = []
     for file in files:
         a, b = file.pairs["a"], file.pairs["b"]
         if not header.get("directed"):
             a, b = np.minimum(a, b), np.maximum(a, b)
-        ends.append((file.pairs["home"] if by_node else np.full_like(a, -1), a, b))
-    coordinates = [np.stack(one, axis=1) for one in ends]
+        home = file.pairs["home"] if by_node else np.full_like(a, -1)
+        coordinates.append(np.stack([home, a, b], axis=1))
     values = {key: [file.pairs[key] for file in files] for key in (*PAIR_VALUES, "flags")}
     values["pair_home"] = [file.pairs["home"] for file in files]
     arrays: dict[str, np.dtype[Any]] = dict.fromkeys(PAIR_VALUES, np.dtype(np.float32))
@@ -322,18 +322,18 @@ def _clocks(file: Records, cpus: Array) -> list[float | None]:
     """The median clock of each CPU just before its pairs, GHz."""
     cpu = np.concatenate([file.pairs["a"], file.pairs["b"]])
     clock = np.concatenate([file.pairs[key] for key in PAIR_CLOCKS]).astype(np.float32)
-    known = clock > 0
-    cpu = cpu[known]
-    one_of, which = distinct(cpu[:, None])
-    at = np.searchsorted(cpus, cpu[one_of])[which]
+    measured = clock > 0
+    cpu = cpu[measured]
+    one_of_cpu, which = distinct(cpu[:, None])
+    number = np.searchsorted(cpus, cpu[one_of_cpu])[which]
     # sorted by CPU and then by clock: positive floats are in the order of their bits
-    order = np.sort(at << 32 | clock[known].view(np.int32))
+    order = np.sort(number << 32 | clock[measured].view(np.int32))
     ordered = np.append(order.astype(np.int32).view(np.float32), np.float32(np.nan)).astype(np.float64)
-    count = np.bincount(at, minlength=len(cpus))
+    count = np.bincount(number, minlength=len(cpus))
     last = np.cumsum(count) - 1
     low, high = last - count + 1 + (count - 1) // 2, last - count + 1 + count // 2
     middle = np.where(count > 0, (ordered[np.where(count, low, -1)] + ordered[np.where(count, high, -1)]) / 2, np.nan)
-    return [float(one) if np.isfinite(one) else None for one in middle.astype(np.float32)]
+    return [float(clock_ghz) if np.isfinite(clock_ghz) else None for clock_ghz in middle.astype(np.float32)]
 
 
 def _cells(name: str, files: Sequence[Records]) -> Measured:
@@ -342,28 +342,24 @@ def _cells(name: str, files: Sequence[Records]) -> Measured:
     names: dict[str, tuple[str, ...]] = {}
     by_dim: dict[str, list[Array]] = {}
     for dim in files[0].dims:
-        found = [file.cells[dim] for file in measured]
-        if any(one.dtype.kind == "U" for one in found):
-            words = np.unique(np.concatenate([one.astype(str) for one in found]))
+        columns = [file.cells[dim] for file in measured]
+        if any(column.dtype.kind == "U" for column in columns):
+            words = np.unique(np.concatenate([column.astype(str) for column in columns]))
             names[dim] = tuple(words.tolist())
-            found = [np.searchsorted(words, one.astype(str)) for one in found]
-        by_dim[dim] = found
+            columns = [np.searchsorted(words, column.astype(str)) for column in columns]
+        by_dim[dim] = columns
     empty = np.zeros((0, len(by_dim)), dtype=np.int64)
-    filled = iter(range(len(measured)))
-    coordinates = [
-        np.stack([by_dim[dim][at] for dim in by_dim], axis=1) if len(file.cells["pass"]) else empty
-        for file in files
-        for at in ([next(filled)] if len(file.cells["pass"]) else [0])
-    ]
+    of_measured = iter(zip(*by_dim.values(), strict=True))
+    coordinates = [np.stack(next(of_measured), axis=1) if len(file.cells["pass"]) else empty for file in files]
     units = files[0].units
     arrays = {key: np.dtype(np.float32 if unit == "ns" else np.float64) for key, unit in units.items()}
     values = {key: [file.cells[key] for file in files] for key in (*units, "flags")}
-    passes, places, columns = _gridded(
+    passes, places, gridded = _gridded(
         [file.cells["pass"] for file in files], coordinates, values, {**arrays, "flags": np.dtype(np.uint8)}
     )
     runs = tuple({**_run(file), **_load_seconds(file)} for file in files)
     return Measured(
-        name, _shared(header), runs, passes, dict(zip(by_dim, places.T.copy(), strict=True)), names, columns
+        name, _shared(header), runs, passes, dict(zip(by_dim, places.T.copy(), strict=True)), names, gridded
     )
 
 
@@ -378,16 +374,16 @@ def _gridded(
     By run: the pass of each record, its coordinates (record, dimension) and values. Of records of one pass and place
     the last counts.
     """
-    known = np.unique(np.concatenate(list(passes)))
-    every = np.concatenate(list(coordinates))
-    where, place = distinct(every)
-    shape = (len(passes), len(known), len(where))
+    pass_numbers = np.unique(np.concatenate(list(passes)))
+    of_records = np.concatenate(list(coordinates))
+    one_of_place, place = distinct(of_records)
+    shape = (len(passes), len(pass_numbers), len(one_of_place))
     absent = {"u": 0, "i": -1, "f": np.nan}
     columns = {key: np.full(shape, absent[kind.kind], dtype=kind) for key, kind in kinds.items()}
     start = 0
     for run, numbers in enumerate(passes):
-        at = np.searchsorted(known, numbers) * len(where) + place[start : start + len(numbers)]
+        cell = np.searchsorted(pass_numbers, numbers) * len(one_of_place) + place[start : start + len(numbers)]
         for key, column in columns.items():
-            column[run].reshape(-1)[at] = values[key][run]
+            column[run].reshape(-1)[cell] = values[key][run]
         start += len(numbers)
-    return tuple(known.tolist()), every[where], columns
+    return tuple(pass_numbers.tolist()), of_records[one_of_place], columns

@@ -46,10 +46,10 @@ def _clocks(jobs: Sequence[Job]) -> dict[int, float]:
 def of_survey(tree: Tree) -> dict[str, Any]:
     """What a survey has of `temperature_c` (the hottest processor), `memory_errors` and `throttled` (counts since
     boot), and `counters` as of `nodeprint.machine.counters`. What was not seen has no key."""
-    found: dict[str, Any] = {}
+    seen: dict[str, Any] = {}
     counted = counters.read(tree)
     if counted is not None:
-        found["counters"] = msgspec.to_builtins(counted)
+        seen["counters"] = msgspec.to_builtins(counted)
     degrees = [
         value / 1000
         for sensor in tree.names("sys/class/hwmon")
@@ -59,7 +59,7 @@ def of_survey(tree: Tree) -> dict[str, Any]:
         if (value := _number(tree, f"sys/class/hwmon/{sensor}/{name}")) is not None
     ]
     if degrees:
-        found["temperature_c"] = max(degrees)
+        seen["temperature_c"] = max(degrees)
     controllers = "sys/devices/system/edac/mc"
     errors = [
         _number(tree, f"{controllers}/{name}/{kind}")
@@ -68,7 +68,7 @@ def of_survey(tree: Tree) -> dict[str, Any]:
         for kind in ("ce_count", "ue_count")
     ]
     if any(count is not None for count in errors):
-        found["memory_errors"] = sum(count or 0 for count in errors)
+        seen["memory_errors"] = sum(count or 0 for count in errors)
     cpus = "sys/devices/system/cpu"
     throttled = [
         _number(tree, f"{cpus}/{name}/thermal_throttle/core_throttle_count")
@@ -76,8 +76,8 @@ def of_survey(tree: Tree) -> dict[str, Any]:
         if re.fullmatch(r"cpu\d+", name)
     ]
     if any(count is not None for count in throttled):
-        found["throttled"] = sum(count or 0 for count in throttled)
-    return found
+        seen["throttled"] = sum(count or 0 for count in throttled)
+    return seen
 
 
 def _number(tree: Tree, path: str) -> int | None:

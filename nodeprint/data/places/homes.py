@@ -34,10 +34,10 @@ def of_pairs(measured: Measured, topology: Topology | None) -> Array:
     return np.where(steps == 0, NEAR, FAR + steps - 1).astype(np.int64)
 
 
-def _looked_up(known: Mapping[int, int], keys: Array) -> Array:
+def _looked_up(values: Mapping[int, int], keys: Array) -> Array:
     """The values of keys, -1 where there is none."""
-    table = np.full(max([*known, int(keys.max(initial=0))]) + 1, -1, dtype=np.int64)
-    table[list(known)] = list(known.values())
+    table = np.full(max([*values, int(keys.max(initial=0))]) + 1, -1, dtype=np.int64)
+    table[list(values)] = list(values.values())
     return np.asarray(table[keys])
 
 

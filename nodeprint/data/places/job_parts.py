@@ -379,9 +379,9 @@ def _in_words(job_part: JobPart, dim: str, names: Mapping[str, tuple[str, ...]])
     return np.array([names[dim].index(word) for word in job_part.names[dim]], dtype=np.int64)[job_part.places[dim]]
 
 
-def _union(every: Sequence[Ints], *, pairs: bool) -> Ints:
-    """All places (place, dimension), sorted; of pairs every pair at every home."""
-    rows = np.concatenate(every)
+def _union(of_parts: Sequence[Ints], *, pairs: bool) -> Ints:
+    """All places (place, dimension), sorted; of pairs of_parts pair at of_parts home."""
+    rows = np.concatenate(of_parts)
     if not pairs:
         return rows[distinct(rows)[0]]
     homes, each = np.unique(rows[:, 0]), rows[distinct(rows[:, 1:])[0], 1:]
