@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.data.places.layout import SAME_CCX
 from nodeprint.data.places.quantity import Key, Quantity
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix
@@ -16,9 +17,6 @@ from nodeprint.judge.terms import Terms
 from nodeprint.settings.measurements import Model
 
 Floats = npt.NDArray[np.float64]
-
-#: The class of pairs inside a CCX, by its number in `data.layout.CLASSES`.
-INSIDE_CCX = 1
 
 
 def of_matrix(matrix: Matrix, rules: Acceptance) -> Floats:
@@ -59,7 +57,7 @@ def of_cells(model: Model, rules: Acceptance) -> float:
 
 def _inside_ccx(family: str, where: Mapping[str, Key]) -> bool:
     """Whether a term is a mean over pairs inside one CCX, or inside all of them."""
-    return family == "ccx" or where.get("class") == INSIDE_CCX
+    return family == "ccx" or where.get("class") == SAME_CCX
 
 
 def _least_ns(family: str, rules: Acceptance, tick_ns: float, *, harvested: bool) -> float:

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from scipy.special import stdtrit
 
 from nodeprint.data.places.homes import FAR
-from nodeprint.data.places.layout import SOCKET, Ints, codes
+from nodeprint.data.places.layout import SAME_CCX, SOCKET, Ints, codes
 from nodeprint.data.places.quantity import Key, Quantity
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming, sets
-from nodeprint.judge.bounds import INSIDE_CCX
 from nodeprint.judge.reduction import Reduced, over_passes, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
 from nodeprint.machine.topology.level_names import level_name
@@ -55,7 +54,7 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     for matrix in (matrix for matrix in reduced if matrix.quantity.of_pairs):
         rows, layout = matrix.quantity.newest_rows, matrix.quantity.pair_layout
         for name, home, apart, by_socket in _class_rows(matrix):
-            harvested = layout.harvested and name == layout.class_names[INSIDE_CCX]
+            harvested = layout.harvested and name == layout.class_names[SAME_CCX]
             mixed = _mixtures(matrix.level, by_socket, rows)
             for node, over, pairs in _of_nodes(matrix.level, apart, rows):
                 groups = mixed.get(node) or _groups(matrix, rows[node], np.concatenate(apart))

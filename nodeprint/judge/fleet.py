@@ -12,7 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from nodeprint.campaign.recheck import MOST_JOBS
-from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.layout import SAME_CCX, Ints
 from nodeprint.data.places.quantity import is_metric
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, reached, single_runs
@@ -310,7 +310,7 @@ def _unknown_metrics(population: Population) -> list[Note]:
 
 def _no_core_inside(terms: Terms) -> bool:
     """Whether there are pairs inside CCXs, but none that name a core: with two cores there is one pair."""
-    inside = terms.layout.closeness == 1
+    inside = terms.layout.closeness == SAME_CCX
     return bool(inside.any()) and not len(terms.indices("core-in"))
 
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.layout import LEVELS, OTHER_SOCKET, RANK, Ints, Layout, codes
+from nodeprint.data.places.layout import LEVELS, OTHER_SOCKET, RANK, SAME_CCD, SAME_CCX, Ints, Layout, codes
 from nodeprint.judge.terms import FAMILIES, Candidate, Term, Terms
 
 Bools = npt.NDArray[np.bool_]
@@ -172,7 +172,7 @@ def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[T
 def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
     """Between two parts, or the pairs of one part that no finer part holds."""
     low, high = np.minimum(*part), np.maximum(*part)
-    outside = (at.closeness > (1 if part_name == "ccd" else 2)) & (low >= 0)
+    outside = (at.closeness > (SAME_CCX if part_name == "ccd" else SAME_CCD)) & (low >= 0)
     n = int(high.max(initial=0)) + 1
     for code in np.unique((low * n + high)[outside]):
         p, q = int(code // n), int(code % n)
@@ -182,7 +182,7 @@ def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Place
 
 
 def _ccx_terms(at: _Places) -> Iterator[Term]:
-    inside = (at.ccx[0] == at.ccx[1]) & (at.closeness == 1)
+    inside = (at.ccx[0] == at.ccx[1]) & (at.closeness == SAME_CCX)
     for number in np.unique(at.ccx[0][inside]).tolist():
         yield from _term("ccx", {"ccx": number}, inside & (at.ccx[0] == number), inside, at)
 

@@ -220,7 +220,7 @@ def scope(of: Part) -> str:
         flags = (flag for flag in scopes if of.where.get(flag))
         words = scopes.get(of.family) or next((scopes[flag] for flag in flags), "")
         level = str(of.where.get("inside", "ccx"))
-        return words.replace("CCX", _LABELS.get(level, level))
+        return words.format(level=_LABELS.get(level, level))
     if of.where.get("across"):
         return "to the other socket"
     alone = of.term in ("quadrant", "ccd") and not any(key.startswith("to_") for key in of.where if key != "to_others")

@@ -29,8 +29,12 @@ LEVELS = ("socket", "quadrant", "ccd", "ccx")
 NAMES = tuple(map(level_name, LEVELS))
 #: Classes of pairs on such a machine, from near to far; the last where nothing is known of the CPUs, as of a matrix
 #: without labels.
-CLASSES = ("same core", "same CCX", "same CCD", "same quadrant", "same socket", "other socket", "every pair")
-SAME_SOCKET, OTHER_SOCKET, ALL_PAIRS = 4, 5, 6
+CLASSES = (
+    *(f"same {level_name(level)}" for level in ("core", *reversed(LEVELS))),
+    f"other {level_name('socket')}",
+    "every pair",
+)
+SAME_CORE, SAME_CCX, SAME_CCD, SAME_QUADRANT, SAME_SOCKET, OTHER_SOCKET, ALL_PAIRS = range(7)
 
 Ints = npt.NDArray[np.int64]
 
@@ -70,7 +74,7 @@ class Layout:
     @cached_property
     def _classes_and_names(self) -> tuple[Ints, tuple[str, ...]]:
         names = list(CLASSES)
-        for column, number in ((CCX, 1), (CCD, 2), (QUADRANT, 3)):
+        for column, number in ((CCX, SAME_CCX), (CCD, SAME_CCD), (QUADRANT, SAME_QUADRANT)):
             names[number] = f"same {level_name(self.levels[column])}"
         classes = self.closeness.copy()
         if self.kinds:
@@ -177,12 +181,12 @@ def pair_classes(slots: Ints, pairs: Ints) -> Ints:
 
     coarsest = SAME_SOCKET if slots[:, SOCKET].min(initial=0) >= 0 else ALL_PAIRS
     result = np.where((a[:, SOCKET] == b[:, SOCKET]), coarsest, OTHER_SOCKET)
-    result[same(QUADRANT)] = 3
-    result[same(CCD)] = 2
-    result[same(CCX)] = 1
-    result[np.all(a[:, : RANK + 1] == b[:, : RANK + 1], axis=1)] = 0
+    result[same(QUADRANT)] = SAME_QUADRANT
+    result[same(CCD)] = SAME_CCD
+    result[same(CCX)] = SAME_CCX
+    result[np.all(a[:, : RANK + 1] == b[:, : RANK + 1], axis=1)] = SAME_CORE
     # One CCX or quadrant a socket: its pairs are simply those of the socket.
-    for fine in (3, 2, 1):
+    for fine in (SAME_QUADRANT, SAME_CCD, SAME_CCX):
         if np.any(result == fine) and not np.any(result == coarsest):
             result[result == fine] = coarsest
     return result

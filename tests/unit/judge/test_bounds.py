@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nodeprint.data.places.layout import SAME_CCX
 from nodeprint.data.places.quantity import models
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, bounds
-from nodeprint.judge.bounds import INSIDE_CCX
 from nodeprint.judge.deviations import Block
 from nodeprint.judge.judge import judge
 from tests.support.fleets import HARVESTED, judged, made
@@ -58,7 +58,7 @@ def test_a_node_without_peers_has_the_same_bound(tick_ns: float) -> None:
     for part in block.terms.indices("class").tolist():
         number = int(block.terms.terms[part].where["class"])
         name = block.terms.layout.class_names[number]
-        floor = max(2 * tick_ns, 2.5 if number == INSIDE_CCX else 0.5)
+        floor = max(2 * tick_ns, 2.5 if number == SAME_CCX else 0.5)
         assert block.bound[part] == pytest.approx(max(0.02, floor / block.matrix.levels[part]))
         classes[name] = block.bound[part] * block.matrix.levels[part]
     assert len(classes) > 2

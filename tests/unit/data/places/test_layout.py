@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 
 from nodeprint.data.places import layout
 from nodeprint.data.store import packed
+from nodeprint.judge.acceptance_file import PairClass
 from nodeprint.judge.judge import judge
 from nodeprint.judge.verdict import Verdict
 from nodeprint.machine.topology import from_part
+from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.simulate.machines import measured_places
@@ -206,3 +209,8 @@ def test_a_packed_fleet_keeps_kinds(tmp_path: Path) -> None:
     packed.write(fleet(Plan(alder_lake(), nodes=2)), tmp_path)
     (quantity, *_) = packed.read(tmp_path).pairs
     assert "same socket, efficiency cores" in quantity.pair_layout.class_names
+
+
+def test_a_contract_names_the_classes_that_pairs_can_have() -> None:
+    named = {f"same {level_name(level)}" for level in ("cluster", "numa")} | {*layout.CLASSES[: layout.ALL_PAIRS]}
+    assert set(get_args(PairClass)) == named
