@@ -199,12 +199,12 @@ def _print_reference(fleet: FleetReference | None, campaign: Path, verdict: Verd
     and of a fleet also for those that are too few to have a majority."""
     from nodeprint.cards import fleet_reference, of_campaign
     from nodeprint.cards import reference as published
-    from nodeprint.judge.outcome import MEANING, Outcome
+    from nodeprint.judge.outcome import MEANING
     from nodeprint.report import beside_fleet
 
     few = fleet is not None and len(verdict.nodes) < fleet_reference.FEWEST
     for name, of_node in verdict.nodes.items():
-        if not (of_node.outcome is Outcome.NO_PEER or (few and MEANING[of_node.outcome].measured)):
+        if not (of_node.is_alone or (few and MEANING[of_node.outcome].measured)):
             continue
         if fleet is None:
             card = of_campaign.Measured(campaign, name).card

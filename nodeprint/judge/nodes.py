@@ -255,7 +255,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         invalid = population.disturbed[i]
         # a lone machine is compared with nothing: the quality of its data is beside its only outcome
         if population.lone:
-            yield Reason(Why.ALONE)
+            yield self._no_peer(i)
             return
         if invalid and not set(population.jobs(i)) - set(invalid):
             worst = max(
@@ -282,11 +282,16 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         differing = [d for d in population.differing.get(node.name, ()) if d.hard]
         hard = tuple(d.key for d in differing)
         if node.imported and not node.identified:
-            return Reason(Why.ALONE, detail=say("unknown_processor"))
+            return self._no_peer(i, say("unknown_processor"))
         if len(population.configuration_of[i]) > 1:
-            return Reason(Why.ALONE)
+            return self._no_peer(i)
         values = {d.key: (d.value, d.majority) for d in differing}
         return Reason(Why.CONFIGURATION, hard, values=values)
+
+    def _no_peer(self, i: int, detail: str = "") -> Reason:
+        """That nothing is like a node; what its newest job lacks stays to be measured, as its status says."""
+        lacking = tuple(self.population.fleet.nodes[i].lacking)
+        return Reason(Why.ALONE_IN_PART if lacking else Why.ALONE, lacking, detail=detail)
 
     def _doubts(self, i: int, findings: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
         """Why a compared node is not the same though nothing deviates, or that it is."""

@@ -64,6 +64,7 @@ class Why(StrEnum):
     ODD_RUN = "a run is off the others of its job"
     CONFIGURATION = "configured differently"
     ALONE = "no peer"
+    ALONE_IN_PART = "no peer, and not measured in full"
     MISSING = "planned and not measured"
     RENUMBERED = "an exchange of parts explains an imported matrix"
     REBOOTED = "booted again within a job"
@@ -199,6 +200,7 @@ OUTCOME_OF: dict[Why, Outcome] = {
     Why.DISTURBED: Outcome.INVALID,
     Why.ODD_RUN: Outcome.INVALID,
     Why.CONFIGURATION: Outcome.DIFFERENT_CONFIGURATION,
+    Why.ALONE_IN_PART: Outcome.INCONCLUSIVE,
     Why.ALONE: Outcome.NO_PEER,
     Why.RENUMBERED: Outcome.INCONCLUSIVE,
     Why.MISSING: Outcome.INCONCLUSIVE,

@@ -15,7 +15,7 @@ from nodeprint.data.places.homes import FAR
 from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.report import files, further_cells, names, terminal, text
 from nodeprint.settings.measurements import known
@@ -90,7 +90,7 @@ def _found(fleet: PackedFleet, nodes: Iterable[str], pairs: Iterable[str]) -> st
 
 def of_nodes(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]:
     """The medians over nodes; of a few without peers each for itself, as a median of different machines is of none."""
-    if len(nodes) <= _NODES and all(node.outcome is Outcome.NO_PEER for node in nodes.values()):
+    if len(nodes) <= _NODES and all(node.is_alone for node in nodes.values()):
         return [line for name, node in nodes.items() for line in medians({name: node}, marked)]
     return medians(nodes, marked)
 

@@ -103,6 +103,11 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     untaken: Mapping[str, str] = {}
 
     @property
+    def is_alone(self) -> bool:
+        """Whether no other measured node is of its kind."""
+        return any(reason.why in (Why.ALONE, Why.ALONE_IN_PART) for reason in self.reasons[:1])
+
+    @property
     def counted(self) -> tuple[Finding, ...]:
         """The findings that are part of the outcome."""
         return tuple(finding for finding in self.findings if finding.counts)

@@ -66,7 +66,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     notes = [*text.over_time(verdict), *text.fleet_notes(verdict, in_table=is_split)]
     title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
     # a median over different machines would be that of none
-    alike = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.NO_PEER}
+    alike = {name: node for name, node in verdict.nodes.items() if not node.is_alone}
     shown = _shown(campaign, most_findings)
     bounds = (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))
     return Page(

@@ -18,7 +18,7 @@ from nodeprint.data.places.quantity import is_metric
 from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
-from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding
+from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding, NodeVerdict
 from nodeprint.report import names, text
 from nodeprint.report.figures import (
     block_medians,
@@ -61,8 +61,6 @@ PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 #: Nodes of a map of bounds, maps of differences, machines beside each other on a page, and in all.
 _MOST_ROWS, _MOST_MAPS, _ON_A_PAGE, MOST_MACHINES = 48, 16, 6, 18
-#: Outcomes of nodes that are beside no peer of theirs.
-_ALONE = (Outcome.NO_PEER, Outcome.DIFFERENT_CONFIGURATION)
 #: Dimensions over which a measurement is drawn as a curve.
 _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 
@@ -203,8 +201,11 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     other kinds is."""
     levels = campaign.levels(measurement, node)
     peers = campaign.peers(node, levels)
-    alone = campaign.verdict.nodes[node].outcome in (Outcome.NO_PEER, Outcome.DIFFERENT_CONFIGURATION)
-    if alone or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
+    if (
+        _is_compared_with_none(campaign.verdict.nodes[node])
+        or len(peers) < 2
+        or len(matrix.drawn_slots(levels.quantity)) < 3
+    ):
         return
     findings = [f for f in campaign.verdict.nodes[node].counted if f.measurement == measurement]
     bound = next((finding.bound for finding in findings if not finding.of_limit), None)
@@ -496,7 +497,7 @@ def difference_maps(campaign: Campaign) -> Iterator[Picture]:
     for measurement, names_of in _compared(campaign):
         levels = campaign.levels(measurement, names_of[0])
         peers = campaign.peers("", levels, campaign.verdict.nodes[names_of[0]].group)
-        compared = [n for n in names_of if campaign.verdict.nodes[n].outcome not in _ALONE]
+        compared = [n for n in names_of if not _is_compared_with_none(nodes[n])]
         if len(compared) < 3 or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
             continue
         marked = _marked(campaign)
@@ -588,7 +589,11 @@ def machines_in_order(campaign: Campaign) -> list[str]:
     """Machines that are no peers, in the order given."""
     nodes = campaign.verdict.nodes
     order = [name for name in dict.fromkeys((*campaign.sheet, *nodes)) if name in nodes]
-    return [name for name in order if nodes[name].outcome in _ALONE]
+    return [name for name in order if _is_compared_with_none(nodes[name])]
+
+
+def _is_compared_with_none(node: NodeVerdict) -> bool:
+    return node.is_alone or node.outcome is Outcome.DIFFERENT_CONFIGURATION
 
 
 def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from nodeprint.settings.texts import say, texts
 #: A detection limit is shown as this at most: of few disturbed runs Student's quantile makes it any number.
 MOST_SHOWN = 10.0
 #: The reasons that other load decides, where it was measured.
-_BY_LOAD = (Why.DISTURBED, Why.UNRESOLVED, Why.ALONE)
+_BY_LOAD = (Why.DISTURBED, Why.UNRESOLVED, Why.ALONE, Why.ALONE_IN_PART)
 
 
 def disturbed_first(verdict: Verdict) -> list[str]:

@@ -85,11 +85,9 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize(("harm", "seen"), DAMAGE.items(), ids=[harm.__name__ for harm in DAMAGE])
-def test_every_door_says_that_a_node_is_to_be_measured_again(
-    campaign: Callable[..., Path], harm: Callable[[Path], None], seen: Seen, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = campaign("a", "b", "c", "d")
+def whole(campaign: Callable[..., Path], *nodes: str) -> tuple[Path, Config]:
+    """A campaign of these nodes of which everything is there, and its configuration."""
+    folder = campaign(*nodes)
     (folder / "acceptance.yaml").write_text(PAIRS_DECIDE)
     settings = Config(
         results=str(folder.parent), campaign=folder.name, launch="slurm", runs=2, measure=("coherence-cas",)
@@ -101,6 +99,14 @@ def test_every_door_says_that_a_node_is_to_be_measured_again(
         for path in job.glob("run*/*.jsonl"):
             path.with_suffix(".jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
             path.unlink()
+    return folder, settings
+
+
+@pytest.mark.parametrize(("harm", "seen"), DAMAGE.items(), ids=[harm.__name__ for harm in DAMAGE])
+def test_every_door_says_that_a_node_is_to_be_measured_again(
+    campaign: Callable[..., Path], harm: Callable[[Path], None], seen: Seen, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, settings = whole(campaign, "a", "b", "c", "d")
     judge_and_write(folder)
     assert gathered.unusable(folder) == {}
     assert call("status", folder) == 0
@@ -120,8 +126,7 @@ def test_every_door_says_that_a_node_is_to_be_measured_again(
     assert verdict.nodes["b"].outcome is seen.outcome
     assert {verdict.nodes[name].outcome for name in "acd"} == {Outcome.SAME}
     assert json.loads((folder / "verdict.json").read_text())["nodes"]["b"]["outcome"] == seen.outcome
-    results = {case.name: [result.__class__.__name__.lower() for result in case.result] for case in junit_cases(folder)}
-    assert results["node b"] == [seen.junit]
+    assert junit(folder)["node b"] == [seen.junit]
     capsys.readouterr()
     assert call("status", folder, "--node", "b", "--fail-on", "not-same") == 3
     assert capsys.readouterr().out.strip().endswith(f"; {seen.outcome}")
@@ -132,6 +137,27 @@ def test_every_door_says_that_a_node_is_to_be_measured_again(
     assert not (folder / f"nodes/b/job{seen.job}/status.json").exists(), "there is something to measure"
     assert seen.next_call in capsys.readouterr().err
     assert call("status", folder, "--node", "b", "--fail-on", "not-same") == 3, "its newest job was not judged"
+
+
+@pytest.mark.parametrize(("harm", "seen"), DAMAGE.items(), ids=[harm.__name__ for harm in DAMAGE])
+def test_every_door_says_it_of_a_lone_node_too(
+    campaign: Callable[..., Path], harm: Callable[[Path], None], seen: Seen
+) -> None:
+    """Nothing is compared with it, and what it refused is to be measured all the same."""
+    folder, _ = whole(campaign, "b")
+    assert judge_and_write(folder).nodes["b"].outcome is Outcome.NO_PEER
+    assert (call("status", folder), junit(folder)) == (0, {"fleet": ["skipped"], "node b": ["skipped"]})
+    harm(folder / "nodes/b/job1")
+    verdict = judge_and_write(folder)
+    assert (verdict.nodes["b"].outcome, call("status", folder)) == (seen.outcome, 1)
+    assert junit(folder) == {"fleet": ["error"], "node b": ["error"]}
+
+
+def junit(folder: Path) -> dict[str, list[str]]:
+    """By test case its results."""
+    return {
+        str(case.name): [result.__class__.__name__.lower() for result in case.result] for case in junit_cases(folder)
+    }
 
 
 def junit_cases(folder: Path) -> list[TestCase]:
