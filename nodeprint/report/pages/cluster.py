@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
-from nodeprint.judge.verdict import ClassFigure, Finding, NodeVerdict
+from nodeprint.judge.verdict import ClassFigure, Finding, NodeVerdict, Verdict
 from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import message_rates, names, structure_words, terminal, text
 from nodeprint.report.figures import matrix
@@ -151,11 +151,8 @@ def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
     entries = [_found_row(campaign, name, linked, shown) for name in with_findings[:_MOST_LINES]]
     entries += [_link_row(finding) for fabric in verdict.fabric for finding in fabric.findings if _is_link(finding)]
     of_words: dict[tuple[Outcome, str], list[str]] = {}
-    for line in text.node_lines(rest):
-        if line.outcome is Outcome.SPLIT:
-            of_group = split_groups.of_nodes(verdict.fleet, verdict.nodes[line.nodes[0]].group)
-            entries.append((line.nodes, (_called(line.nodes, linked), Mark.of(line.outcome), *of_group, "")))
-            continue
+    entries = [*_group_rows(verdict, linked), *entries]
+    for line in text.node_lines({name: node for name, node in rest.items() if node.outcome is not Outcome.SPLIT}):
         of_words.setdefault((line.outcome, text.sentence(line.text)), []).extend(line.nodes)
     for (outcome, words), on in of_words.items():
         entries.append((tuple(on), (_called(on, linked), Mark.of(outcome), words, "", "", "", "")))
@@ -171,6 +168,18 @@ def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
         rows.append((f"and {remaining} more", "", "in cluster.html", "", "", "", ""))
     header = ("node", "outcome", "what differs", "by", "bound", "what to do", "page")
     return without_empty(Table(header, tuple(rows), "lllrrlr"))
+
+
+def _group_rows(verdict: Verdict, linked: Mapping[str, Reference]) -> list[tuple[tuple[str, ...], tuple[Cell, ...]]]:
+    """A row for each group of a split fleet."""
+    fleet = verdict.fleet
+    return [
+        (
+            tuple(name for name in group.nodes if not verdict.nodes[name].counted),
+            (_called(group.nodes, linked), Mark.of(Outcome.SPLIT), *split_groups.of_nodes(fleet, group.name), ""),
+        )
+        for group in (fleet.groups if fleet.outcome is FleetOutcome.SPLIT else ())
+    ]
 
 
 def _found_row(

@@ -64,8 +64,9 @@ def state_mark(finding: Finding) -> Mark:
     if finding.suppressed:
         return Mark("○", "suppressed", "neutral")
     symbol, colour = _STATES[finding.state]
-    # what a node counts itself needs neither peers nor a second job
-    return Mark(symbol, say("states", finding.state if finding.measurement else "counted"), colour)
+    # neither what a node counts itself nor a limit needs peers or a second job
+    state = "limit" if finding.of_limit else finding.state if finding.measurement else "counted"
+    return Mark(symbol, say("states", state), colour)
 
 
 def finding_block(

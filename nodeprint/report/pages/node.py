@@ -68,8 +68,8 @@ from nodeprint.structure.found import PairClass
 MOST_FINDINGS, _MOST_ROWS, _MOST_NOTES = 3, 20, 8
 #: FactList that take a line of their own.
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
-#: What of the fingerprint says which machine it is, for somebody who gets the page alone.
-_IDENTITY = ("product", "serials", "ppin", "dimms", "dimm_speed", "bios", "microcode", "bmc", "os", "kernel")
+#: What else of the fingerprint says which machine it is, for somebody who gets the page alone.
+_IDENTITY = ("bmc", "serials", "ppin")
 #: Of more groups of a level the CPUs are not named.
 _MOST_GROUPS = 8
 
@@ -183,13 +183,9 @@ def _identity(
         return (*accepted.rows(campaign), *((("serial numbers", serials),) if serials else ()))
     fields = verdict.fingerprint
     times = sorted(run.started[:10] for job in jobs for m in job.measured.values() for run in m.runs if run.started)
-    processors = fields.get("cpu")
-    if processors and fields.get("sockets"):
-        processors = f"{fields['sockets']} x {processors}"
     rows: dict[str, Any] = {
         "node": node,
-        "processors": processors,
-        "memory, GiB": fields.get("memory_gib"),
+        **dict(accepted.machines({node: verdict})),
         **{label(key): fields[key] for key in _IDENTITY if fields.get(key)},
         "measured": names.listed(dict.fromkeys((times[0], times[-1]))) if times else "",
         "contact": campaign.site.contact,

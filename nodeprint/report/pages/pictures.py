@@ -138,8 +138,8 @@ def of_finding(
 
 
 def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width: float = SMALL) -> tuple[Picture, ...]:
-    """A finding's effect job by job and run by run; nothing of one that has no jobs."""
-    if not finding.by_job:
+    """A finding's effect job by job and run by run; nothing of one without runs, as of a limit."""
+    if not finding.runs or finding.of_limit:
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     bound = f"{finding.bound * 100:.3g} %"

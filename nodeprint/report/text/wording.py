@@ -50,6 +50,8 @@ def measured(measurement: str) -> str:
 def subject(of: Finding | Margin) -> str:
     """A part with what was measured of it: `core 37 (CPU 37)` where that is the latency of its pairs, `memory bandwidth
     of NUMA node 1` else; a metric of a table, of a part."""
+    if isinstance(of, Finding) and of.of_limit and not is_metric(of.measurement):
+        return f"{measured(of.measurement)} ({names.row(str(of.part.where['figure']))})"
     if isinstance(of, Finding) and is_metric(of.measurement):
         return f"{of.measurement} of {names.part(of.part)}" if of.part.where else of.measurement
     name = names.scoped(of.part) if isinstance(of, Margin) else names.part(of.part)

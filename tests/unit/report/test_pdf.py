@@ -53,6 +53,16 @@ def test_a_sentence_that_ends_a_row_has_the_room_of_the_cells_behind_it() -> Non
     assert pages("") < pages("Measure the node again.")
 
 
+def test_a_sentence_over_the_last_column_leaves_the_others_their_room() -> None:
+    """A column that is as wide as its words takes all of a sentence that goes over it."""
+    sentence = "Compare settings, firmware and parts of both nodes, and measure both again."
+    row = ("cn001", "core-to-core latency of pairs of the same socket", "+5.9 %", "4 %", sentence)
+    table = Table(("node", "what", "by", "bound", "to do", "page"), ((*row, ""), *((*row, "2"),) * 20), "llrrlr")
+    page = Page("cn001", "cn001", "cn001", None, (), (Section("", (table,)),))
+    with pdf.Printer() as printer:
+        assert pdf.pages_of(printer.pdf(Document("cn001", "main", "", (page,)))) == 1
+
+
 def test_a_figure_stands_beside_a_table_that_leaves_it_room() -> None:
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="60mm" height="60mm"></svg>'
     rows = tuple((f"row {number}", "1") for number in range(16))

@@ -275,6 +275,11 @@ def test_a_limit_is_shown_as_a_limit_and_not_as_a_bound_of_peers(tmp_path: Path)
     (block,) = found.blocks
     assert isinstance(block, Table) and [row[3:5] for row in block.rows] == [("+105.0 %", "100 ns")] * 3
     assert any("cn[0-2] are outside a limit of the contract" in words for words in page.lead)
+    (shown,) = (section for section in page.sections if section.title == "Findings")
+    blocks = [block for block in shown.blocks if isinstance(block, FindingBlock)]
+    assert len(blocks) == 3 and not any(block.figures for block in blocks)
+    assert {block.mark.word for block in blocks} == {"outside a limit of the contract"}
+    assert blocks[0].title.endswith("core-to-core latency (same socket)")
 
 
 def test_nodes_are_sorted_by_severity() -> None:
