@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from nodeprint import files
 from nodeprint.campaign import node_sheet
-from nodeprint.data.store import msgpack_arrays, store
+from nodeprint.data.store import kept, store
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
 from nodeprint.iodie.analysis import NodeDies
@@ -28,7 +26,7 @@ from nodeprint.waiting import counted
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
 SCHEMA = 3
-_FILE = "dies.msgpack"
+_FILE = "dies.msgpack.zst"
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -69,13 +67,16 @@ def read(where: Path) -> Found:
     sheet = where / "nodes.tsv"
     folders = {name: where / "nodes" / name for name in sorted(node.node for node in node_sheet.read_sheet(sheet))}
     results: dict[str, NodeDies | NodeprintError] = {
-        name: kept for name, folder in folders.items() if (kept := _kept(folder)) is not None
+        name: dies
+        for name, folder in folders.items()
+        if (dies := kept.read(store.folder(folder) / _FILE, NodeDies, _stamp(folder))) is not None
     }
     new = {name: folder for name, folder in folders.items() if name not in results}
     with Pool(min(len(new), len(os.sched_getaffinity(0))) or 1) as pool:
         made = counted(pool.map(_made, new.values()), len(new), "nodes mapped")
         for name, (stamp, results[name]) in zip(new, made, strict=True):
-            _keep(results[name], folders[name], stamp)
+            if isinstance(node := results[name], NodeDies):
+                kept.write(store.folder(folders[name]) / _FILE, node, stamp)
     nodes = [node for name in folders if isinstance(node := results[name], NodeDies)]
     failed = {name: error for name in folders if isinstance(error := results[name], NodeprintError)}
     if not nodes:
@@ -90,40 +91,12 @@ def of_files(paths: Sequence[Path], labels: Topology | None) -> Found:
 
 def _made(folder: Path) -> tuple[str, NodeDies | NodeprintError]:
     """The stamp of a node's files, and its dies, or why there are none."""
-    stamp = _stamp(folder)  # before they are read: what is written in the meantime counts as new
+    stamp = _stamp(folder)
     try:
         return stamp, analysis.analyse(node_lines.read(folder))
     except NodeprintError as error:
         return stamp, error
 
 
-# --- what is kept of a node ---
-
-
-class _KeptNode(msgspec.Struct):
-    stamp: str
-    node: NodeDies
-
-
-def _kept(folder: Path) -> NodeDies | None:
-    """What is kept of a node, None where it is not of these files."""
-    path = store.kept(folder) / _FILE
-    with suppress(OSError, ValueError, TypeError, RecursionError, msgspec.MsgspecError):
-        kept_node = _DECODER.decode(path.read_bytes() if path.is_file() else b"")
-        if kept_node.stamp == _stamp(folder):
-            return kept_node.node
-    return None
-
-
-def _keep(node: NodeDies | NodeprintError, folder: Path, stamp: str) -> None:
-    if isinstance(node, NodeprintError):
-        return
-    kept = _KeptNode(stamp, node)
-    files.write(store.kept(folder) / _FILE, msgspec.msgpack.encode(kept, enc_hook=msgpack_arrays.encoded))
-
-
-def _stamp(folder: Path) -> str:
-    return store.stamp(store.sources(folder), SCHEMA, processors.digest())
-
-
-_DECODER = msgspec.msgpack.Decoder(_KeptNode, dec_hook=msgpack_arrays.decoded)
+def _stamp(node_dir: Path) -> str:
+    return kept.stamp(store.sources(node_dir), SCHEMA, processors.digest())

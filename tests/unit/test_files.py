@@ -170,7 +170,7 @@ def test_no_output_option_harms_what_is_there(
     [
         ("judge", ["verdict.json", "verdict.xml", "verdict.prom", "drain.sh"]),
         ("report", ["report/cluster.pdf", "report/cluster.html"]),
-        ("gather", ["store/fleet.json", "store/nodes/a/survey.json", "store/nodes/a/jobs.msgpack.zst"]),
+        ("gather", ["store/fleet.json", "store/nodes/a/survey.msgpack.zst", "store/nodes/a/jobs.msgpack.zst"]),
         ("discover", ["plan.tsv", "nodes/a/job1/status.former.json", "logs/judge.log", "report/a.pdf"]),
     ],
 )

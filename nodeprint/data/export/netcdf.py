@@ -40,11 +40,11 @@ def export(campaign: Path) -> list[Path]:
 
 def fresh(node_dir: Path) -> Path:
     """node.nc of a node, written first where it is older than its records; where the campaign cannot be written, beside
-    what is read of it (`store.kept`). Raises CannotWriteError."""
+    what is read of it (`store.folder`). Raises CannotWriteError."""
     if _written(node_dir / NAME) >= _newest(node_dir):
         return node_dir / NAME
     campaign = node_dir.parent.parent
-    return write(node_dir, node_dir if store.base(campaign) == campaign else store.kept(node_dir))
+    return write(node_dir, node_dir if store.base(campaign) == campaign else store.folder(node_dir))
 
 
 def _written(path: Path) -> int:

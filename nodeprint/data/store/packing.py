@@ -24,7 +24,7 @@ from nodeprint.campaign.gathered import NodeState
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart
 from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, Values, models
-from nodeprint.data.store import nodes, packed_jobs, packed_node, store
+from nodeprint.data.store import kept, nodes, packed_jobs, packed_node, store
 from nodeprint.data.store.packed import FOLDER, PackedFleet, read, write_index
 from nodeprint.data.store.packed_node import OfNode
 from nodeprint.errors import NodeprintError
@@ -51,7 +51,7 @@ def pack(campaign: Path) -> PackedFleet:
     made_of, place = _made_of(campaign), store.base(campaign)
     if not made_of:
         raise NodeprintError("lists no node", where=sheet, advice="write it with `nodeprint discover`")
-    stamp = store.stamp((), campaign.name, made_of)
+    stamp = kept.stamp((), campaign.name, made_of)
     for folder in dict.fromkeys((campaign, place)):
         with suppress(NodeprintError):
             fleet = read(folder, stamp)
@@ -94,7 +94,7 @@ def _made_of(campaign: Path) -> dict[str, str]:
     stamps = {}
     for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
         place = campaign / "nodes" / row.node
-        stamps[row.node] = store.stamp(store.sources(place) if place.is_dir() else (), *rules, row)
+        stamps[row.node] = kept.stamp(store.sources(place) if place.is_dir() else (), *rules, row)
     return stamps
 
 

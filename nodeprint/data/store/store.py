@@ -1,31 +1,27 @@
 """What is kept beside a node's records, so that each is read once: its jobs as arrays, and what its newest survey says.
 
-In `<campaign>/store/nodes/<node>/` each has a stamp (`stamp`) of the files and the rules that it was made of; where
-that is another now, it is made again.
+Both are in `<campaign>/store/nodes/<node>/` (`nodeprint.data.store.kept`).
 """
 
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import zstandard
 
-from nodeprint import files, reading
+from nodeprint import files
 from nodeprint.campaign import derived, job_status, run_files
 from nodeprint.data.job import jobs, sensors
 from nodeprint.data.job.jobs import Job
-from nodeprint.data.store import msgpack_arrays
+from nodeprint.data.store import kept
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import fingerprint, preflight, topology
 from nodeprint.machine.topology import processors
@@ -47,20 +43,9 @@ def base(campaign: Path) -> Path:
     return Path(folder)
 
 
-def kept(node_dir: Path) -> Path:
+def folder(node_dir: Path) -> Path:
     """Where what was read of a node's folder is kept."""
     return base(node_dir.parent.parent) / derived.NODES / node_dir.name
-
-
-def stamp(made_of: Iterable[Path], *rules: Any) -> str:
-    """A digest of what something in the store was made of, files by name, size and time of writing, and of the rules
-    that it was made by: equal where it need not be made again."""
-    sources = []
-    for path in made_of:
-        with suppress(OSError):
-            status = path.stat()
-            sources.append(("/".join(path.parts[-3:]), status.st_size, status.st_mtime_ns))
-    return hashlib.sha256(msgspec.json.encode([derived.SCHEMA, rules, sources])).hexdigest()[:16]
 
 
 def sources(node_dir: Path) -> list[Path]:
@@ -69,31 +54,18 @@ def sources(node_dir: Path) -> list[Path]:
     return [*made_of, *_of_survey(node_dir)]
 
 
-class _KeptJobs(msgspec.Struct):
-    stamp: str
-    jobs: tuple[Job, ...]
-
-
-_JOBS = "jobs.msgpack.zst"
-_JOBS_DECODER = msgspec.msgpack.Decoder(_KeptJobs, dec_hook=msgpack_arrays.decoded)
+_JOBS, _SURVEY = "jobs.msgpack.zst", "survey.msgpack.zst"
 
 
 def jobs_of(node_dir: Path) -> tuple[Job, ...]:
     """The jobs of a node, the oldest first, of which the records are read once. Raises CannotWriteError."""
-    now = stamp(sources(node_dir))  # before they are read: what is written in the meantime counts as new
-    path = kept(node_dir) / _JOBS
-    with suppress(OSError, ValueError, TypeError, RecursionError, msgspec.MsgspecError, zstandard.ZstdError):
-        packed = reading.content(path, reading.RECORD_BYTES)
-        of_node = _JOBS_DECODER.decode(zstandard.ZstdDecompressor().decompress(packed))
-        if of_node.stamp == now:
-            return of_node.jobs
-    measured = tuple(jobs.read(job) for job in jobs.folders(node_dir))
-    if any(job.measured for job in measured):
-        content = _KeptJobs(now, measured)
-        # its fastest level: a better one makes a twentieth less of it, in three times the time
-        packer = zstandard.ZstdCompressor(1)
-        files.write(path, packer.compress(msgspec.msgpack.encode(content, enc_hook=msgpack_arrays.encoded)))
-    return measured
+    path, stamp = folder(node_dir) / _JOBS, kept.stamp(sources(node_dir))
+    of_node = kept.read(path, tuple[Job, ...], stamp)
+    if of_node is None:
+        of_node = tuple(jobs.read(job) for job in jobs.folders(node_dir))
+        if any(job.measured for job in of_node):
+            kept.write(path, of_node, stamp)
+    return of_node
 
 
 def remove_former(campaign: Path) -> None:
@@ -105,12 +77,13 @@ def remove_former(campaign: Path) -> None:
     if (former / "index.json").is_file() and not former.is_symlink():
         shutil.rmtree(former, ignore_errors=True)  # which follows no link
     files.remove(campaign / "fleet.json")
-    for kept_survey in (campaign / derived.FOLDER).glob(f"*/{_SURVEY}"):
-        if not kept_survey.parent.is_symlink():
-            for name in (_SURVEY, "dies.msgpack"):
-                files.remove(kept_survey.with_name(name))
-            with suppress(OSError):
-                kept_survey.parent.rmdir()
+    for pattern in ("*/survey.json", "nodes/*/survey.json"):
+        for former_survey in (campaign / derived.FOLDER).glob(pattern):
+            if not former_survey.parent.is_symlink():
+                for name in ("survey.json", "dies.msgpack"):
+                    files.remove(former_survey.with_name(name))
+                with suppress(OSError):
+                    former_survey.parent.rmdir()
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -124,27 +97,16 @@ class Survey(msgspec.Struct, frozen=True):
     problems: list[str] = []
 
 
-class _KeptSurvey(msgspec.Struct):
-    stamp: str
-    survey: Survey
-
-
-_SURVEY = "survey.json"
-_SURVEYS = msgspec.json.Decoder(_KeptSurvey)
-
-
 def survey(node_dir: Path, *, write: bool = True) -> Survey:
     """What the newest survey of a node says, which is unpacked and labelled once. Raises CannotWriteError."""
-    now = stamp(_of_survey(node_dir), processors.digest())  # the table of parts labels CPUs
-    path = kept(node_dir) / _SURVEY
-    with suppress(OSError, msgspec.MsgspecError, RecursionError):
-        kept_survey = _SURVEYS.decode(path.read_bytes() if path.is_file() else b"")
-        if kept_survey.stamp == now:
-            return kept_survey.survey
-    surveyed = _surveyed(node_dir)
-    if write:
-        files.write(path, msgspec.json.encode(_KeptSurvey(now, surveyed)))
-    return surveyed
+    # the table of parts labels CPUs
+    path, stamp = folder(node_dir) / _SURVEY, kept.stamp(_of_survey(node_dir), processors.digest())
+    of_node = kept.read(path, Survey, stamp)
+    if of_node is None:
+        of_node = _surveyed(node_dir)
+        if write:
+            kept.write(path, of_node, stamp)
+    return of_node
 
 
 def tree(node_dir: Path, problems: list[str] | None = None) -> Tree | None:

@@ -170,7 +170,7 @@ FILES = (
     "store/fleet/index.json",
     "nodes/a/job1/status.json",
     "nodes/a/job1/survey.tar.gz",
-    "store/nodes/a/survey.json",
+    "store/nodes/a/survey.msgpack.zst",
     "store/nodes/a/jobs.msgpack.zst",
     "nodes/a/job1/run1/*",
 )

@@ -142,11 +142,11 @@ def _content(path: Path) -> str:
     if path.name.endswith(".tar.gz"):
         return str(tarfile.open(path).getnames())
     data = path.read_bytes()
-    if path.suffix == ".msgpack":
-        return "simulated" if msgspec.msgpack.decode(data)["simulated"] else ""
-    if path.name == "jobs.msgpack.zst":
-        kept = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data))
-        return "simulated" if all(job["status"]["simulated"] for job in kept["jobs"]) else ""
+    if path.suffix == ".zst":
+        value = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data))["value"]
+        if path.name == "jobs.msgpack.zst":
+            return "simulated" if all(job["status"]["simulated"] for job in value) else ""
+        return str(value)
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
 
 

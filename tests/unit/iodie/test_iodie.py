@@ -585,7 +585,7 @@ def test_a_node_is_mapped_once_and_again_where_its_records_are_others(
     plan = Plan(from_part("EPYC 74F3", 1, smt=False), nodes=2, runs=1, detail=True, modes=Modes(8.0, die="mesh"))
     folder = write(plan, tmp_path / "a")
     first = campaign_dies.read(folder)
-    kept = sorted(folder.glob("store/nodes/*/dies.msgpack"))
+    kept = sorted(folder.glob("store/nodes/*/dies.msgpack.zst"))
     assert [path.parent.name for path in kept] == ["node000", "node001"]
 
     def not_again(_: object) -> None:

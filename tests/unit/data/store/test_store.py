@@ -90,7 +90,7 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
 def test_kept_jobs_are_those_of_the_records_and_made_again_where_they_are_damaged(campaign: Make) -> None:
     node = campaign("n1") / "nodes/n1"
     read = store.jobs_of(node)
-    kept = store.kept(node) / "jobs.msgpack.zst"
+    kept = store.folder(node) / "jobs.msgpack.zst"
     whole = netcdf.write(node).read_bytes()
     for content in (b"", b"{}", kept.read_bytes()[:-9]):
         kept.write_bytes(content)
@@ -352,7 +352,8 @@ def test_gather_says_why_a_node_is_missing(campaign: Make) -> None:
 def test_what_a_former_version_derived_is_removed_and_nothing_else(campaign: Make, tmp_path: Path) -> None:
     """Links are left, with what is behind them, and so is a folder of that name which is somebody's."""
     folder, theirs = campaign("a", "b"), tmp_path / "theirs"
-    for path in ("packed/index.json", "packed/jobs/a.json", "store/a/survey.json", "store/b/survey.json"):
+    former = ("packed/index.json", "packed/jobs/a.json", "store/a/survey.json", "store/b/survey.json")
+    for path in (*former, "store/nodes/a/survey.json", "store/nodes/a/dies.msgpack"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text("{}")
     (folder / "fleet.json").write_text("{}")
@@ -367,6 +368,8 @@ def test_what_a_former_version_derived_is_removed_and_nothing_else(campaign: Mak
         not (folder / "packed").exists() and not (folder / "fleet.json").exists() and not (folder / "store/a").exists()
     )
     assert [path.name for path in (folder / "store/b").iterdir()] == ["notes.txt"]
+    of_node = sorted(path.name for path in (folder / "store/nodes/a").iterdir())
+    assert of_node == ["jobs.msgpack.zst", "survey.msgpack.zst"]
     assert (theirs / "survey.json").exists() and (theirs / "jobs").is_dir()
     assert {path: path.read_bytes() for path in measured} == measured
     (folder / "packed").symlink_to(theirs)
@@ -379,7 +382,7 @@ def test_nothing_is_kept_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "store").symlink_to(tmp_path / "theirs")
     with pytest.raises(NodeprintError, match="store: is a symbolic link"):
-        store.kept(tmp_path / "nodes/n1")
+        store.folder(tmp_path / "nodes/n1")
 
 
 def test_a_pipe_in_the_place_of_the_index_is_not_waited_for(tmp_path: Path) -> None:
