@@ -19,10 +19,16 @@ def open(campaign: str | Path) -> OpenCampaign:
     Raises NodeprintError where no campaign is there.
     """
     from nodeprint.campaign import derived  # noqa: PLC0415 (the command line imports this package for its version)
-    from nodeprint.errors import NodeprintError  # noqa: PLC0415
+    from nodeprint.errors import NodeprintError, unreadable  # noqa: PLC0415
+    from nodeprint.interface.arguments import check  # noqa: PLC0415
     from nodeprint.interface.open_campaign import OpenCampaign  # noqa: PLC0415
 
+    check(campaign, Path, "campaign")
     folder = Path(campaign)
-    if not (folder / "nodes.tsv").is_file() and not (folder / derived.FLEET).is_dir():
+    try:
+        is_there = (folder / "nodes.tsv").is_file() or (folder / derived.FLEET).is_dir()
+    except OSError as error:  # a name that is too long
+        raise unreadable(folder, error) from error
+    if not is_there:
         raise NodeprintError("no campaign is there", where=folder, advice="name a folder that holds nodes.tsv")
     return OpenCampaign(folder)

@@ -16,6 +16,7 @@ from nodeprint.data.store import packing
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.interface import export
+from nodeprint.interface.arguments import checked
 from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.report import files as verdict_files
 from nodeprint.report import quadrant_words
@@ -41,6 +42,7 @@ from nodeprint.report.figures.node_levels import NodeLevels, levels
 _WIDTH = 120.0
 
 
+@checked
 class OpenCampaign:
     """A campaign that was measured. What needs a verdict (`verdict`, `deviations`, figures of findings and of the
     fleet) raises NodeprintError before `nodeprint judge`."""
@@ -100,7 +102,7 @@ class OpenCampaign:
     def quadrants(self, measurement: str, node: str) -> pd.DataFrame:
         """What the I/O die does: a row for each difference between own quadrant, partner, others and other sockets, in
         ns with its simultaneous interval. No row where no two quadrants are known."""
-        blocks = quadrant_words.blocks(self.levels(measurement, node), node)
+        blocks = quadrant_words.blocks(_of_pairs(self.levels(measurement, node)), node)
         return pd.DataFrame([] if blocks is None else quadrant_words.table(blocks))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
@@ -113,6 +115,7 @@ def _joined(frames: Any) -> pd.DataFrame:
     return pd.concat(every, ignore_index=True) if every else pd.DataFrame()
 
 
+@checked
 class Plot:
     """The report's figures, each on the axes that it is given, or on axes of its own; returns the axes."""
 
@@ -123,19 +126,19 @@ class Plot:
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """The pairs of a node, with the outlines of CCX, CCD, quadrant and socket."""
-        return _drawn(matrix.matrix, matrix.of_node(self._levels(measurement, node), node, home), ax)
+        return _drawn(matrix.matrix, matrix.of_node(self._pairs(measurement, node), node, home), ax)
 
     def difference(
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """By pair the difference from the median of the other nodes."""
-        return _drawn(matrix.matrix, matrix.difference(self._levels(measurement, node), node, home), ax)
+        return _drawn(matrix.matrix, matrix.difference(self._pairs(measurement, node), node, home), ax)
 
     def quadrants(
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """Medians between quadrants. Raises NodeprintError where the machine has none that are known."""
-        data = quadrants.of_node(self._levels(measurement, node), node, home)
+        data = quadrants.of_node(self._pairs(measurement, node), node, home)
         if data is None:
             raise NodeprintError(f"{node} has no two quadrants that are known", advice="draw its matrix")
         return _drawn(quadrants.quadrants, data, ax)
@@ -144,7 +147,7 @@ class Plot:
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """The distribution of each class of pairs beside that of the other nodes."""
-        return _drawn(distributions.classes, distributions.by_class(self._levels(measurement, node), node, home), ax)
+        return _drawn(distributions.classes, distributions.by_class(self._pairs(measurement, node), node, home), ax)
 
     def floorplan(self, node: str, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The machine with each core in the colour of its median."""
@@ -189,7 +192,7 @@ class Plot:
 
     def maps(self, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The difference maps of the nodes that can be compared with the first."""
-        levels = self._levels(measurement, self._campaign.nodes[0])
+        levels = self._pairs(measurement, self._campaign.nodes[0])
         return _drawn(fleet.maps, fleet.difference_maps(levels, list(levels.rows)), ax)
 
     def forest(self, measurement: str, family: str, place: str, *, ax: Axes | None = None) -> Axes:
@@ -199,20 +202,24 @@ class Plot:
     def fabric(self, number: int = 0, *, ax: Axes | None = None) -> Axes:
         """Messages between the nodes."""
         fabrics = self._campaign.verdict.fabric
-        if number >= len(fabrics):
-            raise NodeprintError(
-                f"the campaign has {len(fabrics)} measurements between nodes", advice="measure LinkTest"
-            )
+        if not 0 <= number < len(fabrics):
+            problem = f"the campaign has {len(fabrics)} measurements between nodes, and number {number} is none of them"
+            raise NodeprintError(problem, advice="choose another, or measure LinkTest")
         return _drawn(fabric.fabric, fabric.medians(fabrics[number]), ax)
 
     def side_by_side(self, *nodes: str, measurement: str = "coherence-cas", ax: Axes | None = None) -> Axes:
         """The matrices of several nodes, of the same machine or not, on one scale."""
-        levels = [self._levels(measurement, node) for node in nodes]
+        if not nodes:
+            raise NodeprintError("no node is named", key="nodes", advice="name one or more of .nodes")
+        levels = [self._pairs(measurement, node) for node in nodes]
         matrices = [matrix.of_node(of_node, node) for of_node, node in zip(levels, nodes, strict=True)]
         return _drawn(side_by_side.side_by_side, side_by_side.on_one_scale(nodes, matrices, levels[0].title), ax)
 
     def _levels(self, measurement: str, node: str) -> NodeLevels:
         return self._campaign.levels(measurement, node)
+
+    def _pairs(self, measurement: str, node: str) -> NodeLevels:
+        return _of_pairs(self._levels(measurement, node))
 
     def _finding(self, node: str, number: int) -> Finding:
         verdict = self._campaign.verdict
@@ -221,6 +228,12 @@ class Plot:
             problem = f"{node} has {len(findings)} findings, and number {number} is none of them"
             raise NodeprintError(problem, advice="look at .verdict.nodes[node].findings")
         return findings[number]
+
+
+def _of_pairs(levels: NodeLevels) -> NodeLevels:
+    """The same levels. Raises NodeprintError where they are not of pairs of CPUs."""
+    matrix.home_of(levels.quantity, None)
+    return levels
 
 
 def _drawn(draw: render.Draw[Any], data: Any, ax: Axes | None) -> Axes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import os
 import shutil
 from collections.abc import Callable
@@ -209,3 +211,74 @@ def test_every_finding_of_the_judge_is_drawn_beyond_its_own_bound(campaign: Open
         assert side * np.nanmean(data.difference) > bound, finding
         assert bound == pytest.approx(100 * finding.bound)
         assert effects.of_finding(finding).bound == data.bound
+
+
+#: No name of anything, and no number of a finding or home.
+ODD: tuple[object, ...] = (
+    None,
+    "",
+    "nowhere",
+    "x" * 3000,
+    "\x1b[31m",
+    -1,
+    10**6,
+    1.5,
+    True,
+    b"x",
+    ["node000"],
+    {},
+    object(),
+    np.arange(2),
+)
+#: What is right where another argument is wrong.
+RIGHT = {"node": "node000", "measurement": "coherence-cas", "over": "size_bytes", "family": "core", "place": "core 1"}
+
+
+def functions(campaign: OpenCampaign) -> dict[str, Callable[..., object]]:
+    """Every public function of the interface by its name."""
+    owners = {"": campaign, "plot.": campaign.plot}
+    public = {
+        f"{prefix}{name}": function
+        for prefix, owner in owners.items()
+        for name, function in inspect.getmembers(owner, inspect.ismethod)
+        if not name.startswith("_")
+    }
+    return {"open": nodeprint.open, **public}
+
+
+def with_one_wrong(function: Callable[..., object], wrong: str, value: object) -> object:
+    """Call a function with one argument of a value, and right ones where they are needed."""
+    positional, keywords = [], {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional.append(value if name == wrong else "node000")
+        elif name == wrong:
+            keywords[name] = value
+        elif parameter.default is parameter.empty:
+            keywords[name] = RIGHT[name]
+    return function(*positional, **keywords)
+
+
+def test_wrong_arguments_of_every_function_end_in_a_sentence(campaign: OpenCampaign) -> None:
+    asked = 0
+    for called, function in functions(campaign).items():
+        for name, value in itertools.product(inspect.signature(function).parameters, ODD):
+            is_default = value is None and name in ("home", "ax")
+            if not is_default:
+                with pytest.raises(NodeprintError) as refused:
+                    with_one_wrong(function, name, value)
+                sentence = str(refused.value)
+                assert "; " in sentence and sentence.isprintable() and len(sentence) < 500, (called, name, value)
+                asked += 1
+    assert asked > 500
+
+
+def test_what_is_not_of_pairs_or_names_nothing_is_said(campaign: OpenCampaign) -> None:
+    for draw in (campaign.plot.classes, campaign.plot.quadrants, campaign.plot.matrix, campaign.plot.difference):
+        with pytest.raises(NodeprintError, match="chase-latency is not of pairs of CPUs"):
+            draw("node000", "chase-latency")
+    for empty in (campaign.plot.side_by_side, campaign.plot.fabric):
+        with pytest.raises(NodeprintError, match="; "):
+            empty()
+    with pytest.raises(NodeprintError, match=r"matrix: missing a required argument: 'node'; call it as matrix\(node: "):
+        campaign.plot.matrix()  # type: ignore[call-arg]
