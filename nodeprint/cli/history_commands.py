@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +49,8 @@ def since(
     from nodeprint.settings import config as configuration
 
     folders = campaigns or [Path("results")]
-    if len({folder.resolve() for folder in folders}) < len(folders):
+    # Path.resolve raises RuntimeError where links go round
+    if len({os.path.realpath(folder) for folder in folders}) < len(folders):
         raise NodeprintError("is named twice", where=folders[-1], advice="name another campaign, or one alone")
     if figures is not None and len(folders) != 2:
         raise NodeprintError("draws two campaigns", key="--figures", advice="name two")
