@@ -73,6 +73,12 @@ def shortened(name: str, most: int) -> str:
     return f"{name[: most - tail - 1]}\N{HORIZONTAL ELLIPSIS}{name[-tail:]}"
 
 
+def without_domain(names: Collection[str]) -> list[str]:
+    """Names of hosts without the domain that all of them have, so that there is room for what they differ in."""
+    domains = {name.partition(".")[2] for name in names}
+    return [name.partition(".")[0] for name in names] if len(domains) == 1 else list(names)
+
+
 def file_stem(node: str) -> str:
     """The name of a node's files: its own, or one with a hash where that cannot be a file's or is the cluster's."""
     if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", node) and node not in ("cluster", "figures"):

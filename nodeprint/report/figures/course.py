@@ -12,12 +12,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from nodeprint.report.figures.part_levels import letters, size_pt
+from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened
 from nodeprint.settings.texts import say
 
-#: Room of a line of the legend, mm.
-_LINE_MM = 3.3
 _DASHES: Sequence[tuple[float, ...]] = ((), (4, 1.5), (1, 1), (4, 1, 1, 1))
 _MARKERS = "osD^"
 
@@ -42,9 +43,8 @@ class CourseData(msgspec.Struct, frozen=True):
     lines: tuple[CourseLine, ...]
 
     def frame(self, width: float) -> Frame:
-        """A line below the axes for each part."""
-        below = 8.0 + _LINE_MM * len(self.lines)
-        return Frame(width, 34.0 + below + 5.0, 13.0, 4.0, below, 5.0)
+        """A strip, with a line of the legend below for each part."""
+        return Frame(width, 34.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each part and measurement."""
@@ -81,7 +81,7 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
             linestyle=(0, dashes) if dashes else "solid",
             marker=_MARKERS[number % len(_MARKERS)],
             markersize=2.6,
-            label=f"{line.name} (bound {100 * line.bound:.2g} %)",
+            label=f"{shortened(line.name, letters(ax, 1.2, style) - 20)} (bound {100 * line.bound:.2g} %)",
         )
         for since in line.changed if timed else ():
             ax.axvline(_day(since), color=colour, linewidth=0.6, linestyle=(0, (1, 2)))
@@ -95,7 +95,8 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     ax.set_ylabel("from the first level, bounds")
-    ax.set_title(say("axes", "course", node=data.node), fontsize=style.letters_pt)
+    title = say("axes", "course", node=data.node)
+    ax.set_title(wrapped(title, size_pt(ax)[0], style), fontsize=style.letters_pt)
     ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.17), borderaxespad=0.0, labelspacing=0.35)
 
 

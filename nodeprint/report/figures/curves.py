@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from nodeprint.data.places.layout import Layout
 from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.own_places import dim_name
-from nodeprint.report.figures.part_levels import root_of
+from nodeprint.report.figures.part_levels import letters
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.message_rates import messages_at_once
@@ -26,7 +26,7 @@ _UNITS = {"size_bytes": "bytes", "delay": "cycles"}
 
 
 class CurveLine(msgspec.Struct, frozen=True):
-    """A line and, where there are several values at each x, the range of these."""
+    """A line and, where there are several values at each x, the range of these. A `thin` one has no points."""
 
     name: str
     x: Floats
@@ -34,6 +34,7 @@ class CurveLine(msgspec.Struct, frozen=True):
     low: Floats | None = None
     high: Floats | None = None
     of_peers: bool = False
+    thin: bool = False
 
 
 class CurveData(msgspec.Struct, frozen=True):
@@ -45,11 +46,11 @@ class CurveData(msgspec.Struct, frozen=True):
     log_x: bool = False
     log_y: bool = False
     marks: tuple[tuple[float, str], ...] = ()
+    from_zero: bool = False
 
     def frame(self, width: float) -> Frame:
         """Axes, with the legend above."""
-        legend = 3.4 * (-(-len(self.lines) // _legend_columns(width, self.lines)))
-        return Frame(width, 56.0 + legend, 14.0, 3.0, 9.0, 5.0 + legend)
+        return Frame(width, 42.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each point of each line."""
@@ -144,11 +145,13 @@ def curves(ax: Axes, data: CurveData, style: Style) -> None:
             color=colour,
             linestyle=(0, dashes) if dashes else "-",
             label=line.name,
-            marker="o" if len(line.x) <= 24 else "",
+            linewidth=0.6 if line.thin else None,
+            marker="o" if len(line.x) <= 24 and not line.thin else "",
             markersize=2,
         )
     if data.log_x:
         ax.set_xscale("log", base=2)
+        ax.xaxis.set_major_locator(LogLocator(2, numticks=max(2, letters(ax, 1.0, style) // 10)))
         ax.xaxis.set_major_formatter(FuncFormatter(_bytes))
         ax.xaxis.set_minor_formatter(NullFormatter())
     if data.log_y:
@@ -168,28 +171,19 @@ def curves(ax: Axes, data: CurveData, style: Style) -> None:
             color=style.colours["quiet"],
             rotation=90,
         )
+    if data.from_zero:
+        ax.set_ylim(bottom=0)
     ax.grid(visible=True)
     ax.set_xlabel(data.x_title)
     ax.set_ylabel(data.y_title)
-    width = size_mm(ax)
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(-0.02, 1.0),
-        ncols=_legend_columns(width, data.lines),
+        ncols=max(1, letters(ax, 1.15, style) // (max(len(line.name) for line in data.lines) + 7)),
         borderaxespad=0.2,
         columnspacing=1.2,
         labelspacing=0.2,
     )
-
-
-def size_mm(ax: Axes) -> float:
-    """The width of the figure that axes are on, in mm."""
-    return float(root_of(ax).get_figwidth() * 25.4)
-
-
-def _legend_columns(width: float, lines: Sequence[CurveLine]) -> int:
-    longest = max((len(line.name) for line in lines), default=1)
-    return max(1, min(len(lines), int((width - 17) / (1.5 * longest + 9))))
 
 
 def _bytes(size: float, _: object) -> str:

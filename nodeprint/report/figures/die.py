@@ -74,7 +74,7 @@ class DieData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """As large as its boxes; it has no scale."""
-        return Frame(max(width, _WIDTH + 4), self.rows * self.row_height + 6.0, 2, 2, 1, 5)
+        return Frame(width, self.rows * self.row_height, least=_WIDTH, most=_WIDTH)
 
     def table(self) -> pd.DataFrame:
         """A row for each way, site and end."""

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from nodeprint.data.places.layout import SOCKET
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.pixels import ColourScale
+from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.pixels import ColourScale, wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
@@ -66,8 +67,7 @@ class ClassData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A row for each class."""
-        longest = max(len(line) for shape in self.classes for line in shape.label(self.unit).splitlines())
-        return Frame(width, 7.5 * len(self.classes) + 14.0, max(22.0, 1.4 * longest + 3.0), 3.0, 9.0, 5.0)
+        return Frame(width, 7.5 * len(self.classes))
 
     def table(self) -> pd.DataFrame:
         """A row for each pair of the node."""
@@ -155,9 +155,10 @@ def classes(ax: Axes, data: ClassData, style: Style) -> None:
     ax.set_yticks(np.arange(len(names)) - 0.35, names)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    ax.set_xlabel(data.title)
+    ax.set_xlabel(wrapped(data.title, 0.8 * size_pt(ax)[0], style))
     behind = ", peers behind it in grey" if data.from_peers else ""
-    ax.set_title(f"{data.node}{behind}", fontsize=style.letters_pt)
+    title = wrapped(f"{data.node}{behind}", size_pt(ax)[0], style)
+    ax.set_title(title, fontsize=style.letters_pt)
 
 
 # --- all values ---
@@ -173,7 +174,7 @@ class HistogramData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """Low and wide."""
-        return Frame(width, 38.0, 13.0, 3.0, 9.0, 3.0)
+        return Frame(width, 26.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each value."""

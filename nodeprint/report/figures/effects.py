@@ -16,6 +16,8 @@ from nodeprint.report import names
 from nodeprint.report.figures import bounds
 from nodeprint.report.figures.bounds import Bound
 from nodeprint.report.figures.node_levels import shown_unit
+from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
@@ -53,8 +55,7 @@ class EffectData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A row for each job."""
-        top = 13.0 if self.unit_size else 5.0
-        return Frame(width, 7.0 * len(self.jobs) + 8.5 + top, 12.0, 3.0, 8.5, top)
+        return Frame(width, 7.0 * len(self.jobs))
 
     def table(self) -> pd.DataFrame:
         """A row for each run, after those of the jobs with their intervals."""
@@ -112,13 +113,14 @@ def effect(ax: Axes, data: EffectData, style: Style) -> None:
     ax.set_yticks(range(len(data.jobs)), [f"{job.job}\n{len(job.runs)} runs" for job in data.jobs])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    ax.set_xlabel(data.title)
-    ax.set_title(data.heading, fontsize=style.letters_pt, color=alarm, pad=25 if data.unit_size else 4)
+    ax.set_xlabel(wrapped(data.title, size_pt(ax)[0], style))
     if data.unit_size:
         size = data.unit_size
         top = ax.secondary_xaxis("top", functions=(_times(size), _times(1 / size)))
         top.set_xlabel(f"the same in {data.unit}")
         ax.spines["top"].set_visible(False)
+    above = 25 if data.unit_size else 4
+    ax.set_title(data.heading, fontsize=style.letters_pt, color=alarm, pad=above)
 
 
 def _two_digits(value: float, sign: str = "") -> str:

@@ -21,7 +21,7 @@ from nodeprint.report.figures.grid import GridData, grid
 from nodeprint.report.figures.matrix import difference_reach, drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import size_pt
-from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, scale_room, wrapped
+from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened
@@ -102,9 +102,8 @@ class MapsData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """Squares side by side with their names above."""
-        right = scale_room(width - 2.0, lines=3)
-        side = (width - 2.0 - right) / (self.columns + (self.columns - 1) * _BETWEEN)
-        return Frame(width, max(side * (1 + _HEAD) * self.rows, 26.0) + 10.0, 2.0, right, 8.0, 2.0)
+        aspect = self.rows * (1 + _HEAD) / (self.columns * (1 + _BETWEEN) - _BETWEEN)
+        return Frame(width, aspect=aspect)
 
     def table(self) -> pd.DataFrame:
         """By node the median of its differences and the largest of both signs."""
@@ -220,10 +219,7 @@ class ForestData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A row of 3.2 mm a node, or columns."""
-        longest = max((len(effect.node) for effect in self.effects), default=1)
-        if not self.in_rows:
-            return Frame(width, 52.0, 17.0, 3.0, 9.0, 3.0)
-        return Frame(width, 3.2 * len(self.effects) + 14.0, min(4.0 + 1.4 * min(longest, 24), width / 3), 3.0, 9.0, 3.0)
+        return Frame(width, 3.2 * len(self.effects) + 2.0 if self.in_rows else 40.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each node."""
@@ -326,7 +322,7 @@ class OrderData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A strip."""
-        return Frame(width, 46.0, 14.0, 14.0, 12.0, 5.0)
+        return Frame(width, 29.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each node."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -16,16 +17,16 @@ from matplotlib.patches import Rectangle
 from nodeprint.data.places.layout import NAMES, QUADRANT, RANK, SOCKET, THREAD
 from nodeprint.report.figures.matrix import drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import NodeLevels
-from nodeprint.report.figures.part_levels import size_pt
-from nodeprint.report.figures.pixels import ColourScale, draw_scale, is_dark, scale_room, value_limits
+from nodeprint.report.figures.part_levels import FittedText, size_pt
+from nodeprint.report.figures.pixels import ColourScale, draw_scale, is_dark, value_limits
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
 
 #: Sizes in units of a core's side: the room around what is inside of a box, above it for its name, between boxes.
 _PAD, _HEAD, _GAP = 0.12, 0.75, 0.12
-#: In mm: the most that a core's side takes.
-_MOST_CORE = 14.0
+#: In mm: the most that a core's side takes, and the most that a machine is high.
+_MOST_CORE, _MOST_HIGH = 14.0, 220.0
 
 
 class Core(msgspec.Struct, frozen=True):
@@ -57,11 +58,8 @@ class FloorplanData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """As high as the boxes need at their width."""
-        right = scale_room(width - 2.0, lines=2)
-        inner = min(width - 2.0 - right, _MOST_CORE * self.machine.width)
-        width = inner + 2.0 + right
-        height = max(min(inner * self.machine.height / self.machine.width, 220.0), 26.0)
-        return Frame(width, height + 4.0, 2.0, right, 2.0, 2.0)
+        aspect = self.machine.height / self.machine.width
+        return Frame(width, aspect=aspect, most=min(_MOST_CORE * self.machine.width, _MOST_HIGH / aspect))
 
     def table(self) -> pd.DataFrame:
         """A row for each core."""
@@ -216,33 +214,42 @@ def floorplan(ax: Axes, data: FloorplanData, style: Style) -> None:
     frames: list[tuple[float, float, Box]] = []
     cells: list[tuple[float, float, Core]] = []
     _flat(data.machine, 0.0, 0.0, frames, cells)
-    unit = min(np.array(size_pt(ax)) / (data.machine.width, data.machine.height))
     letter = style.smallest_letters_pt
     for x, y, box in frames:
         pen = style.outlines[box.level]
         ax.add_patch(
             Rectangle((x, y), box.width, box.height, fill=False, linewidth=pen.points, edgecolor=style.colours["quiet"])
         )
-        label = box.name if box.width * unit > len(box.name) * letter * 0.62 else box.name.rpartition(" ")[2]
         room_above = _HEAD + _PAD  # up to the boxes inside
-        if room_above * unit > 1.15 * letter and box.width * unit > len(label) * letter * 0.62:
-            middle = y + box.height - room_above / 2
-            ax.text(x + _PAD, middle, label, fontsize=letter, va="center_baseline")
+        longer = (0.0, 0.0)
+        for label in dict.fromkeys((box.name, box.name.rpartition(" ")[2])):
+            needs = (len(label) * letter * 0.62 / box.width, 1.15 * letter / room_above)
+            shown = partial(_has_room, ax, data.machine, max(needs), max(longer))
+            at = (x + _PAD, y + box.height - room_above / 2)
+            ax.add_artist(FittedText(*at, label, shown=shown, fontsize=letter, va="center_baseline"))
+            longer = needs
     colours = style.map(data.scale.map)(
         Normalize(data.scale.low, data.scale.high)([core.value for _, _, core in cells])
     )
     patches = [Rectangle((x, y), 1.0, 1.0) for x, y, _ in cells]
     ax.add_collection(PatchCollection(patches, facecolors=colours, edgecolors="none"))
     widest = max(len(core.cpu) for _, _, core in cells)
-    room = unit > widest * letter * 0.62 and unit > 1.2 * letter
+    shown = partial(_has_room, ax, data.machine, max(widest * 0.62, 1.2) * letter)
     for (x, y, core), colour in zip(cells, colours, strict=True):
         if core.cpu in data.marked:
             alarm = style.colour("alarm")
             ax.add_patch(Rectangle((x, y), 1.0, 1.0, fill=False, edgecolor=alarm, linewidth=1.4))
-        if room:
-            ink = style.colours["paper" if is_dark(colour) else "ink"]
-            ax.text(x + 0.5, y + 0.5, core.cpu, ha="center", va="center", fontsize=letter, color=ink)
+        ink = style.colours["paper" if is_dark(colour) else "ink"]
+        at = (x + 0.5, y + 0.5)
+        number = FittedText(*at, core.cpu, shown=shown, ha="center", va="center", fontsize=letter, color=ink)
+        ax.add_artist(number)
     draw_scale(ax, data.scale, style)
+
+
+def _has_room(ax: Axes, machine: Box, points: float, until: float = 0.0) -> bool:
+    """Whether a core's side has so many points, and fewer than those from which on something longer is written."""
+    unit = min(np.array(size_pt(ax)) / (machine.width, machine.height))
+    return unit > points and not 0 < until < unit
 
 
 def _flat(

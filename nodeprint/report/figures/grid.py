@@ -9,21 +9,20 @@ from matplotlib.axes import Axes
 
 from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
+from nodeprint.report.figures.part_levels import letters
 from nodeprint.report.figures.pixels import (
     ColourScale,
     draw_cells,
     draw_scale,
-    scale_room,
     value_limits,
     write_numbers,
 )
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import row as row_in_words
-from nodeprint.report.names import shortened
+from nodeprint.report.names import shortened, without_domain
 from nodeprint.stats.robust import finite_median
 
-_MM_A_LETTER = 1.3
 #: In mm: a row with a number, and the least that a row takes.
 _ROW, _LEAST_ROW = 4.4, 0.15
 #: Longer names of rows are cut in the middle.
@@ -59,15 +58,9 @@ class GridData(msgspec.Struct, frozen=True):
         return len(self.rows) <= MOST_NAMED_ROWS
 
     def frame(self, width: float) -> Frame:
-        """Rows of 5 mm, thinner where there are many."""
-        longest = max((len(name) for name in self.rows), default=1) if self.labelled or self.marked else 4
-        longest = min(longest, _MOST_LETTERS)
-        left = min(_MM_A_LETTER * longest + 7.0, width / 3)
+        """Rows of 4 mm, thinner where there are many."""
         row = max(3.2, min(_ROW, 200.0 / len(self.rows))) if self.labelled else max(_LEAST_ROW, 200.0 / len(self.rows))
-        height = max(row * len(self.rows), 26.0)
-        right = scale_room(width - left, lines=1 if _MM_A_LETTER * len(self.scale.title) < height else 2)
-        bottom = 8.0 + (_MM_A_LETTER * max(map(len, self.columns)) if self.turned else 2.0)
-        return Frame(width, height + bottom + 2.0, left, right, bottom, 2.0)
+        return Frame(width, max(row * len(self.rows), 26.0))
 
     def table(self) -> pd.DataFrame:
         """A row for each cell that has a value."""
@@ -124,7 +117,9 @@ def grid(ax: Axes, data: GridData, style: Style) -> None:
     draw_cells(ax, data.values, data.scale, style)
     every = range(len(data.rows))
     shown = every if data.labelled else data.marked
-    ax.set_yticks(list(shown), [shortened(data.rows[row], _MOST_LETTERS) for row in shown])
+    names = without_domain(data.rows)
+    most = min(_MOST_LETTERS, letters(ax, 0.6, style))
+    ax.set_yticks(list(shown), [shortened(names[row], most) for row in shown])
     for label, row in zip(ax.get_yticklabels(), shown, strict=True):
         if row in data.marked:
             label.set_color(style.colour("alarm"))

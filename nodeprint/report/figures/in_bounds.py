@@ -18,16 +18,17 @@ from matplotlib.ticker import StrMethodFormatter
 from nodeprint.data.places.layout import Ints
 from nodeprint.judge.verdict import Group, NodeVerdict
 from nodeprint.report.figures.node_levels import Floats
-from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.part_levels import letters, size_pt
+from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
-from nodeprint.report.names import shortened
+from nodeprint.report.names import shortened, without_domain
 from nodeprint.settings.texts import say
 
 #: Beyond so many bounds the axis is logarithmic.
 _LINEAR = 5.0
-#: Nodes outside that have their names, a row, and letters of these; more points than these are an image.
-_MOST_NAMED, _NAME_LETTERS, _MOST_VECTORS = 3, 20, 3000
+#: Nodes outside that have their names, a row; more points than these are an image.
+_MOST_NAMED, _MOST_VECTORS = 3, 3000
 #: The golden ratio: its multiples spread points over a row evenly, the same each time.
 _GOLDEN = 0.6180339887
 _SIGNS = "os^Dv"
@@ -72,15 +73,7 @@ class InBoundsData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A row of 9 mm a subject."""
-        longest = max(len(line) for row in self.rows for line in _lines(row.name))
-        return Frame(
-            width,
-            (9.0 if len(self.rows) > 1 else 18.0) * len(self.rows) + 15.0,
-            min(1.4 * longest + 4.0, width / 3),
-            3.0,
-            9.0,
-            6.0,
-        )
+        return Frame(width, (9.0 if len(self.rows) > 1 else 18.0) * len(self.rows))
 
     def table(self) -> pd.DataFrame:
         """A row for each node and subject."""
@@ -129,8 +122,8 @@ def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
         ax.set_xscale("symlog", linthresh=1.0)
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     # the names stand outside of the farthest points
-    letters = max((len(node) for node in data.marked), default=0)
-    names_pt = 1.3 * style.letters_pt + 0.62 * style.letters_pt * min(letters, _NAME_LETTERS)
+    most = min(letters(ax, 0.25, style), max((len(node) for node in without_domain(data.marked)), default=0))
+    names_pt = (1.3 + 0.7 * most) * style.letters_pt
     scale = ax.xaxis.get_transform()
     farthest = float(scale.transform(np.array([reach]))[0]) / (1 - min(0.5, 2 * names_pt / size_pt(ax)[0]))
     reach = float(scale.inverted().transform(np.array([farthest]))[0])
@@ -159,13 +152,13 @@ def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
                 label=f"group {group}" if group and not at else None,
             )
         ax.plot(row.values[outside], y[outside], linestyle="", marker="^", markersize=4, color=style.colour("alarm"))
-        _name(ax, row, y, np.flatnonzero(outside), style)
-    ax.set_yticks(range(len(data.rows)), ["\n".join(_lines(row.name)) for row in data.rows])
+        _name(ax, row, y, np.flatnonzero(outside), most, style)
+    ax.set_yticks(range(len(data.rows)), [_lines(row.name, letters(ax, 0.4, style)) for row in data.rows])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    ax.set_xlabel(data.title)
+    ax.set_xlabel(wrapped(data.title, size_pt(ax)[0], style))
     if len(groups) > 1:
-        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(groups), borderpad=0)
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(groups), borderaxespad=2.0)
     for side in (-1, 1):
         ax.text(
             side,
@@ -178,13 +171,14 @@ def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
         )
 
 
-def _lines(name: str) -> list[str]:
+def _lines(name: str, most: int) -> str:
     """A name in lines that leave room for the points."""
-    return wrap(name, _LETTERS) or [""]
+    return "\n".join(wrap(name, max(min(_LETTERS, most), 12)))
 
 
-def _name(ax: Axes, row: Row, y: Floats, outside: Ints, style: Style) -> None:
+def _name(ax: Axes, row: Row, y: Floats, outside: Ints, most: int, style: Style) -> None:
     """The names of the nodes that are farthest outside beside them, one below another where they are close."""
+    names = without_domain(row.nodes)
     farthest = sorted(outside.tolist(), key=lambda number: -abs(float(row.values[number])))[:_MOST_NAMED]
     below = 1.25 * style.letters_pt * abs(float(np.diff(ax.get_ylim())[0])) / size_pt(ax)[1]
     for side in (-1, 1):
@@ -196,7 +190,7 @@ def _name(ax: Axes, row: Row, y: Floats, outside: Ints, style: Style) -> None:
             # behind every triangle that is on the line
             on_line = [n for n in outside.tolist() if side * row.values[n] > 0 and abs(y[n] - line) < below]
             ax.annotate(
-                shortened(row.nodes[number], _NAME_LETTERS),
+                shortened(names[number], most),
                 (side * max(abs(float(row.values[n])) for n in (number, *on_line)), line),
                 xytext=(5 * side, 0),
                 textcoords="offset points",

@@ -17,24 +17,16 @@ from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.found_parts import found, in_groups, structure_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
-    BRACKET_PT,
     PartLevel,
     draw_brackets,
     draw_outlines,
-    names_room,
+    name_places,
     part_levels,
-    tick_step,
 )
-from nodeprint.report.figures.pixels import (
-    ColourScale,
-    draw_cells,
-    draw_scale,
-    scale_room,
-    value_limits,
-    write_numbers,
-)
+from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, value_limits, write_numbers
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened, without_domain
 from nodeprint.settings.texts import say
 from nodeprint.structure.found import Structure
 
@@ -42,11 +34,10 @@ from nodeprint.structure.found import Structure
 MOST_NUMBERS = 32
 #: Differences are drawn to at least this, in percent: noise looks like noise.
 LEAST_REACH = 3.0
-#: Numbers along an axis, about.
-_TICKS = 32
-#: In mm: from when on the title of a scale has one line, the most that a cell takes, and the least side of a matrix.
-_WIDE, _MOST_CELL, _LEAST_SIDE = 100.0, 14.0, 42.0
-_MM_A_POINT = 25.4 / 72
+#: Numbers along an axis of a larger one, at most.
+_TICKS = 16
+#: In mm: the most that a cell takes, and the least side of a matrix; longer names are cut in the middle.
+_MOST_CELL, _LEAST_SIDE, _MOST_LETTERS = 14.0, 30.0, 24
 #: Pairs inside a socket that span less of a scale have one of their own.
 _NEAR = 0.4
 
@@ -67,15 +58,8 @@ class MatrixData(msgspec.Struct, frozen=True):
     directed: bool = False
 
     def frame(self, width: float) -> Frame:
-        """The square, with room for brackets above and the scale on the right."""
-        longest = 1.45 * max(map(len, self.labels), default=1) + 7.5
-        left, bottom = max(13.0, longest, names_room(self.levels)), longest if longest > 12 else 9.0
-        lines = 1 if width > _WIDE else 2
-        right = scale_room(width - left, lines)
-        side = max(min(width - left - right, _MOST_CELL * len(self.labels)), _LEAST_SIDE)
-        width = side + left + right
-        top = 2.0 + len(self.levels) * BRACKET_PT * _MM_A_POINT + (1.5 if self.levels else 0)
-        return Frame(width, side + bottom + top, left, right, bottom, top)
+        """A square."""
+        return Frame(width, aspect=1.0, least=_LEAST_SIDE, most=max(_MOST_CELL * len(self.labels), 42.0))
 
     def table(self) -> pd.DataFrame:
         """A row for each pair that was measured."""
@@ -282,17 +266,15 @@ def matrix(ax: Axes, data: MatrixData, style: Style) -> None:
 def pairs(ax: Axes, data: MatrixData, scale: ColourScale, style: Style) -> None:
     """Draw a matrix on a `scale` with the names of its parts, and its numbers where they have room."""
     size = len(data.labels)
+    ax.set_box_aspect(1)
     draw_cells(ax, data.values, scale, style, blank=None if data.directed else np.eye(size, dtype=np.bool_))
     draw_outlines(ax, data.levels, size, style, "ink" if scale.map == "differences" else "paper")
     if size <= MOST_NUMBERS:
         write_numbers(ax, data.values, data.values, scale, style, 3 if scale.map == "values" else 2)
-    turned = max(map(len, data.labels), default=0) > 3
-    step = max(tick_step(ax, data.labels, style, turned=turned), -(-size // _TICKS))
-    places = range(0, size, step)
+    labels = [shortened(label, _MOST_LETTERS) for label in without_domain(data.labels)]
+    turned = max(map(len, labels), default=0) > 3
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(places, [data.labels[place] for place in places])
-    if turned:
-        ax.tick_params(axis="x", rotation=90)
+        name_places(axis, labels, style, turned=turned, most=size if size <= MOST_NUMBERS else _TICKS)
     ax.set_xlabel(data.axis)
     ax.set_ylabel(data.axis, labelpad=2)
     if data.levels:

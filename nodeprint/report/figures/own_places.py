@@ -23,10 +23,10 @@ from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
     PartLevel,
     draw_brackets,
-    names_room,
+    letters,
+    name_places,
     part_levels,
     size_pt,
-    tick_step,
 )
 from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
@@ -38,11 +38,10 @@ from nodeprint.settings.texts import say
 
 #: More pairs than these are shown as the means of each CPU's.
 MOST_PAIRS = 128
-_MM_A_POINT = 25.4 / 72
-#: Room for a letter of a place's name.
-_MM_A_LETTER = 1.45
 #: Letters of the node's name in the legend.
 _LETTERS = 24
+#: The effect and the lines of a legend take the room of so many letters.
+_BESIDE = 22
 
 
 class OwnPlaces(msgspec.Struct, frozen=True):
@@ -74,17 +73,9 @@ class OwnPlaces(msgspec.Struct, frozen=True):
     own: tuple[int, ...]
     levels: tuple[PartLevel, ...] = ()
 
-    def turned(self, width: float) -> bool:
-        """Whether the names of places need to be turned on axes of so many mm."""
-        longest = max(map(len, self.places))
-        return longest > 3 and (_MM_A_LETTER * longest + 2.0) * len(self.places) > width
-
     def frame(self, width: float) -> Frame:
         """A strip, with the parts as brackets below."""
-        left, right = max(17.0, names_room(self.levels)), 3.0
-        below = 8.5 + len(self.levels) * BRACKET_PT * _MM_A_POINT
-        below += _MM_A_LETTER * max(map(len, self.places)) - 2.5 if self.turned(width - left - right) else 0.0
-        return Frame(width, 24.0 + below + 5.0, left, right, below, 5.0)
+        return Frame(width, 24.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each place."""
@@ -327,12 +318,13 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     ax.set_title(f"{data.effect:+.1f} %", fontsize=style.letters_pt, color=style.colour("alarm"))
     lines = {line.get_label(): line for line in ax.get_lines()}
     dashed = Line2D([], [], color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+    words = [shortened(data.node, _LETTERS), f"{data.peers} peers", f"bound {data.bound.text}"]
     ax.legend(
         [lines["_node"], lines["_peers"], dashed],
-        [shortened(data.node, _LETTERS), f"{data.peers} peers", f"bound {data.bound.text}"],
+        words,
         loc="lower right",
         bbox_to_anchor=(1.0, 1.0),
-        ncols=3,
+        ncols=3 if len("".join(words)) + _BESIDE < letters(ax, 1.0, style) else 1,
         borderpad=0.2,
         columnspacing=1.2,
     )
@@ -349,11 +341,11 @@ def _node_marks(ax: Axes, x: Ints, data: OwnPlaces, style: Style) -> None:
 
 
 def _finish(ax: Axes, data: OwnPlaces, style: Style) -> None:
-    count, turned = len(data.places), data.turned(size_pt(ax)[0] * _MM_A_POINT)
-    ax.set_xlim(-0.7, count - 0.3)
-    step = tick_step(ax, data.places, style, turned=turned)
-    ax.set_xticks(range(0, count, step), data.places[::step], rotation=90 if turned else 0)
-    letters = max(map(len, data.places)) * 0.62 * style.letters_pt if turned else style.letters_pt * 1.2
+    longest = max(map(len, data.places))
+    turned = longest > 3 and (longest + 1.5) * len(data.places) > letters(ax, 1.0, style)
+    ax.set_xlim(-0.7, len(data.places) - 0.3)
+    name_places(ax.xaxis, data.places, style, turned=turned)
     if data.levels:
-        draw_brackets(ax, data.levels, style, below=letters + 12.0)
+        along = longest * 0.62 * style.letters_pt if turned else style.letters_pt * 1.2
+        draw_brackets(ax, data.levels, style, below=along + 12.0)
     ax.set_xlabel(data.axis, labelpad=len(data.levels) * BRACKET_PT + 2)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis, XAxis
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec, GridSpecBase
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, Locator
 from matplotlib.transforms import blended_transform_factory, offset_copy
 
 from nodeprint.data.places.layout import CCD, CCX, NAMES, QUADRANT, SOCKET, Ints
@@ -87,12 +94,6 @@ def _between(level: PartLevel, size: int) -> Iterator[list[tuple[float, float]]]
         yield [(-0.5, at), (size - 0.5, at)]
 
 
-def size_pt(ax: Axes) -> tuple[float, float]:
-    """Width and height of axes, in points."""
-    width, height = 72 * ax.get_position().size * root_of(ax).get_size_inches()
-    return float(width), float(height)
-
-
 def root_of(ax: Axes) -> Figure:
     """The figure that axes are on."""
     root = ax.get_figure(root=True)
@@ -100,16 +101,84 @@ def root_of(ax: Axes) -> Figure:
     return root
 
 
-def tick_step(ax: Axes, labels: Sequence[str], style: Style, *, turned: bool = False) -> int:
-    """Every how many places a label has room along the x axis: a power of two."""
-    letters = 1.6 if turned else max(map(len, labels), default=1) * _LETTER + 0.5
-    most = max(1.0, size_pt(ax)[0] / (letters * style.letters_pt))
-    return 1 << (max(1, int(np.ceil(len(labels) / most))) - 1).bit_length()
+def size_pt(ax: Axes) -> tuple[float, float]:
+    """Width and height of axes, in points: final ones while it is drawn."""
+    points = 72 / root_of(ax).dpi
+    return float(ax.bbox.width * points), float(ax.bbox.height * points)
 
 
-def names_room(levels: Sequence[PartLevel]) -> float:
-    """What the names of brackets need on the left of axes, in mm."""
-    return 1.4 * max((len(level.name) for level in levels), default=0) + 2.0
+def letters(ax: Axes, share: float, style: Style) -> int:
+    """How many letters fit in a share of the width of axes."""
+    return int(share * size_pt(ax)[0] / (_LETTER * style.letters_pt))
+
+
+class FittedText(Text):
+    """A text that is `shown` where it has room, which is known while it is drawn. Layouts leave it out."""
+
+    def __init__(self, x: float, y: float, text: str, *, shown: Callable[[], bool], **properties: Any) -> None:
+        self._shown = shown
+        super().__init__(x, y, text, clip_on=False, **properties)
+        self.set_in_layout(False)
+
+    def get_visible(self) -> bool:
+        """Whether it is drawn."""
+        return self._shown()
+
+
+class Places(Locator):
+    """Ticks at places 0 to before `count`: at all, every second, every fourth, ..., as a tick needs so many points, and
+    at `most` at so many."""
+
+    def __init__(self, ax: Axes, across: bool, count: int, points: float, most: int) -> None:
+        self.ax, self.across, self.count, self.points, self.most = ax, across, count, points, most
+
+    def __call__(self) -> range:
+        """Where ticks have room on axes as they are."""
+        width, height = size_pt(self.ax)
+        length = width if self.across else height
+        return range(0, self.count, _power_of_two(max(self.count * self.points / length, self.count / self.most)))
+
+    def tick_values(self, vmin: float, vmax: float) -> range:
+        """The same on any interval."""
+        return self()
+
+
+def _power_of_two(least: float) -> int:
+    return 1 << (max(1, math.ceil(least)) - 1).bit_length()
+
+
+def name_places(axis: Axis, labels: Sequence[str], style: Style, *, turned: bool = False, most: int = 512) -> None:
+    """Ticks with the names of places along an axis, as many as have room; those of an x axis may be `turned`."""
+    wide = 1.6 if turned else max(map(len, labels), default=1) * _LETTER + 0.5
+    ax, across = axis.axes, isinstance(axis, XAxis)
+    axis.set_major_locator(Places(ax, across, len(labels), wide * style.letters_pt, most))
+    axis.set_major_formatter(FuncFormatter(lambda at, _: labels[int(at)]))
+    if turned and across:
+        axis.set_tick_params(rotation=90)
+
+
+def subplots(ax: Axes, rows: int, columns: int) -> list[Axes]:
+    """Axes in rows and columns, from left to right and from above, in the place of `ax`, which becomes the lower left
+    one unless it is that already."""
+    spec, figure, lower_left = ax.get_subplotspec(), root_of(ax), (rows - 1) * columns
+    if spec is None:
+        at = ax.get_position()
+        grid: GridSpecBase = GridSpec(rows, columns, figure, at.x0, at.y0, at.x1, at.y1)
+    elif figure.axes == [ax] and spec.get_gridspec().get_geometry() == (rows, columns):
+        grid = spec.get_gridspec()
+    else:
+        grid = spec.subgridspec(rows, columns)
+    ax.set_subplotspec(grid[lower_left])
+    return [ax if at == lower_left else figure.add_subplot(grid[at]) for at in range(rows * columns)]
+
+
+def _step(ax: Axes, points: float) -> int:
+    """Every how many parts a number is drawn, if all of them need axes of so many points."""
+    return _power_of_two(points / size_pt(ax)[0])
+
+
+def _is_multiple(number: int, step: Callable[[], int]) -> bool:
+    return number % step() == 0
 
 
 def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below: float | None = None) -> None:
@@ -129,40 +198,40 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
         gap = min(0.12 * each, 1.0) / each
         lines = [[(g.start - 0.5 + gap, edge), (g.stop - 0.5 - gap, edge)] for g in level.groups if g.label]
         pen = style.outlines[level.outline]
-        ax.add_collection(
-            LineCollection(
-                lines,
-                linewidths=max(pen.points, 0.6),
-                linestyles=[pen.linestyle],
-                colors=style.colour("quiet"),
-                transform=across,
-                clip_on=False,
-            ),
-            autolim=False,
+        brackets = LineCollection(
+            lines,
+            linewidths=max(pen.points, 0.6),
+            linestyles=[pen.linestyle],
+            colors=style.colour("quiet"),
+            transform=across,
+            clip_on=False,
         )
+        brackets.set_in_layout(False)  # the name of the level beside them is as high
+        ax.add_collection(brackets, autolim=False)
         named = [group for group in level.groups if group.label]
         if not named:
             continue
-        narrowest = min(g.stop - g.start for g in named) * each
-        widest = max(len(g.label) for g in named) * letter + 2
-        step = max(1, int(np.ceil(widest / narrowest)))
-        step = 1 << (step - 1).bit_length()
-        for group in named[::step]:
-            ax.text(
-                (group.start + group.stop - 1) / 2,
-                edge,
-                group.label,
-                transform=across,
-                ha="center",
-                va="bottom",
-                fontsize=style.smallest_letters_pt,
-                color=style.colour("ink"),
+        places = min(g.stop - g.start for g in named) / abs(ends[1] - ends[0])
+        step = partial(_step, ax, (max(len(g.label) for g in named) * letter + 2) / places)
+        for at, group in enumerate(named):
+            ax.add_artist(
+                FittedText(
+                    (group.start + group.stop - 1) / 2,
+                    edge,
+                    group.label,
+                    shown=partial(_is_multiple, at, step),
+                    transform=across,
+                    ha="center",
+                    va="bottom",
+                    fontsize=style.smallest_letters_pt,
+                    color=style.colour("ink"),
+                )
             )
         ax.annotate(
             level.name,
             (0, edge),
             xycoords="axes fraction",
-            xytext=(-3, offset),
+            xytext=(-5, offset),
             textcoords="offset points",
             ha="right",
             va="bottom" if below is None else "center",

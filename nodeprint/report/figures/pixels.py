@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_rgba_array
 from matplotlib.image import AxesImage
+from matplotlib.ticker import MaxNLocator
 
 from nodeprint.report.figures.node_levels import Floats
-from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.part_levels import FittedText, root_of, size_pt
 from nodeprint.report.figures.style import Map, Style
 
 #: Pixels along an image, about: readers of PDF and SVG smooth images, which must blur no border between cells.
 PIXELS = 768
+#: Steps of a colour scale, and the points that a number beside it takes.
+_STEPS, _A_TICK = 64, 18.0
 
 
 class ColourScale(msgspec.Struct, frozen=True):
@@ -65,21 +70,16 @@ def draw_cells(
     return image
 
 
-def scale_room(width: float, lines: int = 1) -> float:
-    """What the scale takes of `width` mm of axes and scale, its title having so many lines."""
-    return (0.06 * width + 10.5 + 3.0 * lines) / 1.06
-
-
 def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.0) -> Axes:
     """The colour scale on the right of the axes, over a part of their height from the top; returns its axes."""
     bar = ax.inset_axes((1.03, 1.0 - length, 0.03, length))
-    colours = style.map(scale.map)(np.linspace(0, 1, 256)[:, None], bytes=True)
-    bar.imshow(colours, aspect="auto", origin="lower", extent=(0, 1, scale.low, scale.high), interpolation="none")
-    bar.spines[:].set_visible(True)
-    bar.set_xticks([])
-    bar.yaxis.tick_right()
-    bar.yaxis.set_label_position("right")
-    bar.set_ylabel(wrapped(scale.title, length * size_pt(ax)[1], style))
+    colours = ScalarMappable(Normalize(scale.low, scale.high), style.map(scale.map).resampled(_STEPS))
+    points = length * size_pt(ax)[1]
+    ticks = MaxNLocator(min(max(int(points / _A_TICK), 2), 8), steps=[1, 2, 2.5, 5, 10])
+    drawn = root_of(ax).colorbar(colours, cax=bar, ticks=ticks)
+    if drawn.solids is not None:
+        drawn.solids.set_edgecolor("face")  # no gaps between steps
+    drawn.set_label(wrapped(scale.title, points, style))
     if scale.bound is not None:
         for at in {-scale.bound, scale.bound} if scale.map == "differences" else {scale.bound}:
             bar.axhline(at, color=style.colours["bound"], linewidth=1.0)
@@ -111,18 +111,22 @@ def write_numbers(ax: Axes, numbers: Floats, values: Floats, scale: ColourScale,
     """Write `numbers` into the cells of `values` (both row, column), where all of them have room."""
     texts = [[short(value, digits) for value in row] for row in numbers.tolist()]
     longest = max((len(text) for row in texts for text in row), default=0)
-    width, height = size_pt(ax)
     letter = style.smallest_letters_pt
     rows, columns = numbers.shape
-    if not longest or width / columns < longest * letter * 0.64 or height / rows < 1.4 * letter:
-        return
+    shown = partial(_have_room, ax, columns * longest * letter * 0.64, rows * 1.4 * letter)
     colours = style.map(scale.map)(Normalize(scale.low, scale.high)(values))
     for row, line in enumerate(texts):
         for column, text in enumerate(line):
             if text:
                 dark = np.isfinite(values[row, column]) and is_dark(colours[row, column])
-                ink = style.colours["paper" if dark else "ink"]
-                ax.text(column, row, text, ha="center", va="center", color=ink, fontsize=letter)
+                pen = {"color": style.colours["paper" if dark else "ink"], "fontsize": letter}
+                ax.add_artist(FittedText(column, row, text, shown=shown, ha="center", va="center", **pen))
+
+
+def _have_room(ax: Axes, width: float, height: float) -> bool:
+    """Whether axes have so many points."""
+    across, down = size_pt(ax)
+    return across >= width and down >= height
 
 
 def short(value: float, digits: int = 3) -> str:

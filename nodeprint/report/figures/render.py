@@ -7,44 +7,58 @@ import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import matplotlib
 import msgspec
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 
 from nodeprint import files
-from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.part_levels import root_of
+from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.style import Style
 
 #: Below this width, in mm, letters and scales of the smallest figures leave nothing to draw in.
 LEAST_MM = 40
 _INCH = 25.4
-#: So often what is drawn is measured to find room for it.
-_FITS = 3
+#: In mm: around all that is drawn, between columns and rows of axes, for the line of the origin, and around axes while
+#: letters are measured.
+_PAD, _ACROSS, _DOWN, _ORIGIN, _ROOM = 1.0, 3.0, 2.0, 3.5, 150.0
+#: Of a figure's width what axes have until letters are measured, and of this the least that they may have then.
+_SHARE_OF_AXES, _NEAR = 0.8, 0.85
 #: matplotlib numbers the groups of an SVG: nothing refers to them, and several figures of a page would have them twice.
 _GROUP_ID = re.compile(r' id="[A-Za-z.]+[0-9]*_[0-9]+"')
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """The size of a figure and the room around its axes, in mm."""
+    """The size of a figure in mm: its `width`, and of each of its axes, in `rows` and `columns`, the `height`, or how
+    many times its width that is, its `aspect`. Axes are never narrower than `least`, nor wider than `most`: the figure
+    is wider or narrower then. Letters and scales have the room beside the axes that they need.
+    """
 
     width: float
-    height: float
-    left: float = 12.0
-    right: float = 3.0
-    bottom: float = 9.0
-    top: float = 5.0
+    height: float = 0.0
+    aspect: float = 0.0
+    least: float = 18.0
+    most: float = np.inf
+    rows: int = 1
+    columns: int = 1
+
+    def axes(self, width: float) -> tuple[float, float]:
+        """Width and height of axes that have so much room, in mm."""
+        across = min(max(width, self.least), self.most)
+        return across, self.height or self.aspect * across
 
 
 class FigureData(Protocol):
-    """What a figure draws: its room at a width in mm, and its numbers with their units in the names of columns."""
+    """What a figure draws: its size at a width in mm, and its numbers with their units in the names of columns."""
 
     def frame(self, width: float) -> Frame:
-        """Size and margins."""
+        """How wide it is, and how high its axes are."""
 
     def table(self) -> pd.DataFrame:
         """The numbers that it shows."""
@@ -72,37 +86,80 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def figure(draw: Draw[Data], data: Data, style: Style, width: float, origin: Origin | None = None) -> Figure:
-    """A figure of `width` mm, with a line of its origin below where that is given. Raises NodeprintError where its
-    letters leave no room."""
+    """A figure of `width` mm, or what its letters need, with a line of its origin below where that is given."""
     frame = data.frame(width)
-    below = 3.5 if origin is not None else 0.0
-    height = frame.height + below
+    lower_left = (frame.rows - 1) * frame.columns + 1
+    across = _SHARE_OF_AXES * frame.width / frame.columns
+    line = wrapped(origin.line, frame.width / _INCH * 72, style) if origin is not None else ""
+    below = _ORIGIN * len(line.splitlines())
     with style.applied():
-        out = Figure(figsize=(frame.width / _INCH, height / _INCH))
-        inner = (frame.width - frame.left - frame.right, frame.height - frame.bottom - frame.top)
-        if min(inner) <= 0:
-            raise NodeprintError(
-                f"{frame.width:g} mm leave no room beside the names in a figure", advice="make it wider"
-            )
-        ax = out.add_axes(
-            (frame.left / frame.width, (frame.bottom + below) / height, inner[0] / frame.width, inner[1] / height)
-        )
-        draw(ax, data, style)
-        if origin is not None:
-            out.text(
-                0.01,
-                0.8 / height,
-                origin.line,
-                fontsize=style.smallest_letters_pt,
-                color=style.colours["quiet"],
-                va="bottom",
-            )
+        for _ in range(2):  # again where letters leave much less than what was drawn for
+            out, drawn_for = Figure(), across
+            out.subplots_adjust(**_sized(out, frame, across, (_ROOM,) * 4))
+            draw(out.add_subplot(frame.rows, frame.columns, lower_left), data, style)
+            across = _make_room(out, frame, style, below)
+            if across > _NEAR * drawn_for:
+                break
+        if line:
+            at = 0.8 / (out.get_figheight() * _INCH)
+            pen: dict[str, Any] = {"fontsize": style.smallest_letters_pt, "color": style.colours["quiet"]}
+            out.text(0.01, at, line, va="bottom", **pen)
     return out
 
 
+def _make_room(figure: Figure, frame: Frame, style: Style, below: float) -> float:
+    """Give letters and scales the room that they need, axes the rest of the width, which is returned, and the figure
+    its height.
+
+    matplotlib's tight layout measures once what is beside axes, on paper that is large enough for all; its constrained
+    one measures twice at each of two sizes, which is more than a figure's drawing takes.
+    """
+    grid = figure.axes[0].get_gridspec()
+    assert isinstance(grid, GridSpec)
+    around, across, down = (72 / _INCH / style.letters_pt * mm for mm in (_PAD, _ACROSS, _DOWN))
+    grid.tight_layout(figure, pad=around, w_pad=across, h_pad=down)
+    pars, (width, height) = grid.get_subplot_params(), _INCH * figure.get_size_inches()
+    room = (pars.left * width, (1 - pars.right) * width, pars.bottom * height + below, (1 - pars.top) * height)
+    gaps = (frame.columns - 1, frame.rows - 1)
+    across = (pars.right - pars.left) * width / (frame.columns + gaps[0] * pars.wspace)
+    down = (pars.top - pars.bottom) * height / (frame.rows + gaps[1] * pars.hspace)
+    between = (pars.wspace * across, pars.hspace * down)
+    for_axes = (frame.width - room[0] - room[1] - gaps[0] * between[0]) / frame.columns
+    grid.update(**_sized(figure, frame, for_axes, room, between))
+    figure.subplots_adjust()  # as the update of a grid moves axes of pyplot's figures alone
+    return float(for_axes)
+
+
+def _sized(
+    figure: Figure,
+    frame: Frame,
+    for_axes: float,
+    room: tuple[float, float, float, float],
+    between: tuple[float, float] = (0.0, 0.0),
+) -> dict[str, float]:
+    """Give a figure the size of its axes, of which each has a width, with the room left, right, below and above and
+    between columns and rows (mm), and return these as matplotlib counts them."""
+    (left, right, bottom, top), (across, down) = room, frame.axes(for_axes)
+    width = left + frame.columns * across + (frame.columns - 1) * between[0] + right
+    height = bottom + frame.rows * down + (frame.rows - 1) * between[1] + top
+    figure.set_size_inches(width / _INCH, height / _INCH)
+    return {
+        "left": left / width,
+        "right": 1 - right / width,
+        "bottom": bottom / height,
+        "top": 1 - top / height,
+        "wspace": between[0] / across,
+        "hspace": between[1] / down,
+    }
+
+
+def width_mm(figure: Figure) -> float:
+    """How wide a figure is."""
+    return float(figure.get_figwidth() * _INCH)
+
+
 def on_axes(draw: Draw[Data], data: Data, style: Style, ax: Axes) -> None:
-    """Draw on axes of somebody's own figure. Where that has no layout engine they are made smaller, so that labels and
-    scales stay in their cell of the figure's grid."""
+    """Draw on axes of somebody's own figure, which gets matplotlib's constrained layout where it has none."""
     with style.applied():
         # of axes that were made before, letters have another style's size, and there is room for those of this one
         sizes = matplotlib.rcParams
@@ -110,28 +167,8 @@ def on_axes(draw: Draw[Data], data: Data, style: Style, ax: Axes) -> None:
             axis.set_tick_params(labelsize=ticks)
             axis.label.set_fontsize(sizes["axes.labelsize"])
         draw(ax, data, style)
-        if root_of(ax).get_layout_engine() is None:
-            _fit_in_cell(ax)
-
-
-def _fit_in_cell(ax: Axes) -> None:
-    """Move the sides of axes inwards by what is drawn beyond their cell of the grid, or beyond the figure."""
-    figure, spec = root_of(ax), ax.get_subplotspec()
-    left, right, bottom, top = 0.0, 1.0, 0.0, 1.0
-    if spec is not None:
-        grid = spec.get_gridspec()
-        left, right = spec.colspan.start / grid.ncols, spec.colspan.stop / grid.ncols
-        bottom, top = 1 - spec.rowspan.stop / grid.nrows, 1 - spec.rowspan.start / grid.nrows
-    for _ in range(_FITS):  # labels move with the axes, and others are there on smaller ones
-        drawn, at = ax.get_tightbbox(), ax.get_position(original=True)
-        if drawn is None:
-            return
-        drawn = drawn.transformed(figure.transFigure.inverted())
-        x0, x1 = at.x0 + max(0.0, left - drawn.x0), at.x1 - max(0.0, drawn.x1 - right)
-        y0, y1 = at.y0 + max(0.0, bottom - drawn.y0), at.y1 - max(0.0, drawn.y1 - top)
-        if min(x1 - x0, y1 - y0) <= 0 or (x0, x1, y0, y1) == (at.x0, at.x1, at.y0, at.y1):
-            return  # without room nothing is gained
-        ax.set_position((x0, y0, x1 - x0, y1 - y0))
+    if ax.get_subplotspec() is not None and root_of(ax).get_layout_engine() is None:
+        root_of(ax).set_layout_engine("constrained")
 
 
 def svg(figure: Figure, style: Style, *, outlines: bool = False) -> str:

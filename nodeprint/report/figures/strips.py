@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import offset_copy
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.errors import NodeprintError
@@ -19,22 +20,22 @@ from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
     PartLevel,
     draw_brackets,
-    names_room,
+    name_places,
     part_levels,
     root_of,
     size_pt,
-    tick_step,
+    subplots,
 )
+from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import place as place_in_words
 from nodeprint.report.names import shortened
 
-_MM_A_POINT = 25.4 / 72
 #: What the places of a strip are.
 _AXIS = "CPU"
-#: The height of a row, alone and among others, and that of the line above it; the most rows of a figure.
-_ONLY_ROW_MM, _ROW_MM, _HEAD_MM, _MOST_ROWS = 26.0, 17.0, 5.0, 8
+#: The height of a row, alone and among others; the most rows of a figure.
+_ONLY_ROW_MM, _ROW_MM, _MOST_ROWS = 26.0, 17.0, 8
 #: Letters of a node's name below the rows.
 _NODE_LETTERS = 24
 
@@ -75,11 +76,8 @@ class StripRows(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A row for each strip, and the parts as brackets below."""
-        levels = self.strips[0].levels
-        below = 8.5 + len(levels) * BRACKET_PT * _MM_A_POINT
-        row = _ONLY_ROW_MM if len(self.strips) == 1 else _ROW_MM
-        height = row * len(self.strips) + _HEAD_MM * (len(self.strips) - 1)
-        return Frame(width, height + below + _HEAD_MM, max(14.0, names_room(levels)), 3.0, below, _HEAD_MM)
+        rows = len(self.strips)
+        return Frame(width, _ROW_MM if rows > 1 else _ONLY_ROW_MM, rows=rows)
 
     def table(self) -> pd.DataFrame:
         """A row for each place, with the columns of every strip."""
@@ -167,32 +165,26 @@ def strips(ax: Axes, data: StripRows, style: Style) -> None:
 
     `ax` becomes the lowest row, which has the ticks and the brackets of all.
     """
-    box, height = ax.get_position(), size_pt(ax)[1]
-    head = _HEAD_MM / _MM_A_POINT / height * box.height
-    row = (box.height - head * (len(data.strips) - 1)) / len(data.strips)
     lowest = data.strips[-1]
-    for at, strip in enumerate(reversed(data.strips)):
-        bounds = (box.x0, box.y0 + at * (row + head), box.width, row)
-        if at == 0:
-            ax.set_position(bounds)
-        of_row = ax if at == 0 else root_of(ax).add_axes(bounds)
+    rows = len(data.strips)
+    every = subplots(ax, rows, 1)
+    for of_row, strip in zip(every, data.strips, strict=True):
         _draw_row(of_row, strip, style)
-        if at:
-            of_row.set_xticks([])
-    step = tick_step(ax, lowest.labels, style)
-    ax.set_xticks(range(0, len(lowest.labels), step), lowest.labels[::step])
+        of_row.set_xticks([])
+    name_places(ax.xaxis, lowest.labels, style)
     if lowest.levels:
         draw_brackets(ax, lowest.levels, style, below=style.letters_pt * 1.2 + 12.0)
     ax.set_xlabel(_AXIS, labelpad=len(lowest.levels) * BRACKET_PT + 2)
     lines = {line.get_label(): line for line in ax.get_lines()}
     if "_peers" not in lines:
         return
-    below = (len(lowest.levels) * BRACKET_PT + 3.2 * style.letters_pt) / size_pt(ax)[1]
+    below = len(lowest.levels) * BRACKET_PT + 3.2 * style.letters_pt
     ax.legend(
         [lines["_node"], lines["_peers"]],
         [shortened(lowest.node, _NODE_LETTERS), f"{lowest.peers} peers"],
         loc="center right",
-        bbox_to_anchor=(1.0, -below),
+        bbox_to_anchor=(1.0, 0.0),
+        bbox_transform=offset_copy(ax.transAxes, root_of(ax), 0, -below, units="points"),
         ncols=2,
         borderpad=0,
     )
@@ -222,4 +214,5 @@ def _draw_row(ax: Axes, data: StripData, style: Style) -> None:
     ax.margins(y=0.1)
     ax.set_xlim(-0.7, len(x) - 0.3)
     ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    ax.set_title(f"{data.shows}: {data.title}", fontsize=style.letters_pt)
+    title = wrapped(f"{data.shows}: {data.title}", size_pt(ax)[0], style)
+    ax.set_title(title, fontsize=style.letters_pt)

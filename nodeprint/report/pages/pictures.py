@@ -83,7 +83,7 @@ def picture(
         render.save(stem, draw, data, saved.in_style, saved.width_of(width), campaign.of_figures(of_node))
     drawn = render.figure(draw, data, campaign.style, width)
     shown = _NO_XML.sub("?", render.svg(drawn, campaign.style))
-    return Picture(name, shown, data.frame(width).width, alt, caption)  # which may need less
+    return Picture(name, shown, render.width_mm(drawn), alt, caption)  # which may be another
 
 
 def _called(campaign: Campaign, node: str, measurement: str) -> str:
@@ -364,13 +364,13 @@ def under_load(campaign: Campaign, node: str, jobs: Sequence[PackedJob]) -> Iter
     loaded = ({name: seconds for name, seconds in of_job.items() if seconds} for of_job in by_job)
     for measurement, seconds in next(filter(None, loaded), {}).items():
         for quantity in load.QUANTITIES:
-            data = load.by_second(node, seconds, quantity)
+            data = load.by_second(seconds, quantity)
             name = f"{measurement}-{quantity.split('_')[0]}"
-            what = text.sentence(data.title.rpartition(",")[0])
+            what = text.sentence(data.y_title.rpartition(",")[0])
             caption = say("captions", "by_second", node=node, what=what, measured=text.measured(measurement))
-            middle = np.concatenate([socket.middle for socket in data.sockets])
-            alt = say("alt", "cells", caption=caption, shown=_range(data.title, middle))
-            yield picture(campaign, node, load.seconds, data, HALF, name=name, alt=alt, caption=caption)
+            middle = np.concatenate([line.y for line in data.lines if not line.thin])
+            alt = say("alt", "cells", caption=caption, shown=_range(data.y_title, middle))
+            yield picture(campaign, node, curves.curves, data, HALF, name=name, alt=alt, caption=caption)
 
 
 def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tuple[str, Any, Any]]:

@@ -25,6 +25,7 @@ from nodeprint.judge.verdict import Interval, Part, SizeFigure
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import (
     block_medians,
+    course,
     curves,
     distributions,
     effects,
@@ -42,6 +43,7 @@ from nodeprint.report.figures import (
 )
 from nodeprint.report.figures import fleet as fleet_figures
 from nodeprint.report.figures import style as styles
+from nodeprint.report.figures.course import CourseLine
 from nodeprint.report.figures.curves import CurveData, CurveLine
 from nodeprint.report.figures.in_bounds import InBoundsData, Row
 from nodeprint.report.figures.node_levels import NodeLevels
@@ -124,10 +126,37 @@ def figures(machine: str) -> dict[str, Drawing]:
 def test_names_of_places_lie_where_they_have_room() -> None:
     _, of_places = figures("rome-2x64")["own pairs"]
     assert isinstance(of_places, own_places.OwnPlaces)
-    streams = ("copy", "load", "streaming store", "triad")
-    data = structs.replace(of_places, places=streams, levels=())
-    assert not data.turned(100.0) and data.turned(30.0)
-    assert data.frame(128.0).height < data.frame(50.0).height
+    four = slice(4)
+    data = structs.replace(
+        of_places,
+        places=("copy", "load", "streaming store", "triad"),
+        difference=of_places.difference[four],
+        peer_difference_low=of_places.peer_difference_low[four],
+        peer_difference_high=of_places.peer_difference_high[four],
+        own=(0,),
+        levels=(),
+    )
+    wide, narrow = (render.figure(own_places.own_differences, data, STYLE, width) for width in (180.0, 60.0))
+    turned = [figure.axes[0].get_xticklabels()[0].get_rotation() for figure in (wide, narrow)]
+    assert turned == [0, 90] and wide.get_figheight() < narrow.get_figheight()
+
+
+def long_names() -> dict[str, Drawing]:
+    """Figures whose names are longer than those of a simulated node."""
+    hosts = tuple(f"rack-07-node-{number:03d}.cluster.example.org" for number in range(12))
+    messages = verdicts.fabric(nodes=hosts, median_ns=((2e3,) * 12,) * 12, places=("leaf0",) * 6 + ("leaf1",) * 6)
+    far = Row("Memory latency of each NUMA node over the whole machine", hosts, np.eye(12)[3] * 16 - 0.1, ("",) * 12)
+    days = tuple(f"2026-0{month}-03T10:00:00+00:00" for month in range(1, 7))
+    line = CourseLine("core 37 to the other cores of its socket", BOUND, days, ("",) * 6, (0.0,) * 6, (0.1,) * 6)
+    sizes = 2.0 ** np.arange(12, 30)
+    classes = ("same CCX", "same CCD", "same quadrant", "same socket", "other socket")
+    messages_over = CurveData(tuple(CurveLine(n, sizes, sizes) for n in classes), "message, bytes", "ns", True, True)
+    return {
+        "hosts": (fabric.fabric, fabric.medians(messages)),
+        "in bounds": (in_bounds.in_bounds, InBoundsData((far, far), frozenset(hosts[3:4]), "in bounds")),
+        "course": (course.course, course.CourseData(hosts[0], (line,))),
+        "messages": (curves.curves, messages_over),
+    }
 
 
 @pytest.mark.parametrize("machine", ["milan-2x64", "genoa-2x96"])
@@ -148,8 +177,8 @@ def test_long_names_side_by_side_have_two_lines_and_are_whole() -> None:
     name = "Dual Intel Xeon Gold 6242, measured by night"
     data = side_by_side.on_one_scale([name, "b", "c"], [square] * 3, levels.title)
     drawn = render.figure(side_by_side.side_by_side, data, STYLE, 180.0)
-    texts = [label.get_text() for label in drawn.axes[0].texts]
-    assert name in {words.replace("\n", " ") for words in texts} and "b" in texts
+    titles = [ax.get_title(loc="left") for ax in drawn.axes]
+    assert titles[0].count("\n") == 1 and titles[0].replace("\n", " ") == name and titles[1:] == ["b", "c"]
 
 
 #: Figures that stand for all where each takes a second.
@@ -172,13 +201,14 @@ def texts_of(figure: Figure) -> list[Text]:
     return [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_visible()]
 
 
-def test_nothing_is_written_outside_of_a_figure() -> None:
-    for name, (draw, data) in figures("rome-2x64").items():
-        drawn = render.figure(draw, data, STYLE, 88.0, ORIGIN)
+@pytest.mark.parametrize("width", [60.0, 180.0])
+def test_nothing_is_written_outside_of_a_figure(width: float) -> None:
+    for name, (draw, data) in (figures("rome-2x64") | long_names()).items():
+        drawn = render.figure(draw, data, STYLE, width, ORIGIN)
         with STYLE.applied():
             box = drawn.get_tightbbox()
-        width, height = drawn.get_size_inches()
-        assert box.x0 > -0.01 and box.y0 > -0.01 and box.x1 < width + 0.01 and box.y1 < height + 0.01, (name, box)
+        across, down = drawn.get_size_inches()
+        assert box.x0 > -0.01 and box.y0 > -0.01 and box.x1 < across + 0.01 and box.y1 < down + 0.01, (name, box)
 
 
 def test_strips_of_the_same_cpus_share_a_figure() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pytest
 
-from nodeprint.report.figures import load, style
+from nodeprint.report.figures import curves, load, style
 
 
 def second(run: int, number: int, ghz: float) -> dict[str, Any]:
@@ -30,21 +30,20 @@ SECONDS = [second(run, number, 3.0 - 0.2 * run - 0.1 * number) for run in range(
 
 
 def test_each_socket_has_its_seconds_over_all_runs() -> None:
-    data = load.by_second("cn01", SECONDS, "core_hz")
-    assert [socket.socket for socket in data.sockets] == [0, 1]
-    first, other = data.sockets
-    assert first.second.tolist() == [0, 1, 2]
-    assert first.middle == pytest.approx([2.9, 2.8, 2.7]) and other.middle == pytest.approx([2.61, 2.52, 2.43])
+    data = load.by_second(SECONDS, "core_hz")
+    first, slowest, other, _ = data.lines
+    assert [line.name for line in (first, other)] == ["socket 0", "socket 1"]
+    assert first.x.tolist() == [0, 1, 2]
+    assert first.y == pytest.approx([2.9, 2.8, 2.7]) and other.y == pytest.approx([2.61, 2.52, 2.43])
     assert first.low == pytest.approx([2.8, 2.7, 2.6]) and first.high == pytest.approx([3.0, 2.9, 2.8])
-    assert first.slowest == pytest.approx([0.95 * 2.9, 0.95 * 2.8, 0.95 * 2.7])
-    assert list(data.table()["second"]) == [0, 1, 2, 0, 1, 2]
+    assert slowest.thin and slowest.y == pytest.approx([0.95 * 2.9, 0.95 * 2.8, 0.95 * 2.7])
+    assert list(data.table()["seconds of full load"]) == [0, 1, 2] * 4
 
 
 @pytest.mark.parametrize("quantity", load.QUANTITIES)
 def test_it_is_drawn_with_names_and_units(quantity: str) -> None:
     figure, ax = plt.subplots()
-    data = load.by_second("cn01", SECONDS, quantity)
-    load.seconds(ax, data, style.load())
+    curves.curves(ax, load.by_second(SECONDS, quantity), style.load())
     legend = ax.get_legend()
     assert legend is not None
     names = [text.get_text() for text in legend.get_texts()]
