@@ -221,7 +221,7 @@ ODD: tuple[object, ...] = (
     "nowhere",
     "x" * 3000,
     "\x1b[31m",
-    -1,
+    -2,
     10**6,
     1.5,
     True,
@@ -276,7 +276,7 @@ def test_wrong_arguments_of_every_function_end_in_a_sentence(campaign: OpenCampa
 
 def test_what_is_not_of_pairs_or_names_nothing_is_said(campaign: OpenCampaign) -> None:
     for draw in (campaign.plot.classes, campaign.plot.quadrants, campaign.plot.matrix, campaign.plot.difference):
-        with pytest.raises(NodeprintError, match="chase-latency is not of pairs of CPUs"):
+        with pytest.raises(NodeprintError, match="chase-latency does not measure pairs of CPUs"):
             draw("node000", "chase-latency")
     for empty in (campaign.plot.side_by_side, campaign.plot.fabric):
         with pytest.raises(NodeprintError, match="; "):
