@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nodeprint.cli import judge_request as options
 from nodeprint.cli.app import JUDGE, app
 from nodeprint.cli.shared import (
     Campaign,
     Json,
-    input_files,
-    judge_and_write,
-    leave_out,
     print_json,
     print_outcome,
     say_origin,
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 _Accepted = Annotated[
     Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
 ]
-#: The value of --reference that is no file.
-_PUBLISHED = "published"
 baselines = typer.Typer(no_args_is_help=True, help="Save judged campaigns to compare later ones with.")
 app.add_typer(baselines, name="baseline", rich_help_panel=JUDGE)
 
@@ -40,72 +36,19 @@ app.add_typer(baselines, name="baseline", rich_help_panel=JUDGE)
     epilog="Examples: nodeprint judge results/main --json --fail-on not-same; nodeprint judge stream.csv --bound 5",
 )
 def judge(
-    campaign: Annotated[
-        Path,
-        typer.Argument(
-            help="A campaign's folder, a table of figures that other programs measured (CSV, TSV, Parquet or JSON"
-            " lines with node, metric and value, or a column a metric; - for what comes in), or outputs of STREAM, HPL,"
-            " HPCG, OSU, IMB, MLC, likwid-bench, sysbench, nvbandwidth, DCGM, ReFrame, SuperBench, Google Benchmark or"
-            " hyperfine, a file or a folder of files.",
-            show_default=False,
-        ),
-    ],
-    baseline: Annotated[Path | None, typer.Option(help="A saved baseline, or a campaign, to compare with.")] = None,
-    acceptance: Annotated[
-        Path | None,
-        typer.Option(
-            help="Bounds and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use."
-        ),
-    ] = None,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            help="End with 3 where a node, the fleet or messages between nodes have such an outcome: found (OUTSIDE"
-            " LIMIT, WRONG RESULT, DEVIATES, INTERMITTENT, SUSPECT, DIFFERS, SPLIT, NOT UNIFORM, a slow link), not-same"
-            " (anything but SAME, to accept nodes by a script), configuration (DIFFERENT CONFIGURATION), not-measured,"
-            " invalid or nothing; several separated by commas.",
-            show_default=False,
-        ),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            help="For nodes with NO PEER: `published`, how published machines of their processor are, or a file of"
-            " `baseline export`, how a fleet is.",
-            show_default=False,
-        ),
-    ] = None,
-    recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
-    notify: Annotated[
-        str,
-        typer.Option(
-            help="A command, as `mail-verdict --to hpc`, that gets the verdict as JSON on its input, with your rights."
-        ),
-    ] = "",
-    node: Annotated[
-        str | None,
-        typer.Option(help="Judge the campaign, print this node alone, and write nothing."),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(help="Of a table: the folder that all files are written into, as of a campaign; none without."),
-    ] = None,
-    bound: Annotated[
-        list[str] | None,
-        typer.Option(help="Of a table: percent that a node may be from its peers, as 5 or triad=3; repeatable."),
-    ] = None,
-    better: Annotated[
-        list[str] | None,
-        typer.Option(help="Of a table: higher or lower, where units do not say it, as latency=lower; repeatable."),
-    ] = None,
-    fingerprint: Annotated[
-        Path | None,
-        typer.Option(help="Of a table: a file with the configuration of each node; different ones are not compared."),
-    ] = None,
-    node_name: Annotated[
-        str,
-        typer.Option(help="Of outputs: where a file's path has the node's name, as 'stream-{node}-*.log'."),
-    ] = "",
+    campaign: options.Source,
+    baseline: options.Baseline = None,
+    acceptance: options.Acceptance = None,
+    fail_on: options.FailOn = None,
+    reference: options.Reference = None,
+    recheck: options.Recheck = None,
+    notify: options.Notify = "",
+    node: options.OneNode = None,
+    to: options.To = None,
+    bound: options.Bounds = None,
+    better: options.Better = None,
+    fingerprint: options.Fingerprint = None,
+    node_name: options.NodeName = "",
     json: Json = False,
 ) -> None:
     """Compare the nodes of a campaign or of a table.
@@ -114,45 +57,29 @@ def judge(
     drain.sh. Of a table they are written with --to, which is a campaign to all other commands.
     """
     from nodeprint import files
-    from nodeprint.cards import fleet_reference
     from nodeprint.judge import outcome
     from nodeprint.report import files as written
     from nodeprint.report import notified, text
-    from nodeprint.tables import tools
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
-    of_tables: dict[str, object] = {
-        "--to": to,
-        "--bound": bound,
-        "--better": better,
-        "--fingerprint": fingerprint,
-        "--node-name": node_name,
-    }
-    of_campaigns: dict[str, object] = {
-        "--baseline": baseline,
-        "--acceptance": acceptance,
-        "--recheck": recheck,
-        "--reference": reference,
-        "--notify": notify,
-    }
-    is_campaign = campaign.is_dir() and not tools.is_outputs(campaign)
-    if is_campaign:
-        leave_out(of_tables, f"it is for tables of figures, and {campaign} is a campaign", "leave it out")
-    leave_out({"--reference": json and reference}, "it is said in sentences, and --json has none", "leave one out")
+    table = options.TableOptions(to, tuple(bound or ()), tuple(better or ()), fingerprint, node_name)
+    request = options.JudgeRequest(
+        campaign,
+        baseline=baseline,
+        acceptance=acceptance,
+        recheck=recheck,
+        reference=reference,
+        notify=notify,
+        node=node,
+        json=json,
+        table=table,
+    )
+    request.check()
     if node is not None:
-        to_write = {"--node": not is_campaign and campaign.exists()}
-        leave_out(to_write, "it is for campaigns", f"write {campaign} as one first, with --to FOLDER")
-        leave_out(of_campaigns | of_tables, f"judges a whole campaign, and --node {node} one", "leave it out")
         _judge_one(campaign, node, kinds, json=json)
         return
-    fleet = fleet_reference.read(Path(reference)) if reference and reference != _PUBLISHED else None
-    if is_campaign:
-        verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
-    else:
-        unwritten = {"--baseline": to is None and baseline}
-        leave_out(unwritten, "compares campaigns", "write the table as one with --to FOLDER")
-        options = _Table(fingerprint, acceptance, bound or (), better or (), node_name)
-        verdict = _judge_table(campaign, to, baseline, options)
+    fleet = request.fleet_reference()
+    verdict = request.verdict()
     if recheck:
         files.write(recheck, written.recheck(verdict))
     if json:
@@ -165,33 +92,6 @@ def judge(
         notified.send(notify, written.as_json(verdict))
     if verdict.fails(kinds):
         raise typer.Exit(3)
-
-
-class _Table(NamedTuple):
-    """What a call says of a table, as the options of `judge`."""
-
-    fingerprint: Path | None
-    acceptance: Path | None
-    bounds: Sequence[str]
-    better: Sequence[str]
-    node_name: str
-
-
-def _judge_table(source: Path, to: Path | None, baseline: Path | None, options: _Table) -> Verdict:
-    """The verdict of a table; with `to` it is written as a campaign's folder first and judged there."""
-    from nodeprint.judge import of_table
-    from nodeprint.tables import reading
-
-    name = "standard input" if str(source) == "-" else str(source)
-    with input_files(source) as (kept,):
-        figures = reading.read(kept, name, options.node_name)
-    if options.fingerprint is not None:
-        figures = reading.with_fields(figures, options.fingerprint)
-    wanted = of_table.TableRules(options.acceptance, options.bounds, options.better)
-    if to is not None:
-        of_table.as_campaign(figures, to, wanted)
-        return judge_and_write(to, baseline=baseline)
-    return of_table.judge(figures, "table" if str(source) == "-" else source.name.partition(".")[0], wanted).verdict
 
 
 def _print_reference(fleet: FleetReference | None, campaign: Path, verdict: Verdict) -> None:

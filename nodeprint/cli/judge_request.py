@@ -1,0 +1,182 @@
+"""What `nodeprint judge` is asked: its options, what of them goes together, and the verdict that is made by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nodeprint.cli.shared import input_files, judge_and_write, leave_out
+
+if TYPE_CHECKING:
+    from nodeprint.cards.fleet_reference import FleetReference
+    from nodeprint.judge.verdict import Verdict
+
+Source = Annotated[
+    Path,
+    typer.Argument(
+        help="A campaign's folder, a table of figures that other programs measured (CSV, TSV, Parquet or JSON"
+        " lines with node, metric and value, or a column a metric; - for what comes in), or outputs of STREAM, HPL,"
+        " HPCG, OSU, IMB, MLC, likwid-bench, sysbench, nvbandwidth, DCGM, ReFrame, SuperBench, Google Benchmark or"
+        " hyperfine, a file or a folder of files.",
+        show_default=False,
+    ),
+]
+Baseline = Annotated[Path | None, typer.Option(help="A saved baseline, or a campaign, to compare with.")]
+Acceptance = Annotated[
+    Path | None,
+    typer.Option(
+        help="Bounds and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use."
+    ),
+]
+FailOn = Annotated[
+    str | None,
+    typer.Option(
+        help="End with 3 where a node, the fleet or messages between nodes have such an outcome: found (OUTSIDE"
+        " LIMIT, WRONG RESULT, DEVIATES, INTERMITTENT, SUSPECT, DIFFERS, SPLIT, NOT UNIFORM, a slow link), not-same"
+        " (anything but SAME, to accept nodes by a script), configuration (DIFFERENT CONFIGURATION), not-measured,"
+        " invalid or nothing; several separated by commas.",
+        show_default=False,
+    ),
+]
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        help="For nodes with NO PEER: `published`, how published machines of their processor are, or a file of"
+        " `baseline export`, how a fleet is.",
+        show_default=False,
+    ),
+]
+Recheck = Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")]
+Notify = Annotated[
+    str,
+    typer.Option(
+        help="A command, as `mail-verdict --to hpc`, that gets the verdict as JSON on its input, with your rights."
+    ),
+]
+OneNode = Annotated[
+    str | None,
+    typer.Option(help="Judge the campaign, print this node alone, and write nothing."),
+]
+To = Annotated[
+    Path | None,
+    typer.Option(help="Of a table: the folder that all files are written into, as of a campaign; none without."),
+]
+Bounds = Annotated[
+    list[str] | None,
+    typer.Option(help="Of a table: percent that a node may be from its peers, as 5 or triad=3; repeatable."),
+]
+Better = Annotated[
+    list[str] | None,
+    typer.Option(help="Of a table: higher or lower, where units do not say it, as latency=lower; repeatable."),
+]
+Fingerprint = Annotated[
+    Path | None,
+    typer.Option(help="Of a table: a file with the configuration of each node; different ones are not compared."),
+]
+NodeName = Annotated[
+    str,
+    typer.Option(help="Of outputs: where a file's path has the node's name, as 'stream-{node}-*.log'."),
+]
+#: The value of --reference that is no file.
+PUBLISHED = "published"
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What a call says of a table: the folder `to` that it becomes a campaign in, and how its figures are read."""
+
+    to: Path | None = None
+    bounds: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
+    fingerprint: Path | None = None
+    node_name: str = ""
+
+    @property
+    def given(self) -> dict[str, object]:
+        """The options by name."""
+        return {
+            "--to": self.to,
+            "--bound": self.bounds,
+            "--better": self.better,
+            "--fingerprint": self.fingerprint,
+            "--node-name": self.node_name,
+        }
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """One call of `nodeprint judge`: the campaign or table `source`, one `node` of it alone, and what is done with the
+    verdict."""
+
+    source: Path
+    baseline: Path | None = None
+    acceptance: Path | None = None
+    recheck: Path | None = None
+    reference: str | None = None
+    notify: str = ""
+    node: str | None = None
+    json: bool = False
+    table: TableOptions = field(default_factory=TableOptions)
+
+    @property
+    def of_campaign(self) -> bool:
+        """Whether the source is a campaign, and no table or outputs of other programs."""
+        from nodeprint.tables import tools
+
+        return self.source.is_dir() and not tools.is_outputs(self.source)
+
+    def check(self) -> None:
+        """Raise NodeprintError where an option is given that would have no effect."""
+        if self.of_campaign:
+            problem = f"it is for tables of figures, and {self.source} is a campaign"
+            leave_out(self.table.given, problem, "leave it out")
+        silent = {"--reference": self.json and self.reference}
+        leave_out(silent, "it is said in sentences, and --json has none", "leave one out")
+        if self.node is not None:
+            to_write = {"--node": not self.of_campaign and self.source.exists()}
+            leave_out(to_write, "it is for campaigns", f"write {self.source} as one first, with --to FOLDER")
+            whole = {
+                "--baseline": self.baseline,
+                "--acceptance": self.acceptance,
+                "--recheck": self.recheck,
+                "--reference": self.reference,
+                "--notify": self.notify,
+            }
+            leave_out(whole | self.table.given, f"judges a whole campaign, and --node {self.node} one", "leave it out")
+        elif not self.of_campaign and self.table.to is None:
+            unwritten = {"--baseline": self.baseline}
+            leave_out(unwritten, "compares campaigns", "write the table as one with --to FOLDER")
+
+    def fleet_reference(self) -> FleetReference | None:
+        """The fleet that nodes are compared with, where --reference names its file."""
+        from nodeprint.cards import fleet_reference
+
+        if not self.reference or self.reference == PUBLISHED:
+            return None
+        return fleet_reference.read(Path(self.reference))
+
+    def verdict(self) -> Verdict:
+        """The verdict of all nodes; that of a campaign is written into its folder."""
+        if self.of_campaign:
+            return judge_and_write(self.source, baseline=self.baseline, acceptance=self.acceptance)
+        return self._of_table()
+
+    def _of_table(self) -> Verdict:
+        """The verdict of a table; with --to it is written as a campaign's folder first and judged there."""
+        from nodeprint.judge import of_table
+        from nodeprint.tables import reading
+
+        piped = str(self.source) == "-"
+        with input_files(self.source) as (kept,):
+            name = "standard input" if piped else str(self.source)
+            figures = reading.read(kept, name, self.table.node_name)
+        if self.table.fingerprint is not None:
+            figures = reading.with_fields(figures, self.table.fingerprint)
+        rules = of_table.TableRules(self.acceptance, self.table.bounds, self.table.better)
+        if self.table.to is not None:
+            of_table.as_campaign(figures, self.table.to, rules)
+            return judge_and_write(self.table.to, baseline=self.baseline)
+        return of_table.judge(figures, "table" if piped else self.source.name.partition(".")[0], rules).verdict
