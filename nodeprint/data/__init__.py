@@ -1,1 +1,1 @@
-"""From the records of a campaign's nodes to arrays: what came of each node, and what was measured."""
+"""From the records of a campaign's nodes to arrays, in five rooms: what was measured, where, and what came of it."""
