@@ -92,16 +92,17 @@ def medians(figures: Sequence[Figure]) -> list[str]:
 
 def _rows(figure: Figure) -> list[tuple[str, str, str, str]]:
     label = shown(figure.measurement)
-    name = "" if figure.name == "all" else printable(figure.name, 40)
+    name = "" if figure.name == "all" else names.row(printable(figure.name, 40))
+    unit = names.of_measurement(figure.unit, figure.measurement)
     mark = " *" if figure.disturbed else ""
     if figure.groups:
         return [
-            (label, f"{name}, {group}", f"{names.quantity(value, figure.unit)}{mark}", "")
+            (label, f"{name}, {group}", f"{names.quantity(value, unit)}{mark}", "")
             for group, value in figure.groups.items()
         ]
     low, high = (math.nan if end is None else end for end in (figure.low, figure.high))
-    interval = names.over_runs(low, high, figure.unit, figure.runs, figure.left_out or 0)
+    interval = names.over_runs(low, high, unit, figure.runs, figure.left_out or 0)
     level = "all runs" if figure.left_out == figure.runs else f"95 % over {figure.runs} runs"
     lone = "one run, no interval" if figure.runs == 1 else ""
-    median = f"{names.quantity(figure.median, figure.unit)}{mark}"
+    median = f"{names.quantity(figure.median, unit)}{mark}"
     return [(label, name, median, f"{level}: {interval}" if interval else lone)]

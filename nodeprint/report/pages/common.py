@@ -213,8 +213,10 @@ def further_cells(verdict: NodeVerdict) -> Table:
     rows = []
     for measurement, cells in further.ends(verdict.cells, _on_paper).items():
         shown = [part for cell in cells for part in (further.value(cell), names.row(cell.name))]
-        rows.append((text.measured(measurement), *(shown if len(cells) > 1 else (shown[0], "", "", ""))))
-    return without_empty(Table(("other measurements", "lowest", "of", "highest", "of"), tuple(rows), "lrlrl"))
+        differs = len(cells) > 1 and shown[0] != shown[2]
+        rows.append((text.measured(measurement), *(shown if differs else (shown[0], "", "", ""))))
+    lowest = "lowest" if any(row[3] for row in rows) else "median"
+    return without_empty(Table(("other measurements", lowest, "of", "highest", "of"), tuple(rows), "lrlrl"))
 
 
 def _on_paper(measurement: str) -> bool:

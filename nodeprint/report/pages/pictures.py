@@ -50,6 +50,8 @@ from nodeprint.settings.texts import say
 _CELL, _LETTER, _BETWEEN, _NAMES = 5.5, 1.36, 0.64, 30.0
 #: Grids of so many rows have room beside a table.
 _FEW_ROWS = 4
+#: Seconds of a load that are a course.
+_FEWEST_SECONDS = 3
 #: What names of figures of CPUs begin with.
 BY_CPU = "by-cpu"
 #: The subject of figures of the fleet.
@@ -356,7 +358,7 @@ def _in_strips(measurement: str) -> bool:
 
 
 def under_load(campaign: Campaign, node: str, jobs: Sequence[PackedJob]) -> Iterator[Picture]:
-    """Of the newest job that loaded the node, clock and rate second by second."""
+    """Of the newest job that loaded the node, clock and rate second by second, where that is more than one or two."""
     by_job = (
         {name: [s for run in of.runs for s in run.load_seconds] for name, of in sorted(job.measured.items())}
         for job in reversed(jobs)
@@ -365,6 +367,8 @@ def under_load(campaign: Campaign, node: str, jobs: Sequence[PackedJob]) -> Iter
     for measurement, seconds in next(filter(None, loaded), {}).items():
         for quantity in load.QUANTITIES:
             data = load.by_second(seconds, quantity)
+            if max(len(line.y) for line in data.lines) < _FEWEST_SECONDS:
+                continue
             name = f"{measurement}-{quantity.split('_')[0]}"
             what = text.sentence(data.y_title.rpartition(",")[0])
             caption = say("captions", "by_second", node=node, what=what, measured=text.measured(measurement))

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from nodeprint import simulate as simulator
 from nodeprint.cards import of_campaign
-from nodeprint.cards.card import Card, Matrix, Origin, Places, Processor, tenths
+from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, tenths
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.here import matrix_text, measure, plan, result, view
@@ -208,3 +208,10 @@ def test_the_wheel_names_its_extras() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 2
     assert "nodeprint[report]" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_figures_are_in_the_words_and_units_of_the_report() -> None:
+    flops = Figure("load-together", "steady", "1/s", 117.6e9)
+    moved = Figure("bandwidth-scaling", "machine, load, huge", "B/s", 5.6e9)
+    lines = view.medians([flops, moved])
+    assert "117.6 Gflop/s" in lines[0] and "machine, load, huge pages" in lines[1]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import matplotlib.pyplot as plt
 import pytest
 
 from nodeprint.report.figures import curves, load, style
+from nodeprint.report.pages import pictures
 
 
 def second(run: int, number: int, ghz: float) -> dict[str, Any]:
@@ -51,3 +53,14 @@ def test_it_is_drawn_with_names_and_units(quantity: str) -> None:
     assert ("socket 1, slowest core" in names) == (quantity == "core_hz")
     assert ax.get_ylabel() == load.QUANTITIES[quantity][0]
     plt.close(figure)
+
+
+def test_a_second_of_load_is_no_course(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(pictures, "picture", lambda *_, name, **__: drawn.append(name))
+    for seconds in (SECONDS, [second(0, 0, 3.0)]):
+        runs = (SimpleNamespace(load_seconds=seconds),)
+        job: Any = SimpleNamespace(measured={"load-ramp": SimpleNamespace(runs=runs)})
+        drawn.clear()
+        list(pictures.under_load(cast(Any, None), "cn1", [job]))
+        assert len(drawn) == (2 if seconds is SECONDS else 0)
