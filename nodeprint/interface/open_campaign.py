@@ -141,7 +141,7 @@ class Plot:
         data = quadrants.of_node(self._pairs(measurement, node), node, home)
         if data is None:
             raise NodeprintError(f"{node} has no two quadrants that are known", advice="draw its matrix")
-        return _drawn(quadrants.quadrants, data, ax)
+        return _drawn(grid.grid, data, ax)
 
     def classes(
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
@@ -188,7 +188,7 @@ class Plot:
         data = fleet.margins_of(self._campaign.verdict)
         if data is None:
             raise NodeprintError("no node of this campaign was compared", advice="measure two nodes of a kind or more")
-        return _drawn(fleet.margins, data, ax)
+        return _drawn(grid.grid, data, ax)
 
     def maps(self, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The difference maps of the nodes that can be compared with the first."""
@@ -205,7 +205,7 @@ class Plot:
         if not 0 <= number < len(fabrics):
             problem = f"the campaign has {len(fabrics)} measurements between nodes, and number {number} is none of them"
             raise NodeprintError(problem, advice="choose another, or measure LinkTest")
-        return _drawn(fabric.fabric, fabric.medians(fabrics[number]), ax)
+        return _drawn(matrix.matrix, fabric.medians(fabrics[number]), ax)
 
     def side_by_side(self, *nodes: str, measurement: str = "coherence-cas", ax: Axes | None = None) -> Axes:
         """The matrices of several nodes, of the same machine or not, on one scale."""

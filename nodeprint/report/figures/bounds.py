@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
+from matplotlib.axes import Axes
 
 from nodeprint.data.places.quantity import models
 from nodeprint.judge.verdict import Finding
@@ -32,11 +30,18 @@ class Bound(msgspec.Struct, frozen=True):
         """`±4 %` where it is alike on both sides, else `-4.76 to +5 %`."""
         return f"±{self.above:.3g} %" if self.alike else f"-{self.below:.3g} to +{self.above:.3g} %"
 
-    def draw(self, span: Callable[..., Any], line: Callable[..., Any], style: Style) -> None:
-        """Draw what is accepted and its two ends with `span` and `line` of axes (axhspan and axhline, or upright)."""
+    def draw(self, ax: Axes, style: Style, *, upright: bool = False) -> None:
+        """Draw what is accepted, its two ends and no difference over the width of axes, or `upright` over the height of
+        those that have differences along them."""
+        span, line = (ax.axvspan, ax.axvline) if upright else (ax.axhspan, ax.axhline)
+        line(0, color=style.colours["hair"], linewidth=0.5)
         span(-self.below, self.above, color=style.colours["wash"], linewidth=0)
         for side in (-self.below, self.above):
             line(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+
+
+#: Of differences that are counted in bounds.
+OF_ONE = Bound(1.0, 1.0)
 
 
 def of_finding(finding: Finding) -> Bound:

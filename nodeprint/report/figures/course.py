@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from nodeprint.report.figures import bounds
 from nodeprint.report.figures.part_levels import letters, size_pt
 from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
@@ -63,10 +64,7 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
     """Draw each part over time with its intervals before the range of a bound, and a line where it changed. Tables may
     have no times: then it is drawn over the number of the measurement."""
     timed = all(moment for line in data.lines for moment in line.measured)
-    ax.axhspan(-1, 1, color=style.colours["wash"], linewidth=0)
-    for side in (-1, 1):
-        ax.axhline(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
-    ax.axhline(0, color=style.colours["hair"], linewidth=0.5)
+    bounds.OF_ONE.draw(ax, style)
     for number, line in enumerate(data.lines):
         colour = style.series[number % len(style.series)]
         moments = [_day(moment) if timed else at for at, moment in enumerate(line.measured, start=1)]

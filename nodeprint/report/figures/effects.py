@@ -100,8 +100,7 @@ def effect(ax: Axes, data: EffectData, style: Style) -> None:
     pad = 0.04 * (high - low)
     ax.set_xlim(low - pad, high + pad)
     ax.set_ylim(len(data.jobs) - 0.5, -0.5)
-    data.bound.draw(ax.axvspan, ax.axvline, style)
-    ax.axvline(0, color=style.colours["hair"], linewidth=0.5)
+    data.bound.draw(ax, style, upright=True)
     alarm, node = style.colour("alarm"), style.colours["node"]
     for row, job in enumerate(data.jobs):
         colour = alarm if row == data.deciding else style.colours["quiet"]

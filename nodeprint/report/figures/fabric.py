@@ -13,15 +13,13 @@ from nodeprint.judge.verdict import FabricVerdict, Finding
 from nodeprint.report.figures import bounds
 from nodeprint.report.figures.curves import CurveData, CurveLine
 from nodeprint.report.figures.distributions import HistogramData, of_square
-from nodeprint.report.figures.matrix import MatrixData, matrix
+from nodeprint.report.figures.matrix import MatrixData
 from nodeprint.report.figures.node_levels import shown_unit
 from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.part_levels import PartGroup, PartLevel
 from nodeprint.report.figures.pixels import ColourScale, value_limits
 from nodeprint.report.message_rates import messages_at_once
 from nodeprint.report.names import message_size
-
-fabric = matrix
 
 
 def medians(verdict: FabricVerdict, *, smallest: bool = False) -> MatrixData:

@@ -17,7 +17,8 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import Interval, Verdict
 from nodeprint.report import text
-from nodeprint.report.figures.grid import GridData, grid
+from nodeprint.report.figures.bounds import Bound
+from nodeprint.report.figures.grid import GridData
 from nodeprint.report.figures.matrix import difference_reach, drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import size_pt
@@ -76,9 +77,6 @@ def is_marked(outcome: Outcome) -> bool:
     return MEANING[outcome].found
 
 
-margins = grid
-
-
 # --- difference maps ---
 
 
@@ -100,10 +98,14 @@ class MapsData(msgspec.Struct, frozen=True):
         """How many rows of maps there are."""
         return -(-len(self.nodes) // self.columns)
 
+    @property
+    def aspect(self) -> float:
+        """How many times their width all are high."""
+        return self.rows * (1 + _HEAD) / (self.columns * (1 + _BETWEEN) - _BETWEEN)
+
     def frame(self, width: float) -> Frame:
         """Squares side by side with their names above."""
-        aspect = self.rows * (1 + _HEAD) / (self.columns * (1 + _BETWEEN) - _BETWEEN)
-        return Frame(width, aspect=aspect)
+        return Frame(width, aspect=self.aspect)
 
     def table(self) -> pd.DataFrame:
         """By node the median of its differences and the largest of both signs."""
@@ -189,6 +191,7 @@ def maps(ax: Axes, data: MapsData, style: Style) -> None:
     ax.set_xlim(0, data.columns * step - _BETWEEN)
     ax.set_ylim(data.rows * down, 0)
     ax.set_aspect("auto")
+    ax.set_box_aspect(data.aspect)
     draw_scale(ax, data.scale, style, length=min(1.0, 120 / size_pt(ax)[1]))
 
 
@@ -266,11 +269,7 @@ def forest(ax: Axes, data: ForestData, style: Style) -> None:
     values = np.array([[e.low, e.effect, e.high] for e in data.effects])
     marked = np.array([e.marked for e in data.effects], dtype=np.bool_)
     rows = data.in_rows
-    span, line = (ax.axvspan, ax.axvline) if rows else (ax.axhspan, ax.axhline)
-    span(-data.bound, data.bound, color=style.colours["wash"], linewidth=0)
-    line(0, color=style.colours["hair"], linewidth=0.5)
-    for side in (-data.bound, data.bound):
-        line(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+    Bound(data.bound, data.bound).draw(ax, style, upright=rows)
     ends = [np.column_stack([values[:, column], at] if rows else [at, values[:, column]]) for column in (0, 2)]
     ax.add_collection(LineCollection(list(np.stack(ends, axis=1)), linewidths=0.9, colors=style.colours["peers"]))
     for chosen, marker, colour in ((~marked, "o", style.colours["node"]), (marked, "^", style.colour("alarm"))):

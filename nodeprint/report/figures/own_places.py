@@ -20,11 +20,9 @@ from nodeprint.report.figures import bounds
 from nodeprint.report.figures.bounds import Bound
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_runs
 from nodeprint.report.figures.part_levels import (
-    BRACKET_PT,
     PartLevel,
-    draw_brackets,
     letters,
-    name_places,
+    name_below,
     part_levels,
     size_pt,
 )
@@ -295,13 +293,14 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     """Draw by place how much the node (triangles) and its peers (lines from lowest to highest) differ from what is
     expected, with the finding's effect and its bound."""
     x = np.arange(len(data.places))
-    data.bound.draw(ax.axhspan, ax.axhline, style)
-    ax.axhline(0, color=style.colours["hair"], linewidth=0.5)
+    data.bound.draw(ax, style)
     peer_ranges(ax, x, data.peer_difference_low, data.peer_difference_high, style)
     ax.axhspan(*data.interval, color=style.colour("alarm"), alpha=0.15, linewidth=0)
     ax.axhline(data.effect, color=style.colour("alarm"), linewidth=0.7)
     _node_marks(ax, x, data, style)
-    _finish(ax, data, style)
+    longest = max(map(len, data.places))
+    turned = longest > 3 and (longest + 1.5) * len(data.places) > letters(ax, 1.0, style)
+    name_below(ax, data.places, data.levels, data.axis, style, turned=turned)
     ax.set_ylabel(wrapped(data.title, size_pt(ax)[1], style))
     seen = np.concatenate(
         [
@@ -338,14 +337,3 @@ def _node_marks(ax: Axes, x: Ints, data: OwnPlaces, style: Style) -> None:
         ax.plot(beside, data.difference[beside], marker="o", markersize=min(size, 2.4), **pen)
         size = 4.0
     ax.plot(own, data.difference[own], marker="^", markersize=size, label="_node", **pen)
-
-
-def _finish(ax: Axes, data: OwnPlaces, style: Style) -> None:
-    longest = max(map(len, data.places))
-    turned = longest > 3 and (longest + 1.5) * len(data.places) > letters(ax, 1.0, style)
-    ax.set_xlim(-0.7, len(data.places) - 0.3)
-    name_places(ax.xaxis, data.places, style, turned=turned)
-    if data.levels:
-        along = longest * 0.62 * style.letters_pt if turned else style.letters_pt * 1.2
-        draw_brackets(ax, data.levels, style, below=along + 12.0)
-    ax.set_xlabel(data.axis, labelpad=len(data.levels) * BRACKET_PT + 2)

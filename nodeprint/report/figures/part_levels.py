@@ -157,6 +157,18 @@ def name_places(axis: Axis, labels: Sequence[str], style: Style, *, turned: bool
         axis.set_tick_params(rotation=90)
 
 
+def name_below(
+    ax: Axes, labels: Sequence[str], levels: Sequence[PartLevel], title: str, style: Style, *, turned: bool = False
+) -> None:
+    """Name places below axes, then their parts with brackets, then what the places are."""
+    ax.set_xlim(-0.7, len(labels) - 0.3)
+    name_places(ax.xaxis, labels, style, turned=turned)
+    if levels:
+        along = max(map(len, labels)) * _LETTER if turned else 1.2
+        draw_brackets(ax, levels, style, below=along * style.letters_pt + 12.0)
+    ax.set_xlabel(title, labelpad=len(levels) * BRACKET_PT + 2)
+
+
 def subplots(ax: Axes, rows: int, columns: int) -> list[Axes]:
     """Axes in rows and columns, from left to right and from above, in the place of `ax`, which becomes the lower left
     one unless it is that already."""

@@ -6,14 +6,11 @@ import numpy as np
 
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET
-from nodeprint.report.figures.grid import GridData, grid
+from nodeprint.report.figures.grid import GridData
 from nodeprint.report.figures.matrix import difference_reach, home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.pixels import ColourScale
 from nodeprint.settings.texts import say
-
-#: As the figure is a grid, it is drawn as one.
-quadrants = grid
 
 _LEAST_REACH = 2.0
 

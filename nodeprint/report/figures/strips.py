@@ -19,8 +19,7 @@ from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
     PartLevel,
-    draw_brackets,
-    name_places,
+    name_below,
     part_levels,
     root_of,
     size_pt,
@@ -171,10 +170,8 @@ def strips(ax: Axes, data: StripRows, style: Style) -> None:
     for of_row, strip in zip(every, data.strips, strict=True):
         _draw_row(of_row, strip, style)
         of_row.set_xticks([])
-    name_places(ax.xaxis, lowest.labels, style)
-    if lowest.levels:
-        draw_brackets(ax, lowest.levels, style, below=style.letters_pt * 1.2 + 12.0)
-    ax.set_xlabel(_AXIS, labelpad=len(lowest.levels) * BRACKET_PT + 2)
+    name_below(ax, lowest.labels, lowest.levels, _AXIS, style)
+    ax.xaxis.label.set(x=0.0, ha="left")  # the legend is on the right
     lines = {line.get_label(): line for line in ax.get_lines()}
     if "_peers" not in lines:
         return

@@ -646,7 +646,7 @@ def bounds_map(campaign: Campaign) -> Iterator[Picture]:
             say("captions", "margins_most", shown=len(shown), nodes=len(share)) if len(shown) < len(share) else ""
         )
         alt = say("alt", "margins", nodes=len(shown))
-        yield picture(campaign, CLUSTER, fleet_figures.margins, data, LARGE, name="bounds", alt=alt, caption=caption)
+        yield picture(campaign, CLUSTER, grid.grid, data, LARGE, name="bounds", alt=alt, caption=caption)
 
 
 def over_time(campaign: Campaign) -> Iterator[Picture]:

@@ -119,7 +119,7 @@ def figures(machine: str) -> dict[str, Drawing]:
         "own cells": (own_places.own_differences, own_places.own_places(memory, "node002", cells)),
     }
     if crossing is not None:
-        drawn["quadrants"] = (quadrants.quadrants, crossing)
+        drawn["quadrants"] = (grid.grid, crossing)
     return drawn
 
 
@@ -152,7 +152,7 @@ def long_names() -> dict[str, Drawing]:
     classes = ("same CCX", "same CCD", "same quadrant", "same socket", "other socket")
     messages_over = CurveData(tuple(CurveLine(n, sizes, sizes) for n in classes), "message, bytes", "ns", True, True)
     return {
-        "hosts": (fabric.fabric, fabric.medians(messages)),
+        "hosts": (matrix.matrix, fabric.medians(messages)),
         "in bounds": (in_bounds.in_bounds, InBoundsData((far, far), frozenset(hosts[3:4]), "in bounds")),
         "course": (course.course, course.CourseData(hosts[0], (line,))),
         "messages": (curves.curves, messages_over),
