@@ -22,6 +22,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.settings.measurements import measurements
 from nodeprint.simulate import cells as drawn
 from nodeprint.simulate import lines, silicon
+from nodeprint.simulate.drawn_run import DrawnRun
 from nodeprint.simulate.line_values import line_texts, line_values
 from nodeprint.simulate.machines import socket_index
 from nodeprint.simulate.plan import (
@@ -29,7 +30,6 @@ from nodeprint.simulate.plan import (
     MESSAGE_BYTES,
     MESSAGES,
     PAIRS,
-    NodePlan,
     Plan,
     draw_cells,
     draw_messages,
@@ -38,9 +38,11 @@ from nodeprint.simulate.plan import (
     homes_of,
     planned_nodes,
     pools_of,
+    run_of,
     started,
     time_text,
 )
+from nodeprint.simulate.simulated_node import NodePlan
 from nodeprint.simulate.survey import survey
 
 
@@ -169,7 +171,7 @@ def _trailer(counted: str, count: int) -> str:
     return json.dumps(trailer) + "\n"
 
 
-def _cell_records(plan: Plan, number: int, node: NodePlan, drawn_run: drawn.DrawnRun, *, job: int, run: int) -> str:
+def _cell_records(plan: Plan, number: int, node: NodePlan, drawn_run: DrawnRun, *, job: int, run: int) -> str:
     keys = list(drawn_run.coordinates)
     cpus = drawn_run.coordinates.get("cpu") or sorted(node.cpus)
     header = _header(plan, number, node, job=job, run=run) | {
@@ -242,9 +244,7 @@ def _records(
     order = np.argsort(cpus[pairs], axis=1)
     a, b = np.take_along_axis(cpus[pairs], order, axis=1).T
     cores = np.take_along_axis(np.stack([node.path.core_a, node.path.core_b], axis=1), order, axis=1)
-    clocks = drawn.probed_ghz(
-        node.chip, np.tile(cores, (values.shape[0], values.shape[1], 1, 1)), (plan.seed, number, job, run)
-    )
+    clocks = run_of(plan, number, node, job, run).probed_ghz(np.tile(cores, (values.shape[0], values.shape[1], 1, 1)))
     pools, sockets = pools_of(plan, number, node, job, run), homes_of(plan, node.topology, node.path)
     nodes = [n.node for n in node.topology.numa_nodes if n.cpus] or [0]
     socket_of = {n.node: socket_index(node.topology, n.cpus) for n in node.topology.numa_nodes}

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from nodeprint.data.places.layout import Layout
 from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate import lines, silicon
-from nodeprint.simulate.plan import NodePlan, Plan, draw_pairs, homes_of, planned_nodes, pools_of
+from nodeprint.simulate.plan import Plan, draw_pairs, homes_of, planned_nodes, pools_of
+from nodeprint.simulate.simulated_node import NodePlan
 
 
 def line_values(

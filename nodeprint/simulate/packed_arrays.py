@@ -14,7 +14,7 @@ from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.data.places.layout import Layout
 from nodeprint.data.places.quantity import models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
-from nodeprint.simulate import cells as drawn
+from nodeprint.simulate.drawn_run import DrawnRun
 from nodeprint.simulate.plan import MESSAGES, PAIRS, Plan, draw_cells, draw_messages, draw_pairs, planned_nodes, started
 from nodeprint.simulate.survey import FINGERPRINT
 
@@ -81,7 +81,7 @@ def _places_of(pairs: bytes, homes: tuple[int, ...]) -> dict[str, layout.Ints]:
     return job_parts.pair_places(homes, np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))
 
 
-def _part(number: int, job: int, run: int, machine: NodePlaces, cells: drawn.DrawnRun) -> JobPart:
+def _part(number: int, job: int, run: int, machine: NodePlaces, cells: DrawnRun) -> JobPart:
     _, values = cells.values[models()[cells.measurement].value]
     header = {**cells.identity, "cells": cells.declared}
     places = zip(*itertools.product(*cells.coordinates.values()), strict=True)

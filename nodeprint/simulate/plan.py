@@ -17,6 +17,7 @@ from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate import cells as drawn
 from nodeprint.simulate import defects as planted
 from nodeprint.simulate import lines, silicon
+from nodeprint.simulate.drawn_run import DrawnRun
 from nodeprint.simulate.lines import Modes
 from nodeprint.simulate.machines import (
     cores_of_a_die,
@@ -27,6 +28,7 @@ from nodeprint.simulate.machines import (
     socket_index,
 )
 from nodeprint.simulate.silicon import Spread
+from nodeprint.simulate.simulated_node import NodePlan, NodeRun
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 #: Coherence between cores, and LinkTest's messages between them.
@@ -75,22 +77,6 @@ class Plan:
     def names(self) -> list[str]:
         """Node names, node000 on."""
         return [f"node{i:03d}" for i in range(self.nodes)]
-
-
-@dataclass(frozen=True)
-class NodePlan:
-    """A simulated node: its machine and places, OS numbers by slot, the latency of each home (pair), its chip,
-    and what else is wrong with it."""
-
-    name: str
-    topology: Topology
-    layout: Layout
-    cpus: list[int]
-    cores: tuple[int, ...]
-    truth: list[silicon.Floats]
-    path: silicon.Paths
-    chip: silicon.Chip
-    state: planted.NodeDefects
 
 
 def planned_nodes(plan: Plan) -> Iterator[NodePlan]:
@@ -212,12 +198,16 @@ def draw_messages(plan: Plan, number: int, node: NodePlan, job: int, run: int) -
     ]
 
 
-def draw_cells(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> list[drawn.DrawnRun]:
+def draw_cells(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> list[DrawnRun]:
     """A run of every measurement that is not of pairs; none where the plan has none."""
     if not plan.cells:
         return []
-    seeds = (plan.seed, number, job, run)
-    return drawn.draw(node.topology, node.cpus, node.path, node.chip, node.state, seeds=seeds, passes=plan.passes)
+    return drawn.draw(run_of(plan, number, node, job, run))
+
+
+def run_of(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> NodeRun:
+    """A run of a node, of which cells are drawn and the clocks of pairs."""
+    return NodeRun(node, (plan.seed, number, job, run), plan.passes)
 
 
 def started(job: int, run: int) -> str:

@@ -6,19 +6,21 @@ What a kernel's file gives values for (`simulated` in measurements.yaml) is draw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.data.places.quantity import Key
+from nodeprint.data.places.quantity import Key, models
 from nodeprint.settings.measurements import Measurement, Simulated, measurements
-from nodeprint.simulate.defects import NodeDefects
+from nodeprint.simulate.drawn_run import DrawnRun, Floats, statistics
+from nodeprint.simulate.memory_cells import latency
+from nodeprint.simulate.simulated_node import NodeRun
 
-Floats = npt.NDArray[np.float64]
+#: The coordinates of cells by dimension, and their true values (a dimension each).
+Cells = tuple[dict[str, list[Key]], Floats]
 
+#: How many times as long a load from memory takes by the pages that it is in.
 _WALK = {"base": 1.4, "huge": 1.0}
 #: A barrier of so many cores by a counter, whose line visits all, and by a tree: ns a core, and ns a level of the tree.
 _COUNTER_NS, _LEVEL_NS, _FAN = 60.0, 250.0, 4
@@ -26,112 +28,70 @@ _COUNTER_NS, _LEVEL_NS, _FAN = 60.0, 250.0, 4
 _RUN, _CELL, _PASS = 0.005, 0.005, 0.006
 
 
-@dataclass(frozen=True)
-class Cores:
-    """The cores of a node: the `cpu` of each, its `node`, `ccx` and `socket` by number (core), and its `clock` as a
-    share of the usual one."""
-
-    cpu: Sequence[int]
-    node: Ints
-    ccx: Ints
-    socket: Ints
-    clock: Floats
+def draw(of: NodeRun) -> list[DrawnRun]:
+    """One run of each of `MEASUREMENTS`, in their order."""
+    rng = np.random.default_rng([*of.seeds, 9])
+    return [_drawn(measurements()[name], name, of, rng) for name in MEASUREMENTS]
 
 
-@dataclass(frozen=True)
-class Cells:
-    """A run's values (pass, a dimension each of `coordinates`) of one measurement."""
-
-    measurement: str
-    coordinates: dict[str, list[Key]]
-    values: Floats
-
-
-def draw(
-    cores: Cores,
-    own_latency_ns: Floats,
-    fabric: float,
-    memories: Sequence[int],
-    state: NodeDefects,
-    *,
-    seeds: tuple[int, int, int, int],
-    passes: int,
-) -> list[Cells]:
-    """One run of each of `MEASUREMENTS`, in their order. `own_latency_ns` is each core's to its own memory (core),
-    `fabric` how much longer the fabric takes than usual, `seeds` are those of the campaign, node, job and run."""
-    rng = np.random.default_rng([*seeds, 9])
-
-    def seen(truth: Floats) -> Floats:
+def _drawn(measurement: Measurement, name: str, of: NodeRun, rng: np.random.Generator) -> DrawnRun:
+    """A run of a measurement, with the noise of runs and passes."""
+    if measurement.simulated is not None:
+        coordinates, truth = _declared(measurement.simulated, measurement, of)
+    else:
+        coordinates, truth = _MODELLED[name](of)
+    if name == "fault-huge":  # a state of the memory, which every pass sees alike
+        values = np.broadcast_to(truth, (of.passes, *truth.shape))
+    else:
         noise = _RUN * rng.standard_normal() + _CELL * rng.standard_normal(truth.shape)
-        return np.asarray(truth * (1 + noise) * (1 + _PASS * rng.standard_normal((passes, *truth.shape))))
-
-    def modelled(measurement: str) -> Cells:
-        if measurement == "chase-pages":
-            firsts = _firsts(cores.node)
-            walks = np.outer(own_latency_ns[firsts], list(_WALK.values()))
-            return Cells(measurement, {"cpu": _cpus(cores, firsts), "pages": list(_WALK)}, seen(walks))
-        if measurement == "fault-huge":
-            fragments = np.array([state.fragmented.get(number, 0.0) for number in memories])
-            values = np.broadcast_to(fragments, (passes, len(memories)))
-            return Cells(measurement, {"memory_node": list(memories)}, values)
-        firsts = _firsts(cores.ccx)
-        dims: dict[str, list[Key]] = {"scope": ["ccx", "socket", "machine"], "kind": ["counter", "tree"]}
-        return Cells(measurement, {"cpu": _cpus(cores, firsts), **dims}, seen(_barriers(cores, firsts, fabric)))
-
-    out = []
-    for name in MEASUREMENTS:
-        of = measurements()[name]
-        if of.simulated is None:
-            out.append(modelled(name))
-        else:
-            coordinates, values = _declared(of, of.simulated, cores, state)
-            out.append(Cells(name, coordinates, seen(values)))
-    return out
+        values = truth * (1 + noise) * (1 + _PASS * rng.standard_normal((of.passes, *truth.shape)))
+    key = models()[name].value
+    by_key = statistics(values) if key == "latency_ns" else {key: (measurement.unit, values)}
+    return DrawnRun(name, coordinates, by_key)
 
 
-#: What the models of this module make; all others are as the kernels' files say.
-_MODELLED = ("chase-pages", "fault-huge", "barrier-all")
-#: What `draw` gives.
-MEASUREMENTS = tuple(name for name, of in measurements().items() if of.simulated is not None or name in _MODELLED)
-
-
-def _declared(
-    of: Measurement, simulated: Simulated, cores: Cores, state: NodeDefects
-) -> tuple[dict[str, list[Key]], Floats]:
-    """The coordinates and values of a measurement (CPU, a dimension of words each) as its kernel's file has them, with
-    the node's defects."""
-    part = {"core": np.arange(len(cores.cpu)), "ccx": cores.ccx, "node": cores.node}[simulated.each]
+def _declared(simulated: Simulated, measurement: Measurement, of: NodeRun) -> Cells:
+    """A measurement (CPU, a dimension of words each) as its kernel's file has it, with the node's defects."""
+    ccx = of.node.path.ccx_of_core
+    part = {"core": np.arange(len(of.cpu_of_core)), "ccx": ccx, "node": of.memory_of_core}[simulated.each]
     firsts = _firsts(part)
-    rising = of.model is not None and of.model.better == "higher"
-    clock = (cores.clock[firsts] if rising else 1 / cores.clock[firsts]) if simulated.clock else np.ones(len(firsts))
+    rising = measurement.model is not None and measurement.model.better == "higher"
+    clock = (of.clock[firsts] if rising else 1 / of.clock[firsts]) if simulated.clock else np.ones(len(firsts))
     values = simulated.value * clock
     for factors in simulated.words.values():
         values = np.multiply.outer(values, list(factors.values()))
-    for defect in state.of_cells:
+    for defect in of.node.state.of_cells:
         if defect.name not in simulated.defects:
             continue
         here = np.ones(len(firsts), dtype=np.bool_) if defect.core is None else part[firsts] == part[defect.core]
         words = simulated.defects[defect.name]
         chosen = [[not words or word in words for word in factors] for factors in simulated.words.values()]
         values[np.ix_(here, *map(np.array, chosen))] *= defect.by
-    return {"cpu": _cpus(cores, firsts), **{dim: list(factors) for dim, factors in simulated.words.items()}}, values
+    return {"cpu": _cpus(of, firsts), **{dim: list(factors) for dim, factors in simulated.words.items()}}, values
 
 
-def _firsts(part: Ints) -> list[int]:
-    """The first core of each part."""
-    return [int(core) for core in np.unique(part, return_index=True)[1]]
+def _walks(of: NodeRun) -> Cells:
+    """Loads from a core's own memory by the pages that it is in, for a core of each NUMA node."""
+    firsts = _firsts(of.memory_of_core)
+    own_latency_ns = latency(of)[firsts, of.memory_of_core[firsts]]
+    return {"cpu": _cpus(of, firsts), "pages": list(_WALK)}, np.outer(own_latency_ns, list(_WALK.values()))
 
 
-def _cpus(cores: Cores, which: Sequence[int]) -> list[Key]:
-    return [cores.cpu[core] for core in which]
+def _fragments(of: NodeRun) -> Cells:
+    """The share of each NUMA node's memory that is in pieces."""
+    fragmented = of.node.state.fragmented
+    return {"memory_node": list(of.memories)}, np.array([fragmented.get(number, 0.0) for number in of.memories])
 
 
-def _barriers(cores: Cores, firsts: Sequence[int], fabric: float) -> Floats:
-    """(first core of a CCX, scope, kind) in ns, NaN where no such group begins at the core."""
+def _barriers(of: NodeRun) -> Cells:
+    """Barriers of the cores of a CCX, a socket and the machine in ns: (first core of a CCX, scope, kind), NaN where no
+    such group begins at the core."""
+    ccx = of.node.path.ccx_of_core
+    firsts, fabric = _firsts(ccx), float(np.mean(of.node.chip.fabric))
     out = np.full((len(firsts), 3, 2), np.nan)
-    one_group = np.zeros_like(cores.ccx)
+    one_group = np.zeros_like(ccx)
     former = dict.fromkeys(firsts, 1)
-    for scope, part in enumerate((cores.ccx, cores.socket, one_group)):
+    for scope, part in enumerate((ccx, of.socket_of_core, one_group)):
         for row, first in enumerate(firsts):
             count = int((part == part[first]).sum())
             begins = int(np.flatnonzero(part == part[first])[0]) == first
@@ -139,4 +99,24 @@ def _barriers(cores: Cores, firsts: Sequence[int], fabric: float) -> Floats:
                 levels = np.ceil(np.log(count) / np.log(_FAN))
                 out[row, scope] = np.array([_COUNTER_NS * count, _LEVEL_NS * levels]) * (fabric if scope else 1.0)
             former[first] = count
-    return out
+    dims: dict[str, list[Key]] = {"scope": ["ccx", "socket", "machine"], "kind": ["counter", "tree"]}
+    return {"cpu": _cpus(of, firsts), **dims}, out
+
+
+def _firsts(part: Ints) -> list[int]:
+    """The first core of each part."""
+    return [int(core) for core in np.unique(part, return_index=True)[1]]
+
+
+def _cpus(of: NodeRun, cores: Sequence[int]) -> list[Key]:
+    return [of.cpu_of_core[core] for core in cores]
+
+
+#: What the models of this module make; all others are as the kernels' files say.
+_MODELLED: Mapping[str, Callable[[NodeRun], Cells]] = {
+    "chase-pages": _walks,
+    "fault-huge": _fragments,
+    "barrier-all": _barriers,
+}
+#: What `draw` gives.
+MEASUREMENTS = tuple(name for name, of in measurements().items() if of.simulated is not None or name in _MODELLED)

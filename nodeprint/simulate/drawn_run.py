@@ -1,0 +1,65 @@
+"""What one run of a measurement gives: cells as the kernels write them, with the noise of runs and passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.places.quantity import Key
+from nodeprint.settings.measurements import measurements
+
+Floats = npt.NDArray[np.float64]
+
+#: Relative standard deviations: of a run, of a cell in a run, of a pass of it.
+_RUN, _CELL, _PASS = 0.003, 0.005, 0.006
+
+
+@dataclass(frozen=True)
+class DrawnRun:
+    """One run of one measurement: `coordinates` by dimension, `values` (pass, a dimension each) with their units."""
+
+    measurement: str
+    coordinates: Mapping[str, list[Key]]
+    values: Mapping[str, tuple[str, Floats]]
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """Its kernel, operation, quantity and unit, as the header of its records has them."""
+        of = measurements()[self.measurement]
+        return {"kernel": of.kernel, "operation": of.operation, "quantity": of.quantity, "unit": of.unit}
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """Its dimensions and units, as the header of its records declares them."""
+        return {"dims": list(self.coordinates), "values": {key: unit for key, (unit, _) in self.values.items()}}
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What a run and its `passes` add to true cells, drawn one after the other."""
+
+    rng: np.random.Generator
+    passes: int
+
+    def seen(self, truth: Floats, noise: float = 1.0, run: float = 1.0) -> Floats:
+        """Passes of a run over true cells: the run's own shift, what stays in it, and each pass's noise."""
+        tails = self.rng.standard_t(4, (self.passes, *truth.shape)) / np.sqrt(2)
+        stays = 1 + run * _RUN * self.rng.standard_normal() + noise * _CELL * self.rng.standard_normal(truth.shape)
+        return np.asarray(truth * stays * (1 + noise * _PASS * tails))
+
+
+def statistics(value: Floats) -> dict[str, tuple[str, Floats]]:
+    """A chase's values around its latency."""
+    shares = {
+        "latency_ns": 1.0,
+        "ci_low_ns": 0.997,
+        "ci_high_ns": 1.003,
+        "min_ns": 0.97,
+        "median_ns": 1.0,
+        "p99_ns": 1.1,
+    }
+    return {key: ("ns", value * share) for key, share in shares.items()}

@@ -1,0 +1,181 @@
+"""What a simulated node's memory and caches are: latencies and rates.
+
+Base figures are those of a two-socket EPYC: DRAM 95 ns (other socket 200), 150 GB/s a NUMA node (the link to another
+socket carries 70), caches of 4, 14 and 46 cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nodeprint.data.places.layout import CCD
+from nodeprint.data.places.quantity import Key
+from nodeprint.machine.topology.model import Topology
+from nodeprint.simulate.defects import MemoryPath
+from nodeprint.simulate.drawn_run import DrawnRun, Floats, Noise, statistics
+from nodeprint.simulate.silicon import Chip, Paths
+from nodeprint.simulate.simulated_node import HZ, NodeRun
+from nodeprint.simulate.survey import FINGERPRINT, memory_modules
+
+#: DRAM latency by distance: a part in the core's clock, a part of the fabric and memory.
+_CORE_NS, _DRAM_NS = 12.0, {"own": 83.0, "near": 98.0, "far": 188.0}
+_RATE, _LINK_RATE = {"load": 150e9, "store_mem": 75e9, "copy": 110e9, "triad": 115e9}, 70e9
+#: What base pages leave of a rate: address translations that huge pages do not need.
+_PAGES = {"huge": 1.0, "base": 0.9}
+#: A CCD's port: 32 and 16 bytes in a cycle of a fabric of 1.467 GHz; what a CCX draws where it shares one; what is left
+#: of it from another socket and from all memory.
+PORT = {"load": 46.9e9, "store_mem": 23.5e9}
+_SHARING_CCX, _FROM = 0.85, {"own": 1.0, "other_socket": 0.8, "all": 0.9}
+_CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
+
+
+def chases(of: NodeRun, noise: Noise) -> list[DrawnRun]:
+    """Latency of memory and of caches, by core."""
+    whole = of.node.chip.whole
+    memory = noise.seen(latency(of) * whole)
+    caches = noise.seen(_cache_latency(of) * whole)
+    cores: list[Key] = list(of.cpu_of_core)
+
+    def with_clock(latency_ns: Floats) -> dict[str, tuple[str, Floats]]:
+        hertz = np.broadcast_to(of.core_hz[None, :, None], latency_ns.shape)
+        return {**statistics(latency_ns), "core_hz": ("Hz", hertz)}
+
+    return [
+        DrawnRun("chase-latency", {"cpu": cores, "memory_node": list(of.memories)}, with_clock(memory)),
+        DrawnRun("chase-levels", {"cpu": cores, "level": list(_CYCLES)}, with_clock(caches)),
+    ]
+
+
+def bandwidths(of: NodeRun, noise: Noise) -> list[DrawnRun]:
+    """Rates between NUMA nodes, of each CCX, and of all cores."""
+    path, chip, cpus = of.node.path, of.node.chip, of.cpu_of_core
+    rates = _rates(of) / chip.whole
+    between = noise.seen(rates)[:1]
+    ports = noise.seen(_ports(path, chip, len(of.memories)), 0.3)[:1]
+    machine = noise.seen(_machine(np.diagonal(rates).T, of.socket_of_memory), 0.3)
+    numbers: list[Key] = list(of.memories)
+    streams: list[Key] = list(_RATE)
+    places: list[dict[str, list[Key]]] = [
+        {"cpu_node": numbers, "memory_node": numbers, "stream": streams, "pages": ["huge"]},
+        {
+            "cpu": [cpus[core] for core in _first_of_ccx(path)],
+            "scope": ["ccx", "ccd"],
+            "memory": list(_FROM),
+            "stream": list(PORT),
+            "pages": ["huge"],
+        },
+        {
+            "cpu": [cpus[core] for core in first_of_socket(of)],
+            "scope": ["socket", "machine"],
+            "stream": streams,
+            "pages": list(_PAGES),
+        },
+    ]
+    values = {
+        "bandwidth-nodes": between[..., None],
+        "bandwidth-ccx": ports[..., None],
+        "bandwidth-machine": machine,
+    }
+    return [
+        DrawnRun(name, place, {"rate_bytes_per_s": ("B/s", rate)})
+        for (name, rate), place in zip(values.items(), places, strict=True)
+    ]
+
+
+def latency(of: NodeRun) -> Floats:
+    """The latency of each NUMA node's memory in ns: (core, NUMA node)."""
+    node = of.node
+    sockets = of.socket_of_memory
+    distances = [
+        ["own" if a == b else "near" if sockets[a] == sockets[b] else "far" for b in range(len(sockets))]
+        for a in range(len(sockets))
+    ]
+    dram = np.array([[_DRAM_NS[distance] for distance in row] for row in distances])[of.memory_of_core]
+    own = (_CORE_NS / of.clock * of.busy)[:, None]
+    out = own + dram * of.silicon.link[of.memory_of_core] / of.silicon.memory * node.chip.fabric
+    return np.asarray(out * _longer_paths(node.state.memory_path, node.topology, of.cpu_of_core, of.memories))
+
+
+def _cache_latency(of: NodeRun) -> Floats:
+    """The latency of each level of caches in ns: (core, level)."""
+    ccx = of.node.chip.ccx[of.node.path.ccx_of_core]
+    levels = np.stack([cycles / HZ * 1e9 / of.clock * of.busy for cycles in _CYCLES.values()], axis=1)
+    # an L3 runs in part in the clock of its CCX
+    levels[:, 2] = (0.4 / of.clock + 0.6 * ccx) * _CYCLES["l3"] / HZ * 1e9 * of.busy
+    return levels
+
+
+def _rates(of: NodeRun) -> Floats:
+    """What the cores of a NUMA node draw from the memory of another: (NUMA node, NUMA node, stream)."""
+    state = of.node.state
+    modules = memory_modules(of.node.topology, {**FINGERPRINT, **state.fingerprint})
+    configured = modules.bytes_per_s / modules.most_bytes_per_s if modules else 1.0
+    channels = configured * np.array([state.memory_channel.get(number, 1.0) for number in of.memories])
+    memory = np.multiply.outer(of.silicon.memory, list(_RATE.values())) * channels[:, None]
+    count = len(of.memories)
+    out = np.minimum(_LINK_RATE * of.silicon.link[:, :, None], memory[None])
+    own = np.arange(count)
+    out[own, own] = memory
+    return np.asarray(out)
+
+
+def _longer_paths(
+    paths_of: Sequence[MemoryPath], topology: Topology, cpus: Sequence[int], memories: Sequence[int]
+) -> Floats:
+    """By which factor the way of each of the `cpus` to the memory of each NUMA node takes longer (cpu, memory)."""
+    factor = np.ones((len(cpus), len(memories)))
+    by_number = {cpu.cpu: cpu for cpu in topology.cpus}
+    for memory_path in paths_of:
+        level = "numa" if memory_path.level == "node" else memory_path.level
+        of_part = [getattr(by_number[cpu], level) == memory_path.number for cpu in cpus]
+        factor[np.ix_(of_part, [number == memory_path.memory for number in memories])] *= memory_path.by
+    return factor
+
+
+def _first_of_ccx(path: Paths) -> list[int]:
+    """The first core of each CCX."""
+    return [int(core) for core in np.unique(path.ccx_of_core, return_index=True)[1]]
+
+
+def first_of_socket(of: NodeRun) -> list[int]:
+    """The first core of each socket."""
+    return [int(core) for core in np.unique(of.socket_of_core, return_index=True)[1]]
+
+
+def _machine(own_rates: Floats, socket_of_node: Sequence[int | None]) -> Floats:
+    """What all cores draw from their own memory: (socket, scope, stream, pages) of `own_rates` (NUMA node, stream).
+
+    NaN for the machine at other sockets than the first, and for the only socket, which is the machine.
+    """
+    sockets = sorted({socket or 0 for socket in socket_of_node})
+    out = np.full((len(sockets), 2, own_rates.shape[1], len(_PAGES)), np.nan)
+    pages = np.array(list(_PAGES.values()))
+    for row, socket in enumerate(sockets):
+        members = [number for number, its_socket in enumerate(socket_of_node) if (its_socket or 0) == socket]
+        if len(sockets) > 1:
+            out[row, 0] = own_rates[members].sum(axis=0)[:, None] * pages
+    out[0, 1] = own_rates.sum(axis=0)[:, None] * pages
+    return out
+
+
+def _ports(path: Paths, chip: Chip, memories: int) -> Floats:
+    """What each CCX draws, and each CCD of several: (CCX, scope, memory, stream).
+
+    NaN where there is no such memory, and for a CCD at other CCXs than its first.
+    """
+    slots = path.layout.slots[path.core_slots]
+    cores = _first_of_ccx(path)
+    ccd = [tuple(slots[core, : CCD + 1].tolist()) for core in cores]
+    slow = chip.port * chip.fabric
+    out = np.full((len(cores), 2, len(_FROM), len(PORT)), np.nan)
+    port_rates = np.outer(list(_FROM.values()), list(PORT.values()))
+    port_rates[1:] = port_rates[1:] / chip.socket_link if memories > 1 else np.nan
+    for number, die in enumerate(ccd):
+        members = [index for index, its in enumerate(ccd) if its == die and min(its) >= 0] or [number]
+        share = _SHARING_CCX if len(members) > 1 else 1.0
+        out[number, 0] = port_rates * share / slow[number]
+        if len(members) > 1 and members[0] == number:
+            out[number, 1] = port_rates / slow[members].mean()
+    return out

@@ -1,0 +1,139 @@
+"""A simulated node, and one run of it: what all of its measurements are drawn from.
+
+Each node's memory, links and cores are drawn by its seed, and runs apart from each other, as for pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.places.layout import SOCKET, Ints, Layout, codes
+from nodeprint.machine.topology.model import Topology
+from nodeprint.simulate.defects import NodeDefects
+from nodeprint.simulate.silicon import Chip, Disturbance, Paths
+
+Floats = npt.NDArray[np.float64]
+
+#: The clock of a core.
+HZ = 3.4e9
+#: Relative standard deviations: between nodes' memories and links, between cores, between processors at work.
+_MEMORY, _CORE, _PROCESSOR = 0.004, 0.0003, 0.015
+#: By how much a node's clock is below the fastest, on average: clocks of a fleet have a tail downwards.
+_SLOWER = 0.0005
+#: Of a clock probe: between runs, between probes of a run.
+_CLOCK_RUN, _PROBE = 0.001, 0.003
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """A simulated node: its machine and places, OS numbers by slot, the latency of each home (pair), its chip,
+    and what else is wrong with it."""
+
+    name: str
+    topology: Topology
+    layout: Layout
+    cpus: list[int]
+    cores: tuple[int, ...]
+    truth: list[Floats]
+    path: Paths
+    chip: Chip
+    state: NodeDefects
+
+
+@dataclass(frozen=True)
+class Silicon:
+    """What the seed of a node makes of its parts, as factors: `memory` (NUMA node), `link` (NUMA node, NUMA node) and
+    `processor` (socket)."""
+
+    memory: Floats
+    link: Floats
+    processor: Floats
+
+
+@dataclass(frozen=True)
+class NodeRun:
+    """A run of a node: the `seeds` of the campaign, node, job and run, and the `passes` over every place.
+
+    Cores are in the order of the layout, NUMA nodes in that of the topology.
+    """
+
+    node: NodePlan
+    seeds: tuple[int, int, int, int]
+    passes: int
+
+    @cached_property
+    def cpu_of_core(self) -> list[int]:
+        """The first CPU of each core."""
+        path, cpus = self.node.path, self.node.cpus
+        core_of = codes(path.layout.slots[:, :5])
+        return [min(cpus[slot] for slot in np.flatnonzero(core_of == core)) for core in range(path.n_cores)]
+
+    @cached_property
+    def memories(self) -> list[int]:
+        """The number of each NUMA node that has CPUs."""
+        return [numa.node for numa in self.node.topology.numa_nodes if numa.cpus] or [0]
+
+    @cached_property
+    def socket_of_memory(self) -> list[int | None]:
+        """The socket of each NUMA node; None where it is not known."""
+        socket = {cpu.cpu: cpu.socket for cpu in self.node.topology.cpus}
+        numas = [numa for numa in self.node.topology.numa_nodes if numa.cpus]
+        return [socket.get(numa.cpus[0]) for numa in numas] or [None]
+
+    @cached_property
+    def memory_of_core(self) -> Ints:
+        """The place of each core's own NUMA node in `memories`."""
+        home = {cpu: numa.node for numa in self.node.topology.numa_nodes for cpu in numa.cpus}
+        return np.array([self.memories.index(home.get(cpu, self.memories[0])) for cpu in self.cpu_of_core])
+
+    @cached_property
+    def socket_of_core(self) -> Ints:
+        """The socket of each core by number."""
+        path = self.node.path
+        return np.asarray(path.layout.slots[path.core_slots, SOCKET])
+
+    @cached_property
+    def silicon(self) -> Silicon:
+        """What the node's seed makes of its parts."""
+        rng = np.random.default_rng([*self.seeds[:2], 0, 7])
+        memories, sockets = len(self.memories), int(self.socket_of_core.max()) + 1
+        memory = 1 + _MEMORY * rng.standard_normal(memories)
+        link = 1 + _MEMORY * rng.standard_normal((memories, memories))
+        return Silicon(memory, link, 1 + _PROCESSOR * rng.standard_normal(sockets))
+
+    @cached_property
+    def core_hz(self) -> Floats:
+        """The clock of each core in Hz."""
+        rng = np.random.default_rng([*self.seeds[:2], 0, 8])
+        cores = _CORE * rng.standard_normal(len(self.node.chip.core_clock))
+        return np.asarray(HZ * self.node.chip.core_clock * (1 + cores - _SLOWER * rng.exponential()))
+
+    @property
+    def clock(self) -> Floats:
+        """The clock of each core as a share of the usual one."""
+        return self.core_hz / HZ
+
+    @cached_property
+    def busy(self) -> Floats:
+        """How many times as long a core takes beside what disturbs it in this run; a disturbance of one run is planted
+        in the first job."""
+        out = np.ones(self.node.path.n_cores)
+        for disturbance in self.disturbances:
+            out[disturbance.core] = 1 + (disturbance.by - 1) * disturbance.rate
+        return out
+
+    @property
+    def disturbances(self) -> list[Disturbance]:
+        """What disturbs this run."""
+        _, _, job, run = self.seeds
+        return [d for d in self.node.state.disturbances if d.run == 0 or (d.run == run and job == 1)]
+
+    def probed_ghz(self, cores: Ints) -> Floats:
+        """What the clock probes just before pairs see of their `cores`, in GHz (as `cores`)."""
+        rng = np.random.default_rng([*self.seeds, 8])
+        of_run = 1 + _CLOCK_RUN * rng.standard_normal()
+        return np.asarray(self.core_hz[cores] / 1e9 * of_run * (1 + _PROBE * rng.standard_normal(cores.shape)))
