@@ -40,6 +40,7 @@ from nodeprint.report.files import read as read_verdict
 from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config
+from nodeprint.settings.texts import say, texts
 
 WORKFLOW = Path(__file__).parent
 #: A lock for each campaign, so that several are measured from one checkout.
@@ -180,8 +181,8 @@ class Call:
         """Say what else is at work on this machine before it is measured, and watch it from now on."""
         load = other_load.now()
         if load.is_busy:
-            advice = "end it or wait, as busy CPUs measure slower; the figures will be marked"
-            self.say(f"this machine is busy: {load.text('takes')}; {advice}")
+            change = texts()["change"]["time"]["more"]
+            self.say(say("commands", "busy_machine", load=load.text("takes"), change=change))
         self.beside = other_load.Watch()
 
     def keep_other_load(self, watched: progress.CampaignProgress) -> None:
