@@ -197,23 +197,7 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
 
 def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, slurm: Path, tmp_path: Path) -> None:
     out = tmp_path / "fabric.jsonl"
-    command: list[str | Path] = [
-        CLUSTER,
-        "exec",
-        "login",
-        house / "kernels/build/linktest",
-        "--nodes",
-        ",".join(NODES),
-        "--out",
-        out,
-        "--sizes",
-        "64K",
-        "--mix",
-        "--passes",
-        "200",
-        "--samples",
-        "50",
-    ]
+    command = [*between_nodes(house, out), "--mix", "--passes", "200", "--samples", "50"]
     env = environment() | {"CLUSTER_STATE": str(slurm)}
     process = subprocess.Popen(command, env=env, cwd=house, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 600
@@ -237,6 +221,12 @@ def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, s
     assert [header["segment"] for header in file.headers] == [0, 1]
     keys = list(zip(file.pairs["pass"], file.pairs["a"], file.pairs["b"], strict=True))
     assert len(keys) == len(set(keys)) >= kept + 12
+
+
+def between_nodes(house: Path, out: Path) -> list[str | Path]:
+    """A call of LinkTest on the login node, between all nodes."""
+    linktest = house / "kernels/build/linktest"
+    return [CLUSTER, "exec", "login", linktest, "--nodes", ",".join(NODES), "--out", out, "--sizes", "64K"]
 
 
 def process_with(*words: bytes, without: bytes = b"\0\0", environment_of: bytes = b"") -> int:
@@ -264,18 +254,7 @@ def test_a_firewall_between_two_nodes_is_named(house: Path, slurm: Path, tmp_pat
         on(slurm, "cn02", "ip", "rule", "add", *rule)
     try:
         done = subprocess.run(
-            [
-                CLUSTER,
-                "exec",
-                "login",
-                house / "kernels/build/linktest",
-                "--nodes",
-                ",".join(NODES),
-                "--out",
-                tmp_path / "x",
-                "--sizes",
-                "64K",
-            ],
+            between_nodes(house, tmp_path / "x"),
             env=environment() | {"CLUSTER_STATE": str(slurm)},
             cwd=ROOT,
             capture_output=True,
