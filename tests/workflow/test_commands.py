@@ -39,3 +39,8 @@ def test_what_changes_the_output_of_a_command_is_not_handed_on(monkeypatch: pyte
         "SBATCH_QOS",
     }
     assert handed["LC_ALL"] == "C" and "PATH" in handed
+
+
+def test_names_and_states_of_squeues_lines() -> None:
+    text = "np-1|cn-n|7|FAILED|NonZeroExitCode\nnp-1|cn-n|9|PENDING|x|y\nnp-1|cn-n|8|COMPLETED|None\n\nerror: |\n"
+    assert commands.parse_queue(text) == {("np-1", "cn-n"): commands.Listed("9", "PENDING", "x|y")}

@@ -1,10 +1,12 @@
 """The recheck loop of the main job: real workflow, real node-run, and a kernel that replays a simulated fleet."""
 
 import json
+import runpy
 import socket
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,11 +14,10 @@ import pytest
 from nodeprint.campaign import node_sheet
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.settings import config
-from tests.support.real_parts import environment
+from tests.support.real_parts import ROOT, environment
 from tests.support.replayed_fleet import NODES, SUSPECT, fleet, replaying  # noqa: F401 (fixtures)
 
-pytestmark = pytest.mark.machine
-
+SCRIPT = SimpleNamespace(**runpy.run_path(str(ROOT / "workflow/scripts/recheck.py")))
 MINUTES = 0.05
 
 
@@ -53,6 +54,7 @@ def moment(text: str) -> datetime:
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
 
 
+@pytest.mark.machine
 @pytest.mark.usefixtures("replaying")
 def test_a_suspicion_is_confirmed_by_a_second_job_beside_unsuspected_nodes(house: Path) -> None:
     folder, done = campaign(house, "recheck-hours", code=3)
@@ -73,6 +75,7 @@ def test_a_suspicion_is_confirmed_by_a_second_job_beside_unsuspected_nodes(house
     assert judge_and_write(folder).recheck == ()
 
 
+@pytest.mark.machine
 @pytest.mark.usefixtures("replaying")
 @pytest.mark.long
 def test_what_stays_suspect_is_measured_twice_more_and_no_more(house: Path) -> None:
@@ -90,3 +93,34 @@ def test_ten_minutes_lie_between_by_default(tmp_path: Path) -> None:
     settings = config.load(tmp_path / "config.yaml")
     assert settings.recheck_minutes == 10
     assert settings.recheck is True
+
+
+@pytest.mark.parametrize(
+    ("names", "wait_s", "slept", "says"),
+    [
+        (["a", "b"], 90.0, [90.0], "nodeprint: recheck 2 of at most 2, in 1 min 30 s: a,b\n"),
+        (["a"], 1.0, [1.0], "nodeprint: recheck 2 of at most 2, in 1 s: a\n"),
+        (["a"], 0.0, [0.0], "nodeprint: recheck 2 of at most 2, now: a\n"),
+        ([], 90.0, [], ""),
+    ],
+)
+def test_a_round_waits_for_its_time_and_says_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    names: list[str],
+    wait_s: float,
+    slept: list[float],
+    says: str,
+) -> None:
+    """Where no node is suspected it is over at once."""
+    waited, begun = list[float](), list[tuple[int, list[str]]]()
+    of_script = SCRIPT.main.__globals__
+    monkeypatch.setitem(of_script, "time", SimpleNamespace(sleep=waited.append))
+    monkeypatch.setattr(of_script["recheck"], "wait_s", lambda *asked: wait_s)
+    monkeypatch.setattr(
+        of_script["recheck"], "begin", lambda folder, number, of_round: begun.append((number, of_round))
+    )
+    SCRIPT.main(tmp_path, 2, 10.0, names)
+    assert (waited, begun) == (slept, [(2, names)])
+    assert capfd.readouterr().err == says

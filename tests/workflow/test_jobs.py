@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -560,11 +559,6 @@ def test_the_page_on_slurm_has_the_numbers_of_the_code() -> None:
     assert f"`scontrol show job` | 1 and {jobs.ASKED_EACH} a turn" in page
 
 
-def test_names_and_states_of_squeues_lines() -> None:
-    text = "np-1|cn-n|7|FAILED|NonZeroExitCode\nnp-1|cn-n|9|PENDING|x|y\nnp-1|cn-n|8|COMPLETED|None\n\nerror: |\n"
-    assert commands.parse_queue(text) == {("np-1", "cn-n"): commands.Listed("9", "PENDING", "x|y")}
-
-
 def test_a_job_that_was_lost_has_a_status_that_says_why(begin: Callable[..., Any]) -> None:
     call = begin(1)
     folder = of(call, 0).folder
@@ -608,15 +602,3 @@ def test_a_cancelled_call_ends_what_is_in_the_queue(
     call.step()
     assert of(call, 0).outcome == "", "nothing is looked at any more"
     assert [row.split("\t")[3] for row in (call.home / "jobs.tsv").read_text().splitlines()] == ["CANCELLED"] * 2
-
-
-def test_a_stop_that_outlasts_the_wait_is_no_interruption() -> None:
-    code = "import signals; signals.block(); print('waits', flush=True); signals.pause(0.5)"
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, cwd=ROOT / "workflow", stdout=subprocess.PIPE) as process:
-        assert process.stdout and process.stdout.readline() == b"waits\n"
-        time.sleep(0.1)
-        process.send_signal(signal.SIGSTOP)  # Ctrl-Z
-        time.sleep(0.6)
-        process.send_signal(signal.SIGCONT)
-    assert process.returncode == 0
