@@ -83,8 +83,7 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
         )
         for since in line.changed if timed else ():
             ax.axvline(_day(since), color=colour, linewidth=0.6, linestyle=(0, (1, 2)))
-    low, high = ax.get_ylim()
-    ax.set_ylim(min(low, -1.4), max(high, 1.4))
+    ax.margins(y=0.15)
     if timed:
         locator = mdates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_locator(locator)

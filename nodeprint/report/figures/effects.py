@@ -95,10 +95,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
 
 def effect(ax: Axes, data: EffectData, style: Style) -> None:
     """Draw the effect of each job with its interval, its runs as dots below, and the bound."""
-    ends = [v for job in data.jobs for v in (job.effect, job.low, job.high, *job.runs.values()) if np.isfinite(v)]
-    low, high = min([*ends, -1.25 * data.bound.below]), max([*ends, 1.25 * data.bound.above])
-    pad = 0.04 * (high - low)
-    ax.set_xlim(low - pad, high + pad)
+    ax.margins(x=0.08)
     ax.set_ylim(len(data.jobs) - 0.5, -0.5)
     data.bound.draw(ax, style, upright=True)
     alarm, node = style.colour("alarm"), style.colours["node"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.errors import NodeprintError
@@ -270,24 +269,25 @@ def forest(ax: Axes, data: ForestData, style: Style) -> None:
     marked = np.array([e.marked for e in data.effects], dtype=np.bool_)
     rows = data.in_rows
     Bound(data.bound, data.bound).draw(ax, style, upright=rows)
-    ends = [np.column_stack([values[:, column], at] if rows else [at, values[:, column]]) for column in (0, 2)]
-    ax.add_collection(LineCollection(list(np.stack(ends, axis=1)), linewidths=0.9, colors=style.colours["peers"]))
-    for chosen, marker, colour in ((~marked, "o", style.colours["node"]), (marked, "^", style.colour("alarm"))):
-        x, y = (values[chosen, 1], at[chosen]) if rows else (at[chosen], values[chosen, 1])
-        ax.plot(x, y, linestyle="", marker=marker, color=colour, markersize=2.4 if marker == "o" else 3.6)
-    seen = np.concatenate([values[np.isfinite(values)], [-1.1 * data.bound, 1.1 * data.bound]])
-    pad = 0.04 * float(np.ptp(seen))
-    limits = (float(seen.min()) - pad, float(seen.max()) + pad)
+    errors = np.abs(values[:, [0, 2]] - values[:, [1]]).T
+    for chosen, marker, colour, size in (
+        (~marked, "o", style.colours["node"], 2.4),
+        (marked, "^", style.colour("alarm"), 3.6),
+    ):
+        pen: dict[str, Any] = {"color": colour, "markersize": size, "ecolor": style.colours["peers"], "elinewidth": 0.9}
+        if rows:
+            ax.errorbar(values[chosen, 1], at[chosen], xerr=errors[:, chosen], fmt=marker, **pen)
+        else:
+            ax.errorbar(at[chosen], values[chosen, 1], yerr=errors[:, chosen], fmt=marker, **pen)
     across = (-0.7, len(at) - 0.3)
     if rows:
-        ax.set(xlim=limits, ylim=across[::-1], xlabel=data.title)
+        ax.set(ylim=across[::-1], xlabel=data.title)
         ax.set_yticks(at, [shortened(e.node, 24) for e in data.effects])
         ax.tick_params(axis="y", length=0)
         for label in (ax.get_yticklabels()[row] for row in np.flatnonzero(marked)):
             label.set_color(style.colour("alarm"))
     else:
         ax.set(
-            ylim=limits,
             xlim=across,
             ylabel=wrapped(data.title, size_pt(ax)[1], style),
             xlabel=f"{len(at)} nodes, the smallest first",

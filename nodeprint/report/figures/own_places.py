@@ -302,18 +302,7 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     turned = longest > 3 and (longest + 1.5) * len(data.places) > letters(ax, 1.0, style)
     name_below(ax, data.places, data.levels, data.axis, style, turned=turned)
     ax.set_ylabel(wrapped(data.title, size_pt(ax)[1], style))
-    seen = np.concatenate(
-        [
-            data.difference,
-            data.peer_difference_low,
-            data.peer_difference_high,
-            data.interval,
-            (-1.15 * data.bound.below, 1.15 * data.bound.above),
-        ]
-    )
-    seen = seen[np.isfinite(seen)]
-    pad = 0.06 * float(np.ptp(seen))
-    ax.set_ylim(float(seen.min()) - pad, float(seen.max()) + pad)
+    ax.margins(y=0.08)
     ax.set_title(f"{data.effect:+.1f} %", fontsize=style.letters_pt, color=style.colour("alarm"))
     lines = {line.get_label(): line for line in ax.get_lines()}
     dashed = Line2D([], [], color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
