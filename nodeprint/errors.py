@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
+
+#: What would break a sentence in two, colour a terminal or turn its letters round.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class NodeprintError(Exception):
@@ -32,7 +36,8 @@ class NodeprintError(Exception):
         if key is not None:
             place += f": {key}" if place else key
         self.problem = f"{place}: {what}" if place else what
-        super().__init__(f"{self.problem}; {advice}" if advice else self.problem)
+        # names of files and cells stand in all parts of it
+        super().__init__(_CONTROL.sub("?", f"{self.problem}; {advice}" if advice else self.problem))
 
 
 class CannotWriteError(NodeprintError):

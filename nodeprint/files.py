@@ -157,6 +157,11 @@ def _check(path: Path, kind: int) -> None:
         )
 
 
+def real(path: Path) -> Path:
+    """A path in full, without links; of links that lead to each other as far as they are followed."""
+    return Path(os.path.realpath(path))
+
+
 def sums(paths: Iterable[Path], base: Path) -> str:
     """A line each as sha256sum writes it, relative to `base`: `sha256sum -c` there checks them."""
     lines = []

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import NodeHistory
 from nodeprint.history.judged import JudgedCampaign, read, read_brief
@@ -61,7 +62,7 @@ def campaigns(folders: Sequence[Path]) -> Selected:
         if not paths:
             advice = "name campaigns, or the folder that they are in; `nodeprint judge` judges one"
             raise NodeprintError("holds no judged campaign", where=folder, advice=advice)
-        judged |= {path.resolve(): read(path) for path in paths}
+        judged |= {files.real(path): read(path) for path in paths}
     distinct = _told_apart(tuple(judged.values()))
     measured = [campaign for campaign in distinct if not campaign.simulated]
     left_out = sorted(campaign.name for campaign in distinct if measured and campaign.simulated)
@@ -71,7 +72,7 @@ def campaigns(folders: Sequence[Path]) -> Selected:
 def _told_apart(judged: Sequence[JudgedCampaign]) -> list[JudgedCampaign]:
     """The same, those of one name by the ends of their folders' paths: `january/main` and `february/main`."""
     count = Counter(campaign.name for campaign in judged)
-    several = {name: [of.folder.resolve().parts for of in judged if of.name == name] for name in count}
+    several = {name: [files.real(of.folder).parts for of in judged if of.name == name] for name in count}
     out = []
     for campaign in judged:
         length = 1
@@ -79,7 +80,7 @@ def _told_apart(judged: Sequence[JudgedCampaign]) -> list[JudgedCampaign]:
             count[campaign.name] > 1 and len({path[-length:] for path in several[campaign.name]}) < count[campaign.name]
         ):
             length += 1
-        tail = "/".join(campaign.folder.resolve().parts[-length:])
+        tail = "/".join(files.real(campaign.folder).parts[-length:])
         out.append(replace(campaign, name=tail) if count[campaign.name] > 1 else campaign)
     return out
 
@@ -116,7 +117,7 @@ def beside(campaign: Path) -> Selected:
     Of many campaigns each node has at most MOST_EACH. What cannot be read is passed over: it is no part of this
     campaign. Raises NodeprintError where `campaign` itself cannot be read.
     """
-    own, folder = read(campaign), campaign.resolve()
+    own, folder = read(campaign), files.real(campaign)
     earlier = []
     for path in sorted(folder.parent.glob("*/verdict.json")):
         with suppress(NodeprintError):

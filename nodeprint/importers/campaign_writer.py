@@ -82,7 +82,7 @@ def _check_once(imported: Sequence[Imported]) -> None:
     seen: dict[Path | bytes, Path] = {}
     for item in imported:
         own = item.cores is not None and len(item.cores.cpus) >= _SURELY_ITS_OWN
-        figures = item.cores.latency_ns.tobytes() if item.cores is not None and own else item.source.resolve()
+        figures = item.cores.latency_ns.tobytes() if item.cores is not None and own else files.real(item.source)
         if figures in seen:
             advice = "name each measurement once"
             raise NodeprintError(f"has the same figures as {seen[figures]}", where=item.source, advice=advice)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nodeprint import structure
+from nodeprint import files, structure
 from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
@@ -105,7 +105,7 @@ def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> Pas
 
 def _of_node(path: Path) -> Topology | None:
     """The labels of the node whose record file it is: nodes/<node>/<job>/<run>/<file>; None where it is none."""
-    above = path.resolve().parents
+    above = files.real(path).parents
     if len(above) < 3 or not jobs.number_of(above[1]):
         return None
     survey = store.survey(above[2], write=False)

@@ -56,7 +56,7 @@ def as_campaign(figures: Figures, folder: Path, wanted: TableRules) -> None:
         raise NodeprintError("holds a campaign that was measured", where=folder, advice="name a new folder with --to")
     _see_whether_free(folder, figures)
     rules = wanted.of(figures)
-    packed.write(fleets.packed(figures, folder.resolve().name, _better(rules)), folder)
+    packed.write(fleets.packed(figures, files.real(folder).name, _better(rules)), folder)
     accepted.keep_rules(rules, folder)
     source = Path(figures.source)
     paths = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
@@ -79,7 +79,7 @@ def _is_of(folder: Path, source: Path) -> bool:
     """Whether what is in a folder was judged of this file, or of outputs in this folder."""
     kept = folder / TABLES
     names = [line.partition("  ")[2] for line in kept.read_text().splitlines()] if kept.is_file() else []
-    return bool(names) and all((folder / name).resolve().is_relative_to(source.resolve()) for name in names)
+    return bool(names) and all(files.real(folder / name).is_relative_to(files.real(source)) for name in names)
 
 
 def _better(rules: Acceptance) -> Mapping[str, Better]:

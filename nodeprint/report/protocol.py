@@ -91,7 +91,7 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     Raises NodeprintError where a campaign has no verdict, two have the same folder, or simulated and measured ones are
     mixed.
     """
-    if len({path.resolve() for path in campaigns}) < len(campaigns):
+    if len({files.real(path) for path in campaigns}) < len(campaigns):
         raise NodeprintError("a campaign is named twice", key="protocol", advice="name each once")
     judged_campaigns = [judged(path) for path in campaigns]
     if len({campaign.verdict.simulated for campaign in judged_campaigns}) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import CannotWriteError, NodeprintError, printable
 
 #: What `copy` takes along.
 ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "reports", "environment.yml")
@@ -46,5 +46,7 @@ def copy(to: Path) -> Path:
             else:
                 shutil.copy2(place / room, to / room)
     except OSError as error:
-        raise NodeprintError(f"cannot be written ({error.strerror})", where=to, advice="name a new folder") from error
+        why = error.strerror or printable(str(error.args[0][0][2]), 200)  # shutil.Error: of the first of many files
+        advice = "make room or make the folder writable, or name a new folder"
+        raise CannotWriteError(f"cannot be written ({why})", where=to, advice=advice) from error
     return to

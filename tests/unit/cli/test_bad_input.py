@@ -432,3 +432,33 @@ def test_no_line_of_a_style_is_left_out(
 def test_style_without_figures_is_refused(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("report", good, "--style", "nofile") == 2
     assert capsys.readouterr().err == "nodeprint: --style: is for files of figures; add --figures\n"
+
+
+@pytest.mark.parametrize(
+    "command", ["protocol LOOP", "since LOOP", "baseline save LOOP --to OUT", "judge LOOP --to OUT"]
+)
+def test_links_that_lead_to_each_other_and_names_of_two_lines_are_one_sentence(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (loop := tmp_path / "loop").symlink_to("loop")
+    for name in (str(loop), f"{tmp_path}/a\nb\u202ec"):
+        assert (
+            call(*(word.replace("LOOP", name).replace("OUT", str(tmp_path / "out")) for word in command.split())) == 2
+        )
+        error = capsys.readouterr().err
+        assert error.startswith("nodeprint: ") and error.count("\n") == 1 and "\u202e" not in error, error
+        assert ";" in error, error
+
+
+def test_what_cannot_be_copied_whole_has_its_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk in the middle of a folder: shutil has a reason for each file, and none for all."""
+
+    def full(*_: object, **__: object) -> None:
+        raise shutil.Error([("from", "to", "[Errno 28] No space left on device: 'to'")])
+
+    monkeypatch.setattr(shutil, "copytree", full)
+    assert call("sources", "--to", tmp_path / "out") == 2
+    assert "cannot be written ([Errno 28] No space left on device: 'to'); make room" in capsys.readouterr().err
