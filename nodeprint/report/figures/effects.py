@@ -79,7 +79,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
         for job in finding.by_job
     )
     title = say("axes", "lost") if share else "difference from the peers, %"
-    unit = shown_unit(finding.unit, np.array([[finding.value]]))
+    unit = shown_unit(names.of_measurement(finding.unit, finding.measurement), np.array([[finding.value]]))
     has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
     return EffectData(

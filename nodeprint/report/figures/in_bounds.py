@@ -111,7 +111,8 @@ def of_groups(groups: Sequence[Group], place: str) -> InBoundsData | None:
     if apart is None:
         return None
     of_node = {node: group.name for group in groups for node in group.nodes}
-    values = {node: value / apart.bound for node, value in apart.differences.items()}
+    of_part = [of for of in groups if (of.measurement, of.part, of.than) == (apart.measurement, apart.part, apart.than)]
+    values = {node: value / group.bound for group in of_part for node, value in group.differences.items()}
     row = Row(place, tuple(values), np.array(list(values.values())), tuple(of_node.get(node, "") for node in values))
     return InBoundsData((row,), frozenset(), say("axes", "groups", than=apart.than))
 

@@ -444,7 +444,7 @@ def two_nodes(campaign: Campaign) -> Iterator[Picture]:
         pair = _typical_and_farthest(campaign, levels, of_layout)
         groups = [campaign.verdict.nodes[name].group for name in pair]
         nodes = campaign.verdict.nodes
-        key = "groups" if groups[0] != groups[1] else "differs" if nodes[pair[1]].counted else "same"
+        key = "groups" if groups[0] != groups[1] else _of_two(nodes[pair[0]], nodes[pair[1]])
         data = side_by_side.on_one_scale(
             [f"{name}, group {group}" if group else name for name, group in zip(pair, groups, strict=True)],
             [matrix.of_node(levels, name) for name in pair],
@@ -465,6 +465,11 @@ def two_nodes(campaign: Campaign) -> Iterator[Picture]:
 def _finest(data: matrix.MatrixData) -> str:
     """The finest level of a matrix; where two levels are one, the finer."""
     return data.levels[0].name.partition(" = ")[0]
+
+
+def _of_two(typical: NodeVerdict, farthest: NodeVerdict) -> str:
+    """Which caption two nodes have: of a few that differ none is typical."""
+    return ("both" if typical.counted else "differs") if farthest.counted else "same"
 
 
 def _across(levels: NodeLevels, findings: Sequence[Finding]) -> bool:

@@ -39,7 +39,7 @@ def numbers(fleet: FleetVerdict) -> Table:
             str(len(group.nodes)),
             f"group {group.than}",
             names.signed(group.effect),
-            names.quantity(group.effect_unit, group.unit),
+            names.quantity(in_unit, group.unit) if math.isfinite(in_unit := text.in_its_unit(group)) else "",
             names.interval(group.interval.low, group.interval.high, 1.0).removeprefix("interval "),
             names.bound(group.bound),
             f"{names.times(group.effect, group.bound)} times",

@@ -16,7 +16,7 @@ from nodeprint.report.text.findings import (
     runs_beyond,
     runs_past,
 )
-from nodeprint.report.text.groups import belongs, goes_with, next_step, place, to_do, which_is_right
+from nodeprint.report.text.groups import belongs, goes_with, in_its_unit, next_step, place, to_do, which_is_right
 from nodeprint.report.text.headlines import (
     counts_of,
     fabric,
@@ -51,6 +51,7 @@ __all__ = [
     "further",
     "goes_with",
     "headline_of",
+    "in_its_unit",
     "jobs_changed",
     "limit",
     "margin_remedy",

@@ -213,6 +213,8 @@ def refuted(finding: Finding) -> str:
 
 def remedy(finding: Finding) -> str:
     """What to do about a finding."""
+    if finding.state is State.DIFFERS:
+        return say("remedy_of_few")
     remedies, term = texts()["remedies"], terms().get(finding.part.term)
     of_term = term.remedy if term is not None else remedies.get(finding.part.term)
     return str(remedies.get(finding.remedy) or of_term or remedies["other"])

@@ -3,6 +3,7 @@ limits, a baseline or what is possible, and what to do."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
@@ -29,9 +30,15 @@ def group(group: Group) -> str:
             interval=names.interval(group.interval.low, group.interval.high, group.effect),
             bound=names.bound(group.bound),
             times=names.times(group.effect, group.bound),
-            added=in_unit(group.effect_unit, group.unit),
+            added=in_unit(in_its_unit(group), group.unit),
         )
     return say("group", name=group.name, nodes=_counted(group), apart=apart, fields=goes_with(group))
+
+
+def in_its_unit(group: Group) -> float:
+    """How much a group differs in the unit of its part; NaN of what has pairs of several kinds, as no pair has it."""
+    several = group.part is not None and "beyond_class" in group.part.where
+    return math.nan if several else group.effect_unit
 
 
 def gap(group: Group) -> str:
@@ -100,15 +107,19 @@ def next_step(letter: str, groups: Sequence[Group]) -> str:
 
 
 def to_do(group: Group, than: Group) -> str:
-    """What shows whether a group is apart from another for what goes with it: fields in which both differ, or the time
-    of measuring, or neither."""
+    """What shows whether a group is apart from another for what goes with it: fields of which one has a value alone, or
+    the time of measuring, or neither."""
     first, second = (printable(of.nodes[0], 40) for of in (group, than))
-    if both := [key for key in group.fields if key in than.fields]:
-        differing = (
-            say("split", "field", field=fingerprint.label(key), value=printable(than.fields[key], 60)) for key in both
-        )
-        return say("split", "make_alike", node=first, than=second, fields=names.listed(differing))
+    if keys := dict.fromkeys((*group.fields, *than.fields)):
+        fields = names.listed(_both_values(key, {first: group.fields, second: than.fields}) for key in keys)
+        return say("split", "make_alike", node=first, than=second, fields=fields)
     return say("split", "later" if group.later_h else "nothing", node=first, than=second)
+
+
+def _both_values(key: str, of_nodes: Mapping[str, Mapping[str, str]]) -> str:
+    """A field with its value on each node of which it is known."""
+    values = (f"{printable(fields[key], 60)} on {node}" for node, fields in of_nodes.items() if key in fields)
+    return say("split", "field", field=fingerprint.label(key), values=", ".join(values))
 
 
 def which_is_right(verdict: Verdict) -> list[str]:

@@ -44,14 +44,15 @@ class NodeLine(msgspec.Struct, frozen=True):
 
 
 def node_lines(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -> list[NodeLine]:
-    """A line a node by urgency and name; more than MOST_SINGLE nodes of which the same is said share one. `groups` are
-    the fleet's."""
+    """A line a node by urgency and name; more than MOST_SINGLE nodes of which the same is said share one, and so do
+    those of a group of a split fleet. `groups` are the fleet's."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for name, node in nodes.items():
         alike.setdefault(_kind(node), []).append(name)
     lines = []
     for of_kind in alike.values():
-        sets = [of_kind] if len(of_kind) > MOST_SINGLE else [[name] for name in of_kind]
+        is_group = nodes[of_kind[0]].outcome is Outcome.SPLIT
+        sets = [of_kind] if is_group or len(of_kind) > MOST_SINGLE else [[name] for name in of_kind]
         lines += [
             NodeLine(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members], groups))
             for members in sets

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import (
     FleetVerdict,
@@ -35,7 +37,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     wide = [spread(part) for part in fleet.spreads if part.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
     busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
-    far = [limit(limit_of, remedied=not busy) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
+    far = _far_limits([of for of in deciding if of.effect > _FAR * of.bound], remedied=not busy)
     return [
         *of_groups,
         *groups.which_is_right(verdict),
@@ -207,14 +209,39 @@ def spread(spread: Spread) -> str:
     )
 
 
+def _far_limits(limits: Sequence[Limit], *, remedied: bool) -> list[str]:
+    """Limits that are too far, those of a measurement that have one remedy in a sentence."""
+    alike: dict[tuple[str, str], list[Limit]] = {}
+    for far in limits:
+        alike.setdefault((far.measurement, far.remedy), []).append(far)
+    return [
+        _limits(of_it, remedied) if len(of_it) > 1 else limit(of_it[0], remedied=remedied) for of_it in alike.values()
+    ]
+
+
+def _limits(limits: Sequence[Limit], remedied: bool) -> str:
+    """Limits of one measurement that are too far, and what makes all of them less."""
+    most = max(limits, key=lambda far: far.needed)
+    effects, bounds = [min(far.effect, MOST_SHOWN) for far in limits], [far.bound for far in limits]
+    return say(
+        "limits_far",
+        measured=sentence(measured(most.measurement)),
+        count=len(limits),
+        effects=f"{min(effects) * 100:.1f} to {names.percent(max(effects))}",
+        bounds=" to ".join(dict.fromkeys(names.bound(end) for end in (min(bounds), max(bounds)))),
+        remedy=_remedy(most) if remedied else "",
+    )
+
+
+def _remedy(limit: Limit) -> str:
+    """What makes a limit less, as the end of a sentence."""
+    words = remedy_words(limit.remedy, limit.measurement) if limit.remedy else ""
+    return f"; {words}".format(needed=limit.needed, runs="fewer") if words else ""
+
+
 def limit(limit: Limit, *, remedied: bool = True) -> str:
     """From which difference on a part is found, and what makes that less."""
     far = limit.effect > _FAR * limit.bound
-    remedy = (
-        "; " + remedy_words(limit.remedy, limit.measurement).format(needed=limit.needed, runs="fewer")
-        if limit.remedy and remedied
-        else ""
-    )
     family = sentence(f"{named('terms', limit.family)} ({measured(limit.measurement)})")
     return say(
         "limit_far" if far else "limit",
@@ -222,7 +249,7 @@ def limit(limit: Limit, *, remedied: bool = True) -> str:
         effect=names.percent(min(limit.effect, MOST_SHOWN)),
         bound=names.bound(limit.bound),
         times=names.times(limit.effect, limit.bound),
-        remedy=remedy,
+        remedy=_remedy(limit) if remedied else "",
     )
 
 

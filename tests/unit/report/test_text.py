@@ -23,6 +23,27 @@ def test_first_line_says_margins_what_they_rest_on_and_who_deviates() -> None:
     assert line.endswith("SAME rests on core to core, memory latency, bandwidth and clock.")
 
 
+def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence() -> None:
+    limits = tuple(
+        Limit("core-to-core", measurement, family, family, effect, bound, "none")
+        for measurement, family, effect, bound in (
+            ("coherence-cas", "class", 0.27, 0.02),
+            ("coherence-cas", "core", 1.33, 0.04),
+            ("chase-latency", "numa", 0.41, 0.05),
+        )
+    )
+    made = verdicts.verdict()
+    notes = text.fleet_notes(replace(made, fleet=replace(made.fleet, limits=limits)))
+    assert "2 kinds of parts differences below 27.0 to 133.0 % cannot be resolved (bounds 2 % to 4 %); " in notes[0]
+    assert len(notes) == 2 and "differences below 41.0 % cannot be resolved" in notes[1]
+
+
+def test_of_few_nodes_that_differ_none_is_to_be_compared_with_one_that_is_the_same() -> None:
+    finding = verdicts.finding(remedy="node")
+    assert "SAME" in text.remedy(finding)
+    assert "SAME" not in text.remedy(replace(finding, state=State.DIFFERS))
+
+
 def test_an_outcome_that_all_nodes_share_is_named_once() -> None:
     nodes = {f"cn{n}": verdicts.node(Outcome.NO_PEER, Why.ALONE) for n in range(5)}
     made = verdicts.verdict(nodes)
