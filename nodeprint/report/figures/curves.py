@@ -38,14 +38,13 @@ class CurveLine(msgspec.Struct, frozen=True):
 
 
 class CurveData(msgspec.Struct, frozen=True):
-    """Lines over one pair of axes; titles have units. `marks` are vertical lines with a name."""
+    """Lines over one pair of axes; titles have units."""
 
     lines: tuple[CurveLine, ...]
     x_title: str
     y_title: str
     log_x: bool = False
     log_y: bool = False
-    marks: tuple[tuple[float, str], ...] = ()
     from_zero: bool = False
 
     def frame(self, width: float) -> Frame:
@@ -68,9 +67,7 @@ class CurveData(msgspec.Struct, frozen=True):
         )
 
 
-def over(
-    levels: NodeLevels, node: str, dim: str, *, peers: Sequence[str] = (), marks: Sequence[tuple[float, str]] = ()
-) -> CurveData:
+def over(levels: NodeLevels, node: str, dim: str, *, peers: Sequence[str] = ()) -> CurveData:
     """A measurement over one of its dimensions, a line for each kind of word among the others (stream, scope, place);
     over CPUs and other numbers the median, with the range. A line of the peers' medians where there are any.
 
@@ -93,7 +90,7 @@ def over(
             lines.append(_line(f"{len(others)} peers", x[of_kind], others[:, of_kind], of_peers=True))
     several_sizes = dim == "size_bytes"
     x_title = f"{'working set' if several_sizes else dim_name(dim)}{f', {_UNITS[dim]}' if dim in _UNITS else ''}"
-    return CurveData(tuple(lines), x_title, levels.title, several_sizes, several_sizes, tuple(marks))
+    return CurveData(tuple(lines), x_title, levels.title, several_sizes, several_sizes)
 
 
 def by_class(levels: NodeLevels, node: str, *, bandwidth: bool = False) -> CurveData:
@@ -131,7 +128,7 @@ _REDUCTIONS: tuple[Callable[[Floats], float], ...] = (np.median, np.min, np.max)
 
 
 def curves(ax: Axes, data: CurveData, style: Style) -> None:
-    """Draw the lines with their ranges, told apart by colour and dashes, and the marks."""
+    """Draw the lines with their ranges, told apart by colour and dashes."""
     own = 0
     for line in data.lines:
         colour = style.colours["peers"] if line.of_peers else style.series[own % len(style.series)]
@@ -158,19 +155,6 @@ def curves(ax: Axes, data: CurveData, style: Style) -> None:
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         ax.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else ""))
-    for at, name in data.marks:
-        ax.axvline(at, color=style.colours["hair"], linewidth=0.6, linestyle=(0, (1, 1)))
-        ax.annotate(
-            name,
-            (at, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(-1.5, -1.5),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            color=style.colours["quiet"],
-            rotation=90,
-        )
     if data.from_zero:
         ax.set_ylim(bottom=0)
     ax.grid(visible=True)

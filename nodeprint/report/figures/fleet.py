@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -293,28 +292,18 @@ def forest(ax: Axes, data: ForestData, style: Style) -> None:
             xlabel=f"{len(at)} nodes, the smallest first",
         )
         ax.set_xticks([])
-        for row in np.flatnonzero(marked).tolist():
-            right = row < 0.7 * len(at)
-            ax.annotate(
-                shortened(data.effects[row].node, 20),
-                (row, values[row, 1]),
-                xytext=(4 if right else -4, 0),
-                textcoords="offset points",
-                ha="left" if right else "right",
-                va="center",
-                color=style.colour("alarm"),
-            )
+        names = [effect.node for effect in data.effects]
+        _name(ax, names, np.nan_to_num(values[:, 2], nan=0.0), np.flatnonzero(marked).tolist(), style)
 
 
 # --- values in an order ---
 
 
 class OrderData(msgspec.Struct, frozen=True):
-    """A value for each node in an order, such as that of time; `groups` (racks, switches) are separated by lines."""
+    """A value for each node in an order, such as that of time."""
 
     nodes: tuple[str, ...]
     values: Floats
-    groups: tuple[str, ...]
     title: str
     order: str
     marked: tuple[int, ...] = ()
@@ -325,7 +314,7 @@ class OrderData(msgspec.Struct, frozen=True):
 
     def table(self) -> pd.DataFrame:
         """A row for each node."""
-        return pd.DataFrame({"node": self.nodes, "group": self.groups, self.title: self.values})
+        return pd.DataFrame({"node": self.nodes, self.title: self.values})
 
 
 def in_order(
@@ -334,56 +323,42 @@ def in_order(
     title: str,
     order_title: str,
     marked: Collection[str] = (),
-    *,
-    grouped: bool = False,
 ) -> OrderData:
-    """The values of nodes by what they are ordered by (a time, a rack), which makes groups where it is `grouped`."""
+    """The values of nodes by what they are ordered by, such as a time."""
     names = sorted(values, key=lambda name: (order.get(name, ""), name))
-    groups = tuple(order.get(name, "") if grouped else "" for name in names)
     wanted = tuple(row for row, name in enumerate(names) if name in marked)
-    return OrderData(tuple(names), np.array([values[name] for name in names]), groups, title, order_title, wanted)
+    return OrderData(tuple(names), np.array([values[name] for name in names]), title, order_title, wanted)
 
 
 def ordered(ax: Axes, data: OrderData, style: Style) -> None:
-    """Draw the values in their order, those of findings with their names, and the groups with theirs."""
+    """Draw the values in their order, those of findings with their names."""
     at: Ints = np.arange(len(data.nodes))
     marked = np.isin(at, data.marked)
     ax.plot(at[~marked], data.values[~marked], linestyle="", marker="o", color=style.colours["node"], markersize=2.4)
     ax.plot(at[marked], data.values[marked], linestyle="", marker="^", color=style.colour("alarm"), markersize=3.8)
-    for row in _with_room(data, size_pt(ax)[0], style.letters_pt):
-        ax.annotate(
-            shortened(data.nodes[row], _ORDER_LETTERS),
-            (row, data.values[row]),
-            xytext=(0, 4),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            color=style.colour("alarm"),
-        )
+    _name(ax, data.nodes, data.values, data.marked, style)
     ax.margins(y=0.2)
     ax.set_xlim(-0.7, len(at) - 0.3)
-    changes = [0, *(row for row in range(1, len(at)) if data.groups[row] != data.groups[row - 1]), len(at)]
-    if len(changes) > 2:
-        for start in changes[1:-1]:
-            ax.axvline(start - 0.5, color=style.colours["hair"], linewidth=0.4)
-        middles = [(start + stop - 1) / 2 for start, stop in pairwise(changes)]
-        names = [data.groups[start] for start in changes[:-1]]
-        room = max(1, -(-len(names) * max(map(len, names)) * 5 // int(size_pt(ax)[0])))
-        ax.set_xticks(middles[::room], names[::room])
-    else:
-        ax.set_xticks([])
+    ax.set_xticks([])
     ax.set_xlabel(data.order)
     ax.set_title(data.title, fontsize=style.letters_pt)
 
 
-def _with_room(data: OrderData, width: float, letters: float) -> list[int]:
-    """The marked nodes whose names have room beside each other on axes of so many points."""
-    out: list[int] = []
+def _name(ax: Axes, nodes: Sequence[str], values: Floats, marked: Sequence[int], style: Style) -> None:
+    """Write the names of marked nodes above their values, of those that have room beside each other."""
+    width = size_pt(ax)[0]
     free_from = -np.inf
-    for row in data.marked:
-        middle = (row + 0.7) / len(data.nodes) * width
-        half = 0.35 * letters * (min(len(data.nodes[row]), _ORDER_LETTERS) + 1)
+    for row in marked:
+        middle = (row + 0.7) / len(nodes) * width
+        half = 0.35 * style.letters_pt * (min(len(nodes[row]), _ORDER_LETTERS) + 1)
         if middle - half > free_from:
-            out.append(row)
             free_from = middle + half
-    return out
+            ax.annotate(
+                shortened(nodes[row], _ORDER_LETTERS),
+                (row, values[row]),
+                xytext=(0, 4),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                color=style.colour("alarm"),
+            )

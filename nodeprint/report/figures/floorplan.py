@@ -75,7 +75,6 @@ def of_pairs(
     home: int | None = None,
     *,
     marked: Sequence[int] = (),
-    limits: tuple[float, float] | None = None,
 ) -> FloorplanData:
     """Each core in the colour of the median of its pairs with the others of its socket: over all sockets it would be
     that of no pair."""
@@ -87,31 +86,16 @@ def of_pairs(
     medians = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else math.nan for row in square]
     numbers = levels.nodes[levels.rows[node]].cpus or range(len(quantity.layout.slots))
     values = dict(zip(slots.tolist(), medians, strict=True))
-    return _plan(levels, values, numbers, say("axes", "floor_plan", name=levels.unit.name), marked, limits)
+    return _plan(levels, values, numbers, say("axes", "floor_plan", name=levels.unit.name), marked)
 
 
-def of_cells(
-    levels: NodeLevels,
-    node: str,
-    fixed: Mapping[str, int | str] | None = None,
-    *,
-    marked: Sequence[int] = (),
-    limits: tuple[float, float] | None = None,
-) -> FloorplanData:
-    """Each core in the colour of the median of its cells at `fixed` coordinates (words, or canonical numbers)."""
-    quantity = levels.quantity
-    chosen = np.ones(quantity.size, dtype=np.bool_)
-    for dim, wanted in (fixed or {}).items():
-        number = quantity.names[dim].index(wanted) if isinstance(wanted, str) else wanted
-        chosen &= quantity.places[dim] == number
-    of_node = levels.of(node) / levels.unit.size
-    values = {
-        int(slot): float(np.nanmedian(of_node[chosen & (quantity.places["cpu"] == slot)]))
-        for slot in np.unique(quantity.places["cpu"][chosen])
-    }
-    words = ", ".join(f"{dim.replace('_', ' ')} {value}" for dim, value in (fixed or {}).items())
-    title = f"{quantity.measurement}, {f'{words}: ' if words else ''}{levels.title}"
-    return _plan(levels, values, levels.nodes[levels.rows[node]].numbers["cpu"], title, marked, limits)
+def of_cells(levels: NodeLevels, node: str) -> FloorplanData:
+    """Each core in the colour of the median of its cells."""
+    quantity, of_node = levels.quantity, levels.of(node) / levels.unit.size
+    cpus = quantity.places["cpu"]
+    values = {int(slot): float(np.nanmedian(of_node[cpus == slot])) for slot in np.unique(cpus)}
+    title = f"{quantity.measurement}, {levels.title}"
+    return _plan(levels, values, levels.nodes[levels.rows[node]].numbers["cpu"], title, ())
 
 
 def _plan(
@@ -120,7 +104,6 @@ def _plan(
     numbers: Sequence[int],
     title: str,
     marked: Sequence[int],
-    limits: tuple[float, float] | None,
 ) -> FloorplanData:
     slots = levels.quantity.layout.slots
     first: dict[tuple[int, ...], int] = {}  # the first thread of each core stands for it, or the one that has a value
@@ -133,7 +116,7 @@ def _plan(
         slot: Core(str(numbers[slot]), values.get(slot, math.nan), {NAMES[at]: int(slots[slot, at]) for at in labelled})
         for slot in first.values()
     }
-    low, high = limits or value_limits(np.array([core.value for core in cores.values()]))
+    low, high = value_limits(np.array([core.value for core in cores.values()]))
     places = {slot: tuple(slots[slot].tolist()) for slot in cores}
     drawn = [level for level in labelled if _says_something(level, labelled, places)]
     machine = _boxes(list(cores), drawn, places, cores)

@@ -73,7 +73,7 @@ class GridData(msgspec.Struct, frozen=True):
         return pd.DataFrame({**table, self.scale.title: self.values[rows, columns]})
 
 
-def numa(levels: NodeLevels, node: str, stream: str = "", limits: tuple[float, float] | None = None) -> GridData:
+def numa(levels: NodeLevels, node: str, stream: str = "") -> GridData:
     """The latency or bandwidth from the CPUs of each NUMA node to the memory of each, medians over CPUs; of bandwidth
     of one `stream`. Raises NodeprintError where the measurement has no memory nodes."""
     quantity = levels.quantity
@@ -97,7 +97,6 @@ def numa(levels: NodeLevels, node: str, stream: str = "", limits: tuple[float, f
             table[i, j] = finite_median(cell)
     numbers = levels.nodes[levels.rows[node]].numbers.get("node", ())
     names = [numbers[order] if 0 <= order < len(numbers) else order for order in range(quantity.layout.numa_nodes)]
-    low, high = limits or value_limits(table)
     title = f"{f'{row_in_words(stream)}: ' if stream else ''}{levels.title}"
     return GridData(
         table,
@@ -107,7 +106,7 @@ def numa(levels: NodeLevels, node: str, stream: str = "", limits: tuple[float, f
         "CPUs of NUMA node",
         "memory of NUMA node",
         title,
-        ColourScale(title, low, high),
+        ColourScale(title, *value_limits(table)),
     )
 
 

@@ -86,11 +86,9 @@ def part_of(level: PartLevel, size: int) -> np.ndarray[tuple[int], np.dtype[np.s
     return out.astype(np.str_)
 
 
-def of_node(
-    levels: NodeLevels, node: str, home: int | None = None, limits: tuple[float, float] | None = None
-) -> MatrixData:
-    """The pairs of a node at a `home` of the quantity (the first where none is named), on the scale of `limits` (in
-    the unit that is shown), else on its own. CPUs without labels are in the groups that are found in the matrix."""
+def of_node(levels: NodeLevels, node: str, home: int | None = None) -> MatrixData:
+    """The pairs of a node at a `home` of the quantity (the first where none is named). CPUs without labels are in the
+    groups that are found in the matrix."""
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
     parts, axis = _parts(levels, slots), _axis(_cpus(levels, node, slots))
@@ -99,9 +97,8 @@ def of_node(
         order, parts = in_groups(structure, tuple(map(int, _cpus(levels, node, slots))))
         slots, axis = slots[order], say("axes", "found")
     square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
-    low, high = limits or value_limits(square)
     place = homes.named(at_home)
-    scale = ColourScale(f"{f'{place}: ' if place else ''}{levels.title}", low, high)
+    scale = ColourScale(f"{f'{place}: ' if place else ''}{levels.title}", *value_limits(square))
     return MatrixData(square, _cpus(levels, node, slots), scale, axis, parts)
 
 
