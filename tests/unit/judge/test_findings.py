@@ -1,18 +1,25 @@
-"""What a finding is consistent with: what the clock probe says of it."""
+"""What a finding is: consistent with what, of which place, and one with which others."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 
+from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import findings
 from nodeprint.judge.causes import Cause
-from nodeprint.judge.verdict import Evidence
+from nodeprint.judge.outcome import State
+from nodeprint.judge.verdict import Evidence, Part
 from nodeprint.settings.measurements import terms
+from tests.support import verdicts
 from tests.support.fleets import judged
 
 
@@ -138,3 +145,162 @@ def test_instruments_say_what_they_saw_beside_what_is_usual() -> None:
     unknown = list(findings._instruments(PackedNode("n1"), 60.0, None, pairs=True))
     assert len(unknown) >= 4 and all(of.seen is None for of in unknown)
     assert next(of.kind for of in findings._instruments(node, 70.0, 0.9, pairs=False)) == "temperature"
+
+
+# --- findings of cells: one a place ---
+
+_SLOTS = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [1, 2], [1, 2], [1, 3], [1, 3]])
+
+
+def _cells(
+    term: str, where: Mapping[str, int | str], effect: float = -0.1, state: State = State.CONFIRMED, **changes: Any
+) -> Any:
+    """A finding of cells of a machine of eight CPUs: two sockets, four CCXs, a NUMA node a socket."""
+    layout = SimpleNamespace(slots=_SLOTS, levels=("socket", "ccx"), numa=_SLOTS[:, 0])
+    labels = {"memory_node": "node", "cpu_node": "node_of_cpu"}
+    quantity = SimpleNamespace(of_pairs=False, layout=layout, model=SimpleNamespace(labels=labels))
+    of = verdicts.finding(effect, state, part=Part(term, term, where), worse=effect < 0, **changes)
+    series: Any = SimpleNamespace(matrix=SimpleNamespace(quantity=quantity))
+    cause: Any = SimpleNamespace(where=where)
+    return findings.Shown(series, cause, replace(of, times_bound=abs(effect) / of.bound, finer=()), f"m {term}")
+
+
+@pytest.mark.parametrize(
+    ("where", "cpus"),
+    [
+        ({}, range(8)),
+        ({"socket": 1}, range(4, 8)),
+        ({"ccx": 1}, range(2, 4)),
+        ({"cpu": 5}, [5]),
+        ({"memory_node": 1}, range(4, 8)),
+        ({"cpu_node": 0, "memory_node": 1}, range(4, 8)),
+        ({"cpu_node": 0}, range(4)),
+        ({"stream": "load", "ccx": 0}, range(2)),
+    ],
+)
+def test_the_cpus_of_a_place_of_cells(where: dict[str, int | str], cpus: Sequence[int]) -> None:
+    assert findings._cpus(_cells("bandwidth", where)).tolist() == list(cpus)
+
+
+def test_a_place_is_narrower_with_fewer_cpus_and_then_by_what_it_names() -> None:
+    places: list[dict[str, int | str]] = [
+        {"cpu": 1},
+        {"ccx": 0},
+        {"memory_node": 0, "stream": "load"},
+        {"socket": 0},
+        {},
+    ]
+    assert sorted(places, key=lambda where: findings._width(_cells("numa", where))) == places
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "one"),
+    [
+        ({"core": 3}, {"core": 3, "ccx": 0}, True),
+        ({"core": 3}, {"core": 4}, False),
+        ({"core": 3, "ccx": 0}, {"core": 3, "ccx": 1}, False),
+        ({"memory_node": 1, "cpu_node": 0}, {"memory_node": 1, "cpu_node": 1}, False),
+        ({"socket": 0}, {"ccx": 0, "socket": 0}, False),
+        ({}, {}, True),
+        ({"stream": "load"}, {"stream": "store"}, False),
+    ],
+)
+def test_findings_of_one_place_are_one(first: dict[str, int | str], second: dict[str, int | str], one: bool) -> None:
+    both = _cells("numa", first).finding, _cells("bandwidth", second).finding
+    assert findings._in_one_place(*both) == one
+    assert not findings._in_one_place(both[0], replace(both[1], worse=False))
+
+
+def test_of_one_place_the_coarsest_measurement_is_the_finding_and_the_largest_of_each() -> None:
+    ranks = {name: term.rank for name, term in terms().items()}
+    first, second = sorted(("clock", "bandwidth"), key=ranks.__getitem__)
+    shown = [_cells(second, {"core": 1}, -0.5), _cells(first, {"core": 1}, -0.1), _cells(first, {"core": 1}, -0.2)]
+    (of,) = findings._by_place(shown)
+    assert of.finding.part.term == first and of.finding.effect == -0.2
+    assert [(finer.part.term, finer.effect) for finer in of.finding.finer] == [(first, -0.1), (second, -0.5)]
+    assert len(findings._by_place([*shown, _cells(first, {"core": 2})])) == 2
+    unranked = findings._by_place([_cells("no-such", {"core": 1}, -0.9), _cells(second, {"core": 1})])
+    assert unranked[0].finding.part.term == second
+
+
+def _nested(*shown: Any) -> list[tuple[dict[str, int | str], int]]:
+    """The places of what is left, each with how many are under it."""
+    return [(dict(of.finding.part.where), len(of.finding.finer)) for of in findings._nested(list(shown))]
+
+
+def test_a_narrow_place_explains_the_wider_ones_and_several_are_the_wide_one() -> None:
+    wide, inner, beside = {"socket": 0}, {"ccx": 0}, {"ccx": 1}
+    assert _nested(_cells("bandwidth", wide, -0.05), _cells("bandwidth", inner, -0.1)) == [(inner, 1)]
+    both = _cells("bandwidth", inner, -0.1), _cells("bandwidth", beside, -0.09)
+    assert _nested(_cells("bandwidth", wide, -0.08), *both) == [(wide, 2)]
+    # what the wider place shows is less than either shows by itself: the larger explains it
+    assert _nested(_cells("bandwidth", wide, -0.05), *both) == [(beside, 0), (inner, 1)]
+    # more than a third above what is inside is no effect of that alone
+    assert len(_nested(_cells("bandwidth", wide, -0.14), _cells("bandwidth", inner, -0.1))) == 2
+    assert len(_nested(_cells("bandwidth", wide, 0.05), _cells("bandwidth", inner, -0.1))) == 2
+    assert len(_nested(_cells("clock", wide, -0.05), _cells("bandwidth", inner, -0.1))) == 2
+    assert len(_nested(_cells("bandwidth", {"socket": 1}, -0.05), _cells("bandwidth", inner, -0.1))) == 2
+
+
+def test_a_wider_place_that_alone_is_confirmed_is_the_finding() -> None:
+    wide, inner = {"socket": 0}, {"ccx": 0}
+    suspected = _cells("bandwidth", inner, -0.1, State.SUSPECTED)
+    assert _nested(_cells("bandwidth", wide, -0.05), suspected) == [(wide, 1)]
+    assert _nested(_cells("bandwidth", wide, -0.05, State.SUSPECTED), suspected) == [(inner, 1)]
+
+
+def test_what_is_merged_is_ordered_by_state_side_and_size() -> None:
+    shown = [
+        _cells("bandwidth", {"ccx": 0}, 0.4),
+        _cells("bandwidth", {"ccx": 1}, -0.1),
+        _cells("bandwidth", {"ccx": 2}, -0.2),
+        _cells("bandwidth", {"ccx": 3}, -0.9, State.SUSPECTED),
+    ]
+    assert [of.finding.part.where["ccx"] for of in findings.merged(shown)] == [2, 1, 0, 3]
+
+
+def test_the_peers_share_of_the_time_is_what_an_effect_adds_to() -> None:
+    matrix: Any = SimpleNamespace(levels=np.array([0.02, 0.05]), terms=SimpleNamespace(share=True))
+    assert [findings._usual(matrix, part) for part in (0, 1)] == [0.02, 0.05]
+    matrix.terms.share = False
+    assert findings._usual(matrix, 1) == 0  # of a latency an effect is relative to it
+
+
+@pytest.mark.parametrize(
+    ("nodes", "others", "contradicted"),
+    [
+        (5, [1.0, 9.0], False),
+        (4, [1.0, 1.15, 1.0], False),
+        (4, [1.0, 1.17, 1.0], True),
+        (4, [1.0, np.nan, np.nan], True),
+        (3, [1.0, 1.0, np.nan], False),
+    ],
+)
+def test_of_few_nodes_the_others_agree_within_the_bound_or_nobody_is_named(
+    nodes: int, others: list[float], contradicted: bool
+) -> None:
+    """A bound of 0.1 and three standard errors of 0.02."""
+    values = np.array([*others[:2], 7.0, *others[2:]])[:, None, None]
+    block: Any = SimpleNamespace(
+        nodes=nodes,
+        row={6: 2},
+        bound=np.array([0.1]),
+        matrix=SimpleNamespace(values=values),
+        error=lambda _row: np.array([0.02]),
+    )
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        assert findings._contradicted(block, 0, 6) == contradicted
+
+
+@pytest.mark.parametrize(("ratio", "seen"), [(1.019, False), (0.981, False), (1.021, True), (0.979, True)])
+def test_a_clock_is_seen_two_percent_off_and_heat_eight_degrees_above_the_peers(ratio: float, seen: bool) -> None:
+    node = PackedNode("n1", sensors={"temperature_c": 68.0})
+    clock, heat, *_ = findings._instruments(node, 60.0 - 0.1 * seen, ratio, pairs=True)
+    assert (clock.seen, heat.seen) == (seen, seen)
+
+
+def test_a_finding_has_what_its_instruments_say_and_the_fields_that_differ() -> None:
+    found = judged("node001: core 17 +9%", nodes=5, pair_runs=2)
+    ((shown,), node) = found.shown[1], found.population.fleet.nodes[1]
+    of = findings.explained(shown, 1, node, PeerSensors({1: node.sensors}), ["bios"])
+    assert of.evidence[0].kind == "clock" and of.evidence[-1] == Evidence("configuration", True, field="bios")
