@@ -35,12 +35,16 @@ def page(document: Document, explorer: str = "") -> str:
         "lines": _lines,
     }
     style = load()
-    colours = {**style.colours, **style.outcomes}
     # what could end the script is written as an escape of JSON, which means the same
     safe = explorer.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     ours = {name: Markup((folder / name).read_text(encoding="utf-8")) for name in ("report.css", "explorer.js")}
     return environment.get_template("report.html").render(
-        document=document, colours=colours, explorer=Markup(safe), style=ours["report.css"], script=ours["explorer.js"]
+        document=document,
+        colours=style.on_paper,
+        dark=style.on_dark,
+        explorer=Markup(safe),
+        style=ours["report.css"],
+        script=ours["explorer.js"],
     )
 
 

@@ -16,18 +16,10 @@ from nodeprint.judge.verdict import Verdict
 from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import files, names, text
+from nodeprint.report.outcome_colours import outcome_colours
 from nodeprint.settings import config
 from nodeprint.settings.texts import say
 
-#: What a terminal calls the colours of reports/style.yaml: its own, which fit its background.
-_PALETTE = {
-    "alarm": "red",
-    "warning": "yellow",
-    "disturbed": "magenta",
-    "neutral": "bright_black",
-    "different": "blue",
-    "good": "green",
-}
 #: The colour of each outcome's word.
 _COLOURS: Mapping[str, str] = {
     **{str(outcome): meaning.colour for outcome, meaning in FLEET_MEANING.items()},
@@ -77,7 +69,7 @@ def coloured(words: str) -> Text:
     """Text with its outcomes in their colours, which a pipe does not get."""
     out = Text(words)
     for outcome in sorted(_COLOURS, key=len):  # the longer last, as one may contain another
-        out.highlight_regex(rf"\b{re.escape(outcome)}\b", f"bold {_PALETTE[_COLOURS[outcome]]}")
+        out.highlight_regex(rf"\b{re.escape(outcome)}\b", f"bold {outcome_colours()[_COLOURS[outcome]].terminal}")
     return out
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.colors import Colormap, ListedColormap
 
 from nodeprint.errors import NodeprintError
+from nodeprint.report.outcome_colours import OutcomeColour
 from nodeprint.settings import checked_yaml, sources
 
 Map = Literal["values", "differences"]
@@ -36,8 +37,9 @@ class Outline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """reports/style.yaml. `rc` are the settings of nodeprint.mplstyle and of a style on top of it."""
 
-    outcomes: Mapping[str, str]
+    outcomes: Mapping[str, OutcomeColour]
     colours: Mapping[str, str]
+    dark: Mapping[str, str]
     series: tuple[str, ...]
     maps: Mapping[Map, str]
     terminal: tuple[str, ...]
@@ -55,7 +57,17 @@ class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def colour(self, name: str) -> str:
         """A colour by its meaning, of outcomes or of figures."""
-        return self.outcomes[name] if name in self.outcomes else self.colours[name]
+        return self.on_paper[name]
+
+    @property
+    def on_paper(self) -> Mapping[str, str]:
+        """Every colour by its name, as on light screens."""
+        return {**self.colours, **{name: colour.light for name, colour in self.outcomes.items()}}
+
+    @property
+    def on_dark(self) -> Mapping[str, str]:
+        """Those that differ on dark screens."""
+        return {**self.dark, **{name: colour.dark for name, colour in self.outcomes.items()}}
 
     def map(self, of: Map) -> Colormap:
         """The colour map of values or of differences; what was not measured is grey."""
