@@ -24,6 +24,8 @@ from nodeprint.cli import app
 from nodeprint.data.format import record_format
 from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
+from nodeprint.machine import topology
+from nodeprint.report import structure_output
 from nodeprint.settings.config_file import Config
 from nodeprint.settings.keys import schema_of
 from nodeprint.settings.measurements import terms
@@ -230,6 +232,8 @@ def schemas_page() -> str:
         "acceptance": schema_of(Acceptance, "acceptance.yaml of nodeprint"),
         "record": record_format.schema(),
         "status": job_status.schema(),
+        "structure": structure_output.schema(),
+        "topology": topology.schema(),
         "fleet": gathered.schema(),
         "verdict": verdict.schema(),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -140,31 +142,50 @@ def _interval(difference: Difference) -> str:
     return f"{low / size:.1f} to {high / size:.1f} {unit}"
 
 
-def table(blocks: Blocks) -> list[dict[str, object]]:
-    """A row for each difference of a node's sockets, for other programs: `difference_ns` with its simultaneous interval
-    (None where one run was measured), and which quadrants are partners, near or far."""
-    rows: list[dict[str, object]] = []
+@dataclass(frozen=True)
+class QuadrantDifference:
+    """A difference between levels of a socket, for other programs: `difference_ns` with its simultaneous interval (None
+    where one run was measured), and which quadrants are partners, near or far."""
+
+    socket: int
+    where: Literal["inside", "outside"]
+    first: str
+    second: str
+    first_ns: float
+    second_ns: float
+    difference_ns: float
+    low_ns: float | None
+    high_ns: float | None
+    apart: bool
+    partners: tuple[tuple[int, int], ...]
+    near: tuple[int, ...]
+    far: tuple[int, ...]
+
+
+def table(blocks: Blocks) -> list[QuadrantDifference]:
+    """A row for each difference of a node's sockets."""
+    rows: list[QuadrantDifference] = []
     for die in quadrants.dies(blocks):
         outside = [difference for difference in (die.across, die.outside) if difference is not None]
-        for where, differences in (("inside", die.inside), ("outside", outside)):
-            rows += [_row(die, where, difference) for difference in differences]
+        rows += [_row(die, "inside", difference) for difference in die.inside]
+        rows += [_row(die, "outside", difference) for difference in outside]
     return rows
 
 
-def _row(die: SocketDie, where: str, difference: Difference) -> dict[str, object]:
+def _row(die: SocketDie, where: Literal["inside", "outside"], difference: Difference) -> QuadrantDifference:
     low, high = difference.ns - difference.half_ns, difference.ns + difference.half_ns
-    return {
-        "socket": die.socket,
-        "where": where,
-        "first": difference.first,
-        "second": difference.second,
-        "first_ns": difference.first_ns,
-        "second_ns": difference.second_ns,
-        "difference_ns": difference.ns,
-        "low_ns": None if math.isnan(low) else low,
-        "high_ns": None if math.isnan(high) else high,
-        "apart": difference.is_apart,
-        "partners": [list(pair) for pair in die.partners],
-        "near": list(die.near),
-        "far": list(die.far),
-    }
+    return QuadrantDifference(
+        die.socket,
+        where,
+        difference.first,
+        difference.second,
+        difference.first_ns,
+        difference.second_ns,
+        difference.ns,
+        None if math.isnan(low) else low,
+        None if math.isnan(high) else high,
+        difference.is_apart,
+        die.partners,
+        die.near,
+        die.far,
+    )

@@ -29,11 +29,14 @@ def choice(names: Iterable[str]) -> Meta:
     return Meta(pattern=f"^({'|'.join(map(re.escape, listed))})$", extra_json_schema={"enum": listed})
 
 
-def schema_of(kind: type[object], title: str) -> dict[str, Any]:
-    """The JSON schema of a file that is read as `kind`, which has no other keys."""
+def schema_of(kind: type[object], title: str, *, whole: bool = False) -> dict[str, Any]:
+    """The JSON schema of a file that is read as `kind`, which has no other keys; of what is printed `whole`, every key
+    is there."""
     import msgspec  # noqa: PLC0415 (not there where Snakemake alone plans a clone)
 
     made = msgspec.json.schema(kind)
     for definition in made["$defs"].values():
         definition["additionalProperties"] = False
+        if whole and "properties" in definition:
+            definition["required"] = list(definition["properties"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **made}

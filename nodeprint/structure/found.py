@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
+
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level
 from nodeprint.settings.texts import say
@@ -101,36 +103,8 @@ class Structure:
 
     def as_json(self) -> dict[str, Any]:
         """The object of `nodeprint structure --json`: levels, agreement, symmetry, findings."""
-        return {
-            "levels": [
-                {
-                    "name": level.name,
-                    "groups": [list(group) for group in level.groups],
-                    "within": _as_json(level.within),
-                    "between": _as_json(level.between),
-                    "stability": round(level.stability, 3),
-                }
-                for level in self.levels
-            ],
-            "agreement": [
-                {"level": item.level, "label": item.label, "relation": item.relation, "cpus": list(item.cpus)}
-                for item in self.agreement
-            ],
-            "symmetry": [
-                {
-                    "level": item.level,
-                    "medians_ns": [_rounded(value) for value in item.medians_ns],
-                    "ratio": round(item.ratio, 3),
-                    "alike": item.alike,
-                    "cpus": list(item.cpus),
-                }
-                for item in self.symmetry
-            ],
-            "findings": [
-                {"id": item.id, "severity": item.severity, "text": item.text, "advice": item.advice}
-                for item in self.findings
-            ],
-        }
+        out: dict[str, Any] = _rounded(msgspec.to_builtins(self))
+        return out
 
     def own_groups(self) -> list[tuple[FoundLevel, list[tuple[int, ...]]]]:
         """Each level with those of its groups that no finer one has: cores of all others are in none of this level."""
@@ -166,16 +140,18 @@ def classes_text(classes: Sequence[PairClass]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def _as_json(classes: Sequence[PairClass]) -> list[dict[str, Any]]:
-    return [{"part": item.part, "median_ns": _rounded(item.median_ns), "pairs": item.pairs} for item in classes]
-
-
 def sizes_text(groups: Sequence[Sequence[int]]) -> str:
     """How many CPUs groups have: `4`, or `3 to 4`."""
     sizes = sorted({len(group) for group in groups})
     return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
 
 
-def _rounded(value: float | None) -> float | None:
-    """To a thousandth; None where it is unknown, as JSON has no NaN."""
-    return None if value is None or math.isnan(value) else round(value, 3)
+def _rounded(value: Any) -> Any:
+    """JSON with its numbers to a thousandth; null where one is unknown, as JSON has no NaN."""
+    if isinstance(value, dict):
+        return {key: _rounded(inside) for key, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(inside) for inside in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else round(value, 3)
+    return value

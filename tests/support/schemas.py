@@ -14,6 +14,8 @@ import jsonschema
 from nodeprint.campaign import gathered, job_status, run_files
 from nodeprint.data.format import record_format
 from nodeprint.judge import verdict
+from nodeprint.machine import topology
+from nodeprint.report import structure_output
 from nodeprint.settings.measurements import measurements
 
 #: Files of a campaign that are one JSON object, and their schema.
@@ -24,9 +26,11 @@ _MOST = 200
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema nodeprint/schemas/<name>.json; those of the verdict, of jobs, records and what was
-    gathered are made from types."""
+    """The schema nodeprint/schemas/<name>.json; all but those of
+    iodie and of the configuration are made from types where they are asked for."""
     made = {
+        "topology": topology.schema,
+        "structure": structure_output.schema,
         "status": job_status.schema,
         "fleet": gathered.schema,
         "verdict": verdict.schema,

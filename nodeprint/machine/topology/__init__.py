@@ -9,7 +9,7 @@ from nodeprint.machine.topology import cpuid, hwloc_xml, likwid, sysfs
 from nodeprint.machine.topology.label import label
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part, preset
-from nodeprint.machine.topology.serialized import as_json, from_json, from_text
+from nodeprint.machine.topology.serialized import as_json, from_json, from_text, schema
 from nodeprint.machine.tree import Tree
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "read",
     "read_cpuid",
     "read_xml",
+    "schema",
 ]
 
 

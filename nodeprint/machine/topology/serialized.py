@@ -3,47 +3,74 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from nodeprint.errors import NodeprintError
-from nodeprint.machine.topology.model import LEVELS, Cpu, Machine, NumaNode, Topology, Warning
+from nodeprint.machine.topology.model import (
+    LEVELS,
+    Cpu,
+    Level,
+    Machine,
+    NumaNode,
+    Provenance,
+    Topology,
+    Warning,
+)
 from nodeprint.machine.tree import contents
+from nodeprint.settings.keys import schema_of
+
+_PRINTED: tuple[Level, ...] = (*LEVELS, "numa")
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSizes:
+    """A level that some CPU has: how many parts, and how many CPUs these have."""
+
+    name: Level
+    count: int
+    cpus_each: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineWithNodes(Machine):
+    """A machine with the memory and distances of its NUMA nodes."""
+
+    numa_nodes: tuple[NumaNode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTopology:
+    """What `nodeprint topology --json` prints: null is unknown, and levels are from coarse to fine, `numa` last."""
+
+    machine: MachineWithNodes
+    levels: tuple[LevelSizes, ...]
+    cpus: tuple[Cpu, ...]
+    provenance: Mapping[str, Provenance]
+    warnings: tuple[Warning, ...]
 
 
 def as_json(topology: Topology) -> dict[str, Any]:
-    """What `nodeprint topology --json` prints: `machine`, `levels`, `cpus`, `provenance` and `warnings`.
+    """A topology as JSON has it: a `PrintedTopology`."""
+    machine = MachineWithNodes(**asdict(topology.machine), numa_nodes=topology.numa_nodes)
+    groups = {level: topology.groups(level) for level in _PRINTED}
+    levels = tuple(
+        LevelSizes(level, len(parts), tuple(sorted({len(cpus) for cpus in parts.values()})))
+        for level, parts in groups.items()
+        if parts
+    )
+    printed = PrintedTopology(machine, levels, topology.cpus, topology.provenance, topology.warnings)
+    out: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(printed))
+    return out
 
-    The machine has NUMA nodes with memory and distances. Null is unknown. A level is listed where some CPU has it, from
-    coarse to fine, `numa` last.
-    """
-    levels = []
-    for level in (*LEVELS, "numa"):
-        groups = topology.groups(level)
-        if groups:
-            sizes = sorted({len(cpus) for cpus in groups.values()})
-            levels.append({"name": level, "count": len(groups), "cpus_each": sizes})
-    return {
-        "machine": {
-            **asdict(topology.machine),
-            "numa_nodes": [
-                {
-                    "node": node.node,
-                    "cpus": list(node.cpus),
-                    "memory_bytes": node.memory_bytes,
-                    "distances": list(node.distances),
-                }
-                for node in topology.numa_nodes
-            ],
-        },
-        "levels": levels,
-        "cpus": list(msgspec.to_builtins(topology.cpus)),
-        "provenance": dict(topology.provenance),
-        "warnings": [asdict(warning) for warning in topology.warnings],
-    }
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of `nodeprint topology --json`."""
+    return schema_of(PrintedTopology, "nodeprint topology --json: where every CPU is; null is unknown", whole=True)
 
 
 def from_json(path: Path) -> Topology:

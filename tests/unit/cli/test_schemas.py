@@ -4,10 +4,9 @@ import gzip
 import json
 import tarfile
 from collections.abc import Callable
-from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import jsonschema
 import msgspec
@@ -22,9 +21,8 @@ from nodeprint.data.store.packing import pack
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.machine import topology
-from nodeprint.machine.topology.model import LEVELS, Cpu, Machine, Provenance
+from nodeprint.machine.topology.model import Cpu, Machine
 from nodeprint.report import files as verdict_files
-from nodeprint.structure.found import LevelName, Relation
 from tests.support.made_records import TRAILER, cell, cell_header, header, lines, pair
 from tests.support.real_parts import ROOT
 from tests.support.schemas import schema, valid, valid_campaign, valid_records
@@ -44,14 +42,6 @@ def test_a_schema_is_one_and_is_documented(name: str) -> None:
 
 
 def test_the_words_are_those_of_the_code() -> None:
-    labels = schema("topology")["properties"]
-    assert set(labels["cpus"]["items"]["properties"]) == {field.name for field in fields(Cpu)}
-    assert set(labels["machine"]["properties"]) == {field.name for field in fields(Machine)} | {"numa_nodes"}
-    assert labels["levels"]["items"]["properties"]["name"]["enum"] == [*LEVELS, "numa"]
-    assert set(labels["provenance"]["additionalProperties"]["enum"]) == set(get_args(Provenance))
-    found = schema("structure")["properties"]
-    assert found["levels"]["items"]["properties"]["name"]["enum"] == list(get_args(LevelName))
-    assert found["agreement"]["items"]["properties"]["relation"]["enum"] == list(get_args(Relation))
     pairs = schema("record")["$defs"]["pair"]["properties"]
     assert set(records.PAIR_KEYS) | set(records.PAIR_VALUES) | set(records.PAIR_CLOCKS) <= set(pairs)
     assert set(pairs["flags"]["items"]["enum"]) == set(record_format.FLAGS)
@@ -159,6 +149,14 @@ def test_a_campaign_made_up_by_the_tests(campaign: Callable[..., Path]) -> None:
 @pytest.mark.parametrize("name", ["rome-2x64", "graviton3-64"])
 def test_labels(name: str) -> None:
     valid(json.loads(json.dumps(topology.as_json(topology.preset(name)))), "topology")
+
+
+@pytest.mark.parametrize(("key", "value"), [("ccx", None), ("ccx", "3"), ("quadrants", 3)])
+def test_labels_that_lack_a_key_or_have_another_are_refused(key: str, value: object) -> None:
+    labels = json.loads(json.dumps(topology.as_json(topology.preset("rome-2x64"))))
+    labels["cpus"][5] = {name: of for name, of in {**labels["cpus"][5], key: value}.items() if of is not None}
+    with pytest.raises(AssertionError, match=rf"{key}|'3' is not of type"):
+        valid(labels, "topology")
 
 
 def test_labels_that_are_not_known() -> None:
