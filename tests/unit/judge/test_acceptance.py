@@ -104,7 +104,7 @@ def test_load_has_the_bound_of_nodes_without_boost_where_no_survey_says_otherwis
     boost: tuple[bool | None, ...], percent: float
 ) -> None:
     nodes = [PackedNode(name=f"n{i}", fingerprint={"boost": value}) for i, value in enumerate(boost)]
-    absent = PackedNode(name="absent", state="failed")
+    absent = PackedNode(name="absent", state="not measured")
     rules = acceptance.of_surveys(acceptance.load(), replace(made(nodes=2), nodes=(*nodes, absent)))
     assert rules.cell("load").percent == percent
     assert rules.cell("clock") == acceptance.load().cell("clock")
