@@ -13,7 +13,7 @@ from typing import Any
 
 from nodeprint.data.store.packed_jobs import NodeJobs, PackedJob
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import Outcome
+from nodeprint.judge.outcome import Outcome, Why
 from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.machine.topology.facts import list_text
@@ -142,17 +142,12 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     where = f"({', '.join(place)})" if place else ""
     now = campaign.jobs_changed(node)
     changed = text.jobs_changed(verdict, now) if now is not None else ""
-    return tuple(
-        filter(
-            None,
-            (
-                text.node_sentence([verdict], campaign.verdict.fleet.groups),
-                changed,
-                where,
-                text.sentence(f"{load}.") if load else "",
-            ),
-        )
-    )
+    groups = campaign.verdict.fleet.groups
+    # what is found on a node of a split fleet is beside its own group alone
+    split = any(reason.why is Why.SPLIT for reason in verdict.reasons[1:])
+    apart = text.belongs(verdict.group, groups) if split else ""
+    beside = text.sentence(f"{load}.") if load else ""
+    return tuple(filter(None, (text.node_sentence([verdict], groups), apart, changed, where, beside)))
 
 
 def _further(node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> tuple[Block, ...]:

@@ -8,12 +8,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.outcome import FleetOutcome, Outcome, Why
-from nodeprint.judge.verdict import Group, Interval, Part, Verdict
+from nodeprint.judge.verdict import Group, Interval, Part, Reason, Verdict
 from nodeprint.report import files, protocol, text
 from nodeprint.report.figures import in_bounds
-from nodeprint.report.pages import split_groups
+from nodeprint.report.pages import node, split_groups
 from nodeprint.report.pages.blocks import SiteTexts
+from nodeprint.report.pages.judged_campaign import Campaign
 from tests.support import verdicts
 
 FIRST = Group("A", ("cn0", "cn1", "cn2"), fields={"bios": "2.3"})
@@ -139,3 +141,12 @@ def test_three_groups_are_in_one_figure_and_a_line_each() -> None:
     assert data.rows[0].nodes == ("cn0", "cn3", "cn6") and data.rows[0].values.tolist() == [0.05, 4.0, 8.0]
     lines = text.node_lines(split().nodes, split().fleet.groups)
     assert [line.names for line in lines] == ["cn[0-2]", "cn[3-5]"]
+
+
+def test_a_page_of_a_node_with_a_finding_says_how_far_its_group_is_from_the_other() -> None:
+    reasons = (Reason(Why.LIMIT, ("limit",)), Reason(Why.SPLIT))
+    made = split(outcome=Outcome.OUTSIDE_LIMIT, reasons=reasons, findings=(verdicts.finding(),))
+    campaign = Campaign(made, PackedFleet("c", simulated=False, nodes=(), quantities=()))
+    (apart,) = (words for words in node.page(campaign, "cn3").lead if "group B of a split fleet" in words)
+    assert "8.0 % slower than in group A" in apart
+    assert "split fleet" not in " ".join(node.page(Campaign(verdicts.verdict(), campaign.fleet), "cn003").lead)
