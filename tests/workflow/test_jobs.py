@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -602,3 +603,59 @@ def test_a_cancelled_call_ends_what_is_in_the_queue(
     call.step()
     assert of(call, 0).outcome == "", "nothing is looked at any more"
     assert [row.split("\t")[3] for row in (call.home / "jobs.tsv").read_text().splitlines()] == ["CANCELLED"] * 2
+
+
+def test_nothing_is_known_of_a_job_that_a_rule_asks_for(begin: Callable[..., Any]) -> None:
+    """A job that squeue was not asked for is looked for before it is submitted."""
+    job = of(begin(1), 0)
+    assert (job.id, job.state, job.outcome, job.since, job.ended_s, job.looked_for) == ("", "", "", None, None, False)
+    assert (job.node, job.number, job.at_a_time, job.per_second) == ("cn01", "1", 500, 1000)
+
+
+def test_jobs_are_submitted_while_the_queue_is_known_and_has_room(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(3, at_a_time=2)
+    assert not call.is_submitting, "nothing is known of the queue"
+    call.poll(0.0)
+    assert call.is_submitting
+    call.fill()
+    assert not call.is_submitting, "it has as many as it may have"
+
+
+@pytest.mark.parametrize("patience", ["STOP_S", "FILL_S"])
+def test_what_takes_too_long_is_left_after_its_time(
+    begin: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], patience: str
+) -> None:
+    """A minute after an interruption, of which the kernels need 20 s, and some seconds of submissions."""
+    moment = [1000.0]
+    call = begin(2)
+    call.poll(0.0)
+    if patience == "STOP_S":
+        call.fill()
+        listed = commands.queue(call.names())
+        monkeypatch.setattr(commands, "queue", lambda names: listed)
+
+    def sleep(seconds: float) -> None:
+        moment[0] += max(seconds, 1e-3)
+
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: moment[0], sleep=sleep))
+    call.next_submission = 1099.0
+    (call.cancel if patience == "STOP_S" else call.fill)()
+    assert 0 <= moment[0] - 1000 - getattr(jobs, patience) < 1
+    assert 20 < jobs.STOP_S <= 60 and 1 < jobs.FILL_S <= 5
+    assert ("jobs are still ending; `squeue --me` lists them" in capsys.readouterr().err) == (patience == "STOP_S")
+
+
+def test_the_end_counts_who_came_back_unless_it_was_cancelled(
+    begin: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = begin(3)
+    measured(call, 1)
+    call.look()
+    call.absent(of(call, 2), "it was lost")
+    call.end()
+    assert "slurm: 1 of 3 nodes came back in " in capsys.readouterr().err
+    call.cancelled = True
+    call.end()
+    assert "came back" not in capsys.readouterr().err
+    jobs.Launch(call.home.parent).end()
+    assert capsys.readouterr().err == "", "a call without jobs says nothing"

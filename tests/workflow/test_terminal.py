@@ -53,6 +53,9 @@ def test_a_log_is_read_while_another_writes_it(tmp_path: Path) -> None:
     os.write(log.descriptor, b"wo\n\x1b[2J\xff\n")
     assert log.new_lines() == ["slurm: two", "?[2J\ufffd"]
     assert log.new_lines() == []
+    os.write(log.descriptor, b"a\r\n" + b"b" * 9999 + b"\n")
+    plain, long = log.new_lines()
+    assert plain == "a" and len(long) <= 5 * 80 + len("..."), "a line that no terminal of 80 columns holds on five"
     assert terminal.Log(tmp_path / "logs/run.log").new_lines() == [], "a new call has a new log"
 
 
@@ -94,3 +97,20 @@ screen.clear()
     seen = read_to_end(master)
     assert "3 of 3 measurements" in seen and "nodeprint: said" in seen
     assert seen.endswith(("\x1b[2K", "\x1b[?25h")) or "\x1b[2K" in seen.rsplit("judge", 1)[1], "nothing of it stays"
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_a_line_is_written_at_once_where_nothing_is_redrawn(capfd: pytest.CaptureFixture[str], verbose: bool) -> None:
+    screen = terminal.Screen(verbose=verbose)
+    screen.say("nodeprint: [bold]said\udc80")
+    screen.clear()
+    assert capfd.readouterr().err == "nodeprint: [bold]said?\n"
+
+
+def test_all_of_a_text_is_written_or_as_much_as_somebody_reads() -> None:
+    ours, theirs = os.pipe()
+    terminal.write(theirs, b"x" * 1000)
+    assert os.read(ours, 9999) == b"x" * 1000
+    os.close(ours)
+    terminal.write(theirs, b"nobody reads it")  # raises nothing
+    os.close(theirs)

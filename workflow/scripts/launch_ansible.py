@@ -61,7 +61,7 @@ def settled(of_nodes: dict[str, Path], reasons: dict[str, str]) -> Iterator[str]
         status = job_status.known(job)
         if status is None:
             reason = reasons.get(node) or ABSENT
-            print(f"ansible: {node}: {reason}", file=sys.stderr, flush=True)
+            print(f"ansible: {node}: {reason}", file=sys.stderr)
             status = lost_jobs.settle(job, reason)
         yield f"{node}\t{status.job}\t{status.outcome}\n"
 

@@ -19,7 +19,7 @@ def main(campaign: Path, number: int, minutes: float, names: list[str]) -> None:
         wait_s = recheck.wait_s(campaign, names, minutes)
         when = f"in {span(wait_s)}" if wait_s >= 1 else "now"
         sentence = f"recheck {number} of at most {recheck.ROUNDS}, {when}: {node_lists.fold(names)}"
-        print(f"nodeprint: {sentence}", file=sys.stderr, flush=True)
+        print(f"nodeprint: {sentence}", file=sys.stderr)
         time.sleep(wait_s)
     recheck.begin(campaign, number, names)
 

@@ -83,7 +83,8 @@ def ask(*words: str, lock: int | None = None) -> str:
 def submit(words: Sequence[str], lock: int) -> str:
     """Submit a job; its number. Raises RefusedError, or NoAnswerError where the job may or may not be in the queue."""
     try:
-        return ask("sbatch", "--parsable", *words, lock=lock).strip().partition(";")[0]
+        number, *_ = ask("sbatch", "--parsable", *words, lock=lock).strip().split(";")  # and the cluster's name
+        return number
     except NoAnswerError as silence:
         if _REFUSED.search(str(silence)) and not slurm.NO_ANSWER.search(str(silence)):
             lines = [_PREFIX.sub("", line).strip(" .") for line in str(silence).splitlines()]

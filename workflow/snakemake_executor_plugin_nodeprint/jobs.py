@@ -65,7 +65,7 @@ NAMED = 3
 def say(text: str) -> None:
     """A line for the terminal and the log; nobody may read along any more."""
     with suppress(OSError):
-        print(f"slurm: {printable(text, 600)}", file=sys.stderr, flush=True)
+        print(f"slurm: {printable(text, 600)}", file=sys.stderr)
 
 
 @dataclass
