@@ -29,6 +29,8 @@ Floats = npt.NDArray[np.float64]
 ALARM, YEAR = 0.01, 52
 #: The probability at each end of a 95 % interval.
 _TAIL_95 = 0.025
+#: From so many steps on a series' own scatter says something beside that of all.
+_STEPS = 8
 #: A level is known by so many measurements.
 _SEVERAL = 2
 #: Parts of a node that have a course.
@@ -122,7 +124,7 @@ def histories(whole: xr.Dataset, judged: Sequence[JudgedCampaign]) -> list[NodeH
     of_all = np.median(np.stack(list(own.values())), axis=0) if own else np.ones(0)
     out = []
     for name, of_node in of_nodes.items():
-        factor = np.maximum(of_all, own[name] if of_node.sizes["sample"] > change_points.STEPS else 1.0)
+        factor = np.maximum(of_all, own[name] if of_node.sizes["sample"] > _STEPS else 1.0)
         errors = of_node["error"].values.astype(np.float64) * np.maximum(factor, 1.0)
         out.append(_history(name, of_node, levels[name], errors, judged, len(of_nodes)))
     return out

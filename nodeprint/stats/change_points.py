@@ -22,8 +22,6 @@ _LEAST = 2
 _DROP_95 = 3.841
 #: The median of a squared normal variable.
 _MEDIAN_SQUARE = 0.4549
-#: From so many steps on a series' own scatter says something beside that of all.
-STEPS = 8
 
 
 class Stretch(msgspec.Struct, frozen=True):
@@ -48,7 +46,7 @@ class Stretch(msgspec.Struct, frozen=True):
 def threshold(alarm: float, series: int, values: int) -> float:
     """The z from which on a difference counts, so that `alarm` bounds the chance of any false change in so many
     `series` of so many `values`, each looked at after every new value: `values` squared half as many tests each."""
-    return float(-special.ndtri(alarm / (2 * max(series, 1) * max(values, 2) ** 2 / 2)))
+    return float(-special.ndtri(alarm / (max(series, 1) * values**2)))  # a difference has two sides
 
 
 def scatter(values: Floats, errors: Floats) -> Floats:
@@ -74,7 +72,7 @@ def isolated(values: Floats, errors: Floats, z: float) -> Bools:
         for step, neighbour in ((before, errors[:-2]), (after, errors[2:]))
     ]
     # where values go up and down in turn, one in two is alone
-    out[1:-1] = far[0] & far[1] & (before * after > 0)
+    out[1:-1] = far[0] & far[1] & (np.sign(before) == np.sign(after))
     out[1:] &= ~out[:-1]
     return out
 

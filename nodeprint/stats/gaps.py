@@ -30,7 +30,7 @@ def apart(values: Floats) -> npt.NDArray[np.bool_]:
         ordered = kept[np.argsort(values[kept], kind="stable")]
         steps, extent = np.diff(values[ordered]), np.ptp(values[ordered])
         best = 0, 0.0
-        for beyond in range(1, min(most, len(ordered) - 2) + 1):
+        for beyond in range(1, most + 1):
             for side, step, others in (
                 (1, steps[beyond - 1], values[ordered[-1]] - values[ordered[beyond]]),
                 (-1, steps[-beyond], values[ordered[-beyond - 1]] - values[ordered[0]]),

@@ -34,7 +34,6 @@ def median_of_passes(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floatin
     """The median over axis 1 of (run, pass, place) of what was measured; NaN where nothing was."""
     ordered = np.sort(values, axis=1)  # NaN last
     finite = np.isfinite(ordered).sum(axis=1, keepdims=True)
-    low, high = (np.take_along_axis(ordered, at, axis=1)[:, 0] for at in (np.maximum(finite - 1, 0) // 2, finite // 2))
-    if values.shape[1] == 1:
-        high = low
+    # of none the last and the first, which are NaN
+    low, high = (np.take_along_axis(ordered, at, axis=1)[:, 0] for at in ((finite - 1) // 2, finite // 2))
     return np.asarray((low + high) / 2)

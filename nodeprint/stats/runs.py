@@ -147,7 +147,7 @@ def _inverse_trigamma(value: float) -> float:
 def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -> Floats:
     """How many times the `pooled` variance each node has in each part: its own, moderated, and at least that which it
     has over all parts, which count as so many `independent` things."""
-    scaled = np.where(pooled > 0, squares / np.where(pooled > 0, pooled, 1.0), 0.0)
+    scaled = squares / np.where(pooled > 0, pooled, np.inf)
     own = (OWN_DEGREES + scaled) / (OWN_DEGREES + spare)
     degrees = spare.max(axis=1, initial=0.0) * independent
     over_all = scaled.sum(axis=1) / np.maximum(spare.sum(axis=1), 1)

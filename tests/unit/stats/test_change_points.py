@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from nodeprint.stats import change_points
 
@@ -77,3 +78,36 @@ def test_scatter_is_in_standard_errors_and_passes_over_a_change() -> None:
 
 def test_a_lower_alarm_asks_for_more() -> None:
     assert 5 < change_points.threshold(0.01, 1000, 52) < change_points.threshold(0.001, 1000, 52) < 7
+
+
+def test_the_threshold_shares_its_alarm_among_all_differences_of_all_series() -> None:
+    """Half of 52 squared tests in each of a thousand series, on two sides; without a series as of one."""
+    assert 2 * stats.norm.sf(Z) * 1000 * 52**2 / 2 == pytest.approx(0.01)
+    assert change_points.threshold(0.01, 0, 52) == change_points.threshold(0.01, 1, 52)
+
+
+@pytest.mark.parametrize(("beyond_middle", "earliest"), [(0.18, 500), (0.21, 501), (-0.18, 500), (-0.21, 500)])
+def test_a_date_is_as_uncertain_as_the_likelihood_that_falls_by_half_of_3_84(
+    beyond_middle: float, earliest: int
+) -> None:
+    """A value between two levels that are 10 apart belongs to either, at 20 times what it is from their middle."""
+    values = np.concatenate([np.zeros(500), [5 - beyond_middle], np.full(500, 10.0)])
+    (first, second) = change_points.stretches(values, np.ones(1001), Z)
+    assert first.count + second.count == 1001 and second.count == second.stop - second.start
+    assert (second.start, second.earliest) == ((501, earliest) if beyond_middle > 0 else (500, 500))
+    assert second.latest == (501 if beyond_middle > -0.2 else 500)
+
+
+def test_scatter_counts_in_the_errors_of_both_values() -> None:
+    values, errors = np.array([[0.0], [5.0], [0.0]]), np.array([[3.0], [4.0], [3.0]])
+    assert change_points.scatter(values, errors) == pytest.approx(1 / np.sqrt(0.4549))
+
+
+def test_a_value_between_its_neighbours_is_not_isolated_and_of_two_values_none_is() -> None:
+    assert not change_points.isolated(np.array([0.0, 20.0, 40.0]), np.ones(3), 5.0).any()
+    assert change_points.isolated(np.array([0.0, 20.0, 0.0]), np.ones(3), 5.0).tolist() == [False, True, False]
+    assert not change_points.isolated(np.array([0.0, 20.0]), np.ones(2), 5.0).any()
+    up_and_down = np.array([0.0, 20.0, 0.0, 20.0])  # one of the two is alone
+    assert change_points.isolated(up_and_down, np.ones(4), 5.0).tolist() == [False, True, False, False]
+    unsure = change_points.isolated(np.array([0.0, 20.0, 0.0]), np.array([1.0, 1.0, 5.0]), 5.0)
+    assert not unsure.any()  # 20 is less than five times the error of both, 5.1

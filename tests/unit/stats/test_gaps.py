@@ -33,3 +33,25 @@ def test_two_groups_are_found() -> None:
     upper = gaps.two_groups(values)
     assert upper is not None
     assert np.flatnonzero(upper).tolist() == list(range(40, 64))
+
+
+@pytest.mark.parametrize(("step", "is_apart"), [(0.76, True), (0.74, False)])
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_gap_is_three_quarters_of_what_the_others_take(step: float, is_apart: bool, side: int) -> None:
+    values = side * np.append(np.linspace(0.0, 1.0, 19), 1 + step)
+    assert np.flatnonzero(gaps.apart(values)).tolist() == ([19] if is_apart else [])
+
+
+@pytest.mark.parametrize(("away", "is_apart"), [(4, True), (5, False)])
+def test_a_fifth_of_the_values_at_most_is_apart(away: int, is_apart: bool) -> None:
+    values = np.append(np.linspace(0.0, 1.0, 20 - away), np.linspace(9.0, 9.1, away))
+    assert gaps.apart(values).sum() == (away if is_apart else 0)
+
+
+@pytest.mark.parametrize(("width", "are_two"), [(5.3, True), (5.1, False)])
+def test_two_groups_are_five_widths_apart(width: float, are_two: bool) -> None:
+    """Two halves with a standard deviation of one, so many from each other."""
+    half = np.tile([-1.0, 1.0], 6) / np.std(np.tile([-1.0, 1.0], 6), ddof=1)
+    upper = gaps.two_groups(np.concatenate([half, half + width]))
+    assert (None if upper is None else np.flatnonzero(upper).tolist()) == (list(range(12, 24)) if are_two else None)
+    assert gaps.two_groups(np.concatenate([half, half[:-1] + 9])) is None  # 23 are too few

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
-from nodeprint.stats.robust import finite_median, robust_sd, row_medians
+from nodeprint.stats.robust import finite_median, median_of_passes, robust_sd, row_medians
 
 NAN = float("nan")
 
@@ -26,3 +28,11 @@ def test_robust_deviation_of_normal_differences_ignores_outliers_and_gaps() -> N
 def test_the_median_of_what_is_finite() -> None:
     assert finite_median(np.array([[3, NAN], [1, 2]])) == 2
     assert np.isnan(finite_median(np.array([NAN])))
+
+
+@pytest.mark.parametrize("passes", [1, 2, 3, 4, 5])
+def test_the_median_of_passes_is_of_what_was_measured(passes: int) -> None:
+    values = np.random.default_rng(passes).random((3, passes, 40))
+    values[np.random.default_rng(9).random(values.shape) < 0.4] = NAN
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no pass has
+        np.testing.assert_array_equal(median_of_passes(values), np.nanmedian(values, axis=1))

@@ -170,3 +170,12 @@ def test_parts_count_by_what_they_do_not_share_until_runs_are_many() -> None:
     assert independence(residual, variance, np.full(PARTS, 64.0)) == 1.0
     shared = np.repeat(residual[:, :8, :1], PARTS, axis=2)
     assert independence(shared, variance, np.full(PARTS, 7.0)) < 1.5
+
+
+def test_what_no_node_varies_in_makes_none_noisier() -> None:
+    values = _values(8, 3)
+    values[:, :, 5] = 1.0
+    ratio = run_spread(values, FAMILY, np.ones(PARTS)).ratio
+    assert np.isfinite(ratio).all() and (ratio >= 1).all() and ratio[:, 5].max() < 1.5
+    own = runs._ratio(np.array([[3.0, 0.0]]), np.array([[2.0, 2.0]]), np.array([0.0, 1.0]), 1.0)
+    assert own.tolist() == [[1.0, 1.0]]
