@@ -80,7 +80,7 @@ def test_a_field_goes_with_nodes_that_all_have_one_value_that_no_other_has() -> 
     assert fleet._fields(reading, [0, 2], range(4)) == {}
     assert fleet._fields(reading, [0, 1], [0, 1]) == {}  # without others nothing goes with it
     assert fleet._fields(reading, [], range(4)) == {}
-    reading.population.fleet.nodes[3] = PackedNode("n3", state="missing", fingerprint=new)
+    reading.population.fleet.nodes[3] = PackedNode("n3", state="not measured", fingerprint=new)
     assert fleet._fields(reading, [0, 1], range(4)) == {"bios": "2"}
     reading.population.fleet.nodes[2] = PackedNode("n2", fingerprint={"os": "x"})  # unknown is no other value
     assert fleet._fields(reading, [0, 1], range(3)) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -198,3 +199,109 @@ def test_a_limit_does_not_hang_on_what_was_not_measured(missing: tuple[slice | i
     partial.values[missing] = np.nan
     for of_whole, of_partial in zip(judged(whole).limits, judged(partial).limits, strict=True):
         assert of_partial.effect == pytest.approx(of_whole.effect, rel=0.3)
+
+
+def _of(**changes: Any) -> Fabric:
+    return replace(fabric(nodes=4), **changes)
+
+
+@pytest.mark.parametrize(
+    ("places", "alone"),
+    [
+        ("aaaa", ()),
+        ("aabb", ()),
+        ("aaab", ("node003",)),  # all links that are not in a switch are its own
+        ("abcd", ()),
+        ("aab", ("node002",)),  # the first two have a link to it each, which are alike
+    ],
+)
+def test_a_node_is_alone_whose_links_no_others_are_like(places: str, alone: tuple[str, ...]) -> None:
+    nodes = tuple(f"node{i:03d}" for i in range(len(places)))
+    assert messages._alone(_of(nodes=nodes, places=tuple(places))) == alone
+
+
+def test_a_fabric_has_the_figures_of_its_links() -> None:
+    of = fabric()
+    made = judged(replace(of, header={**of.header, "parallel": 4}))
+    links = of.values[np.isfinite(of.values)]
+    figures = made.minimum_ns, made.mean_ns, made.maximum_ns
+    assert figures == pytest.approx((links.min(), links.mean(), links.max()))
+    assert (made.at_once, made.directed, made.smallest_ns) == (4, True, ())
+    assert np.array(made.median_ns)[1, 2] == pytest.approx(of.values[:, 1, 2].mean())
+    plain = judged(replace(of, header={}))
+    assert (plain.at_once, plain.directed, plain.operation) == (1, False, "")
+    empty = judged(replace(of, runs=(), started=(), values=of.values[:0]))
+    assert np.isnan([empty.minimum_ns, empty.mean_ns, empty.maximum_ns]).all() and empty.inconclusive == "one-run"
+
+
+def test_an_effect_in_a_job_has_its_interval_and_each_run() -> None:
+    """The second of two jobs of two runs, of a part whose interval is 0.1 wide on each side."""
+    of = fabric(runs=4, hours=(0, 0, 1, 1))
+    values = np.full((4, 6, 2), np.nan)
+    values[2:, 1, 1] = 0.2, 0.4
+    ways = messages._Ways(messages.LINK, (), values, values[0])
+    each = np.full(12, 0.1)
+    job = messages._JobOfParts(np.full(12, 0.3), each, each, each, np.array([2, 3]))
+    effect = messages._effect_of(job, 3, of, ways)
+    assert effect.job == "job2" and list(effect.runs) == ["job2/run1", "job2/run2"]
+    ends = effect.interval.low, effect.effect, effect.interval.high, *effect.runs.values()
+    assert ends == pytest.approx(np.expm1([0.2, 0.3, 0.4, 0.2, 0.4]))
+    values[3, 1, 1] = np.nan
+    assert list(messages._effect_of(job, 3, of, ways).runs) == ["job2/run1"]
+
+
+@pytest.mark.parametrize(
+    ("newest", "runs", "first_runs", "state"),
+    [
+        (0.4, (0.4, 0.4), (0.4, 0.4), State.CONFIRMED),
+        (0.15, (0.15, 0.15), (0.4, 0.4), State.SUSPECTED),  # beyond its bound, and not with all of its interval
+        (0.0, (0.0, 0.0), (0.4, 0.4), State.INTERMITTENT),
+        (0.0, (0.0, 0.0), (0.4, 0.05), State.REFUTED),  # a run of the first job contradicted it
+        (0.0, (0.0, 0.0), (0.4, np.nan), State.INTERMITTENT),  # what was not measured contradicts nothing
+        (0.09, (0.02, 0.16), (0.4, 0.4), State.SUSPECTED),  # neither inside nor without a run that shows it
+        (0.09, (0.09, 0.09), (0.4, 0.4), State.INTERMITTENT),
+        (0.09, (0.09, 0.09), (0.4, 0.05), State.SUSPECTED),
+    ],
+)
+def test_what_a_later_job_makes_of_a_part_that_was_outside(
+    newest: float, runs: tuple[float, float], first_runs: tuple[float, float], state: State
+) -> None:
+    """With a bound of 0.1, intervals of 0.06 and a standard error of 0.02."""
+    one = np.ones(1)
+    jobs = [
+        messages._JobOfParts(difference * one, 0.02 * one, 50 * one, 0.06 * one, np.array(numbers))
+        for difference, numbers in ((0.4, (0, 1)), (newest, (2, 3)))
+    ]
+    values, outside = np.array([*first_runs, *runs]), [job.difference - job.half > 0.1 for job in jobs]
+    assert messages._state(jobs, values, outside, 0.06 * one, 0.1, 0) is state
+    never = [np.zeros(1, dtype=np.bool_)] * 2
+    assert messages._state(jobs, values, never, 0.06 * one, 0.1, 0) is None
+    assert messages._state(jobs, values, [never[0], ~never[0]], 0.06 * one, 0.1, 0) is State.SUSPECTED
+
+
+@pytest.mark.parametrize(("effect", "needed"), [(0.25, 4), (0.4, 16), (0.43, 20), (0.9, 20)])
+def test_runs_that_are_asked_for_make_the_limit_two_and_a_half_bounds(effect: float, needed: int) -> None:
+    """Of a bound of 0.1 and four runs: an error that is twice as large takes four times as many, and 20 at most."""
+    job = messages._JobOfParts(*(np.zeros(1),) * 4, np.arange(4))
+    assert messages._runs_needed(job, 0.1, effect) == needed
+
+
+def test_findings_of_a_node_are_its_own_and_not_those_of_its_links() -> None:
+    slow = fabric()
+    slow.values[:, 2, :] *= 1.3
+    slow.values[:, 6, 3] *= 1.5
+    of = judged(slow)
+    assert len(of.findings) == 2
+    assert [finding.part.term for finding in messages.of_node([of], "node002")] == [messages.NODE]
+    assert messages.of_node([of], "node006") == messages.of_node([of], "node000") == []
+    sends = [finding.part.where.get("sends") for finding in messages.of_node([of], "node002")]
+    assert sends == [1] and of.findings[0].part.where["receives"] == 0
+
+
+@pytest.mark.parametrize(("back", "both"), [(1.22, 1), (1.15, 0)])
+def test_the_other_direction_is_slow_too_from_half_of_the_effect_on(back: float, both: int) -> None:
+    slow = fabric(noise=0.001)
+    slow.values[:, 2, 5] *= 1.4
+    slow.values[:, 5, 2] *= back
+    (finding,) = judged(slow).findings
+    assert (finding.part.where["node"], finding.part.where["receives"]) == ("node002", both)

@@ -35,7 +35,7 @@ def test_all_nodes_of_one_configuration_are_compared() -> None:
 
 def test_a_fleet_of_which_one_node_was_measured_is_a_lone_machine() -> None:
     one, *others = made(nodes=3, pair_runs=2).nodes
-    missing = tuple(replace(node, state="missing") for node in others)
+    missing = tuple(replace(node, state="not measured") for node in others)
     assert Population.of(replace(made(nodes=3, pair_runs=2), nodes=(one, *missing)), RULES, ()).lone
 
 
