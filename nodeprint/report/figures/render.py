@@ -92,7 +92,7 @@ def figure(draw: Draw[Data], data: Data, style: Style, width: float, origin: Ori
     across = _SHARE_OF_AXES * frame.width / frame.columns
     line = wrapped(origin.line, frame.width / _INCH * 72, style) if origin is not None else ""
     below = _ORIGIN * len(line.splitlines())
-    with style.applied():
+    with style.applied(), _any_letters():
         for _ in range(2):  # again where letters leave much less than what was drawn for
             out, drawn_for = Figure(), across
             out.subplots_adjust(**_sized(out, frame, across, (_ROOM,) * 4))

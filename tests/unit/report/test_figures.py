@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -428,6 +429,12 @@ def test_names_of_marked_nodes_do_not_overlap() -> None:
         inside = drawn.get_tightbbox()
     assert len(boxes) > 1 and all(left.x1 < right.x0 for left, right in pairwise(boxes))
     assert inside.x0 > 0 and inside.x1 < drawn.get_size_inches()[0]
+
+
+def test_letters_that_the_font_lacks_are_no_news_for_a_terminal() -> None:
+    data = fleet_figures.in_order({"名前": 1.0, "node001": 2.0}, {}, "median, ns", "order", ["名前"])
+    with warnings.catch_warnings(action="error"):
+        render.svg(render.figure(fleet_figures.ordered, data, STYLE, 88.0), STYLE)
 
 
 def test_style_on_top_changes_letters_and_refuses_small_ones(tmp_path: Path) -> None:
