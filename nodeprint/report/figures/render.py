@@ -155,7 +155,8 @@ def _sized(
 
 def width_mm(figure: Figure) -> float:
     """How wide a figure is."""
-    return float(figure.get_figwidth() * _INCH)
+    # in whole micrometres: two halves of a page stand side by side
+    return round(float(figure.get_figwidth() * _INCH), 3)
 
 
 def on_axes(draw: Draw[Data], data: Data, style: Style, ax: Axes) -> None:

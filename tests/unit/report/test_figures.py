@@ -543,3 +543,9 @@ def test_messages_between_nodes_over_size_have_a_line_for_each_kind_of_link() ->
     }
     assert list(drawn) == ["", "-histogram", "-smallest", "-time", "-bandwidth"]
     assert drawn["-smallest"] == "The same of messages of 8 B, which are not judged."
+
+
+def test_a_width_is_that_which_was_asked_for() -> None:
+    """88 mm in inches and back are a little more, and two such figures are no row of a page."""
+    for width in (pictures.SMALL, pictures.HALF, pictures.MAIN, pictures.LARGE, pictures.PAGE):
+        assert render.width_mm(Figure(figsize=(width / 25.4 * (1 + 2e-16), 1.0))) == width
