@@ -44,3 +44,26 @@ def test_what_no_machine_has_is_refused(sockets: int, nps: int) -> None:
     with pytest.raises(NodeprintError, match="give 1"):
         from_part("EPYC 7763", sockets, nps=nps)
     assert len(from_part("EPYC 7763", 8, False).cpus) == 8 * 64
+
+
+@pytest.mark.parametrize(
+    ("part", "nps", "first", "last"),
+    [
+        ("EPYC 7763", 1, (10, 32), (32, 10)),
+        ("EPYC 7763", 4, (10, 12, 12, 12, 32, 32, 32, 32), (32, 32, 32, 32, 12, 12, 12, 10)),
+        ("Xeon Platinum 8380", 1, (10, 21), (21, 10)),
+    ],
+)
+def test_distances_are_those_that_firmware_reports(
+    part: str, nps: int, first: tuple[int, ...], last: tuple[int, ...]
+) -> None:
+    """A node, its socket, another socket: captured machines have these."""
+    nodes = from_part(part, 2, nps=nps).numa_nodes
+    assert (nodes[0].distances, nodes[-1].distances) == (first, last)
+
+
+def test_apic_ids_leave_room_for_what_is_fused_off() -> None:
+    """Each core has room for two threads and each CCX for four cores, of which a 7402 has three."""
+    by_cpu = {cpu.cpu: cpu.apicid for cpu in from_part("EPYC 7402", 2).cpus}
+    assert [by_cpu[cpu] for cpu in (0, 1, 2, 3, 6, 24, 48, 49)] == [0, 2, 4, 8, 16, 64, 1, 3]
+    assert {cpu.apicid for cpu in preset("graviton3-64").cpus} == {None}, "Arm has none"

@@ -241,6 +241,23 @@ def test_dies_of_linux_are_ccds_where_they_can_be() -> None:
     assert parts(unlisted, "ccd") == fake.partition("ccd")
 
 
+def test_dies_are_ccds_where_no_l3_is_shown() -> None:
+    fake = epyc(machines.TURIN).with_rows(lambda row: replace(row, die=row.ccd, ccx=None))
+    labels = read(fake)
+    assert labels.provenance["ccd"] == "sysfs" and labels.provenance["ccx"] == "unknown"
+    assert parts(labels, "ccd") == fake.partition("ccd")
+
+
+@pytest.mark.parametrize(("of_ccd", "of_cpu"), [(0.5, 0), (2, 1)], ids=["two CCDs", "cuts a CCX"])
+def test_dies_that_are_no_ccds_are_not_taken(of_ccd: float, of_cpu: int) -> None:
+    """On Rome Linux's die is the package; nothing cuts an L3."""
+    fake = epyc(machines.ROME)
+    fake = fake.with_rows(lambda row: replace(row, die=int((row.ccd or 0) * of_ccd) + of_cpu * (row.cpu % 2)))
+    labels = read(fake)
+    assert labels.provenance["ccd"] == "table"
+    assert_labelled(labels, fake, "ccd", "ccx")
+
+
 def test_snc_with_interleaved_numbers_and_memory_nodes() -> None:
     fake = xeon(snc=2, interleaved=True).but(empty_nodes=(4, 5))
     labels = read(fake)

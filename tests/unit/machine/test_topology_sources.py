@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from nodeprint.data.places.layout import layout_of, slots_of
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
+from nodeprint.machine.topology import hwloc_xml
 from nodeprint.machine.topology.machine import virtual_by_name
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.tree import open_tree
@@ -399,6 +401,27 @@ def test_what_is_no_topology_is_named_with_its_line(tmp_path: Path, content: str
     (tmp_path / "m.xml").write_text(content)
     with pytest.raises(NodeprintError, match=says):
         topology.read_xml(tmp_path / "m.xml")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "level"),
+    [
+        ({"type": "Package"}, "socket"),
+        ({"type": "L3Cache"}, "ccx"),
+        ({"type": "L3Cache", "subtype": "MemorySideCache"}, None),
+        ({"type": "Cache", "depth": "3", "cache_type": "0"}, "ccx"),
+        ({"type": "Cache", "depth": "2"}, "cluster"),
+        ({"type": "Cache", "depth": "1"}, None),
+        ({"type": "Cache", "depth": "2", "cache_type": "2"}, None),
+        ({"type": "Group", "subtype": "Cluster"}, "cluster"),
+        ({"type": "Group", "subtype": "Die"}, "die"),
+        ({"type": "Group", "subtype": "Book"}, None),
+        ({"type": "Bridge"}, None),
+    ],
+)
+def test_objects_of_an_xml_are_levels(attributes: dict[str, str], level: str | None) -> None:
+    """A cache before a memory and one of instructions are shared by no cores of a level."""
+    assert hwloc_xml._level(ElementTree.Element("object", attributes)) == level
 
 
 BILLION = '<!DOCTYPE t [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><topology>&b;</topology>'

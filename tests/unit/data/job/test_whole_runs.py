@@ -82,3 +82,22 @@ def test_a_job_of_copies_has_one_run_and_of_cut_runs_no_measurement(tmp_path: Pa
         _write(cut, 1, run, seed=run, start=f"2026-01-01T00:0{run}:00Z", ns=50 + run, end=False)
     assert [len(job.measured[NAME].runs) for job in _whole(copies)[0]] == [1]
     assert [dict(job.measured) for job in _whole(cut)[0]] == [{}]
+
+
+@pytest.mark.parametrize(("figures", "copies"), [(32, 0), (33, 1)])
+def test_few_equal_figures_may_be_chance(tmp_path: Path, figures: int, copies: int) -> None:
+    """A coarse clock makes a handful of equal times; all seven columns of a pair count where they have figures."""
+    for run in (1, 2):
+        path = tmp_path / f"job1/run{run}/{NAME}.jsonl"
+        path.parent.mkdir(parents=True)
+        of_cells = {"cells": {"dims": ["cpu"], "values": {"latency_ns": "ns"}}, "kernel": "chase"}
+        values = [{"record": "cell", "cpu": cpu, "pass": 0, "latency_ns": 5.0, "flags": []} for cpu in range(figures)]
+        path.write_text(lines(header(run=run, seed=run) | of_cells, *values, TRAILER))
+    assert len(_whole(tmp_path)[1]) == copies
+
+
+def test_runs_without_a_seed_are_no_copies_by_it(tmp_path: Path) -> None:
+    """Imported runs have none, and begin in one second."""
+    for run in (1, 2):
+        _write(tmp_path, 1, run, seed=0, start="2026-01-01T00:00:00Z", ns=50.0 + run)
+    assert _whole(tmp_path)[1] == []

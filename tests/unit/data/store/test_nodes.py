@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from nodeprint.campaign.gathered import NodeState
 from nodeprint.campaign.run_files import Problem
 from nodeprint.data.store import nodes
 from nodeprint.report import files, terminal
+from tests.support import made_status
 from tests.support.command_line import call
 
 
@@ -114,3 +116,61 @@ def test_an_outcome_that_is_seen_by_a_later_call_says_nothing_of_the_clock(campa
     followed.note(job, submitted=datetime(2025, 12, 31, 22, tzinfo=UTC))
     followed.note(job, ended=datetime(2026, 1, 2, tzinfo=UTC))
     assert clock_warnings(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("measure", "written", "reason"),
+    [
+        (True, {}, "its job never began to measure"),
+        (False, {}, "left out by the sheet"),
+        (False, {"state": "drained"}, "drained"),
+        (False, {"state": "drained", "reason": "DIMM 7"}, "drained: DIMM 7"),
+        (False, {"reason": "spare"}, "left out by the sheet: spare"),
+    ],
+)
+def test_a_node_without_a_folder_says_why(tmp_path: Path, measure: bool, written: dict[str, Any], reason: str) -> None:
+    row = replace(node_sheet.Node("a", "a", measure=measure), **written)
+    state, of_jobs = nodes.read(tmp_path, row)
+    assert (state.state, state.reason, of_jobs) == ("not measured", reason, [])
+
+
+def test_a_node_that_is_left_out_says_so_although_it_has_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "nodes/a").mkdir(parents=True)
+    state, _ = nodes.read(tmp_path, node_sheet.Node("a", "a", measure=False, state="down"))
+    assert (state.state, state.reason) == ("not measured", "down")
+
+
+@pytest.mark.parametrize("name", ["node-run.log", "launch.log"])
+def test_the_end_of_a_log_is_shown_however_long_it_is(tmp_path: Path, name: str) -> None:
+    """A screen has room for some lines, of which the last says what went wrong; nothing waits for a whole log."""
+    job = tmp_path / "nodes/a/job1"
+    job.mkdir(parents=True)
+    (job / name).write_text("".join(f"line {number}\n" for number in range(20_000)))
+    state, _ = nodes.read(tmp_path, node_sheet.Node("a", "a"))
+    assert state.log_tail == tuple(f"line {number}" for number in range(19_992, 20_000))
+    if name == "node-run.log":
+        (job / "launch.log").write_text("not this\n")
+        assert nodes.read(tmp_path, node_sheet.Node("a", "a"))[0].log_tail == state.log_tail
+
+
+@pytest.mark.parametrize(
+    ("started", "ended", "says"),
+    [
+        (-299, 0, ""),
+        (-300, 0, "at least 5 minutes behind"),
+        (0, 599, "at least 5 minutes ahead of"),
+        (0, 600, "at least 10 minutes ahead of"),
+        (-900, 300, "at least 5 minutes ahead of"),
+    ],
+)
+def test_a_clock_is_off_where_five_minutes_are_certain(tmp_path: Path, started: int, ended: int, says: str) -> None:
+    """The call submitted at noon and saw the outcome at one o'clock; seconds by the node's own clock from these."""
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    tmp_path.joinpath("nodes/a/job1").mkdir(parents=True)
+    job = tmp_path / "nodes/a/job1"
+    followed.note(job, submitted=noon)
+    followed.note(job, ended=noon + timedelta(hours=1))
+    times = (noon + timedelta(seconds=started), noon + timedelta(hours=1, seconds=ended))
+    begin, end = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in times)
+    said = nodes.clock_is_off(job, made_status.job_outcome(started=begin, ended=end))
+    assert (says in said) if says else said == ""
