@@ -128,7 +128,7 @@ def test_shares_have_as_many_digits_as_their_reader_needs() -> None:
 
 
 def test_how_many_times_its_bound_an_effect_is_follows_from_what_is_printed() -> None:
-    assert (names.times(0.058, 0.04), names.times(-0.058, 0.04)) == ("1.4", "1.4")
+    assert (names.times(0.058, 0.04), names.times(-0.058, 0.04)) == ("1.5", "1.5")
     assert (names.times(4.0, 0.04), names.times(3.99, 0.04), names.times(0.5, 0.0)) == ("100", "99.8", "")
     assert names.interval(0.055, 0.062, 0.059) == names.interval(-0.055, -0.062, -0.059) == "interval 5.5 to 6.2 %"
 
