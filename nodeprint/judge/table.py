@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -168,7 +169,7 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
 
 def _samples(rows: Rows) -> list[Sample]:
     """Each node in each of its jobs, in order, and pooled where something rests on several."""
-    run_numbers: dict[int, dict[str, int]] = {}
+    run_numbers: dict[int, dict[str, float]] = {}
     for number, of_measurement in enumerate(rows.series):
         for block in of_measurement.blocks:
             for row, node in enumerate(block.matrix.nodes.tolist()):
@@ -176,7 +177,7 @@ def _samples(rows: Rows) -> list[Sample]:
                 run_numbers.setdefault(node, {})[job] = int(job.removeprefix("job"))
         for node, blocks in rows.pooled[number].blocks.items():
             if len(blocks) > 1:
-                run_numbers.setdefault(node, {})["pooled"] = 1 << 30
+                run_numbers.setdefault(node, {})["pooled"] = math.inf
     return [
         (node, job)
         for node in sorted(run_numbers)
@@ -196,7 +197,9 @@ def _started(rows: Rows, samples: Sequence[Sample]) -> list[str]:
 
 
 def _job(block: Block, row: int) -> str:
-    return block.matrix.runs[row][0].partition("/")[0]
+    first, *_ = block.matrix.runs[row]
+    job, *_ = first.partition("/")
+    return job
 
 
 def _of_block(block: Block, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:

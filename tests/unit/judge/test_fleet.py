@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from nodeprint.data.places.layout import Layout
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import fleet, margins, pairs
-from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance, Metric
 from nodeprint.judge.fleet import _Companions
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome, State
@@ -146,3 +146,13 @@ def test_two_cores_in_a_ccx_have_one_pair_that_names_neither() -> None:
         assert fleet._no_core_inside(pairs.of(layout)) == unnamed
     apart = Layout(np.array([[0, 0, core, core, core, 0] for core in range(4)]), layout.pairs)
     assert not fleet._no_core_inside(pairs.of(apart))  # there are no pairs inside at all
+
+
+@pytest.mark.parametrize(("measured", "unknown"), [((), []), (("triad", "copy"), ["tirad"])])
+def test_bounds_of_metrics_that_a_table_has_not_are_said_of_tables_alone(
+    measured: tuple[str, ...], unknown: list[str]
+) -> None:
+    population = _population(fields=[])
+    population.fleet.quantities = [SimpleNamespace(measurement=f"metric:{name}", operation=name) for name in measured]
+    population.rules = replace(Acceptance(), metrics={"triad": Metric(), "tirad": Metric()})
+    assert [note.name for note in fleet._unknown_metrics(population)] == unknown

@@ -41,6 +41,17 @@ def test_a_planned_measurement_that_is_missing_is_inconclusive_and_named(nodes: 
     assert verdict.fails([Kind.NOT_SAME])
 
 
+@pytest.mark.parametrize(("lacking", "missing"), [((0, 1), (0, 1)), ((0, 1, 2), ())])
+def test_what_half_of_the_nodes_have_is_missing_on_the_others(
+    lacking: tuple[int, ...], missing: tuple[int, ...]
+) -> None:
+    verdict = judge(without(made(nodes=4, pair_runs=2, cells=True), "chase-latency", *lacking)).verdict
+    of_nodes = [
+        next((reason.of for reason in node.reasons if reason.why is Why.MISSING), ()) for node in verdict.nodes.values()
+    ]
+    assert of_nodes == [("chase-latency",) if i in missing else () for i in range(4)]
+
+
 def test_what_decides_nothing_alone_makes_nobody_same() -> None:
     campaign = made(cells=True)
     loud = replace(campaign, quantities=tuple(q for q in campaign.quantities if q.measurement == "jitter-detours"))
@@ -143,6 +154,19 @@ def test_a_suppressed_finding_counts_no_more_until_its_day(
         words = node_sentence([verdict.nodes["node001"]])
         assert words.startswith("Core 17 (CPU 17) is ") and "; accepted until 2999-01-01: ticket 42." in words
         assert "resolved" not in words and "Nothing else deviates" in words
+
+
+def test_a_suppression_holds_through_its_last_day() -> None:
+    """By the day of the newest run, whenever it is judged."""
+    campaign = made("node001: core 17 +9%", jobs=2)
+    last = datetime.date.fromisoformat(max(campaign.pairs[0].started)[:10])
+    outcomes = [
+        judge(campaign, structs.replace(RULES, suppressions=(Suppression("node001", "core-slow", "x", until),)))
+        .verdict.nodes["node001"]
+        .outcome
+        for until in (last, last - datetime.timedelta(days=1))
+    ]
+    assert outcomes == [Outcome.INCONCLUSIVE, Outcome.DEVIATES]
 
 
 def test_a_suppression_of_one_finding_leaves_another() -> None:

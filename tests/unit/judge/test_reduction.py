@@ -1,12 +1,24 @@
-"""Scales of effects: what is compared, and what a reader gets of it."""
+"""From records to one number a run and part: independent jobs, medians over passes, scales of effects, terms."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pytest
 
 from nodeprint.judge import pairs
-from nodeprint.judge.reduction import EffectScale, term_values
+from nodeprint.judge.reduction import (
+    EffectScale,
+    _measured,
+    first_of,
+    independent,
+    mean_of_runs,
+    moment,
+    over_passes,
+    padded,
+    term_values,
+)
 from tests.support.fleets import made
 
 LINEAR, LOG, SHARE = EffectScale("linear"), EffectScale("log"), EffectScale("share", 0.005)
@@ -46,3 +58,66 @@ def test_a_burst_in_one_pair_counts_as_twice_the_usual_latency() -> None:
     values = term_values(bursts.reshape(2, 2, -1), template, pairs.of(layout), LINEAR).reshape(4, -1)
     assert np.array_equal(values[1], values[2]) and np.abs(values[0] - values[1]).max() > 0
     assert values[3] == pytest.approx(-values[1], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("second", "together"), [("2026-01-01T10:09:59Z", True), ("2026-01-01T10:10:00Z", False), ("", False)]
+)
+def test_jobs_ten_minutes_apart_are_independent_of_each_other(second: str, together: bool) -> None:
+    begun = {
+        1: ["2026-01-01T09:59:00Z", "2026-01-01T10:00:00Z"],
+        2: [second, "2026-01-01T12:00:00Z"] if second else [""],
+    }
+    assert independent(begun, {}) == ([[1, 2]] if together else [[1], [2]])
+
+
+def test_a_job_too_soon_after_one_is_apart_from_none_of_them() -> None:
+    begun = {number: [f"2026-01-01T10:{minute:02d}:00Z"] for number, minute in ((1, 0), (2, 8), (3, 16), (5, 40))}
+    parts = independent(begun, {})
+    assert parts == [[1, 2, 3], [5]] and first_of(parts) == [3]  # the last was measured again for a reason
+
+
+def test_a_time_without_a_zone_is_utc_and_what_is_none_is_unknown() -> None:
+    assert moment("2026-01-01T10:00:00") == moment("2026-01-01T10:00:00+00:00") == moment("2026-01-01T11:00:00+01:00")
+    assert moment("") is None and moment("yesterday") is None
+
+
+@pytest.mark.parametrize("passes", [1, 2, 3, 4])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_passes_are_reduced_to_the_median_of_those_that_measured(passes: int, gaps: bool) -> None:
+    values = np.random.default_rng(passes).random((3, passes, 20))
+    values[0, 0, :4] = values[1, :, 7] = np.nan if gaps else 0.5
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no pass has
+        np.testing.assert_array_equal(over_passes(values), np.nanmedian(values, axis=1))
+
+
+def test_nodes_with_fewer_runs_have_gaps_and_the_mean_is_of_the_others() -> None:
+    values = np.arange(8.0).reshape(4, 2)
+    assert np.array_equal(padded(values, [[0, 1], [2, 3]]), values.reshape(2, 2, 2))
+    level = padded(values, [[3], [0, 2]])
+    np.testing.assert_array_equal(level, [[[6, 7], [np.nan, np.nan]], [[0, 1], [4, 5]]])
+    np.testing.assert_array_equal(mean_of_runs(level), [[6, 7], [2, 3]])
+    np.testing.assert_array_equal(mean_of_runs(level[:, :1]), [[6, 7], [0, 1]])
+
+
+def test_what_is_no_latency_is_no_value() -> None:
+    block = np.array([[1.0, 0.0, -1.0, np.inf, np.nan, 5.0]], dtype=np.float32)
+    np.testing.assert_array_equal(_measured(block), [[1.0, np.nan, np.nan, np.nan, np.nan, 5.0]])
+    assert _measured(block[:, ::5]) is not None and np.array_equal(_measured(block[:, ::5]), [[1.0, 5.0]])
+
+
+@pytest.mark.parametrize(("missing", "known"), [(0.4, True), (0.6, False)])
+@pytest.mark.parametrize("of_others", [False, True])
+def test_a_term_of_which_more_than_half_is_missing_has_no_value(missing: float, of_others: bool, known: bool) -> None:
+    """Or of what it is compared with; the rest is a mean over what is there."""
+    layout = made(nodes=1).pairs[0].pair_layout
+    terms = pairs.of(layout)
+    number = int(terms.indices("ccd")[0])
+    term = terms.terms[number]
+    template = np.full(len(layout.pairs), 100.0)
+    level = template.copy()
+    level[term.covers] = 110.0
+    holes = np.flatnonzero(terms.contrast[number] < 0) if of_others else term.covers
+    level[holes[: round(missing * len(holes))]] = np.nan
+    value = term_values(level[None], template, terms, LINEAR)[0, number]
+    assert value == pytest.approx(0.1, rel=1e-5) if known else np.isnan(value)

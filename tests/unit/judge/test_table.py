@@ -99,6 +99,19 @@ def test_value_and_peers_are_in_the_measurements_unit() -> None:
     assert {"ns", "B/s", "Hz", "share"} <= set(table.unit.values.tolist())
 
 
+def test_a_clock_is_the_mean_over_runs_of_what_the_core_has() -> None:
+    """Of logarithms, as the effect of a rate is."""
+    campaign = judged(cells=True)
+    (quantity,) = (q for q in campaign.population.fleet.quantities if q.measurement == "clock-together")
+    core = (campaign.deviations.measurement == "clock-together") & (campaign.deviations.place == "core=3")
+    for number in (0, 7):
+        of_node = campaign.deviations.node == f"node{number:03d}"
+        value = campaign.deviations.isel(sample=of_node.values, part=core.values).value.values.item()
+        (place,) = (at for at in range(quantity.size) if quantity.place(at)["cpu"] == 2 * 3)  # two threads a core
+        runs = np.median(quantity.values[quantity.node == number], axis=1)[:, place]
+        assert value == pytest.approx(stats.gmean(runs.astype(np.float64)), rel=1e-5)
+
+
 def test_pooled_values_are_between_those_of_the_jobs() -> None:
     table = judged(jobs=2, cells=True).deviations
     of_node = table.isel(sample=table.node.values == "node003").set_index(sample="job")
