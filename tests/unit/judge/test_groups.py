@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from nodeprint.data.store.packed import PackedFleet
+from nodeprint.judge.groups import Cut
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from tests.support.fleets import FULL, made, times, with_outcomes
@@ -231,3 +233,9 @@ def test_a_gap_within_bounds_is_said_and_a_healthy_fleet_has_none() -> None:
     assert set(gap.nodes) == {f"node{i:03d}" for i in range(8)}
     assert gap.effect == pytest.approx(0.025, abs=0.005)
     assert not any(judge(made(nodes=8, seed=seed)).verdict.fleet.gaps for seed in range(4))
+
+
+@pytest.mark.parametrize(("effect", "is_apart"), [(0.061, True), (-0.061, True), (0.059, False), (-0.059, False)])
+def test_groups_are_apart_by_three_standard_errors_more_than_the_bound(effect: float, is_apart: bool) -> None:
+    nothing: Any = None
+    assert Cut(nothing, nothing, 0, nothing, effect, error=0.01, bound=0.03).apart == is_apart
