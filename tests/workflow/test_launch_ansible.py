@@ -19,7 +19,7 @@ _PLAYBOOK = """#!/bin/sh
 echo "$*" >words
 cat "$NODEPRINT_JOBS" >queue
 cp status.json c/nodes/b/job1/
-printf 'c\\tis asleep\\njunk\\nc\\tis unreachable\\n' >>"$NODEPRINT_REASONS"
+printf 'c\\tis\\tasleep\\njunk\\nc\\tis unreachable\\n' >>"$NODEPRINT_REASONS"
 """
 
 
