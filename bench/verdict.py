@@ -272,7 +272,9 @@ def once(fleets: int) -> Iterator[Row]:
     counts: Counter[str] = Counter()
     for seed in range(fleets):
         clean = Made(MACHINES[seed % len(MACHINES)], (3, 8, 5)[seed % 3], 40_000 + seed, KINDS["usual"])
-        part = planted_parts(clean, np.random.default_rng([seed, 79]), 30 / 4)["core"]
+        part = planted_parts(clean, np.random.default_rng([seed, 79]), 30 / 4).get("core")
+        if part is None:
+            continue
         made = replace(clean, planted={1: part}, only_in=1)
         everyone = {f"node{number:03d}": 2 for number in range(clean.nodes)}
         for jobs in ({"node001": 2}, everyone):

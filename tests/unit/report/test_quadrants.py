@@ -88,7 +88,7 @@ def test_healthy_twins_name_no_path(seed: int) -> None:
 def test_intervals_hold_at_once() -> None:
     """In 95 of 100 nodes or more every interval has the truth; own, partner and others are 0 ns apart."""
     flat = dict.fromkeys(PAIRS, 100.0)
-    missed = [any(row["apart"] for row in table(blocks(flat, runs=3, noise=1.0, seed=seed))) for seed in range(200)]
+    missed = [any(row.apart for row in table(blocks(flat, runs=3, noise=1.0, seed=seed))) for seed in range(200)]
     assert sum(missed) <= 10 + 2 * 3
 
 
@@ -105,7 +105,7 @@ def test_one_run_says_figures_and_no_difference() -> None:
     words = sentences(blocks(hops(slow=50.0), runs=1))
     assert words[-1] == "One run was measured: whether these differ is not known."
     assert "takes" not in " ".join(words)
-    assert all(row["low_ns"] is None for row in table(blocks(hops(), runs=1)))
+    assert all(row.low_ns is None for row in table(blocks(hops(), runs=1)))
 
 
 def test_pairs_of_one_ccx_do_not_count() -> None:
