@@ -164,7 +164,8 @@ def times(share: float, of_bound: float) -> str:
     effect, limit = (Decimal(words.removesuffix(" %")) for words in (percent(abs(share)), bound(of_bound)))
     if not limit:
         return ""
-    return str((effect / limit).quantize(Decimal("0.1" if effect < 100 * limit else "1"), ROUND_HALF_UP))
+    factor = effect / limit
+    return str(factor.quantize(Decimal("0.1"), ROUND_HALF_UP)) if factor < 100 else f"{factor:.0f}"
 
 
 def interval(low: float, high: float, effect: float) -> str:

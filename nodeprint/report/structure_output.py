@@ -20,5 +20,4 @@ class PrintedStructure(Structure):
 
 def schema() -> dict[str, Any]:
     """The JSON schema of `nodeprint structure --json`."""
-    title = "nodeprint structure --json: what a latency matrix tells by itself"
-    return schema_of(PrintedStructure, title, whole=True)
+    return schema_of(PrintedStructure, "nodeprint structure --json", whole=True)

@@ -70,7 +70,7 @@ def as_json(topology: Topology) -> dict[str, Any]:
 
 def schema() -> dict[str, Any]:
     """The JSON schema of `nodeprint topology --json`."""
-    return schema_of(PrintedTopology, "nodeprint topology --json: where every CPU is; null is unknown", whole=True)
+    return schema_of(PrintedTopology, "nodeprint topology --json", whole=True)
 
 
 def from_json(path: Path) -> Topology:
