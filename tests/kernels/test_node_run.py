@@ -594,7 +594,7 @@ def test_hostile_host_names(one_shell: Campaign, host: str) -> None:
         (["--runs", "-1"], "--runs takes a whole number"),
         (["--expect-cpus", "1.5"], "--expect-cpus takes a whole number"),
         (["--serials", "maybe"], "--serials is no, hash or yes, not 'maybe'"),
-        (["--campaign", "/nonexistent"], "no such folder"),
+        (["--campaign", "/dev/null/nowhere"], "no such folder"),
         (["--nonsense", "1"], "unknown argument '--nonsense'"),
     ],
 )
