@@ -79,7 +79,7 @@ def side_by_side(ax: Axes, data: SideBySideData, style: Style) -> None:
         of_matrix.set_ylabel("")
     for of_matrix, words in zip(every, data.below, strict=False):
         most = letters(of_matrix, 1.3, style)
-        lines = [line for said in words for line in textwrap.wrap(said, most, subsequent_indent="   ")]
+        lines = [line for sentence in words for line in textwrap.wrap(sentence, most, subsequent_indent="   ")]
         of_matrix.set_xlabel("\n".join([of_matrix.get_xlabel(), *lines]), labelpad=1)
     for unused in every[len(data.names) :]:
         unused.remove()

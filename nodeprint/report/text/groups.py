@@ -129,13 +129,13 @@ def which_is_right(verdict: Verdict) -> list[str]:
     if fleet.outcome is not FleetOutcome.SPLIT:
         return []
     of_groups = {of.name: [verdict.nodes[name] for name in of.nodes if name in verdict.nodes] for of in fleet.groups}
-    said = [
+    sentences = [
         *_those_with("outside", of_groups, lambda finding: finding.of_limit),
         *_those_with("changed", of_groups, lambda finding: bool(finding.baseline)),
     ]
-    decided = bool(said)
-    said += _reached(fleet.groups, of_groups)
-    return said if decided else [*said, say("which_is_right", "open")]
+    decided = bool(sentences)
+    sentences += _reached(fleet.groups, of_groups)
+    return sentences if decided else [*sentences, say("which_is_right", "open")]
 
 
 def _those_with(key: str, of_groups: Mapping[str, list[NodeVerdict]], of_kind: Callable[[Finding], bool]) -> list[str]:
