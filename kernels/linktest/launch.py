@@ -30,7 +30,13 @@ _GRACE_S = 20.0
 #: So often ranks are started that crash before one of them wrote a record: with Slurm 22.05 and PMIx 4.2 a message may
 #: reach a rank that is still within MPI_Init, and Open MPI 4.1 then crashes.
 _STARTS = 3
-_CRASH = re.compile(r"exited on signal (?:6|7|8|11)\b|tasks? [\d,-]+: (?:Segmentation fault|Aborted|Bus error)")
+_CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV}
+#: A launcher ends with 128 and the number of the signal that killed a rank.
+_SIGNALED = 128
+#: srun names them, and may end with the signal by which it then ended the other tasks.
+_CRASHED_TASK = re.compile(r"tasks? [\d,-]+: (?:Segmentation fault|Aborted|Bus error)")
+#: Which rank was killed, as far as the launcher says it. Open MPI 5 breaks its lines anywhere.
+_KILLED_RANK = re.compile(r"(?:process rank|task) (\d+)\D(?:.{,80}?on node (\S+))?")
 #: What a launcher says, and what it means; the first that is found.
 _MEANINGS = (
     (
@@ -65,13 +71,25 @@ _MEANINGS = (
         "the network (OMPI_MCA_btl_tcp_if_include) in site.setup",
     ),
     (r"error while loading shared libraries: (\S+)", "MPI does not start: {0} is missing; install Open MPI"),
-    (r"(?:process rank|task) (\d+)\D.*?(?:on node (\S+) )?exited on signal (\d+)", "rank {0} was killed by signal {2}"),
     *(
         (rf"error: (\S+): tasks? ([\d,-]+): ({ends})", "rank {1} on {0} ended: {2}")
         for ends in ("Segmentation fault|Aborted|Bus error", "Killed|Terminated")
     ),  # the cause first
     (r"(?:NODE FAILURE|Node failure on|node failure)", "a node failed"),
 )
+
+
+def _signal(code: int) -> int:
+    """The signal that killed a rank, from the launcher's exit code; 0 if none did."""
+    number = code - _SIGNALED
+    return number if 0 < number < signal.NSIG else 0
+
+
+def _killed_rank(text: str) -> str:
+    match = _KILLED_RANK.search(" ".join(text.split()))
+    if match is None:
+        return "a rank"
+    return f"rank {match[1]} on {match[2]}" if match[2] else f"rank {match[1]}"
 
 
 def meaning(said: Sequence[str], code: int) -> str:
@@ -84,6 +102,10 @@ def meaning(said: Sequence[str], code: int) -> str:
         match = re.search(pattern, text)
         if match:
             return sentence.format(*match.groups())
+    if killer := _signal(code):
+        return f"{_killed_rank(text)} was killed by signal {killer}"
+    if code < 0:
+        return f"the launcher was killed by signal {-code}"
     # Open MPI frames what it says by lines of dashes
     framed = re.findall(r"^-{20,}\n(.+?)\n-{20,}$", text, re.MULTILINE | re.DOTALL)
     lines = [line for line in text.splitlines() if line.strip(" -*")]
@@ -106,14 +128,15 @@ def measure(settings: Settings) -> int:
         say(f"{settings.ranks} ranks share {len(settings.cpus)} CPUs: their records are flagged oversubscribed")
     command += [sys.executable, str(_PROGRAM), *_own_words(settings), "--as-rank"]
     for left in reversed(range(_STARTS)):
-        code, said = _watched(command, settings)
+        code, said, stopped_by = _watched(command, settings)
         kept = _former(settings, host)
         if code == DONE and kept is not None and kept.complete:
             return DONE
-        if code > 128 and not said:
-            say(f"stopped by signal {code - 128}; the same call continues {settings.out}")
-            return code
-        if not left or kept != former or not any(map(_CRASH.search, said)):
+        if stopped_by:
+            say(f"stopped by signal {stopped_by}; the same call continues {settings.out}")
+            return 128 + stopped_by
+        crashed = _signal(code) in _CRASHES or any(map(_CRASHED_TASK.search, said))
+        if not left or kept != former or not crashed:
             break
         say(f"{meaning(said, code)} before anything was measured; starting the ranks again")
     count = f"; {len(kept.done)} pairs are kept, the same call continues them" if kept is not None and kept.done else ""
@@ -171,10 +194,10 @@ def _ends_with_us() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-def _watched(command: list[str], settings: Settings) -> tuple[int, list[str]]:
-    """Run the launcher: its exit code and lines. Passes on what is ours, ends it when it is silent for too long.
+def _watched(command: list[str], settings: Settings) -> tuple[int, list[str], int]:
+    """Run the launcher: its exit code (negative if a signal killed it), its lines, and the signal that stopped us or 0.
 
-    A signal ends the launcher and then us: 128 and its number, no lines.
+    Passes on what is ours, and ends the launcher if it is silent for too long or a signal comes.
     """
     stopped: list[int] = []
     launcher = subprocess.Popen(
@@ -233,7 +256,4 @@ def _watched(command: list[str], settings: Settings) -> tuple[int, list[str]]:
                 end()
             elif time.monotonic() > ends:
                 launcher.kill()
-    code = launcher.wait()
-    if stopped:
-        return 128 + stopped[0], []
-    return (code if code >= 0 else 128 - code), said
+    return launcher.wait(), said, stopped[0] if stopped else 0

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from linktest import records, samples, schedule, timed
+from linktest import records, samples, schedule, timed, transport
 from linktest.settings import MODES, RefusalError, Settings, cores
 
 #: Ranks that wait sleep so long at a time: spinning ones would take the clock and the caches of those that measure.
@@ -143,16 +143,19 @@ class Rank:
         return os.sched_getaffinity(0) != {self.cpu} or _current_cpu() != self.cpu
 
     def transport(self) -> dict[str, Any]:
-        """Which parts of MPI are loaded into this process, and what chose them."""
-        loaded: dict[str, list[str]] = {"pml": [], "btl": [], "mtl": []}
-        for kind, name in sorted(set(re.findall(r"/mca_(pml|btl|mtl)_(\w+)\.so", Path("/proc/self/maps").read_text()))):
-            loaded[kind].append(name)
+        """Which components of MPI carry the messages, and what chose them."""
+        selected = transport.components(self.mpi)
+        single_copy = "/".join(selected["smsc"])  # of Open MPI 5; before, a setting of its shared memory
+        if not single_copy:
+            single_copy = self.timed.single_copy() if selected["btl"] else "unknown"
         wishes = {name: value for name, value in os.environ.items() if re.match(r"(OMPI_MCA_(pml|btl|mtl)|UCX_)", name)}
         return {
             "library": self.mpi.Get_library_version().partition(",")[0],
-            **loaded,
-            "single_copy": self.timed.single_copy(),
-            "ucx": "ucx" in loaded["pml"],
+            "pml": selected["pml"],
+            "btl": selected["btl"],
+            "mtl": selected["mtl"],
+            "single_copy": single_copy,
+            "ucx": "ucx" in selected["pml"],
             "environment": wishes,
         }
 

@@ -28,7 +28,7 @@ from tests.support.real_parts import ALLOWED, ROOT, need
 from tests.support.schemas import valid_campaign, valid_records
 
 sys.path.insert(0, str(ROOT / "kernels"))
-from linktest import figure, launch, ranks, samples, schedule, settings
+from linktest import figure, launch, ranks, samples, schedule, settings, transport
 from linktest import records as link_records
 
 RANKS = st.integers(2, 257)
@@ -131,10 +131,6 @@ def test_a_burst_moves_neither_value_nor_interval() -> None:
             "srun --mpi=pmix",
         ),
         ("WARNING: Open MPI failed to TCP connect to a peer: connect() failed: No route to host (113)", "firewall"),
-        (
-            "mpirun noticed that process rank 3 with PID 0 on node cn02 exited on signal 9 (Killed).",
-            "rank 3 was killed by signal 9",
-        ),
         ("srun: error: cn02: task 1: Killed", "rank 1 on cn02 ended: Killed"),
         (
             "srun: error: cn01: tasks 0-1: Terminated\nsrun: error: cn04: tasks 6-7: Segmentation fault (core dumped)",
@@ -164,6 +160,43 @@ def test_what_a_launcher_says_becomes_one_sentence(said: str, sentence: str) -> 
     found = launch.meaning(said.splitlines(), 7)
     assert sentence in found
     assert "\n" not in found
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "sentence"),
+    [
+        (
+            "mpirun noticed that process rank 3 with PID 0 on node cn02 exited on signal 9 (Killed).",
+            137,
+            "rank 3 on cn02 was killed by signal 9",
+        ),
+        (
+            "prterun noticed that process rank 3 with PID 0 on node cn02 exited on\nsignal 11 (Segmentation fault).",
+            139,
+            "rank 3 on cn02 was killed by signal 11",
+        ),
+        ("words of a launcher that nobody knows", 137, "a rank was killed by signal 9"),
+        ("", 143, "a rank was killed by signal 15"),
+        ("", -9, "the launcher was killed by signal 9"),
+        ("ssh: nobody answers", 255, "MPI ended with exit code 255 (ssh: nobody answers)"),
+    ],
+)
+def test_the_exit_code_tells_which_signal_killed_a_rank(said: str, code: int, sentence: str) -> None:
+    assert launch.meaning(said.splitlines(), code).startswith(sentence)
+
+
+def test_the_transport_is_what_mpi_has_selected() -> None:
+    """From categories as Open MPI 4.1.4 and 5.0.7 give them: settings of the MTLs stay without a PML that uses them."""
+    shared = ["ompi_pml", "ompi_pml_base", "opal_btl_base", "opal_btl_self", "opal_btl_tcp", "opal_btl_vader"]
+    unused = ["ompi_mtl_psm2", "ompi_mtl_ofi", "ompi_fbtl_posix"]
+    messages = {"pml": ["ob1"], "mtl": []}
+    four, five = [*shared, *unused, "ompi_pml_ob1"], ["opal_btl_sm", "opal_smsc_base", "opal_smsc_cma"]
+    assert transport.selected(four) == {**messages, "btl": ["self", "tcp", "vader"], "smsc": []}
+    assert transport.selected([*four, *five]) == {**messages, "btl": ["self", "sm", "tcp"], "smsc": ["cma"]}
+    ucx = transport.selected([*shared, *unused, *five, "ompi_pml_ucx"])
+    assert ucx == {"pml": ["ucx"], "btl": [], "mtl": [], "smsc": []}
+    assert transport.selected(["ompi_pml_cm", "ompi_mtl_ofi", "opal_btl_tcp"])["mtl"] == ["ofi"]
+    assert transport.selected(["CH4_OFI", "PT2PT"]) == {"pml": [], "btl": [], "mtl": [], "smsc": []}
 
 
 @pytest.mark.parametrize(
@@ -280,7 +313,10 @@ def test_every_pair_of_every_mode(kernel: Path, tmp_path: Path, mode: str, sched
     assert shared == {ranks > 2}
     assert ("share 2 CPUs" in done.stderr) == (ranks > 2)
     assert file.header["timed_by"] == "c"
-    assert file.header["transport"]["pml"]
+    carriers = file.header["transport"]
+    assert carriers["pml"] == ["ob1"]
+    assert {"self"} < set(carriers["btl"]) <= {"self", "sm", "tcp", "vader"}
+    assert carriers["mtl"] == []
     again = [one for one in file.companions if one["record"] == "again"]
     assert len(again) == min(3, PAIRS[mode] * ranks * (ranks - 1) // 2)
     assert "s left" in done.stderr
@@ -431,7 +467,7 @@ def test_what_was_measured_is_kept_and_continued(kernel: Path, tmp_path: Path, h
         assert "the same call continues" in said
     else:
         assert process.returncode == 3
-        assert "was killed by signal 9" in said
+        assert re.search(r"rank \d on \S+ was killed by signal 9", said)
         assert f"{kept} pairs are kept" in said
     # the rest of 200 passes would take a minute: cut to what a shorter plan holds
     out.write_text(text + '{"record":"pair","a":0,')  # a line that was cut
