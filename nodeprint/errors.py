@@ -40,6 +40,16 @@ class NodeprintError(Exception):
         super().__init__(_CONTROL.sub("?", f"{self.problem}; {advice}" if advice else self.problem))
 
 
+#: The errors that a file can cause in code that does not expect its content. Only a boundary that costs one node or one
+#: file catches them: a fleet must be judged although one of its nodes wrote what no reader expects.
+UNEXPECTED_CONTENT = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+
+
+def unexpected(error: Exception) -> str:
+    """The reason that a boundary names for one of `UNEXPECTED_CONTENT`."""
+    return printable(f"has content that nodeprint does not expect ({type(error).__name__}: {error})", 300)
+
+
 class CannotWriteError(NodeprintError):
     """Nothing is wrong with what was read; what follows from it could not be kept (a full disk, a read-only folder)."""
 

@@ -26,6 +26,8 @@ RECORD_BYTES = 256 << 20
 VERDICT_BYTES = 1 << 30
 #: So much may be unpacked of any file; beyond it at most so many times the bytes that it has.
 FREE_BYTES, MOST_TIMES = 8 << 20, 200
+#: No number of a job, of a run or of CPUs is larger: nine digits fit every integer type that it is stored in.
+MOST_WHOLE = 999_999_999
 
 
 @contextmanager
@@ -71,6 +73,11 @@ def required(path: Path) -> str:
         return text(path)
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def whole_number(text: str) -> int | None:
+    """A number of at most nine ASCII digits; None where `text` is none."""
+    return int(text) if len(text) <= len(str(MOST_WHOLE)) and text.isascii() and text.isdigit() else None
 
 
 def beyond_limit(unpacked: int, packed: int, most: int = RECORD_BYTES) -> str:

@@ -22,6 +22,8 @@ NAME = "status.json"
 _FORMER = "status.former.json"
 #: node-run writes ASCII alone; the message of a measurement is at most so long.
 _LONGEST = 400
+#: Thirty years.
+_MOST_SECONDS = 1e9
 
 Outcome = Literal["complete", "partial", "failed"]
 RunOutcomeWord = Literal["done", "unavailable", "refused", "failed"]
@@ -33,10 +35,10 @@ class RunOutcome:
     """What came of a run of a measurement."""
 
     name: Annotated[str, key("the measurement", pattern=r"^[ -~]+$")]
-    run: Annotated[int, key("number of the run", ge=1)]
+    run: Annotated[int, key("number of the run", ge=1, le=reading.MOST_WHOLE)]
     outcome: Annotated[RunOutcomeWord, key("what came of it")]
     exit_code: Annotated[int, key("the kernel's, 128 and more a signal; -1 where none was started", ge=-1, le=255)]
-    seconds: Annotated[float, key("how long it took", ge=0)]
+    seconds: Annotated[float, key("how long it took", ge=0, le=_MOST_SECONDS)]
     pinned_by: Annotated[Literal["likwid-pin", "native", ""], key("who pinned its threads")]
     message: Annotated[str, key("the kernel's last line, in printable ASCII", pattern=r"^[ -~]*$")]
     partition: Annotated[str, key("of a job between nodes the partition that it was measured in")] = ""
@@ -49,16 +51,18 @@ class JobStatus:
     schema: Annotated[Literal[1], key("the version of this format")]
     node: Annotated[str, key("its name in the sheet")]
     host: Annotated[str, key("the host name of the node")]
-    job: Annotated[int, key("number of the job", ge=1)]
+    job: Annotated[int, key("number of the job", ge=1, le=reading.MOST_WHOLE)]
     started: Annotated[_Moment | None, key("by the node's clock; null where no node says so")]
     ended: Annotated[_Moment | None, key("by the node's clock; null where no node says so")]
-    runs: Annotated[int, key("the runs that were asked for where the plan says nothing else", ge=1)]
+    runs: Annotated[
+        int, key("the runs that were asked for where the plan says nothing else", ge=1, le=reading.MOST_WHOLE)
+    ]
     outcome: Annotated[
         Outcome,
         key("`complete`: every run of every measurement is done or unavailable; `failed`: none is done"),
     ]
-    cpus_allowed: Annotated[int, key("the CPUs that the job got; 0 unknown", ge=0)]
-    cpus_expected: Annotated[int, key("the CPUs that it had to get; 0 unknown", ge=0)]
+    cpus_allowed: Annotated[int, key("the CPUs that the job got; 0 unknown", ge=0, le=reading.MOST_WHOLE)]
+    cpus_expected: Annotated[int, key("the CPUs that it had to get; 0 unknown", ge=0, le=reading.MOST_WHOLE)]
     simulated: Annotated[bool, key("whether it was simulated")]
     imported: Annotated[bool, key("whether its records are another tool's")] = False
     lost: Annotated[

@@ -27,16 +27,17 @@ class Node:
 
     node: Annotated[str, key("the name used in paths")]
     host: Annotated[str, key("the host name that the records must carry, short")]
-    job: Annotated[int, key("the current job, from 1", ge=1)] = 1
+    job: Annotated[int, key("the current job, from 1", ge=1, le=reading.MOST_WHOLE)] = 1
     group: Annotated[str, key("the site's own word for a set of nodes; it is kept, and decides nothing")] = ""
     partition: Annotated[str, key("Slurm's partition that it is measured in")] = ""
-    cpus: Annotated[int, key("the CPUs that a job must get, 0 unknown", ge=0)] = 0
+    cpus: Annotated[int, key("the CPUs that a job must get, 0 unknown", ge=0, le=reading.MOST_WHOLE)] = 0
     threads: Annotated[
         int,
         key(
             "how many of them a core has by Slurm's facts of the node, 0 unknown; a job's time limit is planned for "
             "one thread of each core",
             ge=0,
+            le=reading.MOST_WHOLE,
         ),
     ] = 0
     rack: Annotated[str, key("its rack, by `slurm.rack_pattern`")] = ""
@@ -155,9 +156,11 @@ def _node(path: Path, line: int, row: dict[str | None, str | list[str] | None]) 
     numbers = {}
     for column, least in (("job", 1), ("cpus", 0), ("threads", 0)):
         text = cells.pop(column, "") or str(least)
-        if not text.isdecimal() or int(text) < least:
-            raise NodeprintError(f"column {column!r} is not a whole number from {least}", where=path, line=line)
-        numbers[column] = int(text)
+        number = reading.whole_number(text)
+        if number is None or number < least:
+            allowed = f"a whole number from {least} to {reading.MOST_WHOLE}"
+            raise NodeprintError(f"column {column!r} is not {allowed}", where=path, line=line)
+        numbers[column] = number
     host = checked_name(cells.pop("host", "") or name, path, line)
     job, cpus, threads = numbers["job"], numbers["cpus"], numbers["threads"]
     return Node(name, host, job, cpus=cpus, threads=threads, measure=measure == "yes", **cells)

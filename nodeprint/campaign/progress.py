@@ -23,10 +23,10 @@ from nodeprint.errors import NodeprintError
 from nodeprint.settings import config as configuration
 
 #: What node-run writes into its log when it begins with a measurement, and what a kernel writes while it measures.
-_BEGINS = re.compile(r"^(?P<time>\S+) node-run: run (?P<run>\d+) of \d+: (?P<name>\S+)$")
+_BEGINS = re.compile(r"^(?P<time>\S+) node-run: run (?P<run>[0-9]{1,9}) of \d+: (?P<name>\S+)$")
 _ATTEMPT = re.compile(r"^(?P<time>\S+) node-run: node \S+, job \d+ on ", re.MULTILINE)
 _MOMENT = re.compile(r"^(?P<time>\S+) node-run: ")
-_LEFT = re.compile(r": \d+ of \d+ \(\d+ %\), (?P<seconds>\d+) s left$")
+_LEFT = re.compile(r": \d+ of \d+ \(\d+ %\), (?P<seconds>[0-9]{1,9}) s left$")
 #: So much of the end of a log is read; a measurement's own lines, one in 10 s, are less.
 _TAIL_BYTES = 1 << 20
 #: node-run's own list of what came of each measurement.
@@ -253,12 +253,14 @@ def seconds_of(outcomes: str) -> dict[str, float]:
 def untaken_of(outcomes: str) -> set[Step]:
     """Run and name of the measurements that were refused or failed by lines of an outcomes.tsv; the last one counts."""
     rows = (line.split("\t") for line in outcomes.splitlines())
-    last = {(int(row[0]), row[1]): row[2] for row in rows if len(row) == 7 and row[0].isdecimal()}
+    last = {
+        (run, row[1]): row[2] for row in rows if len(row) == 7 and (run := reading.whole_number(row[0])) is not None
+    }
     return {step for step, outcome in last.items() if outcome != "done"}
 
 
 def _is_number(text: str) -> bool:
-    return re.fullmatch(r"\d+(\.\d+)?", text) is not None
+    return re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) is not None
 
 
 def _seconds(moment: str, otherwise: float) -> float:

@@ -21,7 +21,7 @@ from nodeprint import reading
 
 #: Endings of an archive of a run, and of a record file.
 ARCHIVE, LOOSE = (".tar.zst", ".tar.xz", ".tar.gz"), (".jsonl", ".jsonl.gz")
-_RUN = re.compile(r"run([1-9]\d*)(\.tar\.(?:zst|xz|gz))?")
+_RUN = re.compile(r"run([1-9][0-9]{0,8})(\.tar\.(?:zst|xz|gz))?")
 _RECORDS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*\.jsonl")
 
 
@@ -118,7 +118,7 @@ def _done(job_dir: Path) -> set[tuple[int, str]]:
     """Run and name of the measurements that were done by outcomes.tsv."""
     lines = (_read(job_dir / "outcomes.tsv") or b"").decode(errors="replace").splitlines()
     rows = [line.split("\t") for line in lines]
-    return {(int(row[0]), row[1]) for row in rows if row[0].isdecimal() and row[2:3] == ["done"]}
+    return {(run, row[1]) for row in rows if (run := reading.whole_number(row[0])) and row[2:3] == ["done"]}
 
 
 def is_damaged(job_dir: Path) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from nodeprint import reading
 from nodeprint.campaign import node_lists, plans
 from nodeprint.campaign.node_sheet import Node, checked_name, short
 from nodeprint.errors import NodeprintError, NoServiceError, printable
@@ -448,7 +449,7 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return reading.whole_number(text) or 0
 
 
 def _length(cpu_list: str) -> int:

@@ -163,10 +163,17 @@ def read_plan(text: str, runs: int = 1) -> list[PlanRow]:
     """The lines of a plan.tsv; those without a fourth column have `runs` runs."""
     cells = [line.split("\t") for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return [
-        PlanRow(row[0], row[1], row[2] if len(row) > 2 else "", int(row[3]) if row[3:] and row[3].isdecimal() else runs)
-        for row in cells
-        if len(row) > 1
+        PlanRow(row[0], row[1], row[2] if len(row) > 2 else "", _runs(row[3:], runs)) for row in cells if len(row) > 1
     ]
+
+
+#: A job makes no more runs of a measurement; each of them has its place in the order of the plan.
+_MOST_RUNS = 1000
+
+
+def _runs(cells: Sequence[str], otherwise: int) -> int:
+    number = reading.whole_number(cells[0]) if cells else None
+    return otherwise if number is None else min(number, _MOST_RUNS)
 
 
 def steps(plan: Sequence[PlanRow]) -> list[tuple[int, str]]:

@@ -23,10 +23,10 @@ from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.campaign.run_files import Problem
 from nodeprint.data.format import records
 from nodeprint.data.format.records import PAIR_CLOCKS, PAIR_VALUES, Records
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, printable, unexpected
 from nodeprint.stats.distinct import distinct
 
-JOB = re.compile(r"job([1-9]\d*)")
+JOB = re.compile(r"job([1-9][0-9]{0,8})")
 #: Header keys that belong to one run; the others describe the measurement.
 PER_RUN = ("record", "segment", "run", "seed", "start_time", "boot_id", "sensors")
 
@@ -170,6 +170,8 @@ def read(job_dir: Path) -> Job:
             file = records.read(path, _called(path), content)
         except NodeprintError as error:
             problems.append(_problem(path, str(error)))
+        except UNEXPECTED_CONTENT as error:
+            problems.append(_problem(path, f"{_called(path)}: {unexpected(error)}"))
         else:
             by_name.setdefault(name, []).append(file)
     measured, not_applicable = {}, {}
@@ -249,8 +251,9 @@ def _comparable(file: Records) -> tuple[str, ...]:
 def _status(job_dir: Path, problems: list[Problem]) -> JobStatus | None:
     try:
         return job_status.read(job_dir)
-    except NodeprintError:
-        problems.append(Problem(f"{job_status.NAME} of {job_dir.name}: not readable; its outcome is unknown"))
+    except NodeprintError as error:
+        why = error.problem.removeprefix(f"{job_dir / job_status.NAME}: ")
+        problems.append(Problem(printable(f"{job_dir.name}/{job_status.NAME}: {why}", 300), names=(job_status.NAME,)))
         return None
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from nodeprint import reading
-from nodeprint.campaign import followed, preparation
+from nodeprint.campaign import followed, job_status, preparation
 from nodeprint.campaign.gathered import NodeState
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.campaign.node_sheet import Node, short
@@ -49,6 +49,8 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     ]
     lost = status.reason if status is not None and status.lost else ""
     problems = (*(problem.text for job in measured for problem in job.problems), *failed)
+    if (garbled := _garbled_outcome(current)) and current and current.measured:
+        return NodeState(node.node, node.host, "measured", garbled, problems=problems)
     if any(job.measured for job in measured) and not _is_cut(node, measured):
         tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
         return NodeState(node.node, node.host, "measured", _unusable(current), problems=problems, log_tail=tail)
@@ -102,6 +104,11 @@ def _unusable(job: Job | None) -> str:
         printable(f"{first.name}, job{job.number}/run{first.run}", 200),
     )
     return say("unmeasured", "unusable", count=len(unused), records=len(job.rows), job=f"job{job.number}", why=why)
+
+
+def _garbled_outcome(job: Job | None) -> str:
+    """Why the outcome of a job cannot be read; empty where it has none, or one that can."""
+    return next((problem.text for problem in job.problems if problem.is_of(job_status.NAME, 0)), "") if job else ""
 
 
 def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:

@@ -25,9 +25,9 @@ from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart
 from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, Values, models
 from nodeprint.data.store import kept, nodes, packed_jobs, packed_node, store
-from nodeprint.data.store.packed import FOLDER, PackedFleet, read, write_index
+from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedFrom, PackedNode, read, write_index
 from nodeprint.data.store.packed_node import OfNode
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, unexpected
 from nodeprint.machine import topology
 from nodeprint.machine.topology import processors
 from nodeprint.processes import Pool
@@ -144,6 +144,17 @@ def _read_anew(
 
 
 def _read_node(campaign: Path, values: Path, task: tuple[int, str, node_sheet.Node]) -> OfNode:
+    """What is packed of a node. Where its files have what no reader expects, that costs this node alone."""
+    _, made_of, row = task
+    try:
+        return _read_expected(campaign, values, task)
+    except UNEXPECTED_CONTENT as error:
+        reason = f"nodes/{row.node} {unexpected(error)}"
+        node = PackedNode(row.node, row.host, reason=reason, quality=(reason,), unusable=(reason,))
+        return node, PackedFrom(made_of, (reason,)), []
+
+
+def _read_expected(campaign: Path, values: Path, task: tuple[int, str, node_sheet.Node]) -> OfNode:
     number, made_of, row = task
     state, of_jobs = nodes.read(campaign, row)
     node, packed_from, parts = packed_node.from_jobs(campaign, number, made_of, row, state, of_jobs)

@@ -22,7 +22,7 @@ from nodeprint.campaign import derived, job_status, run_files
 from nodeprint.data.job import jobs, sensors
 from nodeprint.data.job.jobs import Job
 from nodeprint.data.store import kept
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, printable, unexpected
 from nodeprint.machine import fingerprint, preflight, topology
 from nodeprint.machine.topology import processors
 from nodeprint.machine.tree import Tree, open_tree
@@ -123,6 +123,15 @@ def tree(node_dir: Path, problems: list[str] | None = None) -> Tree | None:
 
 
 def _surveyed(node_dir: Path) -> Survey:
+    """The newest survey; where its content is none that its readers expect, the reason alone."""
+    try:
+        return _expected_survey(node_dir)
+    except UNEXPECTED_CONTENT as error:
+        newest = jobs.folders(node_dir)[-1:]
+        return Survey(problems=[f"survey.tar.gz of {newest[0].name if newest else node_dir.name} {unexpected(error)}"])
+
+
+def _expected_survey(node_dir: Path) -> Survey:
     problems: list[str] = []
     labels = None
     unpacked = tree(node_dir, problems)

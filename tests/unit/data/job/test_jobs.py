@@ -174,7 +174,7 @@ def test_a_job_without_values_or_outcome_says_so(job: Path) -> None:
     texts = [problem.text for problem in of_job.problems]
     assert texts == [
         f"{CAS}, job2: nothing was measured",
-        "status.json of job2: not readable; its outcome is unknown",
+        "job2/status.json: no outcome of a job can be read in it (Input data was truncated)",
     ]
     assert Job(2, None, {}).untaken == {}
 
