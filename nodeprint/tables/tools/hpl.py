@@ -12,7 +12,7 @@ from nodeprint.tables.tools.parsing import NUMBER, WrongResultError, figure, wit
 
 NAME = "hpl"
 _HEAD = re.compile(r"T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops.*")
-_ROW = re.compile(rf"W[RC]\S+\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({NUMBER})\s+({NUMBER})(?:\s*\(.*\))?\s*")
+_ROW = re.compile(rf"(W[RC]\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({NUMBER})\s+({NUMBER})(?:\s*\(.*\))?\s*")
 
 
 def matches(lines: list[str]) -> bool:
@@ -21,8 +21,8 @@ def matches(lines: list[str]) -> bool:
 
 
 def rows(path: Path, lines: list[str]) -> list[Row]:
-    """A row for each problem; its order, block size and grid are parts where several were solved. Raises NodeprintError
-    where a residual check failed, or nothing was solved."""
+    """A row for each problem; variant, order, block size and grid are parts where several were solved. Raises
+    NodeprintError where a residual check failed, or nothing was solved."""
     failed = next((n for n, line in enumerate(lines, start=1) if "||_oo" in line and "FAILED" in line), None)
     if failed is not None:
         advice = "the node calculates wrongly or the build is broken: run it again"
@@ -30,8 +30,9 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
     out: list[Row] = []
     for number, line in enumerate(lines, start=1):
         if row := _ROW.fullmatch(line.strip()):
-            parts: dict[str, int | str] = {"N": int(row[1]), "NB": int(row[2]), "grid": f"{row[3]}x{row[4]}"}
-            out += figure(float(row[6]), "hpl", "Gflop/s", number, parts)
+            parts: dict[str, int | str] = {"variant": row[1], "N": int(row[2]), "NB": int(row[3])}
+            parts["grid"] = f"{row[4]}x{row[5]}"
+            out += figure(float(row[7]), "hpl", "Gflop/s", number, parts)
     if not out:
         advice = "see what it says at the end, and let it end"
         raise NodeprintError("HPL solved no problem", where=path, line=len(lines), advice=advice)

@@ -31,7 +31,7 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
     out: list[Row] = []
     for begin, end in pairwise((*begins, len(lines))):
         # empty lines keep the numbers that messages name
-        out += _of_result(path, [*[""] * begin, *lines[begin:end]])
+        out += _of_result(path, [*[""] * begin, *lines[begin:end]], begin + 1)
     return out
 
 
@@ -48,7 +48,7 @@ def _begins(lines: list[str]) -> list[int]:
     return begins
 
 
-def _of_result(path: Path, lines: list[str]) -> list[Row]:
+def _of_result(path: Path, lines: list[str], begin: int) -> list[Row]:
     out: list[Row] = []
     for number, line in enumerate(lines, start=1):
         if peak := _PEAK.fullmatch(line.strip()):
@@ -57,5 +57,7 @@ def _of_result(path: Path, lines: list[str]) -> list[Row]:
         return out
     for table in intel_mlc.read(path, lines).tables:
         for place, value in table.cells:
-            out += figure(value, f"intel-mlc-{table.name}", table.unit, 0, dict(zip(table.dims, place, strict=True)))
+            out += figure(
+                value, f"intel-mlc-{table.name}", table.unit, begin, dict(zip(table.dims, place, strict=True))
+            )
     return out

@@ -30,14 +30,15 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
     """A row for each measured cell. Raises NodeprintError where a test case failed."""
     if any(line.lstrip().startswith("{") for line in lines[:20]):
         return _of_json(path, lines)
-    host = next((lines[n - 1].strip() for n, line in enumerate(lines) if n and line.startswith("Device 0:")), "")
-    node = host if re.fullmatch(r"[A-Za-z0-9][\w.-]*", host) else ""
     out: list[Row] = []
     columns: list[int] = []
-    test, unit = "", ""
+    test, unit, node = "", "", ""
     for line_number, line in enumerate(lines, start=1):
         text = line.strip()
-        if running := _RUNNING.fullmatch(text):
+        if line.startswith("Device 0:"):  # a file may have the outputs of several hosts
+            host = lines[line_number - 2].strip() if line_number > 1 else ""
+            test, node = "", host if re.fullmatch(r"[A-Za-z0-9][\w.-]*", host) else ""
+        elif running := _RUNNING.fullmatch(text):
             test, unit, columns = slug(running[1]), "", []
         elif test and _FAILED.fullmatch(text):
             raise NodeprintError(f"{test} failed", where=path, line=line_number, advice="run nvbandwidth again")

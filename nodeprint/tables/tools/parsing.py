@@ -21,6 +21,8 @@ class WrongResultError(NodeprintError):
 
 #: A number as tools print it.
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+#: How an object begins that a tool printed: after a line's beginning, or right behind another.
+_OBJECT = re.compile(r"(?:^|(?<=\}))\s*\{(?=\s*(?:\"|$))", re.MULTILINE)
 #: Letters of a metric's name: all others become a hyphen.
 _OTHERS = re.compile(r"[^A-Za-z0-9_./:<>=,+-]+")
 
@@ -59,14 +61,14 @@ def with_parts_that_differ(rows: Sequence[Row], always: str = "") -> list[Row]:
 
 
 def json_of(path: Path, lines: Iterable[str]) -> Any:
-    """The first JSON object in a text: logs have lines before and after it. Raises NodeprintError where it is
-    broken."""
+    """The JSON object in a text: logs have lines before and after it. Raises NodeprintError where it is broken, and
+    where another follows, which may be of another node."""
     text = "\n".join(lines)
     start = text.find("{")
     if start < 0:
         raise NodeprintError("no JSON object", where=path, advice="give the tool's JSON output")
     try:
-        return json.JSONDecoder().raw_decode(text, start)[0]
+        content, end = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError) as error:
         line = text.count("\n", 0, start + getattr(error, "pos", 0)) + 1
         raise NodeprintError(
@@ -75,6 +77,14 @@ def json_of(path: Path, lines: Iterable[str]) -> Any:
             line=line,
             advice="give the file complete, as the tool wrote it",
         ) from error
+    if another := _OBJECT.search(text, end):
+        raise NodeprintError(
+            "several JSON objects, and nothing says of which nodes",
+            where=path,
+            line=text.count("\n", 0, another.end()) + 1,
+            advice="give each a file of its own, named after its node",
+        )
+    return content
 
 
 def listed(value: Any, key: str, path: Path) -> list[Mapping[str, Any]]:

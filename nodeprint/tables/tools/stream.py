@@ -2,7 +2,8 @@
 and of versions for GPUs with the same table.
 
 Several results in one file are runs, one after another. Those of processes with one thread each are copies that ran at
-once, and their median is the figure; so are those whose lines carry the number of a task.
+once; so are those whose lines carry the number of a task. Of copies the median and the least are figures: one GPU or
+core that is slow moves no median.
 """
 
 from __future__ import annotations
@@ -16,27 +17,26 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.tables.row import Row
+from nodeprint.tables.tools.node_names import TASK
 from nodeprint.tables.tools.parsing import NUMBER, WrongResultError, figure
 
 NAME = "stream"
 _HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate \(?([MG]i?B/s)\)?\s.*")
 _RATE = re.compile(rf"\s*(Copy|Scale|Add|Triad):\s+({NUMBER})(?:\s+{NUMBER}){{3,4}}\s*")
 _THREADS = re.compile(r"\s*Number of Threads (?:counted|requested) = (\d+)\s*")
-#: What srun --label and mpirun --tag-output put before a line.
-_TASK = re.compile(r"\s*(?:\d+:|\[\d+,\d+\]<std(?:out|err)>:)\s?")
 _KERNELS = ("Copy", "Scale", "Add", "Triad")
 
 
 def matches(lines: list[str]) -> bool:
     """Whether a table of its rates is there."""
-    return any(_HEAD.fullmatch(_TASK.sub("", line)) for line in lines)
+    return any(_HEAD.fullmatch(TASK.sub("", line)) for line in lines)
 
 
 def rows(path: Path, lines: list[str]) -> list[Row]:
-    """The rates of each run, or the median of copies. Raises NodeprintError where a result does not validate, or a
-    table is cut."""
-    labelled = any(_TASK.match(line) for line in lines if "Triad:" in line)
-    plain = [_TASK.sub("", line) for line in lines]
+    """The rates of each run, or the median and the least of copies. Raises NodeprintError where a result does not
+    validate, or a table is cut."""
+    labelled = any(TASK.match(line) for line in lines if "Triad:" in line)
+    plain = [TASK.sub("", line) for line in lines]
     failed = next((n for n, line in enumerate(plain, start=1) if "Failed Validation" in line), None)
     if failed is not None:
         advice = "the node calculates wrongly or the build is broken: run it again"
@@ -61,17 +61,20 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
         )
     counted = list(dict.fromkeys(match[1] for line in plain if (match := _THREADS.fullmatch(line))))
     settings = {"threads": " and ".join(counted)} if counted else {}
-    copies = _copies(plain, labelled)
+    copies = counts[short] > 1 and _copies(plain, labelled)
+    settings |= {"copies": str(counts[short])} if copies else {}
     of_kernels = (row for kernel, found in rates.items() for row in _of_kernel(kernel, found, unit, copies))
     return [msgspec.structs.replace(row, settings=settings) for row in of_kernels]
 
 
 def _of_kernel(kernel: str, found: list[tuple[float, int]], unit: str, copies: bool) -> list[Row]:
     metric = f"stream-{kernel.lower()}"
-    if copies and len(found) > 1:
-        median = float(np.median([rate for rate, _ in found]))
-        return figure(median, f"{metric}-of-copies", unit, found[0][1])
-    return [row for rate, line in found for row in figure(rate, metric, unit, line)]
+    if not copies:
+        return [row for rate, line in found for row in figure(rate, metric, unit, line)]
+    least, line = min(found)
+    median = float(np.median([rate for rate, _ in found]))
+    of_all = figure(median, f"{metric}-of-copies", unit, found[0][1])
+    return of_all + figure(least, f"{metric}-of-copies-minimum", unit, line)
 
 
 def _copies(lines: list[str], labelled: bool) -> bool:

@@ -27,8 +27,9 @@ def values(figures: Figures) -> dict[tuple[str, ...], float]:
 
 
 def of_text(tmp_path: Path, text: str, name: str = "cn001.log") -> Figures:
+    """The figures of a file that is stated to be one node's."""
     (tmp_path / name).write_text(text)
-    return tools.read(tmp_path / name)
+    return tools.read(tmp_path / name, pattern="{node}.*")
 
 
 PRINTED: dict[str, dict[tuple[str, ...], float]] = {
@@ -390,11 +391,37 @@ def test_a_result_of_stream_that_is_cut_is_refused(tmp_path: Path, end: str) -> 
         of_text(tmp_path, stream(3000) + last[: last.index(end) + len(end)])
 
 
-def test_copies_of_stream_have_a_median(tmp_path: Path) -> None:
+def test_several_results_of_nobody_are_rejected(tmp_path: Path) -> None:
+    """Of a file, where an option states the node, and of what comes in, where a line does."""
+    runs = stream(3000) + stream(3050)
+    (tmp_path / "cn001.log").write_text(runs)
+    with pytest.raises(NodeprintError, match=r"cn001\.log: 2 results, and nothing says of which nodes; .*--node-name"):
+        tools.read(tmp_path / "cn001.log")
+    with pytest.raises(NodeprintError, match=r"standard input: 2 results, .*; print `hostname: NAME` first"):
+        tools.read(tmp_path / "cn001.log", "standard input")
+    (tmp_path / "cn001.log").write_text(f"hostname: cn7\n{runs}")
+    assert set(tools.read(tmp_path / "cn001.log", "standard input").frame["node"]) == {"cn7"}
+
+
+def test_outputs_of_json_behind_each_other_are_rejected(tmp_path: Path) -> None:
+    text = (OUTPUTS / "hyperfine.json").read_text()
+    with pytest.raises(NodeprintError, match="several JSON objects, and nothing says of which nodes"):
+        of_text(tmp_path, text + text)
+
+
+def test_nvbandwidth_of_several_hosts_in_one_file(tmp_path: Path) -> None:
+    other = NVBANDWIDTH.replace("gpu07", "gpu08").replace("381.02", "191.02")
+    frame = of_text(tmp_path, NVBANDWIDTH + other).frame
+    assert frame.groupby("node")["value"].min().to_dict() == {"gpu07": 55.29, "gpu08": 55.29}
+    assert frame[frame["value"] == 191.02]["node"].tolist() == ["gpu08"]
+
+
+def test_copies_of_stream_have_a_median_and_a_slowest(tmp_path: Path) -> None:
     """Of processes with one thread each, and of tasks whose lines are mixed, as srun --label prints them."""
     copies = [stream(rate, threads=1) for rate in (3000, 3100, 2000)]
     figures = of_text(tmp_path, "".join(copies))
-    assert values(figures)["stream-triad-of-copies",] == 3000.0 and len(figures.frame) == 4
+    assert values(figures)["stream-triad-of-copies",] == 3000.0 and len(figures.frame) == 8
+    assert values(figures)["stream-triad-of-copies-minimum",] == 2000.0
     lines = [f"{task}: {line}" for task, text in enumerate(copies) for line in text.splitlines()]
     mixed = "\n".join(sorted(lines, key=lambda line: copies[int(line[0])].splitlines().index(line[3:])))
     assert values(of_text(tmp_path, mixed)) == values(figures)

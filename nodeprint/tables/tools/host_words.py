@@ -1,0 +1,91 @@
+"""Which words may be the name of a host, and which say something else: runs, dates, parts of a node, tools.
+
+No rule tells a host's name from any other word. These are for doubts alone: a word that may be something else is never
+taken for a node, and the user is asked to state it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+#: Before the number or the name of a run, a job or a file.
+_COUNTED = re.compile(
+    "|".join(
+        (
+            r"runs?|iter(?:ation)?s?|rep(?:eat|etition)?s?|trials?|try|attempt|tests?|samples?|loop|round|pass|step|jobs?|jobid",
+            r"tasks?|array|slurm|pbs|lsf|sge|batch|session|shift|campaign|exp(?:eriment)?|measurement|bench(?:mark)?s?",
+            r"res(?:ults?)?|out(?:puts?)?|logs?|err(?:or)?s?|files?|data|parts?|cop(?:y|ies)|v(?:er)?|version",
+        )
+    )
+)
+_OTHERS = re.compile(
+    "|".join(
+        (
+            _COUNTED.pattern,
+            # groups of nodes
+            r"racks?|row|cell|cage|chassis|blade|enclosure|pod|island|cabinet|switch|leaf|spine|partition|queue|cluster",
+            r"group|fleet|site|room|zone|region|az|all|nodes|hosts",
+            # times
+            r"date|day|week|month|year|time|ts|stamp|epoch|am|pm|night|morning|noon|evening|today|yesterday",
+            r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?",
+            r"nov(?:ember)?|dec(?:ember)?|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?",
+            # orders and states
+            r"first|second|third|last|next|before|after|pre|post|old|new|cold|warm|hot|idle|busy|baseline|ref(?:erence)?",
+            r"control|default|tuned|base|initial|final|original|patched|fixed|good|bad|ok|failed",
+            # parts of a node, and what else has numbers in outputs
+            r"gpus?|cpus?|cores?|ranks?|proc(?:ess)?|sockets?|numa|domain|dev(?:ice)?|threads?|die|ccx|ccd|channel|dimm|mlx",
+            r"eth|ib|hca|nic|bus|pci|card|port|lane|level|l|avx|sse|gcc|clang|icc|(?:open)?mpi|cuda|rocm|omp|zen|size|bytes",
+            r"[kmg]i?b|stdout|stderr|info|debug|warn(?:ing)?|trace",
+            # tools and what they measure
+            r"(?:babel)?stream|likwid|x?hpl|hpcg|hpcc|osu|imb|mlc|sysbench|nvbandwidth|dcgm|reframe|superbench|hyperfine",
+            r"copy|scale|add|triad|[nr]ccl|linpack|linktest|iperf|fio|ior|mdtest",
+        )
+    )
+)
+#: Before a number alone, a word that says it is a node's.
+_NODE = re.compile(r"node(?:name)?|host(?:name)?|server|machine|compute|cn|nid|n")
+#: Letters before a number that may count runs, trials, samples or versions.
+_SINGLE_LETTERS = frozenset("cn")
+#: A name of letters with numbers, as cn017, gpu-a-03 or x1000c0s0b0n0.
+_NUMBERED = re.compile(r"[A-Za-z]+(?:-?[A-Za-z]+)*-?\d+(?:[A-Za-z]+\d+)*")
+#: Nine letters and more of hexadecimal digits are a hash or an id.
+_HEXADECIMAL = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{9,}", re.IGNORECASE)
+
+
+def words(text: str) -> list[str]:
+    """The words of letters in a text, in lower case."""
+    return re.findall(r"[a-z]+", text.lower())
+
+
+def is_numbered(word: str) -> bool:
+    """Whether a word of letters and numbers may be a host's name: not if it is a part's or a run's and its number."""
+    name = word.partition(".")[0]
+    if not _NUMBERED.fullmatch(name) or _HEXADECIMAL.fullmatch(name):
+        return False
+    of_letters = words(name)
+    if len(of_letters) > 1:
+        return True
+    alone = len(name.rstrip("0123456789-")) == 1
+    return not _OTHERS.fullmatch(of_letters[0]) and (not alone or of_letters[0] in _SINGLE_LETTERS or len(name) > 3)
+
+
+def is_numbered_host(word: str) -> bool:
+    """Whether a word of letters and numbers may be a host's name, and none of its words says something else."""
+    return is_numbered(word) and not any(map(_OTHERS.fullmatch, words(word.partition(".")[0])))
+
+
+def may_be_host(field: str, before: str = "") -> bool:
+    """Whether a field of a file's name may be a node's name: a name with a number, a number after the word `node`, or a
+    plain word that says nothing else. `before` is the word in front of the field."""
+    if field.isdecimal():
+        return _NODE.fullmatch(before.lower()) is not None
+    if is_numbered_host(field):
+        return True
+    is_plain = field.isalpha() and len(field) > 1
+    return is_plain and not _OTHERS.fullmatch(field.lower()) and not _COUNTED.fullmatch(before.lower())
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names without those that are there again, in their order."""
+    return list(dict.fromkeys(names))
