@@ -101,8 +101,8 @@ fuzz: able-to-test kernels ## the tests on made-up input with new examples in ev
 mutants: able-to-test kernels ## small faults, each tried with the tests of its room; survivors are printed (an hour, goes on where it was stopped; DRAW=100 SEED=1)
 	python -m tests.mutants --draw $(or $(DRAW),100) --seed $(or $(SEED),1)
 
-test-fresh: ## the README in debootstrap'ed Debian roots, with half a Python and with none (root)
-	tests/system/fresh/run
+test-fresh: ## the README in debootstrap'ed roots, with half a Python and with none, `make run` and `make test` in full (root; SUITE=trixie TARGETS="run test")
+	tests/system/fresh/run $(TARGETS)
 
 test-offline: able-to-run ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
 	tests/system/offline/run
