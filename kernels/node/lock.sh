@@ -35,24 +35,44 @@ linked() {
     return 1
 }
 
-# own_folder: makes $tmp, which this process alone has. Whoever holds the lock of a folder is at work in it, also in
-# another container that has this /tmp; the folder of a node-run that was killed goes with the next one. A new folder
-# gets its name when it is locked.
-own_folder() {
-    set +f
-    for left in "${TMPDIR:-/tmp}/node-run.$host".* "/dev/shm/node-run.$host".*; do
-        [ -O "$left" ] && [ -f "$left/lock" ] && flock -n "$left/lock" true 2>/dev/null && rm -rf "$left"
+# places: folders for temporary files in which no other user but root can rename or replace what we make, without links in
+# their paths
+places() (
+    for place in "${TMPDIR:-/tmp}" /tmp /dev/shm; do
+        place=$(cd -P "$place" 2>/dev/null && pwd -P) || continue
+        if path=$(exposed "$place" strictly); then
+            say "$path: other users may replace what lies there, so that no temporary files are made in $place"
+        else
+            printf '%s\n' "$place"
+        fi
     done
-    set -f
-    new=$(mktemp -d "${TMPDIR:-/tmp}/.node-run.XXXXXX" 2>/dev/null || mktemp -d /dev/shm/.node-run.XXXXXX 2>/dev/null) || {
-        say "no temporary folder can be made in ${TMPDIR:-/tmp} or /dev/shm; set TMPDIR to a folder on a local disk"
+)
+
+# own_folder: makes $tmp, which this process alone has, by the name that mktemp found free: it is never renamed, as
+# somebody might wait for it under the other name. Whoever holds the lock of a folder is at work in it, also in another
+# container that has this /tmp; the folder of a node-run that was killed goes with the next one. The lock gets its name
+# when it is held.
+own_folder() {
+    places=$(places)
+    printf '%s\n' "$places" | while read -r place; do remove_left "$place"; done
+    tmp=$(printf '%s\n' "$places" | while read -r place; do ! mktemp -d "$place/node-run.$host.XXXXXX" 2>/dev/null || break; done)
+    [ -n "$tmp" ] || {
+        say "no temporary folder can be made in ${TMPDIR:-/tmp}, /tmp or /dev/shm; set TMPDIR to a folder of your own on a local disk"
         return 1
     }
-    exec 8>"$new/lock"
+    exec 8>"$tmp/new"
     ! have flock || flock -n 8
-    tmp=${new%/*}/node-run.$host.${new##*.}
-    mv "$new" "$tmp"
+    mv "$tmp/new" "$tmp/lock"
+    export TMPDIR="$tmp" # of what we start, too
 }
+
+# remove_left PLACE: what killed ones have left there
+remove_left() (
+    set +f
+    for left in "$1/node-run.$host".*; do
+        [ ! -L "$left" ] && [ -O "$left" ] && [ -f "$left/lock" ] && flock -n "$left/lock" true 2>/dev/null && rm -rf "$left"
+    done
+)
 
 # take_lock: waits until this node is ours, naming who has it; fails with a sentence where it cannot be locked
 take_lock() {
