@@ -208,5 +208,6 @@ void output_trailer(const struct sweep *sweep) {
             text_add(out, ",\"mean_parallel\":%.2f", (double)sweep->parallel_units / (double)sweep->parallel_calls);
     }
     if (run->operation->facts != NULL && run->not_applicable == NULL) run->operation->facts(run, true, out);
-    text_add(out, ",\"complete\":true}\n");
+    text_add(out, ",\"complete\":true");
+    records_seal(&run->records);
 }

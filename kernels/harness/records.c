@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checksum.h"
 #include "clock.h"
 #include "fail.h"
 
@@ -43,6 +45,37 @@ static bool is_cut_line(const char *line, size_t length) {
     return true;
 }
 
+/* Count a line by its first member, which is its kind. */
+static void count_line(struct records *records, const char *line, size_t length) {
+    static const char begin[] = "{\"record\":\"";
+    const char *kind = line + sizeof begin - 1;
+    size_t letters = 0, k = 0;
+    if (length < sizeof begin || memcmp(line, begin, sizeof begin - 1) != 0) return;
+    while (kind + letters < line + length && kind[letters] != '"') letters++;
+    if (letters >= LONGEST_KIND) return;
+    while (k < records->kind_count &&
+           (strlen(records->kinds[k].name) != letters || memcmp(records->kinds[k].name, kind, letters) != 0))
+        k++;
+    if (k == MOST_KINDS) fail(EXIT_NOT_AS_ASKED, "%s has more kinds of lines than a kernel writes", records->path);
+    if (k == records->kind_count) {
+        memcpy(records->kinds[k].name, kind, letters);
+        records->kind_count++;
+    }
+    records->kinds[k].lines++;
+}
+
+/* What is whole lines of the file from now on. */
+static void take_lines(struct records *records, const char *lines, size_t length) {
+    records->checksum = checksum_add(records->checksum, lines, length);
+    for (const char *line = lines; line < lines + length;) {
+        const char *end = memchr(line, '\n', (size_t)(lines + length - line));
+        if (end == NULL) break;
+        count_line(records, line, (size_t)(end - line));
+        line = end + 1;
+    }
+    records->whole += (off_t)length;
+}
+
 void records_read(struct records *records, records_take *take, void *argument) {
     int copy = dup(records->fd);
     FILE *file = copy < 0 ? NULL : fdopen(copy, "r");
@@ -59,7 +92,7 @@ void records_read(struct records *records, records_take *take, void *argument) {
         }
         if (!json_parse(line, (size_t)length - 1, &object)) records_malformed(records, number, "not a record");
         take(&object, number, argument);
-        records->whole += length;
+        take_lines(records, line, (size_t)length);
     }
     if (ferror(file) != 0) fail(EXIT_NOT_AS_ASKED, "%s cannot be read: %s", records->path, strerror(errno));
     free(line);
@@ -85,9 +118,26 @@ void records_flush(struct records *records) {
         }
         done += (size_t)written;
     }
-    records->whole += (off_t)records->pending.length;
+    take_lines(records, records->pending.data, records->pending.length);
     text_clear(&records->pending);
     records->flushed_s = clock_monotonic_s();
+}
+
+void records_seal(struct records *records) {
+    struct text *pending = &records->pending, open_line = {0};
+    size_t begin = pending->length;
+    while (begin > 0 && pending->data[begin - 1] != '\n') begin--;
+    text_add_bytes(&open_line, pending->data + begin, pending->length - begin);
+    pending->length = begin;
+    records_flush(records);
+    text_add_bytes(pending, open_line.data, open_line.length);
+    text_free(&open_line);
+    text_add(pending, ",\"lines_by_kind\":{");
+    for (size_t k = 0; k < records->kind_count; k++)
+        text_add(pending, "%s\"%s\":%zu", k == 0 ? "" : ",", records->kinds[k].name, records->kinds[k].lines);
+    text_add(pending, "}");
+    uint32_t sum = checksum_add(records->checksum, pending->data, pending->length);
+    text_add(pending, ",\"crc32\":%" PRIu32 "}\n", sum);
 }
 
 bool records_flush_is_due(const struct records *records) {

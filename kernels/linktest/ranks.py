@@ -467,19 +467,17 @@ class Scribe:
             raise RefusalError(f"the rank on CPU {cpu} of {host} was moved to another CPU; let nothing else pin it")
         mine = [cpu for host, cpu in self._rank.places if host == self._rank.host]
         self._say()
-        self._writer.add(
-            [
-                {
-                    "record": "trailer",
-                    "elapsed_s": round(time.monotonic() - self._began, 3),
-                    "cells" if len(self._settings.sizes) > 1 else "pairs": len(self.former.done),
-                    "voluntary_switches": sum(voluntary for _, voluntary, _ in seen),
-                    "involuntary_switches": sum(involuntary for _, _, involuntary in seen),
-                    "steal_s": round(max(0.0, _steal_s(mine) - self._steal), 2),
-                    **self._alltoall(),
-                    "complete": True,
-                }
-            ]
+        self._writer.end(
+            {
+                "record": "trailer",
+                "elapsed_s": round(time.monotonic() - self._began, 3),
+                "cells" if len(self._settings.sizes) > 1 else "pairs": len(self.former.done),
+                "voluntary_switches": sum(voluntary for _, voluntary, _ in seen),
+                "involuntary_switches": sum(involuntary for _, _, involuntary in seen),
+                "steal_s": round(max(0.0, _steal_s(mine) - self._steal), 2),
+                **self._alltoall(),
+                "complete": True,
+            }
         )
 
     def _alltoall(self) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,8 @@ def identity(settings: Settings, host: str) -> dict[str, Any]:
 
 @dataclass
 class Former:
-    """What a file holds: number of segments, seed, the lowest time of each measured pair, second looks, and its end."""
+    """What a file holds: number of segments, seed, the lowest time of each measured pair, second looks, and its end; of
+    its whole lines how many bytes they are, their checksum, and how many there are of each kind."""
 
     segments: int
     seed: int | None
@@ -48,6 +51,8 @@ class Former:
     again: set[tuple[int, int]]
     complete: bool
     length: int
+    crc32: int = 0
+    lines: Counter[str] = field(default_factory=Counter)
 
 
 def read(path: Path, wanted: dict[str, Any]) -> Former:
@@ -68,6 +73,7 @@ def read(path: Path, wanted: dict[str, Any]) -> Former:
         try:
             record = json.loads(line)
             kind = record["record"]
+            found.lines[kind] += 1
             if kind == "header":
                 _check(path, number, record, wanted)
                 found.segments, found.seed = found.segments + 1, int(record["seed"])
@@ -79,6 +85,7 @@ def read(path: Path, wanted: dict[str, Any]) -> Former:
                 found.complete = record["complete"] is True
         except (ValueError, KeyError, TypeError) as error:
             raise RefusalError(f"{path}, line {number}: malformed; move the file away", BAD_INPUT) from error
+    found.crc32 = zlib.crc32(text[: found.length])
     return found
 
 
@@ -102,6 +109,7 @@ class Writer:
 
     def __init__(self, path: Path, former: Former) -> None:
         self._path = path
+        self._crc32, self._lines = former.crc32, former.lines
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
@@ -112,7 +120,17 @@ class Writer:
 
     def add(self, records: list[dict[str, Any]]) -> None:
         """Write records at once. Raises RefusalError where the file system refuses."""
-        text = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records).encode()
+        self._lines.update(record["record"] for record in records)
+        self._write("".join(f"{_as_json(record)}\n" for record in records).encode())
+
+    def end(self, trailer: dict[str, Any]) -> None:
+        """Write the last record with what proves that the file is complete: how many lines of each kind precede it, and
+        the CRC-32 of all bytes before the name of that. Raises RefusalError where the file system refuses."""
+        opened = _as_json({**trailer, "lines_by_kind": self._lines}).removesuffix("}").encode()
+        self._write(opened + f',"crc32":{zlib.crc32(opened, self._crc32)}}}\n'.encode())
+
+    def _write(self, text: bytes) -> None:
+        self._crc32 = zlib.crc32(text, self._crc32)
         try:
             while text:
                 text = text[os.write(self._file, text) :]
@@ -121,3 +139,7 @@ class Writer:
 
     def _refusal(self, error: OSError) -> RefusalError:
         return RefusalError(f"{self._path} cannot be written ({error.strerror}); make room or make it writable")
+
+
+def _as_json(record: dict[str, Any]) -> str:
+    return json.dumps(record, separators=(",", ":"))

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/census.h"
+#include "harness/checksum.h"
 #include "harness/clock.h"
 #include "harness/clusters.h"
 #include "harness/cpulist.h"
@@ -605,7 +606,17 @@ static void test_ramp(void) {
     CHECK(ramp_of(hz, end_ns, WINDOWS).after_ns == 25e3);
 }
 
+/* Known values of CRC-32 (RFC 1952; "123456789" is the check value that catalogues of CRCs have). */
+static void test_checksum(void) {
+    CHECK(checksum_add(0, "", 0) == 0);
+    CHECK(checksum_add(0, "a", 1) == 0xe8b7be43u);
+    CHECK(checksum_add(0, "123456789", 9) == 0xcbf43926u);
+    CHECK(checksum_add(checksum_add(0, "1234", 4), "56789", 5) == 0xcbf43926u); /* a file that is continued */
+    CHECK(checksum_add(0, "\0\377", 2) == 0x6cdbfd72u);
+}
+
 int main(void) {
+    test_checksum();
     test_cpulist();
     test_order_statistics();
     test_interval();

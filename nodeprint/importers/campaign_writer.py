@@ -15,6 +15,7 @@ from nodeprint import files
 from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.campaign.node_sheet import Node
+from nodeprint.data.format import integrity
 from nodeprint.data.places.quantity import IMPORTED_HOPS
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported
@@ -185,7 +186,8 @@ def _measurement(cores: CoreMatrix) -> str:
 
 
 def _write(path: Path, records: Sequence[Record]) -> None:
-    text = "".join(json.dumps(record) + "\n" for record in records)
+    *before, trailer = records
+    text = integrity.sealed("".join(json.dumps(record) + "\n" for record in before), trailer)
     files.write(path, gzip.compress(text.encode(), mtime=0))
 
 

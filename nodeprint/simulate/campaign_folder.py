@@ -16,6 +16,7 @@ import numpy.typing as npt
 from nodeprint import files
 from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus, RunOutcome
+from nodeprint.data.format import integrity
 from nodeprint.data.places import layout
 from nodeprint.data.places.homes import FAR, NEAR
 from nodeprint.errors import NodeprintError
@@ -158,7 +159,8 @@ def _header(plan: Plan, number: int, node: NodePlan, *, job: int, run: int) -> d
     }
 
 
-def _trailer(counted: str, count: int) -> str:
+def _ended(lines: Sequence[str], counted: str, count: int) -> str:
+    """The text of a record file with its trailer."""
     trailer = {
         "record": "trailer",
         "elapsed_s": 8.0,
@@ -168,7 +170,7 @@ def _trailer(counted: str, count: int) -> str:
         "steal_s": 0.0,
         "complete": True,
     }
-    return json.dumps(trailer) + "\n"
+    return integrity.sealed("\n".join(lines) + "\n", trailer)
 
 
 def _cell_records(plan: Plan, number: int, node: NodePlan, drawn_run: DrawnRun, *, job: int, run: int) -> str:
@@ -188,7 +190,7 @@ def _cell_records(plan: Plan, number: int, node: NodePlan, drawn_run: DrawnRun, 
         if not all(np.isfinite(value) for value in values.values()):
             continue  # there is no such cell
         text.append(json.dumps({"record": "cell", **place, "pass": index[0], **values, "flags": []}))
-    return "\n".join(text) + "\n" + _trailer("cells", len(text) - 1)
+    return _ended(text, "cells", len(text) - 1)
 
 
 _MESSAGE = (
@@ -221,7 +223,7 @@ def _message_records(plan: Plan, number: int, node: NodePlan, *, job: int, run: 
         columns = [a, b, np.full(len(a), p), *(ns * share for share in shares)]
         rows = zip(*(column.tolist() for column in columns), strict=True)
         text += (_MESSAGE * len(a) % tuple(itertools.chain.from_iterable(rows))).splitlines()
-    return "\n".join(text) + "\n" + _trailer("pairs", int(values.size))
+    return _ended(text, "pairs", int(values.size))
 
 
 def _records(
@@ -273,7 +275,7 @@ def _records(
             )
     if cut:
         return "\n".join(text[: len(text) * 2 // 3]) + '\n{"record":"pair","a":'
-    return "\n".join(text) + "\n" + _trailer("pairs", int(values.size))
+    return _ended(text, "pairs", int(values.size))
 
 
 _PAIR = (

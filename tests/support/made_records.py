@@ -93,8 +93,17 @@ TRAILER: dict[str, object] = {
 
 
 def lines(*content: dict[str, object]) -> str:
-    """Records as JSON Lines."""
-    return "".join(json.dumps(record) + "\n" for record in content)
+    """Records as JSON Lines; a trailer counts the pairs or cells before it."""
+    text = ""
+    for record in content:
+        text += json.dumps(_counting(record, text) if record.get("record") == "trailer" else record) + "\n"
+    return text
+
+
+def _counting(trailer: dict[str, object], text: str) -> dict[str, object]:
+    name = "cells" if '"cells": {' in text else "pairs"
+    others = {key: value for key, value in trailer.items() if key not in ("pairs", "cells")}
+    return others | {name: text.count(f'"record": "{name[:-1]}"')}
 
 
 def record_texts(job: Path) -> dict[str, bytes]:

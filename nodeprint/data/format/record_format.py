@@ -22,12 +22,23 @@ FLAGS: Mapping[str, int] = {flag: 1 << bit for bit, flag in enumerate(get_args(F
 _EACH_ONCE = {"uniqueItems": True}
 Flags = Annotated[tuple[Flag, ...], Meta(extra_json_schema=_EACH_ONCE)]
 
-Count = Annotated[int, Meta(ge=0)]
-Number = Annotated[float, Meta(ge=0)]
-Positive = Annotated[float, Meta(gt=0)]
+#: No number of a kernel is larger: whole numbers up to here are exact also as floats.
+MOST = 2**53
+#: Of a value in a unit: of times 1000 s, of rates a thousand times the fastest machine's.
+HIGHEST: Mapping[str, float] = {"ns": 1e12, "s": 1e9, "Hz": 1e11, "B/s": 1e17, "1/s": 1e18}
+#: Less than a cycle of any core.
+LEAST_NS = 0.1
+
+Count = Annotated[int, Meta(ge=0, le=MOST)]
+Number = Annotated[float, Meta(ge=0, le=1e18)]
+Positive = Annotated[float, Meta(gt=0, le=1e18)]
+_Latency = Annotated[float, Meta(ge=LEAST_NS, le=HIGHEST["ns"])]
+_Nanoseconds = Annotated[float, Meta(ge=0, le=HIGHEST["ns"])]
+_Seconds = Annotated[float, Meta(ge=-1e9, le=1e9)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 #: A NUMA node; -1 where it is not known.
-_Home = Annotated[int, Meta(ge=-1)]
+_Home = Annotated[int, Meta(ge=-1, le=MOST)]
+_Crc32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 _Hash = Annotated[str, written(r"^[0-9a-f]{16}$", "16 hex digits")]
 _HomePolicy = Annotated[
     str, written(r"^(first|second|each|sockets|[0-9]+)$", "`first`, `second`, `each`, `sockets` or a number")
@@ -70,7 +81,7 @@ class Placement(Open):
     bytes: Count
     bound: bool
     pages: Literal["base", "thp", "huge", "mixed"]
-    home: int | UnsetType = UNSET
+    home: _Home | UnsetType = UNSET
     verified_by: Literal["move_pages", "numa_maps", "one_node", "nothing"] | UnsetType = UNSET
     huge_bytes: Count | UnsetType = UNSET
 
@@ -124,16 +135,16 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
     ]
     unit: Annotated[str, key("of the quantity: `ns`, `B/s`, ...")]
     host: Annotated[str, key("the real host name, short")]
-    job: Annotated[int, key("number of the job", ge=1)]
-    run: Annotated[int, key("number of the run", ge=1)]
+    job: Annotated[int, key("number of the job", ge=1, le=MOST)]
+    run: Annotated[int, key("number of the run", ge=1, le=MOST)]
     arguments: Annotated[
         tuple[str, ...],
         key("everything that affects the measurement, without `--out`, `--job`, `--run`, `--seed`"),
     ]
     cpus: Annotated[tuple[Count, ...], key("OS numbers that take part", extra_json_schema=_EACH_ONCE)]
-    passes: Annotated[int, key("passes that are planned", ge=1)]
+    passes: Annotated[int, key("passes that are planned", ge=1, le=MOST)]
     boot_id: Annotated[str, key("the kernel's boot id")] | UnsetType = UNSET
-    seed: Annotated[Count, key("what all random choices follow from")] | UnsetType = UNSET
+    seed: Annotated[int, key("what all random choices follow from", ge=0)] | UnsetType = UNSET
     start_time: Annotated[_Moment, key("ISO 8601, UTC, `Z`")] | UnsetType = UNSET
     pairs_hash: (
         Annotated[_Hash, key("with `--pairs`: 16 hex digits over the pairs that its file named, with their homes")]
@@ -193,7 +204,11 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
     parallel: (
         Annotated[
             int,
-            key("pairs measured at the same time (pair operations); above 1 the result contains interference", ge=1),
+            key(
+                "pairs measured at the same time (pair operations); above 1 the result contains interference",
+                ge=1,
+                le=MOST,
+            ),
         ]
         | UnsetType
     ) = UNSET
@@ -252,7 +267,7 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
     applicable: Annotated[bool, key("false where there is nothing to measure on this node")] | UnsetType = UNSET
     reason: Annotated[str, key("why not, a sentence")] | UnsetType = UNSET
     directed: Annotated[bool, key("true: a pair is measured in each direction, from `a` to `b`")] | UnsetType = UNSET
-    message_bytes: Annotated[int, key("of LinkTest, as the next three: see there", ge=1)] | UnsetType = UNSET
+    message_bytes: Annotated[int, key("of LinkTest, as the next three: see there", ge=1, le=MOST)] | UnsetType = UNSET
     timed_by: Annotated[Literal["c", "python"], key("`python`: by mpi4py's own calls")] | UnsetType = UNSET
     ranks: Annotated[tuple[tuple[str, Count], ...], key("host and CPU of each rank")] | UnsetType = UNSET
     transport: Annotated[Transport, key("the parts of MPI that carry the messages")] | UnsetType = UNSET
@@ -277,17 +292,17 @@ class Pair(Struct, tag_field="record", tag="pair", kw_only=True):
     b: Count
     home: _Home
     number: Count = field(name="pass")
-    latency_ns: Positive
+    latency_ns: _Latency
     flags: Flags
-    ci_low_ns: Number | None = None
-    ci_high_ns: Number | None = None
-    min_ns: Number | None = None
-    p25_ns: Number | None = None
-    median_ns: Number | None = None
-    p99_ns: Number | None = None
-    line_sd_ns: Number | None = None
+    ci_low_ns: _Nanoseconds | None = None
+    ci_high_ns: _Nanoseconds | None = None
+    min_ns: _Nanoseconds | None = None
+    p25_ns: _Nanoseconds | None = None
+    median_ns: _Nanoseconds | None = None
+    p99_ns: _Nanoseconds | None = None
+    line_sd_ns: _Nanoseconds | None = None
     lines: Count | UnsetType = UNSET
-    round_trips: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    round_trips: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType = UNSET
     retries: Count | UnsetType = UNSET
     slow_share: _Share | None = None
     clock_a_ghz: Number | None = None
@@ -295,14 +310,14 @@ class Pair(Struct, tag_field="record", tag="pair", kw_only=True):
     switches: Count | UnsetType = UNSET
     at_once: Count | UnsetType = UNSET
     slot: Count | UnsetType = UNSET
-    line_ns: tuple[Number | None, ...] | UnsetType = UNSET
-    cluster_ns: tuple[Number | None, ...] | UnsetType = UNSET
+    line_ns: tuple[_Nanoseconds | None, ...] | UnsetType = UNSET
+    cluster_ns: tuple[_Nanoseconds | None, ...] | UnsetType = UNSET
 
 
 class Sentinel(Pair, tag_field="record", tag="sentinel", kw_only=True):
     """A pair that is measured again and again, to see drift."""
 
-    at_s: float
+    at_s: _Seconds
 
 
 class Again(Pair, tag_field="record", tag="again", kw_only=True):
@@ -314,16 +329,16 @@ class Again(Pair, tag_field="record", tag="again", kw_only=True):
 class Second(Open, tag_field="record", tag="second"):
     """What else the machine did meanwhile."""
 
-    at_s: float
-    span_s: float
-    steal_s: float | UnsetType = UNSET
+    at_s: _Seconds
+    span_s: _Seconds
+    steal_s: _Seconds | UnsetType = UNSET
     interrupts: Count | UnsetType = UNSET
 
 
 class Census(Struct, tag_field="record", tag="census"):
     """How far the lines of a pool are from a CPU."""
 
-    home: int
+    home: _Home
     cpu: Count
     reload_ns: tuple[tuple[Number, ...], tuple[Number, ...]]
     agreement: Annotated[float, Meta(ge=-1, le=1)] | UnsetType = UNSET
@@ -332,7 +347,7 @@ class Census(Struct, tag_field="record", tag="census"):
 class Clusters(Struct, tag_field="record", tag="clusters"):
     """Where the lines of a pool live."""
 
-    home: int
+    home: _Home
     address_bits: Count
     clusters: Annotated[int, Meta(ge=1, le=12)]
     reason: str | UnsetType = UNSET
@@ -372,19 +387,25 @@ class Trailer(Open, tag_field="record", tag="trailer"):
     involuntary_switches: Count | UnsetType = UNSET
     steal_s: Number | UnsetType = UNSET
     lost_share: _Share | UnsetType = UNSET
+    lines_by_kind: dict[str, Count] | UnsetType = UNSET
+    crc32: _Crc32 | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if (self.lines_by_kind is UNSET) != (self.crc32 is UNSET):
+            raise ValueError("keys 'lines_by_kind' and 'crc32' belong together")
 
 
 class Offset(Open, tag_field="record", tag="offset"):
     """How far a CPU's counter is ahead."""
 
     cpu: Count
-    offset_ns: float | None
+    offset_ns: Annotated[float, Meta(ge=-1e18, le=1e18)] | None
 
 
 class SocketSecond(Struct):
     """What a socket did in a second."""
 
-    socket: int
+    socket: _Home
     flops_per_s: Positive
     core_hz: Positive
     lowest_core_hz: Positive
@@ -397,7 +418,7 @@ class LoadSecond(Open, tag_field="record", tag="load_second"):
     number: Count = field(name="pass")
     second: Count
     sockets: Annotated[tuple[SocketSecond, ...], Meta(min_length=1)]
-    power_w: dict[str, float] | None
+    power_w: dict[str, Annotated[float, Meta(ge=-1e9, le=1e9)]] | None
 
 
 def _tag(kind: type[Struct]) -> str:
@@ -582,4 +603,4 @@ def _in_words(rule: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         return "a list" + (f", each {_in_words(of, schema)}" if of else "")
     limits = {"minimum": "of at least", "exclusiveMinimum": "above", "maximum": "of at most"}
     ranges = [f"{words} {rule[limit]:g}" for limit, words in limits.items() if limit in rule]
-    return " ".join([_WORDS.get(str(rule.get("type")), "as docs/formats.md says"), *ranges])
+    return " ".join([_WORDS.get(str(rule.get("type")), "as docs/formats.md says"), " and ".join(ranges)]).strip()

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nodeprint import reading
 from nodeprint.campaign import run_files
-from nodeprint.data.format import record_format
+from nodeprint.data.format import integrity, record_format
 from nodeprint.data.format.record_format import COMPANIONS, FLAGS, Header, Pair, malformed
 from nodeprint.errors import NodeprintError, printable, unreadable
 
@@ -77,19 +77,21 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
 
     `raw` is what it holds, where that was read before. A last line without its newline is dropped with a note, as the
     writer was stopped there.
-    Raises NodeprintError, with the line, on anything else that is not a record of nodeprint.
+    Raises NodeprintError, with the line, on anything else that is not a record of nodeprint, and where a file that has
+    its trailer is not as the kernel left it (`integrity`).
     """
     notes: list[str] = []
     where = called or str(path)
     text = whole_lines(path, where, notes, raw)
     lines, columns = _columns_at_once(text) or _columns_line_by_line(where, text)
     headers: list[dict[str, Any]] = []
-    passes, companions = [], []
+    passes, companions, numbered = [], [], []
     trailer: dict[str, Any] | None = None
     for number, line in lines:
         record = record_format.record(where, number, line)
         kind = record["record"]
         record_format.checked(where, number, record, record_format.KINDS[kind])
+        numbered.append((number, record))
         if kind == "header":
             headers.append(record)
         elif kind == "pass":
@@ -97,6 +99,7 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
         elif kind in COMPANIONS:
             companions.append(record)
         trailer = record if kind == "trailer" else None if kind == "header" else trailer
+    integrity.check(where, text, numbered, columns)
     pairs, cells = (_NO_PAIRS, columns) if "cells" in headers[0] else (columns, {})
     return Records(path, tuple(headers), tuple(passes), pairs, cells, trailer, tuple(notes), tuple(companions))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -161,22 +162,27 @@ def folders(node_dir: Path) -> list[Path]:
 def read(job_dir: Path) -> Job:
     """A job from its records and status.json."""
     problems: list[Problem] = []
-    by_name: dict[str, list[Records]] = {}
+    files: list[Records] = []
     with_file = set[tuple[int, str]]()
     for path, content in run_files.contents(job_dir, problems):
-        run, name = _run_and_name(path)
-        with_file.add((run, name))
+        with_file.add(_run_and_name(path))
         try:
-            file = records.read(path, _called(path), content)
+            files.append(records.read(path, _called(path), content))
         except NodeprintError as error:
             problems.append(_problem(path, str(error)))
         except UNEXPECTED_CONTENT as error:
             problems.append(_problem(path, f"{_called(path)}: {unexpected(error)}"))
+    status = _status(job_dir, problems)
+    by_name: dict[str, list[Records]] = {}
+    for file, why in zip(files, _misplaced(files, status), strict=True):
+        if why:
+            problems.append(_problem(file.path, f"{_called(file.path)}, line 1: {why}; it was written elsewhere"))
         else:
-            by_name.setdefault(name, []).append(file)
+            by_name.setdefault(_run_and_name(file.path)[1], []).append(file)
     measured, not_applicable = {}, {}
     for name, of_name in sorted(by_name.items()):
-        first, *_ = of_name
+        kinds = Counter(map(_comparable, of_name))
+        first = max(of_name, key=lambda file: kinds[_comparable(file)])
         alike = [file for file in of_name if _comparable(file) == _comparable(first)]
         why = f"other host, operation or arguments than {_called(first.path)}; left out"
         problems += [
@@ -193,7 +199,6 @@ def read(job_dir: Path) -> Job:
             not_applicable[name] = alike[0].not_applicable
         else:
             problems.append(Problem(f"{name}, {job_dir.name}: nothing was measured", names=(name,)))
-    status = _status(job_dir, problems)
     done = {(run.run, run.name) for run in (status.measurements if status else ()) if run.outcome == "done"}
     for run, gone in groupby(sorted({*run_files.lost(job_dir), *(done - with_file)}), key=itemgetter(0)):
         names = tuple(name for _, name in gone)
@@ -246,6 +251,29 @@ def _problem(path: Path, text: str) -> Problem:
 def _comparable(file: Records) -> tuple[str, ...]:
     keys = ("host", "kernel", "operation", "quantity", "unit", "home", "arguments")
     return tuple(json.dumps(file.header.get(key)) for key in keys)
+
+
+def _misplaced(files: Sequence[Records], status: JobStatus | None) -> list[str]:
+    """Of each record file of a job why it cannot be from there; empty where it can.
+
+    A run is where its header says. A job may have got another number, as where campaigns were merged: its outcome then
+    has the number that it was measured with, and without an outcome most of its records have. So it is with the host.
+    """
+    jobs = Counter(file.header["job"] for file in files)
+    hosts = Counter(str(file.header["host"]) for file in files)
+    job = status.job if status is not None else max(jobs, key=lambda number: jobs[number], default=0)
+    own = status.host if status is not None else ""
+    host = max(hosts, key=lambda name: (hosts[name], name == own), default="")
+    out = []
+    for file in files:
+        expected = {"run": _run_and_name(file.path)[0], "job": job, "host": host}
+        wrong = [key for key, value in expected.items() if file.header[key] != value]
+        out.append(
+            f"key '{wrong[0]}' is {printable(str(file.header[wrong[0]]), 80)}, not {expected[wrong[0]]}"
+            if wrong
+            else ""
+        )
+    return out
 
 
 def _status(job_dir: Path, problems: list[Problem]) -> JobStatus | None:

@@ -408,8 +408,8 @@ def node_with(campaign: Path, folder: Path, change: Callable[[bytes], bytes]) ->
 @pytest.mark.parametrize(
     "old, new, says",
     [
-        (b'"line_ns":[', b'"line_ns":["x",', "not as expected"),
-        (b'"line_ns":[', b'"line_ns":[1e999,', "not a JSON record|not as expected"),
+        (b'"line_ns":[', b'"line_ns":["x",', "the checksum differs"),
+        (b'"line_ns":[', b'"line_ns":[1e999,', "not a JSON record|the checksum differs"),
         (b'"record":"pair","a":', b'"record":"pair","a":x', "line"),
         (b'"line_set": [', b'"line_set": ["x", ', "records of passes are not as expected"),
         (b'"line_set"', b'"lines"', "records of passes are not as expected"),

@@ -154,7 +154,10 @@ def test_anything_else_is_refused_with_its_line(tmp_path: Path, content: str, li
     ("record", "sentence"),
     [
         (pair(0, 1) | {"a": "0"}, "pair key 'a' must be a whole number of at least 0"),
-        (pair(0, 1, latency_ns=-1.0), "pair key 'latency_ns' must be a finite number above 0"),
+        (
+            pair(0, 1, latency_ns=-1.0),
+            "pair key 'latency_ns' must be a finite number of at least 0.1 and of at most 1e+12",
+        ),
         (
             pair(0, 1, flags=["lucky"]),
             "pair key 'flags[0]' must be one of disturbed, mixed_lines, moved",

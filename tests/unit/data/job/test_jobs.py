@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nodeprint.campaign import job_status
 from nodeprint.data.job import jobs
 from nodeprint.data.job.jobs import Job, Measured
 from nodeprint.errors import NodeprintError
@@ -68,10 +69,9 @@ def test_a_pair_is_there_once_with_the_home_that_was_asked_for(
     assert (measured.pairs, measured.cpus, measured.passes) == (True, [0, 1, 2], (0, 1))
 
 
-def test_of_a_place_that_was_measured_twice_in_a_pass_the_last_counts(job: Path) -> None:
-    """Runs are rows in their order, also where they have other pairs and passes."""
+def test_runs_are_rows_in_their_order_also_with_other_pairs_and_passes(job: Path) -> None:
     head = {"cpus": [0, 1, 2], "passes": 6}
-    put(job, 1, CAS, header(**head), pair(0, 1, 5, 40.0), pair(0, 1, 5, 44.0, flags=["moved"]))
+    put(job, 1, CAS, header(**head), pair(0, 1, 5, 44.0, flags=["moved"]))
     put(job, 2, CAS, header(run=2, **head), pair(1, 2, 0, 60.0))
     measured = jobs.read(job).measured[CAS]
     assert measured.passes == (0, 5) and measured.numbers == [1, 2]
@@ -103,7 +103,7 @@ def test_pairs_that_linktest_measured_again_have_both_times(job: Path) -> None:
         job,
         1,
         CAS,
-        header(),
+        header(cpus=[0, 1, 2]),
         pair(0, 1, 0, 70.0),
         pair(0, 1, 1, 66.0),
         pair(0, 2, 1, 20.0),
@@ -115,7 +115,7 @@ def test_pairs_that_linktest_measured_again_have_both_times(job: Path) -> None:
 
 
 def test_cells_keep_their_words_and_gaps(job: Path) -> None:
-    put(job, 1, "chase-levels", cell_header(), cell(0, "l2", 0, 4.0), cell(4, "l1", 1, 1.5))
+    put(job, 1, "chase-levels", cell_header(cpus=[0, 4]), cell(0, "l2", 0, 4.0), cell(4, "l1", 1, 1.5))
     measured = jobs.read(job).measured["chase-levels"]
     assert (measured.pairs, measured.cpus) == (False, [])
     assert (measured.keys("cpu"), measured.keys("level")) == ([0, 4], ["l2", "l1"])
@@ -136,6 +136,42 @@ def test_a_run_of_another_kind_is_left_out_and_named(job: Path) -> None:
     (problem,) = of_job.problems
     assert problem.text == (f"{CAS}, job2/run2: other host, operation or arguments than {CAS}, job2/run1; left out")
     assert (problem.run, problem.names) == (2, (CAS,))
+
+
+def test_most_of_the_runs_say_what_was_measured(job: Path) -> None:
+    put(job, 1, CAS, header(arguments=["--op", "flag1"]), pair(0, 1))
+    for run in (2, 3):
+        put(job, run, CAS, header(run=run), pair(0, 1))
+    of_job = jobs.read(job)
+    assert of_job.measured[CAS].numbers == [2, 3]
+    assert [problem.run for problem in of_job.problems] == [1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [({"run": 3}, "'run' is 3, not 2"), ({"job": 7}, "'job' is 7, not 1"), ({"host": "x"}, "'host' is x")],
+)
+def test_a_record_that_was_written_elsewhere_is_no_run(job: Path, changes: dict[str, object], why: str) -> None:
+    """As where files of two nodes, jobs or runs were exchanged."""
+    put(job, 1, CAS, header(), pair(0, 1))
+    put(job, 2, CAS, header(**({"run": 2} | changes)), pair(0, 1))
+    put(job, 3, CAS, header(run=3), pair(0, 1))
+    of_job = jobs.read(job)
+    assert of_job.measured[CAS].numbers == [1, 3]
+    (problem,) = of_job.problems
+    assert problem.text.startswith(f"{CAS}, job2/run2, line 1: key {why}")
+    assert (problem.run, problem.names) == (2, (CAS,))
+
+
+def test_a_job_whose_number_was_changed_keeps_its_records(job: Path) -> None:
+    """Where campaigns were merged its folder has another number, and its outcome the one that it was measured with."""
+    put(job, 1, CAS, header(), pair(0, 1))
+    put(job, 2, CAS, header(run=2), pair(0, 1))
+    assert jobs.read(job).measured[CAS].numbers == [1, 2], "without an outcome"
+    job_status.write(job, made_status.job_outcome("complete", run_outcome(CAS, 1), run_outcome(CAS, 2), job=1))
+    assert jobs.read(job).measured[CAS].numbers == [1, 2]
+    job_status.write(job, made_status.job_outcome("complete", run_outcome(CAS, 1), run_outcome(CAS, 2), job=2))
+    assert jobs.read(job).measured == {}
 
 
 def test_records_that_are_gone_are_named_by_run(job: Path) -> None:
@@ -173,8 +209,8 @@ def test_a_job_without_values_or_outcome_says_so(job: Path) -> None:
     assert (of_job.number, of_job.status, of_job.measured) == (2, None, {})
     texts = [problem.text for problem in of_job.problems]
     assert texts == [
-        f"{CAS}, job2: nothing was measured",
         "job2/status.json: no outcome of a job can be read in it (Input data was truncated)",
+        f"{CAS}, job2: nothing was measured",
     ]
     assert Job(2, None, {}).untaken == {}
 

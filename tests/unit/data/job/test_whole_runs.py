@@ -60,7 +60,7 @@ def test_a_file_copied_over_another_is_no_run(tmp_path: Path, job: int, run: int
     shutil.copy(node / f"job1/run1/{NAME}.jsonl", node / f"job{job}/run{run}/{NAME}.jsonl")
     of_jobs, problems = _whole(node)
     assert [len(of.measured[NAME].runs) for of in of_jobs] == [3 - (job == 1), 3 - (job == 2)]
-    assert problems == [f"{NAME}, job{job}/run{run}: it is a copy of job1/run1; it counts as no run"]
+    assert problems == [f"{NAME}, job{job}/run{run}, line 1: key 'run' is 1, not {run}; it was written elsewhere"]
 
 
 @pytest.mark.parametrize("same", ["seed and start", "values"])
@@ -92,7 +92,7 @@ def test_few_equal_figures_may_be_chance(tmp_path: Path, figures: int, copies: i
         path.parent.mkdir(parents=True)
         of_cells = {"cells": {"dims": ["cpu"], "values": {"latency_ns": "ns"}}, "kernel": "chase"}
         values = [{"record": "cell", "cpu": cpu, "pass": 0, "latency_ns": 5.0, "flags": []} for cpu in range(figures)]
-        path.write_text(lines(header(run=run, seed=run) | of_cells, *values, TRAILER))
+        path.write_text(lines(header(run=run, seed=run, cpus=list(range(figures))) | of_cells, *values, TRAILER))
     assert len(_whole(tmp_path)[1]) == copies
 
 

@@ -289,7 +289,9 @@ def test_cells_have_their_own_dimensions_kept_or_not(campaign: Make) -> None:
     node = campaign("n1") / "nodes" / "n1"
     for run in (1, 2):
         measured = (cell(cpu, level, 0, cpu + 5.0 + run, core_hz=3e9 + 1) for cpu in (0, 2) for level in ("l2", "l1"))
-        (node / f"job1/run{run}/chase-levels.jsonl").write_text(lines(cell_header(run=run), *measured, TRAILER))
+        (node / f"job1/run{run}/chase-levels.jsonl").write_text(
+            lines(cell_header(run=run, cpus=[0, 2]), *measured, TRAILER)
+        )
         absent = cell_header(run=run, kernel="touch", applicable=False, reason="one NUMA node")
         (node / f"job1/run{run}/touch.jsonl").write_text(lines(absent, TRAILER | {"cells": 0}))
     for _ in range(2):
