@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum mode { SEMIDIRECTIONAL, BIDIRECTIONAL, UNIDIRECTIONAL };
@@ -16,6 +17,8 @@ struct link_pair {
     int messages;    /* of a sample; 0: as many as take `batch_ns`; the number taken is left here */
     int together;    /* all ranks of the communicator begin at once */
     double batch_ns; /* how long a sample must last for the clock's steps not to be seen */
+    double took_ns, lost_ns; /* of all samples, left here: how long they took, and how long this rank did not run
+                              * meanwhile; both 0 where it slept, which nobody took from it */
     void *send, *receive;
 };
 
@@ -28,6 +31,30 @@ static int64_t now_ns(void) {
     struct timespec time;
     if (clock_gettime(CLOCK_MONOTONIC, &time) != 0) return 0;
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* What this thread has had of its CPU. */
+struct had {
+    int64_t at_ns, ran_ns;
+    long slept;
+};
+
+static struct had had_now(void) {
+    struct timespec ran;
+    struct rusage usage;
+    struct had had = {.at_ns = now_ns()};
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran) == 0) had.ran_ns = (int64_t)ran.tv_sec * 1000000000 + ran.tv_nsec;
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) had.slept = usage.ru_nvcsw;
+    return had;
+}
+
+static void set_lost(struct link_pair *pair, const struct had *before) {
+    struct had after = had_now();
+    pair->took_ns = pair->lost_ns = 0;
+    if (after.slept != before->slept) return;
+    pair->took_ns = (double)(after.at_ns - before->at_ns);
+    double lost_ns = pair->took_ns - (double)(after.ran_ns - before->ran_ns);
+    if (lost_ns > 0) pair->lost_ns = lost_ns;
 }
 
 static int send_to(const struct link_pair *pair, MPI_Comm comm) {
@@ -103,11 +130,13 @@ int link_measure(void *communicator, struct link_pair *pair, double *sample_ns) 
     int error = batch(pair, pair->warm_up, comm);
     if (error == MPI_SUCCESS) error = agree_on_messages(pair, comm);
     double ways = pair->mode == SEMIDIRECTIONAL ? 2 : 1;
+    struct had before = had_now();
     for (int i = 0; i < pair->samples && error == MPI_SUCCESS; i++) {
         int64_t start = now_ns();
         error = batch(pair, pair->messages, comm);
         sample_ns[i] = (double)(now_ns() - start) / ways / pair->messages;
     }
+    set_lost(pair, &before);
     return error;
 }
 

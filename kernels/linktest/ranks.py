@@ -25,7 +25,7 @@ _NAP_S, _LONGEST_NAP_S = 50e-6, 500e-6
 _MEET_S = 30.0
 #: Room for the name of a host (Linux: 64).
 _HOST_BYTES = 65
-_BATON, _RESULT, _MEET = 11, 12, 13
+_BATON, _RESULT, _MEET, _LOST = 11, 12, 13, 14
 _STOP = -1
 
 
@@ -38,6 +38,17 @@ class Step:
     pairs: schedule.Round
     together: bool
     again: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a rank saw of itself in all its pairs."""
+
+    moved: bool
+    voluntary: int
+    involuntary: int
+    took_ns: float
+    lost_ns: float
 
 
 class Rank:
@@ -66,6 +77,8 @@ class Rank:
         self.timed = timed.choose(MPI, self.comm, settings.sizes)
         size = max(settings.sizes)
         self.buffers = timed.CudaBuffers(size, self.rank) if settings.in_gpu else timed.Buffers(size)
+        #: How long all samples took here, and for how long of it this rank did not run.
+        self.took_ns = self.lost_ns = 0.0
 
     def _place(self, hosts: list[str]) -> int:
         """This rank's CPU. Raises RefusalError where ranks are not on the nodes that were asked for."""
@@ -132,7 +145,16 @@ class Rank:
             together=together,
         )
         times = self.timed.measure(pair, self.buffers)
-        return {**samples.summary(times), "round_trips": pair.messages} if me == a else None
+        self.took_ns, self.lost_ns = self.took_ns + pair.took_ns, self.lost_ns + pair.lost_ns
+        if me != a:
+            self.comm.send(pair.lost_ns, a, _LOST)
+            return None
+        # while one rank does not run the other waits for it: both lose the same time
+        lost_ns = max(pair.lost_ns, float(self.comm.recv(source=b, tag=_LOST)))
+        messages = pair.messages * (2 if settings.mode == "semidirectional" else 1)
+        # ranks that share a CPU take it from each other, which has a flag of its own
+        found = samples.summary(times, messages, 0.0 if settings.oversubscribed else lost_ns)
+        return {**found, "round_trips": pair.messages}
 
     def rest(self, size: int) -> None:
         """A round in which this rank has no partner: it begins with the others all the same."""
@@ -258,7 +280,7 @@ def run(settings: Settings) -> None:
     looks = rank.comm.bcast(scribe.slowest(work) if scribe else None, 0)
     _measure_all(rank, looks, scribe)
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    seen = rank.comm.gather((rank.moved(), usage.ru_nvcsw, usage.ru_nivcsw), 0)
+    seen = rank.comm.gather(Seen(rank.moved(), usage.ru_nvcsw, usage.ru_nivcsw, rank.took_ns, rank.lost_ns), 0)
     if scribe:
         scribe.end(seen or [])
 
@@ -459,9 +481,9 @@ class Scribe:
             if (a, b) not in self.former.again
         ]
 
-    def end(self, seen: list[tuple[bool, int, int]]) -> None:
+    def end(self, seen: list[Seen]) -> None:
         """Write the trailer. Raises RefusalError where a rank was moved meanwhile."""
-        moved = [place for place, (was_moved, _, _) in zip(self._rank.places, seen, strict=True) if was_moved]
+        moved = [place for place, of_rank in zip(self._rank.places, seen, strict=True) if of_rank.moved]
         if moved:
             host, cpu = moved[0]
             raise RefusalError(f"the rank on CPU {cpu} of {host} was moved to another CPU; let nothing else pin it")
@@ -472,9 +494,10 @@ class Scribe:
                 "record": "trailer",
                 "elapsed_s": round(time.monotonic() - self._began, 3),
                 "cells" if len(self._settings.sizes) > 1 else "pairs": len(self.former.done),
-                "voluntary_switches": sum(voluntary for _, voluntary, _ in seen),
-                "involuntary_switches": sum(involuntary for _, _, involuntary in seen),
+                "voluntary_switches": sum(of_rank.voluntary for of_rank in seen),
+                "involuntary_switches": sum(of_rank.involuntary for of_rank in seen),
                 "steal_s": round(max(0.0, _steal_s(mine) - self._steal), 2),
+                **_lost_share(seen),
                 **self._alltoall(),
                 "complete": True,
             }
@@ -486,6 +509,12 @@ class Scribe:
             return {}
         seconds = float(f"{median(self.alltoall_s):.6g}")
         return {"alltoall_s": seconds, "alltoall_bytes": self._settings.load, "alltoall_ranks": self._rank.size}
+
+
+def _lost_share(seen: list[Seen]) -> dict[str, float]:
+    """The share of the samples' time in which their ranks did not run; nothing where all of them slept."""
+    took_ns = sum(of_rank.took_ns for of_rank in seen)
+    return {"lost_share": round(sum(of_rank.lost_ns for of_rank in seen) / took_ns, 5)} if took_ns else {}
 
 
 def _steal_s(cpus: list[int]) -> float:

@@ -7,10 +7,15 @@ import math
 #: The quantile that stands for a pair, and the error that each end of its interval may have.
 LOW = 0.25
 _ERROR = 0.025
+#: A value is disturbed where its rank lost more than this share of the time that it is made of.
+_MOST_LOST = 0.1
 
 
-def summary(times_ns: list[float]) -> dict[str, float | list[str]]:
-    """The members of a pair's record (docs/formats.md) from its samples, in ns a message."""
+def summary(times_ns: list[float], messages: int = 1, lost_ns: float = 0.0) -> dict[str, float | list[str]]:
+    """The members of a pair's record (docs/formats.md) from its samples, in ns a message.
+
+    A sample is of so many `messages` one after another, and a rank did not run for `lost_ns` meanwhile.
+    """
     ordered = sorted(times_ns)
     low, high = interval(len(ordered))
     return {
@@ -20,7 +25,7 @@ def summary(times_ns: list[float]) -> dict[str, float | list[str]]:
         "min_ns": _rounded(ordered[0]),
         "median_ns": _rounded(quantile(ordered, 0.5)),
         "p99_ns": _rounded(quantile(ordered, 0.99)),
-        "flags": ["disturbed"] if is_disturbed(ordered) else [],
+        "flags": ["disturbed"] if is_disturbed(ordered, lost_ns / messages) else [],
     }
 
 
@@ -45,9 +50,16 @@ def interval(count: int) -> tuple[int, int]:
     return low, high
 
 
-def is_disturbed(ordered: list[float]) -> bool:
-    """More than a quarter of the samples took twice the low quarter: something else ran."""
-    return sum(time > 2 * quantile(ordered, LOW) for time in ordered) > len(ordered) / 4
+def is_disturbed(ordered: list[float], lost_ns: float = 0.0) -> bool:
+    """More than a quarter of the samples took twice the low quarter, or a rank did not run for a part of the others.
+
+    Of samples that all lost time none is slow beside another. What was lost of the time of all samples is in the slow
+    ones, or else in those that the value is made of.
+    """
+    low = quantile(ordered, LOW)
+    slow = [time for time in ordered if time > 2 * low]
+    unexplained_ns = lost_ns - sum(time - low for time in slow)
+    return len(slow) > len(ordered) / 4 or unexplained_ns > _MOST_LOST * low * (len(ordered) - len(slow))
 
 
 def _rounded(value: float) -> float:

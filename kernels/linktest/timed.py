@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import mmap
+import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ class Pair(ctypes.Structure):
         ("messages", ctypes.c_int),
         ("together", ctypes.c_int),
         ("batch_ns", ctypes.c_double),
+        ("took_ns", ctypes.c_double),
+        ("lost_ns", ctypes.c_double),
         ("send", ctypes.c_void_p),
         ("receive", ctypes.c_void_p),
     )
@@ -151,10 +154,15 @@ class InPython:
         ways = 2 if MODES[pair.mode] == "semidirectional" else 1
         self._batch(pair, pair.warm_up, send, receive)
         times = []
+        slept, began, ran = _had()
         for _ in range(pair.samples):
             start = time.perf_counter_ns()
             self._batch(pair, pair.messages, send, receive)
             times.append((time.perf_counter_ns() - start) / ways / pair.messages)
+        slept_then, ended, ran_then = _had()
+        if slept_then == slept:
+            pair.took_ns = ended - began
+            pair.lost_ns = max(0, ended - began - (ran_then - ran))
         return times
 
     def _batch(self, pair: Pair, count: int, send: Any, receive: Any) -> None:
@@ -174,6 +182,11 @@ class InPython:
         if mode == "unidirectional":
             # an empty message back when all have arrived
             (comm.Recv if pair.first else comm.Send)(bytearray(0), other, 1)
+
+
+def _had() -> tuple[int, int, int]:
+    """How often this thread has slept, the time, and how long it has run, in ns."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw, time.perf_counter_ns(), time.thread_time_ns()
 
 
 def choose(mpi: Any, comm: Any, sizes: tuple[int, ...]) -> InC | InPython:

@@ -115,6 +115,22 @@ def test_a_burst_moves_neither_value_nor_interval() -> None:
     assert samples.summary([*quiet[:8], *([1e6] * 8)])["flags"] == ["disturbed"]
 
 
+def test_samples_that_all_lost_time_are_disturbed() -> None:
+    """None is slow beside another; of 16 samples of two messages of 40 ms a rank did not run for half of the time."""
+    slow = [40e6 + i for i in range(16)]
+    assert samples.summary(slow, 2)["flags"] == []
+    assert samples.summary(slow, 2, 16 * 40e6)["flags"] == ["disturbed"]
+    assert samples.summary(slow, 2, 16 * 2e6)["flags"] == [], "less than a tenth"
+
+
+def test_what_was_lost_in_slow_samples_alone_disturbs_no_value() -> None:
+    loud = [*[100.0 + i for i in range(14)], 1e6, 1e6]
+    assert samples.summary(loud, 2, 2 * 2 * (1e6 - 110))["flags"] == []
+    assert samples.summary(loud, 2, 2 * 2 * (1e6 - 110) + 2000)["flags"] == ["disturbed"], (
+        "the other samples lost some, too"
+    )
+
+
 # --- its words ---
 
 
