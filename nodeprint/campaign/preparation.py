@@ -330,10 +330,13 @@ def _refreshed(
         incomplete = (node.node not in read_whole and run_files.is_damaged(job)) or run_files.lost(job)
         did_all = status is not None and status.outcome != "failed" and not status.ended_early
         if unusable and unusable.reason and did_all and not incomplete and gathered.is_of(job, campaign):
-            # what was written elsewhere would be continued
-            words = say("campaign", "new_job", node=node.node, reason=printable(unusable.reason, 300))
+            reason, former = printable(unusable.reason, 300), replace(node, job=node.job - 1)
+            helps = not (job_folder(campaign, former) / _REMEASURED).exists()  # else it would never end
+            words = say("campaign", "new_job" if helps else "no_new_job", node=node.node, reason=reason)
             print(f"nodeprint: {words}", file=sys.stderr)
-            return replace(node, job=node.job + 1)
+            if helps:  # what was written elsewhere would be continued
+                files.write(job / _REMEASURED, f"{reason}\n")
+                return replace(node, job=node.job + 1)
         if _is_complete(job) and not incomplete:
             return node
         job_status.set_aside(job)
@@ -347,6 +350,10 @@ def _refreshed(
     if other_boot and run_files.paths(job):  # of another node only node-run knows the boot; it then refuses the rest
         return replace(node, job=node.job + 1)
     return node
+
+
+#: In a job of which records could not be used: the next job was begun for that.
+_REMEASURED = "remeasured"
 
 
 def _is_complete(job: Path) -> bool:

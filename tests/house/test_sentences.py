@@ -29,6 +29,7 @@ OTHERS = {
     "campaign/run_files.py": "archives that are cut or garbled",
     "data/job/jobs.py": "records that are missing",
     "data/format/records.py": "lines that are cut off",
+    "data/format/integrity.py": "records that no kernel writes",
     "data/job/whole_runs.py": "runs that are not whole",
     "tables/numbers.py": "cells that are no numbers",
     "errors.py": "files that cannot be read",

@@ -476,6 +476,12 @@ def test_a_node_whose_records_cannot_be_used_gets_a_new_job(
     (folder / "nodes/a/job2/status.json").write_text((job / "status.json").read_text())
     preparation.prepare(settings, lambda: [], [], {})
     assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 2, "it was not gathered since"
+    files.write(folder / "store/fleet.json", json.dumps({"schema": 1, "simulated": False, "nodes": [said]}))
+    capsys.readouterr()
+    for _ in range(2):
+        preparation.prepare(settings, lambda: [], [], {})
+        assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 2, "it is measured once more, and not for ever"
+        assert f"a is not measured once more, as a new job did not help: {why}" in capsys.readouterr().err
 
 
 def test_a_job_that_was_lost_is_continued_though_it_was_gathered(settings: Config) -> None:
