@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from nodeprint import reading
+from nodeprint.data.export import netcdf_table
 from nodeprint.errors import NodeprintError
 from nodeprint.history.judged import PART, JudgedCampaign
-from nodeprint.judge.campaign import DEVIATIONS
+from nodeprint.judge.campaign import deviations
 from nodeprint.judge.table import VARIABLES
 from nodeprint.judge.terms import FAMILIES
 
@@ -91,15 +91,10 @@ def table(campaign: JudgedCampaign, nodes: Collection[str] | None = None) -> xr.
 
     Raises NodeprintError where it cannot be read, or was written before it had times.
     """
-    path, again = campaign.folder / DEVIATIONS, f"run `nodeprint judge {campaign.folder}`"
-    unread = set(VARIABLES) - set(_READ)
-    try:
-        with xr.open_dataset(reading.regular(path), engine="h5netcdf", drop_variables=unread) as file:
-            if "started" not in file.coords:
-                raise NodeprintError("has no times", where=path, advice=again)
-            whole = file.load()
-    except (OSError, ValueError) as error:
-        raise NodeprintError("no table of deviations can be read", where=path, advice=again) from error
+    path, again = deviations(campaign.folder), f"run `nodeprint judge {campaign.folder}`"
+    whole = netcdf_table.read(path, again, unread=set(VARIABLES) - set(_READ))
+    if "started" not in whole.coords:
+        raise NodeprintError("has no times", where=path, advice=again)
     names = whole["node"].values.astype(str)
     kept = (whole["job"].values != "pooled") & np.isin(names, list(campaign.nodes))
     kept &= nodes is None or np.isin(names, list(nodes or ()))

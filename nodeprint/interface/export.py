@@ -9,11 +9,11 @@ from typing import Literal, get_args
 import pandas as pd
 import xarray as xr
 
-from nodeprint.data.export import tables
+from nodeprint.data.export import netcdf_table, tables
 from nodeprint.data.job import fabric
-from nodeprint.data.store import packing, store
+from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.campaign import DEVIATIONS
+from nodeprint.judge import campaign as judging
 from nodeprint.judge.verdict import ClassFigure, Verdict
 from nodeprint.report import files as verdict_files
 
@@ -52,17 +52,8 @@ def classes(verdict: Verdict) -> pd.DataFrame:
 def deviations(campaign: Path) -> xr.Dataset:
     """The table that every outcome is read off (sample, part), as the judge wrote it. Raises NodeprintError where the
     campaign has not been judged."""
-    judged_now = store.base(campaign) / DEVIATIONS  # another folder than the campaign where that cannot be written
-    path = judged_now if judged_now.is_file() else campaign / DEVIATIONS
-    if not path.is_file():
-        advice = f"run `nodeprint judge {campaign}`"
-        raise NodeprintError("no table of deviations yet", where=path, advice=advice)
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as dataset:
-            return dataset.load()
-    except (OSError, ValueError) as error:
-        advice = f"run `nodeprint judge {campaign}` again"
-        raise NodeprintError(f"cannot be read ({error})", where=path, advice=advice) from error
+    path = judging.deviations(campaign)
+    return netcdf_table.read(path, f"run `nodeprint judge {campaign}` again")
 
 
 def deviation_rows(dataset: xr.Dataset) -> pd.DataFrame:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from nodeprint.campaign import derived
+from nodeprint.data import seal
 from nodeprint.data.export import netcdf_table
 from nodeprint.data.job.fabric import read as read_fabrics
 from nodeprint.data.places.quantity import models
@@ -23,6 +25,7 @@ from nodeprint.settings.config import planned
 
 #: The table of deviations in a campaign's folder (netCDF).
 DEVIATIONS = "deviations.nc"
+_SEAL = f"{derived.FOLDER}/deviations.seal.json"
 
 #: Nodes that are named where another one is asked for.
 _MOST_NAMED = 8
@@ -43,8 +46,28 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
     judged = _judged(campaign, fleet, rules, kept, baseline)
     made = judged.table
-    netcdf_table.write(place / DEVIATIONS, made.labels, DIMS, VARIABLES, made.blocks)
+    path = netcdf_table.write(place / DEVIATIONS, made.labels, DIMS, VARIABLES, made.blocks)
+    seal.write(place, [path], place / _SEAL)
     return judged
+
+
+def deviations(campaign: Path) -> Path:
+    """The table of deviations of a judged campaign; where it is not as it was written, it is judged again.
+
+    Raises NodeprintError where it was never written, or where it is damaged and the records are not here.
+    """
+    judged_now = store.base(campaign)  # another folder than the campaign where that cannot be written
+    place = judged_now if (judged_now / DEVIATIONS).is_file() else campaign
+    path = place / DEVIATIONS
+    if not path.is_file():
+        raise NodeprintError("no table of deviations yet", where=path, advice=f"run `nodeprint judge {campaign}`")
+    if (place / _SEAL).is_file():
+        try:
+            seal.check(place, place / _SEAL)
+        except (OSError, ValueError):
+            judge(campaign)
+            return judged_now / DEVIATIONS
+    return path
 
 
 def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:

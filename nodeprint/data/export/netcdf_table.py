@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from nodeprint import files
+from nodeprint import files, reading
+from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError
 
 
 class _Holding(io.FileIO):
@@ -99,6 +100,17 @@ def write(
         target.check()
         os.fsync(target.fileno())  # a full disk may say so only now
     return path
+
+
+def read(path: Path, advice: str, *, unread: Collection[str] = ()) -> xr.Dataset:
+    """A table that `write` wrote, without the variables that stay `unread`. Raises NodeprintError with `advice` where
+    it cannot be read: numpy, h5py and xarray raise whatever a damaged file leads to."""
+    try:
+        with xr.open_dataset(reading.regular(path), engine="h5netcdf", drop_variables=set(unread)) as file:
+            return file.load()
+    except (*UNEXPECTED_CONTENT, OSError, RuntimeError) as error:
+        what = "cannot be read as a table of deviations"
+        raise NodeprintError(f"{what} ({type(error).__name__})", where=path, advice=advice) from error
 
 
 def _begin_table(file: h5netcdf.File, labels: xr.Dataset, dims: tuple[str, str], variables: Mapping[str, str]) -> None:

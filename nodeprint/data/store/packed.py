@@ -18,6 +18,7 @@ from nodeprint import files, reading
 from nodeprint.campaign import derived
 from nodeprint.campaign.followed import Followed
 from nodeprint.campaign.gathered import State
+from nodeprint.data import seal
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.quantity import Key, NodeLayout, Quantity, is_metric, models
 from nodeprint.errors import NodeprintError
@@ -178,7 +179,7 @@ def write(fleet: PackedFleet, campaign: Path) -> Path:
 
 
 def write_index(fleet: PackedFleet, partial: Path, stamp: str = "") -> None:
-    """Write all but the values; `stamp` is of all that was packed."""
+    """Write all but the values, and the seal of the folder; `stamp` is of all that was packed."""
     entries = []
     for number, quantity in enumerate(fleet.quantities):
         file = job_parts.file_of(partial, quantity.measurement, number)
@@ -196,6 +197,7 @@ def write_index(fleet: PackedFleet, partial: Path, stamp: str = "") -> None:
         notes=fleet.notes,
     )
     (partial / "index.json").write_bytes(msgspec.json.encode(index) + b"\n")
+    seal.write_folder(partial)
 
 
 def _places_of(file: Path) -> Path:
@@ -232,7 +234,7 @@ def _entry(quantity: Quantity, file: str) -> _Entry:
 def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
     """The packed fleet of a campaign, its values memory-mapped; with a `stamp` only what was packed with it.
 
-    Raises NodeprintError where it is absent or garbled.
+    Raises NodeprintError where it is absent, or any of its files is not as it was written.
     """
     path = campaign / FOLDER / "index.json"
     try:
@@ -242,6 +244,7 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             raise NodeprintError("was made of other records", where=path, advice="it is made again")
         if head.schema != derived.SCHEMA:
             raise NodeprintError(f"schema version {head.schema}, this nodeprint reads {derived.SCHEMA}", where=path)
+        seal.check(path.parent, path.parent / seal.NAME)
         index = msgspec.json.decode(content, type=_Index)
         twice = [name for name, count in Counter(node.name for node in index.nodes).items() if count > 1]
         if twice:
@@ -252,7 +255,9 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
                 raise ValueError(f"{quantity.measurement}: a row's node is not in the index")
     except OSError as error:
         raise NodeprintError(
-            f"cannot be read ({error.strerror})", where=path, advice="run `nodeprint judge` on the campaign again"
+            f"cannot be read ({error.strerror})",
+            where=error.filename or path,
+            advice="run `nodeprint judge` on the campaign again",
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError, msgspec.MsgspecError) as error:
         raise NodeprintError(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nodeprint.data import seal
 from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.presets import preset
@@ -34,9 +35,13 @@ def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:
     index = tmp_path / "store/fleet/index.json"
     whole = index.read_text()
     index.write_text(whole.replace('"name":"node001"', '"name":"node002"'))
+    with pytest.raises(NodeprintError, match="is not as it was written"):
+        packed.read(tmp_path)
+    seal.write_folder(index.parent)
     with pytest.raises(NodeprintError, match="node002 is there twice"):
         packed.read(tmp_path)
     index.write_text(whole.replace('"dims":["home","a","b"]', '"dims":["a","b"]'))
+    seal.write_folder(index.parent)
     with pytest.raises(NodeprintError, match="shape"):
         packed.read(tmp_path)
     index.write_text("{")
