@@ -1,225 +1,138 @@
-"""Do the intervals of the verdict hold the truth as often as they say? Tables drawn with known differences.
+"""Do the intervals of the verdict hold the truth as often as they say? Fleets whose nodes are equal in truth.
 
-    python -m bench.calibration                 every section, a quarter of an hour on one core
-    python -m bench.calibration --draws 50      fewer draws each
+    python -m bench.calibration                     every section, ten rounds: half an hour on one core
+    python -m bench.calibration --quick             one round
+    python -m bench.calibration --section odd --quick
 
-Values are drawn by part, so that what runs and jobs share is exactly known: nothing of it, half of their variance, or
-all of it is common to all parts of a measurement. Spreads are those of acceptance.yaml times a factor.
+The fleets are those of bench.known_fleets without any silicon, so that every true difference is 0.
 
-runs    one job: how often the 90 % interval holds the truth, and in how many fleets any node is outside its
-        simultaneous interval in a family of parts
-jobs    two jobs whose spread is 1 to 10 times the assumed one: how often the 90 % interval of both holds the truth
-defect  two jobs of a node that is 1.2 bounds off in one part: how often that part is inside
-odd     runs of a job, as quiet ones and as those under load: how often one is said to be off the others where none is,
-        and how often one that is 20 or 30 % off is named, by the constants that there are and by others beside
+jobs    two jobs whose effects are shared by all cores of a node: how often the 90% interval of both holds the truth
+runs    one job whose runs differ by a sixth to four times the usual: the same, and in how many fleets any node is
+        outside the simultaneous interval of a family of components
+odd     runs of a job, as quiet ones and as those under load: how often one is named as off where none is, and how often
+        one that is 20 or 30% off is named, with the constants of the code and with others
 """
 
 from __future__ import annotations
 
-import argparse
-import os
+import itertools
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Iterator
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
-from bench import table
-from bench.fleets import nominal
-from bench.table import Row, row
-from nodeprint.judge import acceptance, bounds, deviations
-from nodeprint.judge.confirmation import PooledNodes, Series
-from nodeprint.judge.deviations import Block, Levels
-from nodeprint.judge.judge import SUSPECT
-from nodeprint.judge.population import Population
-from nodeprint.judge.reduction import Matrix
+from bench import cases
+from bench.cases import Case, Promise, Section, Tally
+from bench.known_fleets import RUNS, Kind, KnownFleet
+from nodeprint.judge.judge import judge
 from nodeprint.stats import disagreement
 
-Floats = npt.NDArray[np.float64]
-
-#: Measurements that decide, with a machine and the runs that a job of the standard preset makes.
-MEASURED = {
-    "coherence-cas": ("naples-2x32", 6),
-    "bandwidth-nodes": ("rome-2x64", 2),
-    "clock-together": ("rome-2x64", 2),
-}
-NODES, SHARED, FACTORS = (3, 4, 8, 16), (0.0, 0.5, 1.0), (1 / 6, 1.0, 6.0)
-JOB_FACTORS, JOB_PERCENTS = (1.0, 3.0, 10.0), (0.1, 0.3, 0.6, 1.0)
-#: What 90 % intervals may hold, and in how many percent of fleets any node may be outside.
-COVER, ANY_OUTSIDE, INSIDE = (87.0, 93.0), 6.0, 5.0
-RULES = acceptance.load()
+#: Nodes, standard deviations of jobs in percent, and of runs in times the usual.
+NODES, JOB_PERCENTS, RUN_FACTORS = (3, 4, 8), (0.3, 0.6, 1.0), (1 / 6, 1.0, 4.0)
+MACHINES = ("1x16", "2x8", "1x32")
+#: Fleets of a round and kind.
+_EACH = 3
+#: What 90% intervals may hold, and in how many percent of fleets any node may be outside in a family.
+HELD, ANY_OUTSIDE = Promise(85.0, at_least=True, most=95.0, mean=True), 6.0
+#: Constants of `stats.disagreement`: as they are, and others.
+_KEPT = disagreement.LEAST, disagreement._BY_CHANCE
+_CONSTANTS = (_KEPT, (1.05, _KEPT[1]), (1.2, _KEPT[1]), (_KEPT[0], 2.0), (_KEPT[0], 3.0), (_KEPT[0], 6.0))
 
 
-@lru_cache
-def parts_of(name: str) -> Matrix:
-    """A measurement's parts at two equal nodes, whose values are replaced."""
-    base = nominal(MEASURED[name][0])
-    quantities = tuple(
-        replace(
-            quantity,
-            values=np.repeat(quantity.values[:1, :1], 2, axis=0),
-            node=np.arange(2),
-            job=np.ones(2, dtype=int),
-            run=np.ones(2, dtype=int),
-            started=("", ""),
-            disturbed=np.zeros(2),
-        )
-        for quantity in base.quantities
-    )
-    nodes = tuple(replace(base.nodes[0], name=f"node{number}") for number in range(2))
-    population = Population.of(replace(base, nodes=nodes, quantities=quantities), RULES, ())
-    return next(matrix for _, _, matrix in population.matrices(np.arange(2)) if matrix.name == name)
+def job_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Every number of nodes with every standard deviation of jobs."""
+    for _, nodes, percent in itertools.product(range(_EACH), NODES, JOB_PERCENTS):
+        yield {"machine": str(rng.choice(MACHINES)), "nodes": nodes, "percent": percent}
 
 
-def drawn(rng: np.random.Generator, shape: tuple[int, ...], sd: Floats | float, shared: float) -> Floats:
-    """Normal values (..., part), of whose variance a share is common to all parts."""
-    common, each = rng.standard_normal((*shape[:-1], 1)), rng.standard_normal(shape)
-    return np.asarray(sd * (np.sqrt(shared) * common + np.sqrt(1 - shared) * each))
-
-
-def series(
-    name: str, rng: np.random.Generator, truth: Floats, shared: float, runs: float, jobs: Sequence[Floats | float]
-) -> Series:
-    """The table of nodes with a `truth` (node, part), whose runs spread `runs` times what is assumed, and each of whose
-    `jobs` has a standard deviation of its own."""
-    matrix, repeats = parts_of(name), MEASURED[name][1]
-    nodes, parts = truth.shape
-    assumed, levels = deviations.priors(matrix, RULES), Levels(SUSPECT, RULES.false_alarm, nodes)
-    matrices = []
-    for sd in jobs:
-        values = truth[:, None] + drawn(rng, (nodes, 1, parts), sd, shared)
-        values = values + drawn(rng, (nodes, repeats, parts), runs * assumed.run, shared)
-        names = (("job1/run1",) * repeats,) * nodes
-        matrices.append(msgspec.structs.replace(matrix, values=values, nodes=np.arange(nodes), runs=names))
-    first = deviations.first_jobs(matrices[0], RULES, levels)
-    later = [
-        deviations.later_job(first, of_job, number, RULES, levels) for number, of_job in enumerate(matrices[1:], 1)
-    ]
-    return Series(deviations.with_jobs((first, *later)))
-
-
-def covered(block: Block, truth: Floats) -> float:
-    """The share of the 90 % intervals of a job that hold the truth."""
-    return float(np.mean(np.abs(block.difference - truth) <= block.quantile_90 * block.error()))
-
-
-def runs_section(draws: int) -> Iterator[Row]:
-    """One job."""
-    outside: dict[int, list[bool]] = {}
-    for name in MEASURED:
-        matrix = parts_of(name)
-        job = deviations.priors(matrix, RULES).job
-        for nodes in NODES:
-            for factor in FACTORS:
-                held = []
-                for shared in SHARED:
-                    rng = np.random.default_rng([1, nodes, int(100 * factor), int(10 * shared)])
-                    for _ in range(draws):
-                        block = series(name, rng, np.zeros((nodes, len(job))), shared, factor, [job]).first
-                        held.append(covered(block, np.zeros_like(block.difference)))
-                        if shared == 1:
-                            beyond = np.abs(block.difference) > block.half_simultaneous
-                            outside.setdefault(nodes, []).extend(
-                                bool(beyond[:, columns].any()) for _, columns in block.terms.by_family
-                            )
-                yield from cover_rows(f"{name}, {nodes} nodes, runs x {factor:.2g}", held)
-    for nodes, is_outside in outside.items():
-        yield row(
-            f"{nodes} nodes, run effects shared: any node outside in a family",
-            100 * float(np.mean(is_outside)),
-            ANY_OUTSIDE,
-            "%",
-        )
-
-
-def cover_rows(name: str, held: Sequence[float]) -> Iterator[Row]:
-    """How often intervals hold the truth, and how far that is from 90 %."""
-    percent = 100 * float(np.mean(held))
-    yield row(f"{name}: 90 % intervals hold {percent:.1f} %, off by", abs(percent - 90), COVER[1] - 90, "%")
-
-
-def jobs_section(draws: int) -> Iterator[Row]:
+def jobs(case: Case) -> list[Tally]:
     """Two jobs of each node."""
-    for name in MEASURED:
-        job = deviations.priors(parts_of(name), RULES).job
-        for nodes in NODES:
-            for factor in JOB_FACTORS:
-                held = []
-                for shared in SHARED:
-                    rng = np.random.default_rng([2, nodes, int(factor), int(10 * shared)])
-                    for _ in range(draws):
-                        of_both = series(name, rng, np.zeros((nodes, len(job))), shared, 1.0, [factor * job] * 2)
-                        held += [
-                            float(np.mean(np.abs(pooled.difference) <= pooled.half_90))
-                            for pooled in PooledNodes(of_both).values()
-                        ]
-                percent = 100 * float(np.mean(held))
-                yield row(f"{name}, {nodes} nodes, two jobs x {factor:g}: 90 % intervals hold", percent, None, "%")
+    kind = Kind(chip=0.0, job=case["percent"] / 100, shared=1.0)
+    table = judge(KnownFleet(case["machine"], case["nodes"], case["seed"], kind).measured(2)).deviations
+    held = _held(table.isel(sample=np.flatnonzero(table["job"].values == "pooled")))
+    tallies = [
+        Tally(f"jobs of {case['percent']}%, N = {case['nodes']}: 90% intervals hold", int(held.sum()), held.size),
+        Tally(f"jobs of 0.3 to 1%, N = {case['nodes']}: 90% intervals hold", int(held.sum()), held.size),
+    ]
+    for name in np.unique(table["measurement"].values.astype(str)).tolist():
+        part = held[:, table["measurement"].values == name]
+        tallies.append(Tally(_of_measurement(name, case["nodes"]), int(part.sum()), part.size))
+    return tallies
 
 
-def defect_section(draws: int) -> Iterator[Row]:
-    """A node 1.2 bounds off in one part."""
-    for name in MEASURED:
-        matrix = parts_of(name)
-        bound = bounds.of_matrix(matrix, RULES)
-        for nodes in NODES[1:3]:
-            for percent in JOB_PERCENTS:
-                rng = np.random.default_rng([3, nodes, int(10 * percent)])
-                inside = []
-                for _ in range(3 * draws):
-                    truth = np.zeros((nodes, len(bound)))
-                    part = int(rng.integers(len(bound)))
-                    truth[0, part] = 1.2 * bound[part]
-                    pooled = PooledNodes(series(name, rng, truth, 0.5, 1.0, [percent / 100] * 2))[0]
-                    inside.append(abs(pooled.difference[part]) + pooled.half_90[part] <= bound[part])
-                name_of = f"{name}, {nodes} nodes, jobs {percent} %: a part at 1.2 bounds inside"
-                yield row(name_of, 100 * float(np.mean(inside)), INSIDE, "%")
+def _of_measurement(name: str, nodes: int) -> str:
+    return f"jobs of 0.3 to 1%, {name}, N = {nodes}"
 
 
-def odd_section(draws: int) -> Iterator[Row]:
-    """Runs of a job of which none or one is off."""
-    kept = disagreement.LEAST, disagreement._BY_CHANCE
-    for least, by_chance in (kept, (1.05, kept[1]), (1.2, kept[1]), (kept[0], 2.0), (kept[0], 3.0), (kept[0], 6.0)):
-        disagreement.LEAST, disagreement._BY_CHANCE = least, by_chance
-        name = f"odd, from {least - 1:.0%} and {by_chance:g} deviations on"
-        limit = None if (least, by_chance) != kept else 1.0
-        for spread in (0.01, 0.034, 0.08):
-            found = {size: _named(size, spread, 10 * draws) for size in (0.0, 0.2, 0.3)}
-            false = 100 * found.pop(0.0)
-            yield row(f"{name}: runs of {spread:.1%}: one is named where none is off", false, limit, "%")
-            for size, share in found.items():
-                yield row(f"{name}: runs of {spread:.1%}, one {size:.0%} off: not named", 100 * (1 - share), None, "%")
-    disagreement.LEAST, disagreement._BY_CHANCE = kept
+def _held(table: xr.Dataset) -> npt.NDArray[np.bool_]:
+    """Which intervals hold that there is no difference (sample, component)."""
+    return np.asarray(np.abs(table["difference"].values) <= table["half_90"].values)
 
 
-def _named(size: float, spread: float, draws: int) -> float:
-    """In which share of jobs of three to six runs the first is named, which is off by `size` (0: in which any is)."""
-    rng, count = np.random.default_rng([4, int(1000 * spread), int(100 * size)]), 0
+def run_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Every number of nodes with every spread of runs."""
+    for _, nodes, factor in itertools.product(range(_EACH), NODES, RUN_FACTORS):
+        yield {"machine": str(rng.choice(MACHINES)), "nodes": nodes, "factor": factor}
+
+
+def runs(case: Case) -> list[Tally]:
+    """One job of each node, which moves by what is assumed."""
+    kind = Kind(chip=0.0, run=case["factor"], job=0.001, shared=0.5)
+    table = judge(KnownFleet(case["machine"], case["nodes"], case["seed"], kind).measured(1)).deviations
+    held = _held(table)
+    outside = np.abs(table["difference"].values) > table["half_simultaneous"].values
+    families = list(zip(*(table[key].values.tolist() for key in ("measurement", "home", "family")), strict=True))
+    beyond = dict.fromkeys(families, False)
+    for number, family in enumerate(families):
+        beyond[family] |= bool(outside[:, number].any())
+    return [
+        Tally(f"runs x {case['factor']:.2g}, N = {case['nodes']}: 90% intervals hold", int(held.sum()), held.size),
+        Tally(f"one job, N = {case['nodes']}: any node outside in a family", sum(beyond.values()), len(beyond)),
+    ]
+
+
+def odd_cases(_rng: np.random.Generator) -> Iterator[Case]:
+    """Every constant with every spread of runs and size of what is off."""
+    for (least, by_chance), spread, size in itertools.product(_CONSTANTS, (0.01, 0.034, 0.08), (0.0, 0.2, 0.3)):
+        yield {"least": least, "by_chance": by_chance, "spread": spread, "off": size}
+
+
+def odd(case: Case) -> list[Tally]:
+    """A hundred jobs of three to six runs, of which none or the first is off."""
+    rng, count, draws = np.random.default_rng(case["seed"]), 0, 100
+    disagreement.LEAST, disagreement._BY_CHANCE = case["least"], case["by_chance"]
     for draw in range(draws):
-        runs = 1 + spread * rng.standard_normal((3 + draw % 4, 1))
-        runs[0] *= 1 + size
-        odd = disagreement.disagreement(100 * runs * (1 + 0.02 * rng.standard_normal((len(runs), 200))), spread)
-        count += odd is not None and (0 in odd.odd if size else bool(odd.odd))
-    return count / draws
+        of_runs = 1 + case["spread"] * rng.standard_normal((3 + draw % 4, 1))
+        of_runs[0] *= 1 + case["off"]
+        noisy = 100 * of_runs * (1 + 0.02 * rng.standard_normal((len(of_runs), 200)))
+        named = disagreement.disagreement(noisy, case["spread"])
+        count += named is not None and (0 in named.odd if case["off"] else bool(named.odd))
+    disagreement.LEAST, disagreement._BY_CHANCE = _KEPT
+    name = f"odd, from {case['least'] - 1:.0%} and {case['by_chance']:g} SD on: runs of {case['spread']:.1%}"
+    if case["off"]:
+        return [Tally(f"{name}, one {case['off']:.0%} off: named", count, draws)]
+    return [Tally(f"{name}: one named where none is off", count, draws)]
 
 
-SECTIONS = {"runs": runs_section, "jobs": jobs_section, "defect": defect_section, "odd": odd_section}
+SECTIONS = {
+    "jobs": Section(job_cases, jobs),
+    "runs": Section(run_cases, runs),
+    "odd": Section(odd_cases, odd),
+}
+PROMISES = {
+    **{f"jobs of 0.3 to 1%, N = {nodes}: 90% intervals hold": HELD for nodes in NODES},
+    **{f"jobs of {sd}%, N = {nodes}: 90% intervals hold": HELD for nodes in NODES for sd in JOB_PERCENTS},
+    **{_of_measurement(name, nodes): Promise(mean=True) for nodes in NODES for name in RUNS},
+    **{f"runs x {of:.2g}, N = {nodes}: 90% intervals hold": HELD for nodes in NODES for of in RUN_FACTORS},
+    **{f"one job, N = {nodes}: any node outside in a family": Promise(ANY_OUTSIDE, mean=True) for nodes in NODES},
+}
 
 
 def main() -> int:
     """Draw and print; 1 where an interval does not hold what it says."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--section", choices=list(SECTIONS), help="this one alone")
-    parser.add_argument("--draws", type=int, default=100, help="fleets of each kind (100)")
-    arguments = parser.parse_args()
-    load = os.getloadavg()[0]
-    chosen = [arguments.section] if arguments.section else list(SECTIONS)
-    rows = [of for section in chosen for of in table.as_they_come(SECTIONS[section](arguments.draws))]
-    table.keep("calibration", rows, load)
-    return int(any(of.missed for of in rows))
+    return cases.run("calibration", SECTIONS, PROMISES, cases.parser(__doc__, SECTIONS).parse_args())
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -111,7 +112,8 @@ class Kind:
     """How nodes, jobs, runs and days differ: `chip` and `run` times as much as usual; runs with Student's t of `tail`
     degrees of freedom (0: normal, or drawn from real runs if `real`) and `bursts` of single pairs, as a share; `job`
     is the standard deviation of an effect of a job, `shared` the share of its variance that all CPUs have in common;
-    `off` is the share of jobs of which one run is off on a few cores; all nodes of a day move by `season` together."""
+    `off` is the share of jobs of which one run is off on a few cores. All nodes of a day move together, by `season`
+    as a standard deviation, and by a wave of `yearly` over a year."""
 
     chip: float = 1.0
     run: float = 1.0
@@ -122,6 +124,7 @@ class Kind:
     shared: float = 0.5
     off: float = 0.0
     season: float = 0.0
+    yearly: float = 0.0
 
 
 KINDS: Mapping[str, Kind] = {
@@ -232,29 +235,42 @@ class KnownFleet:
         return PackedFleet("known", True, nodes, quantities)
 
 
-def reordered(fleet: PackedFleet, nodes: Sequence[int], runs: np.random.Generator | None = None) -> PackedFleet:
-    """The fleet with its nodes in another order, and the runs of each job in another one where a generator is given."""
-    number = np.argsort(nodes)
-    out = []
-    for quantity in fleet.quantities:
-        node, run = number[quantity.node], quantity.run.copy()
-        if runs is not None:
-            for of_job in _by_job(quantity):
-                run[of_job] = runs.permutation(run[of_job])
-        rows = np.lexsort((run, quantity.job, node))
-        started = tuple(quantity.started[row] for row in rows)
-        out.append(
-            replace(
-                quantity,
-                values=quantity.values[rows],
-                node=node[rows],
-                job=quantity.job[rows],
-                run=run[rows],
-                started=started,
-                disturbed=quantity.disturbed[rows],
-            )
-        )
-    return replace(fleet, nodes=tuple(fleet.nodes[node] for node in nodes), quantities=tuple(out))
+def arranged(fleet: PackedFleet, nodes: Sequence[int], runs: np.random.Generator | None = None) -> PackedFleet:
+    """The fleet with some nodes in another order, and the runs of each job in another one if a generator is given."""
+    quantities = tuple(_arranged(quantity, nodes, runs) for quantity in fleet.quantities)
+    return replace(fleet, nodes=tuple(fleet.nodes[node] for node in nodes), quantities=quantities)
+
+
+def _arranged(quantity: Quantity, nodes: Sequence[int], runs: np.random.Generator | None) -> Quantity:
+    order = {node: number for number, node in enumerate(nodes)}
+    kept = np.flatnonzero(np.isin(quantity.node, list(nodes)))
+    run = quantity.run.copy()
+    if runs is not None:
+        for of_job in _by_job(quantity):
+            run[of_job] = runs.permutation(run[of_job])
+    node = np.array([order[number] for number in quantity.node[kept].tolist()])
+    rows = np.lexsort((run[kept], quantity.job[kept], node))
+    chosen = kept[rows]
+    return replace(
+        quantity,
+        values=quantity.values[chosen],
+        node=node[rows],
+        job=quantity.job[chosen],
+        run=run[chosen],
+        started=tuple(quantity.started[row] for row in chosen),
+        disturbed=quantity.disturbed[chosen],
+    )
+
+
+def with_runs_off(
+    fleet: PackedFleet, node: int, places: Ints, runs: Sequence[int], factor: float, job: int = 1
+) -> PackedFleet:
+    """The fleet with some runs of a job of a node off at some places of pairs."""
+    first, *others = fleet.quantities
+    rows = (first.node == node) & (first.job == job) & np.isin(first.run, runs)
+    values = first.values.copy()
+    values[np.ix_(rows, np.ones(values.shape[1], dtype=bool), places)] *= np.float32(factor)
+    return replace(fleet, quantities=(replace(first, values=values), *others))
 
 
 def defect(fleet: KnownFleet, part: str, rng: np.random.Generator, times: float) -> Defect:
@@ -577,7 +593,7 @@ def _measured(fleet: KnownFleet, name: str, schedule: Schedule, relabel: Mapping
     for node, days in enumerate(schedule):
         for number, day in enumerate(days, 1):
             rng = _rng(fleet.seed, name, node, 1000 + day)
-            season = kind.season * _rng(fleet.seed, name, 10_000, day).standard_normal()
+            season = _season(kind, day, _rng(fleet.seed, name, 10_000, day))
             base = fleet.silicon(name, node, day)
             base = base * (1 + _scale(name) * (season + _job(machine, name, kind, rng)))
             effects = _runs(machine, name, kind, rng)
@@ -590,11 +606,15 @@ def _measured(fleet: KnownFleet, name: str, schedule: Schedule, relabel: Mapping
     return replace(blank, values=measured, node=node_of, job=job, run=run, started=tuple(started), disturbed=zeros)
 
 
+def _season(kind: Kind, day: int, rng: np.random.Generator) -> float:
+    """By how much all nodes of a day move together."""
+    return float(kind.season * rng.standard_normal() + kind.yearly * np.sin(2 * np.pi * day / 365))
+
+
 def _started(day: int, node: int, run: int) -> str:
     """Nodes begin within minutes of each other, runs follow."""
-    month, of_month = divmod(day - 1, 28)
-    minutes = 10 * run + (7 * node) % 10
-    return f"2026-{month + 1:02d}-{of_month + 1:02d}T{8 + minutes // 60:02d}:{minutes % 60:02d}:00Z"
+    begun = datetime(2026, 1, 1, 8, tzinfo=UTC) + timedelta(days=day - 1, minutes=10 * run + (7 * node) % 10)
+    return begun.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _scale(name: str) -> float:

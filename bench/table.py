@@ -22,14 +22,18 @@ QUIET_LOAD = 0.5
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: the single values of what was measured, and what their median must not exceed (None:
-    reported only).
+    """A line of the table: the single values of what was measured, and the limit of their median, which it must not
+    exceed, or reach if `at_least` (None: reported only). `most` is a second limit, which it must not exceed. `interval`
+    is that of a share, 95%.
     """
 
     name: str
     values: tuple[float, ...]
     limit: float | None = None
     unit: str = ""
+    at_least: bool = False
+    most: float | None = None
+    interval: tuple[float, float] | None = None
 
     @property
     def median(self) -> float:
@@ -46,8 +50,11 @@ class Row:
 
     @property
     def missed(self) -> bool:
-        """Whether there is a limit and the median exceeds it."""
-        return self.limit is not None and self.median > self.limit
+        """Whether there is a limit and the median is on the wrong side of it."""
+        if self.limit is None:
+            return False
+        too_much = self.most is not None and self.median > self.most
+        return too_much or (self.median < self.limit if self.at_least else self.median > self.limit)
 
 
 def row(name: str, values: float | Sequence[float], limit: float | None = None, unit: str = "") -> Row:
@@ -66,7 +73,7 @@ class Last:
 
 def text(rows: Sequence[Row], last: Last | None) -> str:
     """The table, beside the last time's medians and the change since, and what it is compared with."""
-    lines = [f"{'':54}{'median':>11}{'spread':>9}{'limit':>9}{'last':>11}{'change':>9}"]
+    lines = [f"{'':54}{'median':>11}{'spread':>12}{'limit':>9}{'last':>11}{'change':>9}"]
     lines += [_line(one, last) for one in rows]
     if last is None:
         lines.append("nothing to compare with: no earlier measurement of this host in bench/results")
@@ -81,12 +88,14 @@ def text(rows: Sequence[Row], last: Last | None) -> str:
 def _line(one: Row, last: Last | None) -> str:
     """A row of the table."""
     spread = "" if one.spread is None else f"{one.spread:.1%}"
-    limit = "" if one.limit is None else f"{one.limit:g}"
+    if one.interval is not None:
+        spread = "-".join(f"{end:.3g}" for end in one.interval)
+    limit = "" if one.limit is None else f"{one.limit:g}" + ("" if one.most is None else f"-{one.most:g}")
     former = last.medians.get(one.name) if last is not None else None
     before = "" if former is None else f"{former:.4g}"
     change = f"{one.median / former - 1:+.1%}" if former else ""
     end = "" if one.limit is None else ("  MISSED" if one.missed else "  holds")
-    columns = f"{one.median:11.4g}{spread:>9}{limit:>9}{before:>11}{change:>9}"
+    columns = f"{one.median:11.4g}{spread:>12}{limit:>9}{before:>11}{change:>9}"
     return f"{one.name:54}{columns} {one.unit}{end}".rstrip()
 
 

@@ -1,312 +1,449 @@
-"""Does the verdict keep its promises? Fleets with fixed seeds whose truth is known (bench.fleets), an hour on one core.
+"""Does the verdict keep its promises? Fleets whose truth is known (bench.known_fleets), counted by promise.
 
-    python -m bench.verdict                         every section
-    python -m bench.verdict --section planted --fleets 40
-    python -m bench.verdict --quick                 every section with a tenth of the fleets
+    python -m bench.verdict                            every section, ten rounds: an hour and a half on one core
+    python -m bench.verdict --quick                    one round: ten minutes
+    python -m bench.verdict --section order --rounds 3
+    python -m bench.verdict --case '{...}'             one case again, described, as a miss is printed
 
-A node counts as healthy where it is truly within each bound, whatever its chips were drawn from, and jobs have as many
-runs as the standard preset makes. Rates have one-sided 95 % bounds (Clopper and Pearson).
+A node is healthy if it is truly within every tolerance, whatever its chips were drawn from. Shares have 95% intervals.
 
-healthy  nodes of full parts by kind of noise: campaigns that say DEVIATES of one that is within its bounds after two
-         rounds of further jobs, and how many are SAME in the first
-harvested  the same of parts whose cores are fused off
-planted  nodes 1.2, 1.5 and 2.5 times a bound off, by kind of part: SAME, found (SUSPECT), headed by the right part
-shared  the same part of half of 8 nodes, of 3 of 6 and of 9 of 20 is 2.5 bounds off: healthy nodes that DEVIATE, and
-         nodes with it that are SAME
-once  a core is 30 % slower in the first of two jobs: SAME
+healthy    nodes as they were drawn, of 2 to 40, by kind and one to five jobs: accused (DEVIATES, or DIFFERS where all
+           nodes are healthy), SAME
+defects    nodes off by 1.2, 1.5 and 2.5 tolerances, one of each kind: SAME, found, confirmed after two jobs
+k_of_n     a defect of 2.5 tolerances in some of a node's jobs, and in some runs of a job
+order      jobs swapped, renumbered (as merged campaigns are), nodes and runs in another order: outcomes that change
+again      three nodes measured again, or one more healthy node: outcomes of the others that change
+majority   many nodes share a defect of 2.5 tolerances: more than a third and less than two thirds of them, or others
+year       weekly campaigns, all nodes moving by 2% with the season, and bursts: changes of single components
 """
 
 from __future__ import annotations
 
-import argparse
-import os
+import itertools
 import sys
-import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
-from scipy.stats import beta
 
-from bench import table
-from bench.fleets import HARVESTED, KINDS, MACHINES, Made, Planted, kinds
-from bench.table import Row, row
+from bench import cases
+from bench.cases import Case, Promise, Section, Tally
+from bench.known_fleets import KINDS, MACHINES, PARTS, Kind, KnownFleet, Schedule, arranged, defect, with_runs_off
+from nodeprint.cli.shared import judge_and_write
+from nodeprint.data.store import packed
+from nodeprint.data.store.packed import PackedFleet
+from nodeprint.history import changes, selection, series
 from nodeprint.judge.judge import Judged, judge
-from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.reduction import Matrix
 
-#: Full fleets of each section; --quick makes a tenth.
-FLEETS = {"healthy": 312, "harvested": 60, "planted": 200, "shared": 300, "once": 60}
-#: Nodes of healthy fleets in turn, and of shared defects how many of how many nodes have them.
-NODES, SHARED = (8, 3, 16, 4, 8, 32, 6, 64), ((4, 8), (3, 6), (9, 20))
-#: Planted sizes in bounds.
-SIZES = (1.2, 1.5, 2.5)
-#: By kind of defect its measurement and the families or the composite that it is drawn from.
-PARTS: Mapping[str, tuple[str, str]] = {
-    "node": ("coherence-cas", "node"),
-    "socket": ("coherence-cas", "socket"),
-    "class": ("coherence-cas", "class"),
-    "ccd": ("coherence-cas", "ccd"),
-    "link": ("coherence-cas", "link"),
-    "core": ("coherence-cas", "core"),
-    "ccx": ("coherence-cas", "ccx"),
-    "memory": ("chase-latency", "memory_node"),
-    "memory cell": ("chase-latency", "ccd x memory_node"),
-    "bandwidth": ("bandwidth-nodes", "memory_node"),
-    "clock": ("clock-together", "cpu"),
-}
-#: Rounds of further jobs.
-_ROUNDS = 2
+#: Outcomes that accuse a node, those that find something, and that of few nodes that contradict each other.
+ACCUSED, FOUND = "DEVIATES", ("DEVIATES", "INTERMITTENT", "SUSPECT", "DIFFERS")
+DIFFERS, SAME, INTERMITTENT, UNDECIDED = "DIFFERS", "SAME", "INTERMITTENT", "INCONCLUSIVE"
+#: Nodes of healthy fleets, the numbers of their jobs, and sizes of defects in tolerances.
+NODES, JOBS, SIZES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 40), (1, 2, 3, 5), (1.2, 1.5, 2.5)
+#: Fleets up to this size have the most jobs, too.
+FEW = 8
+#: Kinds of which no node may be accused, and those of which hardly any.
+STEADY, ROUGH = ("quiet", "usual", "real", "shared", "seasons"), ("tails", "bursts")
+#: How many of how many nodes have a defect.
+SHARED = ((6, 10), (5, 10), (4, 10), (7, 10), (3, 8), (3, 6), (2, 4), (9, 20))
+#: In which of how many jobs a defect is.
+SOME_DAYS = (((1,), 2), ((2,), 3), ((1, 2), 3), ((2, 3), 4), ((1, 2, 3), 4), ((1, 3), 5), ((4,), 5))
+
+Outcomes = Mapping[str, str]
 
 
-def upper(count: int, of: int) -> float:
-    """One-sided 95 % upper bound of a rate."""
-    return 1.0 if count >= of else float(beta.ppf(0.95, count + 1, of - count))
+def outcomes(judged: Judged) -> Outcomes:
+    """By node its outcome."""
+    return {name: node.outcome.value for name, node in judged.verdict.nodes.items()}
 
 
-def lower(count: int, of: int) -> float:
-    """One-sided 95 % lower bound of a rate."""
-    return 0.0 if count == 0 else float(beta.ppf(0.05, count, of - count + 1))
+def judged_outcomes(fleet: PackedFleet) -> Outcomes:
+    """A fleet judged."""
+    return outcomes(judge(fleet))
 
 
-def flow(made: Made) -> tuple[Judged, Judged]:
-    """What is judged of the first jobs, and after the further ones that it asks for."""
-    jobs: dict[str, int] = {}
-    first = newest = judge(made.fleet())
-    for _ in range(_ROUNDS):
-        if not newest.verdict.recheck:
-            break
-        for name in newest.verdict.recheck:
-            jobs[name] = jobs.get(name, 1) + 1
-        newest = judge(made.fleet(jobs))
-    return first, newest
+def known(case: Case) -> KnownFleet:
+    """The fleet of a case, with another standard deviation of jobs if it names one."""
+    kind = KINDS[case["kind"]]
+    if "job" in case:
+        kind = replace(kind, job=case["job"])
+    return KnownFleet(case["machine"], case["nodes"], case["seed"], kind)
 
 
-def outcomes(judged: Judged) -> list[Outcome]:
-    """Of each node, in order."""
-    return [node.outcome for node in judged.verdict.nodes.values()]
+def names(of: Sequence[bool] | np.ndarray) -> list[str]:
+    """The names of the nodes for which something holds."""
+    return [f"n{number:02d}" for number in np.flatnonzero(np.asarray(of))]
 
 
-def healthy(fleets: int, machines: Sequence[str], names: Sequence[str], section: str) -> Iterator[Row]:
-    """Fleets of nodes that are as they were made."""
-    total: Counter[str] = Counter()
-    for name in names:
-        counts: Counter[str] = Counter()
-        begun = time.monotonic()
-        for seed in range(fleets // len(names)):
-            made = Made(machines[seed % len(machines)], NODES[seed % len(NODES)], seed, KINDS[name])
-            first, newest = flow(made)
-            within = made.reach <= 1
-            accused = [o is Outcome.DEVIATES for o in outcomes(newest)]
-            hits = np.array(accused) & within
-            if hits.any():
-                print(
-                    f"{section}: {name}, {made.machine}, seed {seed}: nodes {np.flatnonzero(hits)} accused", flush=True
-                )
-            counts.update(
-                {
-                    "fleets": 1,
-                    "accused": int(hits.any()),
-                    "within": int(within.sum()),
-                    "same": sum(o is Outcome.SAME for o, w in zip(outcomes(first), within, strict=True) if w),
-                    "suspected": int(
-                        any(o is Outcome.SUSPECT for o, w in zip(outcomes(first), within, strict=True) if w)
-                    ),
-                }
-            )
-        print(f"{section}: {name}: {dict(counts)}, {(time.monotonic() - begun) / counts['fleets']:.2f} s", flush=True)
-        total.update(counts)
-        least = {"usual": {"harvested": 80.0, "healthy": 95.0}[section], "loaded": 60.0}.get(name)
-        yield _not_same(f"{section}, {name}", counts, least)
-    at_most = 100 * upper(total["accused"], total["fleets"])
-    enough = total["fleets"] >= 299  # of fewer the bound is above 1 % with none accused
-    yield row(f"{section}: of {total['fleets']} fleets DEVIATES in, at most", at_most, 1.0 if enough else None, "%")
+def tally(promise: str, of: Outcomes, nodes: Sequence[str], is_so: Callable[[str], bool], *, bad: bool = True) -> Tally:
+    """How many of some nodes have such an outcome; the example is of one that has it, or that has not if not `bad`."""
+    hits = [name for name in nodes if is_so(of[name])]
+    wrong = hits if bad else [name for name in nodes if name not in hits]
+    example = ", ".join(f"{name} {of[name]}" for name in wrong[:3])
+    return Tally(promise, len(hits), len(nodes), example)
 
 
-def _not_same(name: str, counts: Mapping[str, int], least: float | None) -> Row:
-    share = 100 * (1 - counts["same"] / max(counts["within"], 1))
-    return row(f"{name}: {counts['within']} nodes, not SAME", share, None if least is None else 100 - least, "%")
+def drawn(rng: np.random.Generator, of: Iterable[str]) -> str:
+    """One of some names."""
+    return str(rng.choice(list(of)))
 
 
-def planted_parts(made: Made, rng: np.random.Generator, times: float) -> dict[str, Planted]:
-    """A defect of each kind that the machine has, somewhere."""
-    findings = {}
-    for kind, (measurement, family) in PARTS.items():
-        matrix = next((m for m in made.truth if m.name == measurement), None)
-        chosen = None if matrix is None else _chosen(matrix, family, rng, times)
-        if chosen is not None:
-            findings[kind] = chosen
-    return findings
+# healthy
 
 
-def _chosen(matrix: Matrix, family: str, rng: np.random.Generator, times: float) -> Planted | None:
-    """A part of a family, or one that shows in several terms; None where the machine has none."""
-    terms = matrix.terms
-    whole = [
-        c for c in terms.composites if c.term == family and not {"to_others", "outside", "beyond_class"} & set(c.where)
+def healthy_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Every number of nodes with every kind."""
+    for nodes, kind in itertools.product(NODES, KINDS):
+        yield {"kind": kind, "nodes": nodes, "machine": drawn(rng, MACHINES)}
+
+
+def healthy(case: Case) -> list[Tally]:
+    """One, two, three and five jobs of a fleet as it was drawn."""
+    fleet, kind, out = known(case), case["kind"], []
+    within = names(fleet.healthy)
+    for jobs in JOBS if case["nodes"] <= FEW else JOBS[:3]:
+        of = judged_outcomes(fleet.measured(jobs))
+
+        def is_accused(outcome: str) -> bool:
+            return outcome == ACCUSED or (outcome == DIFFERS and bool(fleet.healthy.all()))
+
+        accused = tally("", of, within, is_accused)
+        is_any = int(accused.count > 0)
+        if kind in STEADY:
+            out.append(replace(accused, promise="healthy accused: quiet, usual, real, shared, seasons"))
+        else:
+            out.append(Tally("fleets with a healthy node accused: tails, bursts", is_any, 1, accused.example))
+        out.append(replace(accused, promise=f"healthy accused: {kind}, {jobs} jobs", example=""))
+        out.append(replace(accused, promise=f"healthy accused: N = {case['nodes']:2}", example=""))
+        suspect = tally(f"healthy found, not accused: {kind}, {jobs} jobs", of, within, FOUND.__contains__)
+        out.append(replace(suspect, count=suspect.count - accused.count))
+        out.append(tally(f"healthy SAME: {kind}, {jobs} jobs", of, within, SAME.__eq__, bad=False))
+        if jobs == 2:
+            group = {"quiet": "quiet, usual", "usual": "quiet, usual", "real": "real"}.get(kind)
+            if group:
+                same = tally(f"healthy SAME after two jobs: {group}", of, within, SAME.__eq__, bad=False)
+                out.append(same)
+                out.append(replace(same, promise=f"healthy SAME after two jobs: N = {case['nodes']:2}", example=""))
+        off = names(~fleet.healthy)
+        out.append(tally("nodes that nature put beyond a tolerance: SAME", of, off, SAME.__eq__))
+    return out
+
+
+def jobs_cases(_rng: np.random.Generator) -> Iterator[Case]:
+    """Fleets whose jobs vary more than assumed."""
+    for nodes, machine in itertools.product((4, 8, 16), ("1x16", "2x8", "1x32", "2x16")):
+        yield {"kind": "usual", "nodes": nodes, "machine": machine, "job": 0.006}
+
+
+def jobs(case: Case) -> list[Tally]:
+    """Two jobs."""
+    fleet = known(case)
+    of, within = judged_outcomes(fleet.measured(2)), names(fleet.healthy)
+    return [
+        tally("healthy SAME at a job SD of 0.6%, two jobs", of, within, SAME.__eq__, bad=False),
+        tally("healthy accused at a job SD of 0.6%, two jobs", of, within, (ACCUSED, DIFFERS).__contains__),
+        tally("healthy found at a job SD of 0.6%, two jobs", of, within, FOUND.__contains__),
     ]
-    if family in ("node", "socket", "core") or (family == "ccd" and whole):
-        if not whole:
-            return None
-        part = whole[rng.integers(len(whole))]
-        return Planted(matrix.name, part.term, part.where, part.members, part.covers, times)
-    numbers = terms.indices(family)
-    if family == "class":
-        numbers = np.array([k for k in numbers if "to_socket" in terms.terms[k].where], dtype=np.int64)
-    if not len(numbers):
+
+
+# defects
+
+
+def defect_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Each kind of defect with each size."""
+    for times, part in itertools.product(SIZES, PARTS):
+        case = {"machine": drawn(rng, MACHINES), "part": part, "times": times}
+        yield {**case, "kind": drawn(rng, ("quiet", "usual", "real")), "nodes": int(rng.choice((5, 6, 8, 12, 16)))}
+        if times == SIZES[0]:
+            yield {**case, "kind": "usual", "nodes": 8, "job": 0.01}
+
+
+def with_defects(case: Case, nodes: Sequence[int]) -> KnownFleet | None:
+    """The fleet of a case with the same defect in nodes; None if nature put one of these near a tolerance."""
+    fleet = known(case)
+    if (fleet.reach[list(nodes)] > 1).any():
         return None
-    number = int(rng.choice(numbers))
-    term = terms.terms[number]
-    return Planted(matrix.name, term.name, term.where, np.array([number]), term.covers, times)
+    found = defect(fleet, case["part"], np.random.default_rng([case["seed"], 7]), case["times"])
+    return replace(fleet, defects=dict.fromkeys(nodes, (found,)))
 
 
-def headed(judged: Judged, node: int, planted: Planted) -> bool:
-    """Whether the first finding of a node is of the planted part."""
-    shown = judged.shown.get(node)
-    if not shown:
-        return False
-    cause = shown[0].cause
-    alike = cause.term == planted.term and planted.where.items() <= cause.where.items()
-    return alike or bool(np.array_equal(np.sort(cause.covers), np.sort(planted.covers)))
-
-
-def planted(fleets: int) -> Iterator[Row]:
-    """One node of eight, or three of sixteen, with a defect each; kinds and sizes in turn."""
-    counts: Counter[tuple[str, float, str]] = Counter()
-    turn = 0
-    for seed in range(fleets):
-        few = seed % 4 == 0
-        name = ("usual", "usual", "heavy tails", "t3 chips")[seed // 4 % 4]
-        clean = Made(MACHINES[seed % len(MACHINES)], 8 if few else 16, 10_000 + seed, KINDS[name])
-        rng = np.random.default_rng([seed, 77])
-        chosen: dict[int, tuple[str, Planted]] = {}
-        for node, size in zip((3,) if few else (3, 8, 13), SIZES if not few else (SIZES[seed // 4 % 3],), strict=True):
-            parts = planted_parts(clean, rng, size)
-            kind = list(PARTS)[turn % len(PARTS)]
-            turn += 1
-            if kind in parts and clean.reach[node] < 1:  # else what nature did to it may come first
-                chosen[node] = kind, parts[kind]
-        made = replace(clean, planted={node: part for node, (_, part) in chosen.items()})
-        first = judge(made.fleet())
-        for node, (kind, part) in chosen.items():
-            outcome = outcomes(first)[node]
-            is_found = outcome in (Outcome.SUSPECT, Outcome.DIFFERS)
-            counts[kind, part.times, "all"] += 1
-            counts[kind, part.times, "same"] += outcome is Outcome.SAME
-            counts[kind, part.times, "found"] += is_found
-            counts[kind, part.times, "headed"] += is_found and headed(first, node, part)
-            if (
-                (part.times == SIZES[0] and outcome is Outcome.SAME)
-                or (part.times > SIZES[0] and not is_found)
-                or (is_found and not headed(first, node, part))
-            ):
-                heads = [(s.cause.term, dict(s.cause.where)) for s in first.shown.get(node, ())[:2]]
-                print(
-                    f"planted: seed {seed}, {made.machine}, {name}, {len(outcomes(first))} nodes: {kind} "
-                    f"{dict(part.where)} {part.times} bounds: {outcome.value} {heads}",
-                    flush=True,
-                )
-    yield from _planted_rows(counts)
-
-
-def _planted_rows(counts: Mapping[tuple[str, float, str], int]) -> Iterator[Row]:
-    for kind in PARTS:
-        of_sizes = [
-            f"{size}: " + ", ".join(f"{what} {counts[kind, size, what]}" for what in ("all", "same", "found", "headed"))
-            for size in SIZES
-        ]
-        print(f"planted: {kind:12} {'; '.join(of_sizes)}")
-
-    def of(size: float, what: str) -> int:
-        return sum(counts[kind, size, what] for kind in PARTS)
-
-    smallest, middle, largest = SIZES
-    every, same = of(smallest, "all"), of(smallest, "same")
-    yield row(f"planted, {smallest} bounds: SAME of {every}", _percent(same, every), 5.0, "%")
-    yield row(f"planted, {smallest} bounds: SAME, at most", 100 * upper(same, every), None, "%")
-    for size, least in ((middle, 85.0), (largest, 99.0)):
-        every, missed = of(size, "all"), of(size, "all") - of(size, "found")
-        yield row(f"planted, {size} bounds: missed of {every}", _percent(missed, every), 100 - least, "%")
-        yield row(f"planted, {size} bounds: missed, at most", 100 * upper(missed, every), None, "%")
-    found_of = of(middle, "found") + of(largest, "found")
-    wrong = found_of - of(middle, "headed") - of(largest, "headed")
-    yield row(f"planted: {found_of} found, headed by another part", _percent(wrong, found_of), 5.0, "%")
-
-
-def _percent(count: int, of: int) -> float:
-    return 100 * count / max(of, 1)
-
-
-def shared(fleets: int) -> Iterator[Row]:
-    """Fleets of which many nodes have one defect."""
-    machines = [*MACHINES, *HARVESTED]
-    kinds_of_part = ("core", "ccd", "node", "memory", "clock")
-    for off, nodes in SHARED:
-        counts: Counter[str] = Counter()
-        for seed in range(fleets // len(SHARED)):
-            clean = Made(machines[seed % len(machines)], nodes, 30_000 + seed, KINDS["usual"])
-            kind = kinds_of_part[seed % len(kinds_of_part)]
-            part = planted_parts(clean, np.random.default_rng([seed, 78]), 2.5).get(kind)
-            if part is None:
-                continue
-            made = replace(clean, planted=dict.fromkeys(range(off), part))
-            _, newest = flow(made)
-            of_nodes, within = outcomes(newest), clean.reach <= 1
-            accused = [node for node in range(off, nodes) if of_nodes[node] is Outcome.DEVIATES and within[node]]
-            same = [node for node in range(off) if of_nodes[node] is Outcome.SAME]
-            counts.update({"fleets": 1, "accused": bool(accused), "same": bool(same)})
-            if accused or same or not any(outcome is Outcome.SPLIT for outcome in of_nodes):
-                print(
-                    f"shared: seed {seed}, {made.machine}, {off} of {nodes}: {kind} {dict(part.where)}: "
-                    f"{dict(Counter(outcome.value for outcome in of_nodes))}",
-                    flush=True,
-                )
-        name = f"shared, {off} of {nodes}: of {counts['fleets']} fleets"
-        yield row(f"{name} a healthy node DEVIATES in", counts["accused"], 0, "fleets")
-        yield row(f"{name} a node that is off is SAME in", counts["same"], 0, "fleets")
-
-
-def once(fleets: int) -> Iterator[Row]:
-    """A core that is slow in the first of two jobs."""
-    counts: Counter[str] = Counter()
-    for seed in range(fleets):
-        clean = Made(MACHINES[seed % len(MACHINES)], (3, 8, 5)[seed % 3], 40_000 + seed, KINDS["usual"])
-        part = planted_parts(clean, np.random.default_rng([seed, 79]), 30 / 4).get("core")
-        if part is None:
+def defects(case: Case) -> list[Tally]:
+    """One node off, after one and two jobs."""
+    fleet = with_defects(case, [1])
+    if fleet is None:
+        return []
+    out, size = [], f"{case['times']}x"
+    within = names(fleet.healthy)
+    for count in (1, 2):
+        of = judged_outcomes(fleet.measured(count))
+        if "job" in case:
+            if count == 2:
+                out.append(tally(f"defects {size}, job SD 1%: SAME", of, ["n01"], SAME.__eq__))
             continue
-        made = replace(clean, planted={1: part}, only_in=1)
-        everyone = {f"node{number:03d}": 2 for number in range(clean.nodes)}
-        for jobs in ({"node001": 2}, everyone):
-            outcome = outcomes(judge(made.fleet(jobs)))[1]
-            counts.update({"all": 1, outcome.value: 1})
-    print(f"once: {dict(counts)}")
-    yield row(f"once: a core 30 % slower in one of two jobs: SAME of {counts['all']}", counts["SAME"], 0, "nodes")
+        out.append(tally("defects: SAME", of, ["n01"], SAME.__eq__))
+        out.append(tally(f"defects {size}, {count} jobs: found", of, ["n01"], FOUND.__contains__, bad=False))
+        out.append(tally("healthy accused beside a defect", of, within, ACCUSED.__eq__))
+        if count == 2:
+            confirmed = (ACCUSED, DIFFERS) if case["nodes"] < 5 else (ACCUSED,)
+            out.append(tally(f"defects {size}, 2 jobs: confirmed", of, ["n01"], confirmed.__contains__, bad=False))
+            if case["times"] == SIZES[1]:
+                name = f"defects {size}, 2 jobs: found, {case['part']}"
+                out.append(tally(name, of, ["n01"], FOUND.__contains__, bad=False))
+    return out
+
+
+def some_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Each choice of days with some kinds of defects, and runs of a job."""
+    for days, count in SOME_DAYS:
+        case = {"kind": "usual", "nodes": 8, "machine": drawn(rng, MACHINES), "part": drawn(rng, PARTS), "times": 2.5}
+        yield {**case, "days": days, "jobs": count}
+    for runs, factor in (((1, 2, 3, 4, 5), 1.3), ((2, 4), 1.12), ((1, 2), 1.3), ((1, 3, 5), 1.2)):
+        case = {"kind": "usual", "nodes": 8, "machine": drawn(rng, MACHINES), "part": "core", "times": 2.5}
+        for count in (1, 2):
+            yield {**case, "runs": runs, "factor": factor, "jobs": count}
+
+
+def some(case: Case) -> list[Tally]:
+    """A defect in some jobs, or in some runs of one."""
+    fleet = with_defects(case, [1])
+    if fleet is None:
+        return []
+    (part,) = fleet.defects[1]
+    if "runs" in case:
+        clean = replace(fleet, defects={})
+        fleet_measured = with_runs_off(clean.measured(case["jobs"]), 1, part.places, case["runs"], case["factor"])
+        of = judged_outcomes(fleet_measured)
+        return [
+            tally("several runs of a job far out: SAME", of, ["n01"], SAME.__eq__),
+            tally("several runs of a job far out: INTERMITTENT", of, ["n01"], INTERMITTENT.__eq__, bad=False),
+        ]
+    days = frozenset(case["days"])
+    fleet = replace(fleet, defects={1: (replace(part, days=days),)})
+    of = judged_outcomes(fleet.measured(case["jobs"]))
+    same = tally("defect 2.5x in k of n jobs: SAME", of, ["n01"], SAME.__eq__)
+    if len(days) > 1:
+        return [same, tally("defect 2.5x in two or more of n: DEVIATES", of, ["n01"], ACCUSED.__eq__, bad=False)]
+    is_found = (INTERMITTENT, "SUSPECT").__contains__
+    return [same, tally("defect 2.5x in one of n: INTERMITTENT", of, ["n01"], is_found, bad=False)]
+
+
+# order
+
+
+def order_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Every kind with a defect in some of several jobs."""
+    for kind, (nodes, count) in itertools.product(KINDS, ((6, 2), (10, 3), (4, 4))):
+        yield {
+            "kind": kind,
+            "nodes": nodes,
+            "machine": drawn(rng, MACHINES),
+            "part": drawn(rng, PARTS),
+            "times": 2.5,
+            "jobs": count,
+        }
+
+
+def order(case: Case) -> list[Tally]:
+    """The same jobs in other orders."""
+    fleet = with_defects(case, [1])
+    if fleet is None:
+        return []
+    count, rng = case["jobs"], np.random.default_rng([case["seed"], 8])
+    (part,) = fleet.defects[1]
+    fleet = replace(fleet, defects={1: (replace(part, days=frozenset(range(1, count))),), 2: (part,)})
+    days = tuple(range(1, count + 1))
+    # some nodes have fewer jobs than the others, as after a recheck
+    plan = [days if node % 3 else days[: 1 + node % count] for node in range(fleet.nodes)]
+    usual = fleet.measured(plan)
+    of = judged_outcomes(usual)
+    swapped = dict(zip(days, rng.permutation(days).tolist(), strict=True))
+    if all(a == b for a, b in swapped.items()):
+        swapped = dict(zip(days, reversed(days), strict=True))
+    shuffled = [tuple(int(day) for day in rng.permutation(of_node)) for of_node in plan]
+    nodes = rng.permutation(fleet.nodes).tolist()
+    variants = {
+        "jobs swapped": fleet.measured(plan, swapped),
+        "campaigns merged in another order": fleet.measured(shuffled),
+        "nodes in another order": arranged(usual, nodes),
+        "runs in another order": arranged(usual, range(fleet.nodes), rng),
+    }
+    out = [_changed(f"outcomes changed: {name}", of, judged_outcomes(fleet)) for name, fleet in variants.items()]
+    out.append(_changed("outcomes changed: judged twice", of, judged_outcomes(usual)))
+    total = sum(one.count for one in out), sum(one.of for one in out)
+    return [Tally("outcomes changed by order, all", *total, next((o.example for o in out if o.example), "")), *out]
+
+
+def _changed(promise: str, before: Outcomes, after: Outcomes, nodes: Sequence[str] = ()) -> Tally:
+    chosen = nodes or list(before)
+    other = [name for name in chosen if before[name] != after[name]]
+    example = ", ".join(f"{name} {before[name]} -> {after[name]}" for name in other[:3])
+    return Tally(promise, len(other), len(chosen), example)
+
+
+# again
+
+
+def again_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Every kind; some fleets have a defect, some nodes two jobs already."""
+    for kind, nodes in itertools.product(KINDS, (6, 16)):
+        for times, jobs in ((1.5, 1), (2.5, 2)):
+            case = {"kind": kind, "nodes": nodes, "machine": drawn(rng, MACHINES), "part": drawn(rng, PARTS)}
+            yield {**case, "times": times, "jobs": jobs}
+
+
+def again(case: Case) -> list[Tally]:
+    """Three nodes measured once more; one more node."""
+    fleet = with_defects(case, [1]) or known(case)
+    count, nodes = case["jobs"], case["nodes"]
+    three = np.random.default_rng([case["seed"], 9]).choice(nodes, 3, replace=False).tolist()
+    days = tuple(range(1, count + 1))
+    plan: Schedule = [(*days, count + 1) if node in three else days for node in range(nodes)]
+    before, after = judged_outcomes(fleet.measured(count)), judged_outcomes(fleet.measured(plan))
+    untouched = [f"n{node:02d}" for node in range(nodes) if node not in three]
+    out = _moves("three measured again", before, after, untouched)
+    larger = replace(fleet, nodes=nodes + 1)
+    if larger.healthy[-1]:
+        measured, every = larger.measured(count), range(nodes)
+        fewer, more = judged_outcomes(arranged(measured, every)), judged_outcomes(measured)
+        out += _moves("a healthy peer more", fewer, more, list(fewer))
+    return out
+
+
+def _moves(name: str, before: Outcomes, after: Outcomes, nodes: Sequence[str]) -> list[Tally]:
+    """Outcomes of nodes that nobody touched, which moved between SAME and a finding, or SAME and undecided."""
+    pairs = {node: {before[node], after[node]} for node in nodes}
+    hard = [node for node, pair in pairs.items() if SAME in pair and pair & set(FOUND)]
+    soft = [node for node, pair in pairs.items() if pair == {SAME, UNDECIDED}]
+    text = ", ".join(f"{node} {before[node]} -> {after[node]}" for node in hard[:3])
+    return [
+        Tally(f"{name}: between SAME and a finding", len(hard), len(nodes), text),
+        Tally(f"{name}: between SAME and INCONCLUSIVE", len(soft), len(nodes)),
+    ]
+
+
+# majority
+
+
+def majority_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """Each share of a fleet with some kinds of defects."""
+    for off, nodes in SHARED:
+        for count in (1, 2):
+            case = {"kind": "usual", "machine": drawn(rng, MACHINES), "part": drawn(rng, PARTS), "times": 2.5}
+            yield {**case, "off": off, "nodes": nodes, "jobs": count}
+
+
+def majority(case: Case) -> list[Tally]:
+    """Many nodes share a defect."""
+    off = case["off"]
+    fleet = with_defects(case, range(off))
+    if fleet is None:
+        return []
+    judged = judge(fleet.measured(case["jobs"]))
+    of = outcomes(judged)
+    defective, within = [f"n{node:02d}" for node in range(off)], names(fleet.healthy)
+    groups = [judged.verdict.nodes[node].group for node in defective]
+    unnamed = sum(not group for group in groups)
+    out = []
+    for name in (_SPLIT if _is_split(off, case["nodes"]) else _OUTVOTED, f"{off} of {case['nodes']} off"):
+        out += [
+            tally(f"{name}: healthy DEVIATES", of, within, ACCUSED.__eq__),
+            tally(f"{name}: defective SAME", of, defective, SAME.__eq__),
+            tally(f"{name}: SPLIT", of, [*defective, *within], "SPLIT".__eq__, bad=False),
+            Tally(f"{name}: no group named", unnamed, len(groups), f"{of}" if unnamed else ""),
+        ]
+    return out
+
+
+#: Fleets of which neither side is two thirds, and those of which the defective ones are.
+_SPLIT, _OUTVOTED = "over a third off", "over two thirds off"
+
+
+def _is_split(off: int, nodes: int) -> bool:
+    return 3 * min(off, nodes - off) > nodes
+
+
+# year
+
+
+def year_cases(rng: np.random.Generator) -> Iterator[Case]:
+    """A year without any change of a node, of weekly campaigns."""
+    yield {"machine": drawn(rng, ("1x16", "2x8")), "nodes": 5, "weeks": 52, "season": 0.02}
+
+
+def year(case: Case) -> list[Tally]:
+    """Changes that the history names though nothing changed but the season."""
+    kind = Kind(off=0.05, yearly=case["season"])
+    fleet = KnownFleet(case["machine"], case["nodes"], case["seed"], kind)
+    with TemporaryDirectory() as folder:
+        for week in range(case["weeks"]):
+            path = Path(folder) / f"week{week:02d}"
+            measured = fleet.measured([(1 + 7 * week,)] * fleet.nodes)
+            packed.write(replace(measured, campaign=path.name), path)
+            judge_and_write(path)
+        judged = selection.campaigns([Path(folder)]).judged
+        histories = changes.histories(series.series(judged), judged)
+    found = [change for history in histories for change in history.changes]
+    single = [change for change in found if change.part.term not in _WHOLE]
+    example = "; ".join(f"{of.node} {of.measurement} {of.part.term} {of.effect:+.1%} {of.since}" for of in single[:3])
+    return [
+        Tally("a year with a season: changes of single components", len(single), len(histories), example),
+        Tally("a year with a season: changes of a node by itself", len(found), len(histories)),
+    ]
+
+
+#: Components that are all of a node, or all of one kind of its pairs or cells.
+_WHOLE = ("whole", "class", "node", "socket", "distance", "stream")
+
+
+SECTIONS = {
+    "healthy": Section(healthy_cases, healthy),
+    "jobs": Section(jobs_cases, jobs),
+    "defects": Section(defect_cases, defects),
+    "k_of_n": Section(some_cases, some),
+    "order": Section(order_cases, order),
+    "again": Section(again_cases, again),
+    "majority": Section(majority_cases, majority),
+    "year": Section(year_cases, year),
+}
+NONE = Promise(0.0)
+PROMISES = {
+    "healthy accused: quiet, usual, real, shared, seasons": NONE,
+    "fleets with a healthy node accused: tails, bursts": Promise(1.0),
+    "healthy SAME after two jobs: quiet, usual": Promise(97.0, at_least=True),
+    "healthy SAME after two jobs: real": Promise(80.0, at_least=True),
+    "nodes that nature put beyond a tolerance: SAME": Promise(5.0),
+    "healthy SAME at a job SD of 0.6%, two jobs": Promise(),
+    "healthy accused at a job SD of 0.6%, two jobs": NONE,
+    "healthy found at a job SD of 0.6%, two jobs": Promise(),
+    "defects: SAME": NONE,
+    "defects 1.5x, 2 jobs: found": Promise(88.0, at_least=True),
+    "defects 1.5x, 2 jobs: confirmed": Promise(75.0, at_least=True),
+    "defects 2.5x, 2 jobs: found": Promise(99.0, at_least=True),
+    "defects 1.2x, job SD 1%: SAME": Promise(5.0),
+    "healthy accused beside a defect": NONE,
+    "defect 2.5x in k of n jobs: SAME": NONE,
+    "defect 2.5x in two or more of n: DEVIATES": Promise(95.0, at_least=True),
+    "defect 2.5x in one of n: INTERMITTENT": Promise(95.0, at_least=True),
+    "several runs of a job far out: SAME": NONE,
+    "several runs of a job far out: INTERMITTENT": Promise(),
+    "outcomes changed by order, all": NONE,
+    "three measured again: between SAME and a finding": NONE,
+    "three measured again: between SAME and INCONCLUSIVE": Promise(4.0),
+    "a healthy peer more: between SAME and a finding": NONE,
+    f"{_SPLIT}: healthy DEVIATES": NONE,
+    f"{_SPLIT}: defective SAME": NONE,
+    f"{_SPLIT}: no group named": NONE,
+    f"{_OUTVOTED}: healthy DEVIATES": Promise(),
+    "a year with a season: changes of single components": NONE,
+    "a year with a season: changes of a node by itself": NONE,
+}
 
 
 def main() -> int:
-    """Measure and print; 1 where a promise is broken."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--section", choices=list(FLEETS), help="this one alone")
-    parser.add_argument("--fleets", type=int, help="fleets of a section (all)")
-    parser.add_argument("--kind", choices=list(KINDS), help="this kind of noise alone (healthy, harvested)")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the fleets")
-    arguments = parser.parse_args()
-    rows: list[Row] = []
-    load, chosen = os.getloadavg()[0], [arguments.section] if arguments.section else list(FLEETS)
-    names = [arguments.kind] if arguments.kind else kinds()
-    if len(names) < len(KINDS) and not arguments.kind:
-        print("kinds from published matrices are left out: set NODEPRINT_DATA to the reference data")
-    for section in chosen:
-        fleets = arguments.fleets or FLEETS[section] // (10 if arguments.quick else 1)
-        if section in ("planted", "shared", "once"):
-            rows += table.as_they_come({"planted": planted, "shared": shared, "once": once}[section](fleets))
-        elif section == "harvested":
-            rows += table.as_they_come(healthy(fleets, list(HARVESTED), ["usual"], section))
-        else:
-            rows += table.as_they_come(healthy(fleets, MACHINES, names, section))
-    table.keep("verdict", rows, load)
-    return int(any(result.missed for result in rows))
+    """Count and print; 1 where a promise is not kept."""
+    return cases.run("verdict", SECTIONS, PROMISES, cases.parser(__doc__, SECTIONS).parse_args())
 
 
 if __name__ == "__main__":

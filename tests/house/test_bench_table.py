@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import table
+from bench import cases, table
 from bench.agreement import Agreement, Others, agreement, conclusion
 
 
@@ -32,6 +32,46 @@ def test_medians_spreads_limits_and_the_last_time(
     assert "not quiet" in printed and "nothing to compare with" not in printed
     assert "first-9999.json: no measurement" in printed and "not measured then: fresh" in printed
     assert table.last_time("other") is None
+
+
+def test_limits_that_must_be_reached_and_limits_on_both_sides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(table, "KEPT", tmp_path)
+    shares = {"low": (80.0, None), "reached": (97.0, None), "wide": (96.0, 95.0), "between": (90.0, 95.0)}
+    rows = [table.Row(name, (value,), 85.0, "%", True, most, (1.0, 12.34)) for name, (value, most) in shares.items()]
+    table.keep("first", rows, 0.1)
+    printed = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if line}
+    assert printed["low"] == ["80", "1-12.3", "85", "%", "MISSED"]
+    assert printed["reached"] == ["97", "1-12.3", "85", "%", "holds"]
+    assert printed["wide"] == ["96", "1-12.3", "85-95", "%", "MISSED"]
+    assert printed["between"] == ["90", "1-12.3", "85-95", "%", "holds"]
+
+
+def test_cases_are_counted_once_and_add_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second call counts no case again, and adds up what the first one kept."""
+    monkeypatch.setattr(table, "KEPT", tmp_path / "results")
+    counted = []
+
+    def count(case: cases.Case) -> list[cases.Tally]:
+        counted.append(case["seed"])
+        return [cases.Tally("hits", case["hit"], 4, "a miss" if case["hit"] else "")]
+
+    sections = {"some": cases.Section(lambda _: iter([{"hit": 1}, {"hit": 0}]), count)}
+    promises = {"hits": cases.Promise(5.0)}
+    arguments = ["--rounds", "2", "--resume", str(tmp_path / "kept")]
+    for rounds in range(2):
+        assert cases.run("some", sections, promises, cases.parser("", sections).parse_args(arguments)) == 1
+        assert counted == [0, 1, 1000, 1001], rounds
+        printed = capsys.readouterr().out
+        assert "hits: a miss --case" in printed
+        assert next(line for line in printed.splitlines() if line.startswith("hits ")).split()[1:4] == [
+            "12.5",
+            "1.55-38.3",
+            "5",
+        ]
 
 
 def test_another_host_is_not_compared_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
