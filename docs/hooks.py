@@ -22,6 +22,7 @@ from nodeprint.campaign import gathered, job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.cli import app
 from nodeprint.data.format import record_format
+from nodeprint.data.store import manifest
 from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
 from nodeprint.machine import topology
@@ -236,6 +237,7 @@ def schemas_page() -> str:
         "structure": structure_output.schema(),
         "topology": topology.schema(),
         "fleet": gathered.schema(),
+        "manifest": manifest.schema(),
         "verdict": verdict.schema(),
     }
     out = ["# Schemas\n\n[Files](../formats.md) explains the keys; here are their types, by file.\n"]

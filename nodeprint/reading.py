@@ -13,8 +13,8 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from nodeprint.errors import unreadable
 
@@ -31,7 +31,7 @@ MOST_WHOLE = 999_999_999
 
 
 @contextmanager
-def opened(path: Path, *, follows: bool = False) -> Iterator[BinaryIO]:
+def opened(path: Path, *, follows: bool = False) -> Iterator[BufferedReader]:
     """The regular file `path`, opened for reading; a link is followed where it `follows`, as to a file that a user
     names. Raises OSError where it is none, or cannot be opened."""
     no_link = 0 if follows else os.O_NOFOLLOW

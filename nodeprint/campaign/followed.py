@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nodeprint import files, reading
 
-_NAME = "followed.json"
+NAME = "followed.json"
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ def note(job_folder: Path, *, submitted: datetime | None = None, ended: datetime
     last = _iso(ended) if ended else "" if submitted else noted.ended
     for folder in (job_folder.parent, job_folder):
         files.own_folder(folder)
-    files.write(job_folder / _NAME, json.dumps(asdict(Followed(first, last))) + "\n")
+    files.write(job_folder / NAME, json.dumps(asdict(Followed(first, last))) + "\n")
 
 
 def read(job_folder: Path) -> Followed:
     """What was noted of a job; nothing where nothing was, or nothing that can be read."""
     try:
-        content = json.loads(reading.text(job_folder / _NAME))
+        content = json.loads(reading.text(job_folder / NAME))
         return Followed(str(content["submitted"]), str(content["ended"]))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return Followed()

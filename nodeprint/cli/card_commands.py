@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import structs
 
 from nodeprint.cli.app import SHOW, app
-from nodeprint.cli.shared import Json, print_json
-from nodeprint.errors import NodeprintError
+from nodeprint.cli.shared import Json, leave_out, print_json
+from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
@@ -40,22 +41,34 @@ def publish(
     typer.echo(say("commands", "published", path=to, card=_called(card), bytes=to.stat().st_size))
 
 
-@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint verify card.json --signers allowed_signers")
+@app.command(
+    rich_help_panel=SHOW,
+    epilog="Examples: nodeprint verify results/main; nodeprint verify card.json --signers allowed_signers",
+)
 def verify(
-    cards: Annotated[list[Path], typer.Argument(help="Files of `nodeprint publish`.", show_default=False)],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(help="Judged campaigns, or cards (files of `nodeprint publish`).", show_default=False),
+    ],
     signers: Annotated[
         Path | None, typer.Option(help="Accept signatures of these alone: a file of allowed signers (ssh-keygen).")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check that cards are as they were made, and who signed them.
+    """Check that campaigns are as they were judged, and cards as they were made, and who signed them.
 
-    Ends with 2 where one was changed or a signature does not hold.
+    Of a campaign each file that is missing, changed or new since it was judged is named; exits with status 3 if there
+    is one. Exits with status 2 if a card was changed or a signature does not hold.
     """
     from nodeprint.cards import hashing, signing
 
-    results = {}
-    for path in cards:
+    results: dict[str, object] = {}
+    differ = False
+    for path in paths:
+        if path.is_dir():
+            leave_out({"--signers": signers}, f"is for cards, and {path} is a campaign", "leave it out")
+            differ |= _verify_campaign(path, results, json=json)
+            continue
         card = hashing.read(path)
         by = signing.signer(card, signers)
         if signers is not None and not by:
@@ -71,6 +84,24 @@ def verify(
             typer.echo(say("commands", "verified", path=path, card=_called(card), signed=signed))
     if json:
         print_json(results)
+    if differ:
+        raise typer.Exit(3)
+
+
+def _verify_campaign(campaign: Path, results: dict[str, object], *, json: bool) -> bool:
+    """Print what of a campaign is not as it was judged; whether anything is."""
+    from nodeprint.data.store import manifest
+
+    sealed = manifest.read(campaign)
+    changes = manifest.changes(campaign, sealed)
+    results[str(campaign)] = {"files": len(sealed.files), **structs.asdict(changes)}
+    if not json:
+        for kind, names in structs.asdict(changes).items():
+            for name in names:
+                typer.echo(printable(f"{campaign / name}: {kind}", 500))
+        if not changes:
+            typer.echo(say("commands", "as_judged", campaign=campaign, files=len(sealed.files)))
+    return bool(changes)
 
 
 def _called(card: Card) -> str:

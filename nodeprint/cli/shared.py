@@ -85,14 +85,15 @@ def say_origin(simulated: bool) -> None:
 
 
 def judge_and_write(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
-    """Judge a campaign and write its files: verdict.json, deviations.nc, JUnit, Prometheus text and drain.sh."""
+    """Judge a campaign; write verdict.json, deviations.nc, JUnit, Prometheus text, drain.sh and the manifest."""
     from nodeprint.campaign import node_sheet
-    from nodeprint.data.store import store
+    from nodeprint.data.store import manifest, store
     from nodeprint.judge import campaign as judging
     from nodeprint.report import files
 
     verdict = judging.judge(campaign, baseline=baseline, acceptance=acceptance).verdict
     files.write(verdict, store.base(campaign), node_sheet.states(campaign))
+    manifest.write(campaign)
     return verdict
 
 

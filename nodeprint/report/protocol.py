@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET
 
 from nodeprint import files
-from nodeprint.data.store import packed, packing
+from nodeprint.data.store import manifest, packed, packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.acceptance_file import ContractLimit
@@ -33,30 +33,16 @@ from nodeprint.report.pdf import Printer, plain
 from nodeprint.settings.texts import say
 from nodeprint.stats.peers import MAJORITY
 
-#: What of a campaign the protocol rests on, and the manifest lists.
-_EVIDENCE = (
-    "config.yaml",
-    "acceptance.yaml",
-    "nodes.tsv",
-    "plan.tsv",
+#: What was written from the verdict: the acceptance report lists it after the campaign's manifest.
+_WRITTEN = (
     "store/fleet.json",
-    "verdict.json",
     "verdict.xml",
     "deviations.nc",
     "report/*.pdf",
     "report/cluster.html",
     "report/*-check.sh",
     "report/tables/*.csv",
-    "nodes/*/job*/status.json",
-    "nodes/*/job*/plan.tsv",
-    "nodes/*/job*/survey.tar.gz",
-    "nodes/*/job*/run*.tar.?z",
-    "nodes/*/job*/run*/*.jsonl.gz",
-    "nodes/*/job*/run*/*.jsonl",
-    "fabric/job*/*/run*/*.jsonl.gz",
-    "fabric/job*/status.json",
 )
-
 
 #: Outcomes of a fleet in which it is open what its nodes differ from.
 _NO_MAJORITY = (FleetOutcome.SPLIT, FleetOutcome.NOT_UNIFORM)
@@ -88,8 +74,8 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     """Write MANIFEST.sha256, protocol.pdf and the bounds that applied (acceptance-NAME.yaml, a file for each campaign)
     into the folder `to`; returns their paths in this order.
 
-    Raises NodeprintError where a campaign has no verdict, two have the same folder, or simulated and measured ones are
-    mixed.
+    Raises NodeprintError where a campaign has no verdict, two have the same folder, simulated and measured ones are
+    mixed, or one is not as it was when it was judged.
     """
     if len({files.real(path) for path in campaigns}) < len(campaigns):
         raise NodeprintError("a campaign is named twice", key="protocol", advice="name each once")
@@ -98,8 +84,10 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
         advice = "write a protocol of measured campaigns only"
         raise NodeprintError("simulated and measured campaigns are mixed", key="protocol", advice=advice)
     bounds = [files.write(to / _bounds_file(campaign), _rules_of(campaign)) for campaign in judged_campaigns]
-    rested_on = [*(path for campaign in judged_campaigns for path in evidence(campaign.folder)), *bounds]
-    listed = files.sums(rested_on, to) + "".join(_tables(campaign.folder, to) for campaign in judged_campaigns)
+    written = [path for campaign in judged_campaigns for path in _written(campaign.folder)]
+    listed = "".join(_evidence(campaign.folder, to) for campaign in judged_campaigns)
+    listed += files.sums([*written, *bounds], to)
+    listed += "".join(_tables(campaign.folder, to) for campaign in judged_campaigns)
     paths = [files.write(to / "MANIFEST.sha256", listed)]
     with Printer("protocol.typ") as printer:
         pdf = printer.data(content(judged_campaigns, listed, site_branding.of(campaigns[-1])))
@@ -115,9 +103,21 @@ def _rules_of(campaign: JudgedCampaign) -> str:
     return acceptance.text_of(acceptance.load(acceptance.kept(campaign.folder)))
 
 
-def evidence(folder: Path) -> list[Path]:
-    """The files of a campaign that the protocol rests on, in the order of their names."""
-    return sorted({path for pattern in _EVIDENCE for path in folder.glob(pattern) if path.is_file()})
+def _evidence(folder: Path, base: Path) -> str:
+    """The lines of a campaign's manifest, as sha256sum writes them. Raises NodeprintError where a file changed."""
+    sealed = manifest.read(folder) if (folder / manifest.NAME).is_file() else manifest.current(folder)
+    changes = manifest.changes(folder, sealed)
+    if first := next(iter((*changes.changed, *changes.missing, *changes.new)), ""):
+        what = f"is not as it was when {folder.name} was judged"
+        advice = f"`nodeprint verify {folder}` names all such files; judge it again if that is intended"
+        raise NodeprintError(what, where=folder / first, advice=advice)
+    lines = ((entry.sha256, os.path.relpath(folder / name, base)) for name, entry in sealed.files.items())
+    return "".join(f"{digest}  {path}\n" for digest, path in lines)
+
+
+def _written(folder: Path) -> list[Path]:
+    """What was written from a campaign's verdict, in the order of the names."""
+    return sorted({path for pattern in _WRITTEN for path in folder.glob(pattern) if path.is_file()})
 
 
 def _tables(folder: Path, base: Path) -> str:
