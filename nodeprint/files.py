@@ -62,9 +62,9 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 def opened(path: Path) -> int:
     """A descriptor that appends to the file `path`, made where it is not there; nothing is followed or waited for.
 
-    Raises CannotWriteError where it is no regular file, or cannot be opened.
+    Raises CannotWriteError where it is no regular file, has another name, or cannot be opened.
     """
-    _check(path, stat.S_IFREG)
+    check(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
@@ -99,8 +99,14 @@ def refuse_links(*folders: Path) -> None:
 
 
 def check(path: Path) -> None:
-    """Raise CannotWriteError where `path` is there and no regular file, before another program writes it."""
-    _check(path, stat.S_IFREG)
+    """Raise CannotWriteError where a file of a campaign is no regular file or has another name (a hard link), before it
+    is appended to or another program writes it."""
+    advice = "remove it, then run again"
+    _check(path, stat.S_IFREG, advice)
+    with suppress(OSError):
+        if path.lstat().st_nlink > 1:
+            problem = "has another name (a hard link), and what is written would change that file, too"
+            raise CannotWriteError(problem, where=path, advice=advice)
 
 
 def rename(path: Path, name: str) -> None:
@@ -140,7 +146,7 @@ def _partial(path: Path, kind: int) -> Iterator[Path]:
             shutil.rmtree(partial) if kind == stat.S_IFDIR else partial.unlink()
 
 
-def _check(path: Path, kind: int) -> None:
+def _check(path: Path, kind: int, advice: str = "") -> None:
     """See that `path` is not there, or of this kind (stat.S_IFREG, stat.S_IFDIR). Raises CannotWriteError otherwise."""
     if path.parts[:1] == ("-",):
         advice = "name a file; without this option, or with `--json`, commands print to standard output"
@@ -153,7 +159,7 @@ def _check(path: Path, kind: int) -> None:
         raise CannotWriteError(
             f"is {_KINDS.get(found, 'something else')}, and only {_KINDS[kind]} is replaced",
             where=path,
-            advice=f"name {_KINDS[kind]} or a free path",
+            advice=advice or f"name {_KINDS[kind]} or a free path",
         )
 
 

@@ -21,12 +21,14 @@ void records_open(struct records *records, const char *path) {
     struct stat facts;
     /* no link to nothing is followed, and a device is not even opened: that alone may have an effect */
     if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is not a regular file", path);
-    records->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0644);
+    records->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (records->fd < 0)
         fail(errno == ENOENT || errno == EISDIR || errno == ENOTDIR ? EXIT_BAD_INPUT : EXIT_NOT_AS_ASKED,
              "%s cannot be written: %s", path, strerror(errno));
     if (fstat(records->fd, &facts) != 0 || !S_ISREG(facts.st_mode))
         fail(EXIT_BAD_INPUT, "%s is not a regular file", path);
+    /* in a shared folder somebody may have given the name of a record file to a file of ours */
+    if (facts.st_nlink > 1) fail(EXIT_BAD_INPUT, "%s has another name (a hard link); remove it, then run again", path);
     if (flock(records->fd, LOCK_EX | LOCK_NB) != 0)
         fail(EXIT_NOT_AS_ASKED, "%s %s", path,
              errno == EWOULDBLOCK ? "is being written by another process"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
@@ -59,8 +60,10 @@ def read(path: Path, wanted: dict[str, Any]) -> Former:
     """Read what is there; a last line that was cut does not count. Raises RefusalError where it cannot be continued."""
     found = Former(0, None, {}, set(), False, 0)
     try:
-        if path.exists() and not path.is_file():
+        if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
             raise RefusalError(f"{path} is not a regular file", BAD_INPUT)
+        if path.exists() and path.stat().st_nlink > 1:
+            raise RefusalError(f"{path} has another name (a hard link); remove it, then run again", BAD_INPUT)
         text = path.read_bytes() if path.exists() else b""
     except OSError as error:
         raise RefusalError(f"{path} cannot be read ({error.strerror})", BAD_INPUT) from error
@@ -112,7 +115,7 @@ class Writer:
         self._crc32, self._lines = former.crc32, former.lines
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
             os.ftruncate(self._file, former.length)
             os.lseek(self._file, 0, os.SEEK_END)
         except OSError as error:

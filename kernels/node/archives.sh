@@ -76,7 +76,8 @@ write_archive() {
         set -- "$@" "${file%.gz}"
     done
     tar -C "$tmp/pack" -cf "$tmp/pack/tar" "$@" || return
-    $compress -c "$tmp/pack/tar" >"$archive.tmp" && $compress -t "$archive.tmp" || return
+    # shellcheck disable=SC2086 # a command of words
+    anew "$archive.tmp" $compress -c "$tmp/pack/tar" && $compress -t "$archive.tmp" || return
     sync "$archive.tmp"
     mv -f "$archive.tmp" "$archive"
 }
@@ -129,6 +130,6 @@ take_apart() {
         file=$tmp/pack/run$1/$name.jsonl out=run$1/$name.jsonl.gz
         [ -f "$file" ] || continue
         [ $whole = yes ] || is_ended "$file" || continue
-        { mkdir -p "run$1" && gzip -c "$file" >"$out.tmp" && mv -f "$out.tmp" "$out"; } 2>/dev/null || return
+        { mkdir -p "run$1" && anew "$out.tmp" gzip -c "$file" && mv -f "$out.tmp" "$out"; } 2>/dev/null || return
     done
 }

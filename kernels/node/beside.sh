@@ -44,10 +44,10 @@ cpu_times() {
 keep_jobs() {
     [ -s "$tmp/beside" ] || return 0
     ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
-    printf '%s %s\n' "$1" "$(cpu_times)" | awk -v ticks="$ticks" -v jobs="$(sed 's/.*/"&"/' "$tmp/beside" | paste -s -d , -)" '{
+    printf '%s %s\n' "$1" "$(cpu_times)" | anew "$folder/other_load.json" awk -v ticks="$ticks" -v jobs="$(sed 's/.*/"&"/' "$tmp/beside" | paste -s -d , -)" '{
         seconds = $4 - $1
         others = seconds > 0 ? (($5 - $2) - ($6 - $3)) / ticks / seconds : 0
         if (others < 0) others = 0
         printf "{\"seconds\": %.1f, \"processes\": [], \"jobs\": [%s], \"others\": %.2f}\n", seconds, jobs, others
-    }' 2>/dev/null >"$folder/other_load.json"
+    }' 2>/dev/null
 }

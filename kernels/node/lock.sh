@@ -24,6 +24,39 @@ too_large() {
     return 1
 }
 
+# doubled PATH...: prints the first of these files that has another name (a hard link): what is appended would change a
+# file that lies elsewhere
+doubled() {
+    for path in "$@"; do
+        if [ -n "$(find "$path" -prune -type f -links +1 2>/dev/null)" ]; then
+            printf '%s' "$path"
+            return
+        fi
+    done
+    return 1
+}
+
+# anew FILE COMMAND...: what the command prints becomes FILE, which is new: nothing that lay there is followed or changed
+anew() {
+    new=$1
+    shift
+    rm -f "$new" && (set -C && "$@" >"$new")
+}
+
+# append_to FD PATH: makes FD a descriptor that appends to a file of the campaign; fails where that is no regular file
+# with one name. What was opened is asked of the descriptor, as a name may be another file a moment later.
+append_to() {
+    [ -e "$2" ] || (set -C && : >"$2") 2>/dev/null
+    [ -r "$2" ] || return 1
+    eval "exec $1<\"\$2\""
+    # shellcheck disable=SC2046 # mode and number of links
+    set -- "$1" "$2" $(ls -lnL "/proc/self/fd/$1")
+    case $3 in
+    -*) [ "$4" = 1 ] && [ "$(readlink "/proc/self/fd/$1")" = "$(cd -P "$campaign" && pwd -P)${2#"$campaign"}" ] ;;
+    *) false ;;
+    esac && [ -w "/proc/self/fd/$1" ] && eval "exec $1>>/proc/self/fd/$1"
+}
+
 # linked PATH...: prints the first of these folders that is a symbolic link: what is written there comes to whom it belongs
 linked() {
     for path in "$@"; do
@@ -108,6 +141,6 @@ take_lock() {
         sleep 1
         waited=$((waited + 1))
     done
-    printf '%s\t%s\t%s\t%s\n' "$host" "$$" "$node" "$(now)" 2>/dev/null >"$lock"
+    printf '%s\t%s\t%s\t%s\n' "$host" "$$" "$node" "$(now)" 2>/dev/null >/proc/self/fd/9
     return 0
 }

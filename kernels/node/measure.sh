@@ -55,10 +55,10 @@ run_kernel() {
     }
     (
         trap '' PIPE TERM INT HUP # what the kernel says is logged to its end, also when nobody reads along any more
-        exec tee -a "$log" "$tmp/said"
-    ) <"$tmp/pipe" >&2 8>&- 9>&- &
+        exec tee -a /proc/self/fd/7 "$tmp/said"
+    ) <"$tmp/pipe" >&2 6>&- 8>&- 9>&- &
     tee=$!
-    setsid "$@" </dev/null >"$tmp/pipe" 2>&1 3<&- &
+    setsid "$@" </dev/null >"$tmp/pipe" 2>&1 3<&- 6>&- 7>&- &
     kernel_group=$!
     wait "$kernel_group"
     result=$?
@@ -75,6 +75,12 @@ measure() {
     out=run$run/$name.jsonl
     if path=$(linked "run$run" || not_ours "$out" "$out.gz" "$out.gz.tmp"); then
         why="$path: is no regular file, and only those are replaced; remove it, then run again"
+    elif path=$(doubled "$out"); then
+        why="$path: has another name (a hard link), and what is written would change that file, too; remove it, then run again"
+    else
+        why=
+    fi
+    if [ -n "$why" ]; then
         say "$name: $why"
         note "$run" "$name" failed -1 0 native "$why"
         return
@@ -151,7 +157,7 @@ measure() {
     seconds=$(awk -v a="$begun" -v b="$(uptime_s)" 'BEGIN { printf "%.2f", b - a }')
     case $code in
     0)
-        if [ -s "$out" ] && is_ended "$out" && gzip -c "$out" 2>/dev/null >"$out.gz.tmp" && gzip -t "$out.gz.tmp" 2>/dev/null; then
+        if [ -s "$out" ] && is_ended "$out" && anew "$out.gz.tmp" gzip -c "$out" 2>/dev/null && gzip -t "$out.gz.tmp" 2>/dev/null; then
             sync "$out.gz.tmp" 2>/dev/null
             nothing=$(nothing_to_measure "$out")
             if [ -n "$nothing" ]; then

@@ -181,5 +181,5 @@ take_survey() {
     done
     # shellcheck disable=SC2046 # names of folders of ours
     tar -cf "$tmp/survey.tar" -C "$tmp/survey" $(cd "$tmp/survey" && ls) &&
-        gzip -c "$tmp/survey.tar" >"$folder/survey.tar.gz.tmp" && mv -f "$folder/survey.tar.gz.tmp" "$folder/survey.tar.gz"
+        anew "$folder/survey.tar.gz.tmp" gzip -c "$tmp/survey.tar" && mv -f "$folder/survey.tar.gz.tmp" "$folder/survey.tar.gz"
 }

@@ -26,7 +26,10 @@ PADDING = "\n" * 4096
 
 def rewrite(folder: Path, payload: bytes) -> None:
     """Replace the content of each file below `folder` that we may write."""
-    for path in folder.glob("*/*"):
+    found: list[Path] = []
+    with suppress(OSError):  # a folder may go while it is listed
+        found += folder.glob("*/*")
+    for path in found:
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
             if os.fstat(descriptor).st_size:

@@ -99,6 +99,18 @@ def test_what_is_appended_to_is_a_regular_file(kind: str, tmp_path: Path) -> Non
     assert look() == before
 
 
+def test_what_is_appended_to_has_no_other_name(tmp_path: Path) -> None:
+    theirs, log = tmp_path / "theirs", tmp_path / "run.log"
+    theirs.write_text("mine")
+    log.hardlink_to(theirs)
+    sentence = r"run\.log: has another name \(a hard link\).*; remove it, then run again"
+    for refuses in (files.opened, files.check):
+        with pytest.raises(CannotWriteError, match=sentence):
+            refuses(log)
+    files.write(log, "new")
+    assert (theirs.read_text(), log.read_text()) == ("mine", "new"), "what is replaced may have one"
+
+
 def test_an_appended_file_keeps_what_it_has(tmp_path: Path) -> None:
     for text in (b"one", b"two"):
         descriptor = files.opened(tmp_path / "new" / "log")
@@ -276,6 +288,45 @@ def test_node_run_harms_nothing(name: str, kind: str, tmp_path: Path) -> None:
     assert look() == before
     assert f"{name}: is no regular file, and only those are replaced; remove it, then run again" in done.stderr
     assert done.returncode == (0 if name.startswith("run1") else 1)
+
+
+#: What node-run appends to, and what it makes anew.
+APPENDED = ("node-run.log", "outcomes.tsv", "run1/a.jsonl", "../../../locks/HOST.lock")
+ANEW = ("status.json.tmp", "survey.tar.gz.tmp", "run1/a.jsonl.gz.tmp", f"{ARCHIVE}.tmp", "other_load.json", "plan.tsv")
+
+
+@pytest.mark.parametrize("name", [*APPENDED, *ANEW])
+def test_node_run_changes_no_file_that_has_another_name(name: str, tmp_path: Path) -> None:
+    need("flock", "setsid", "zstd")
+    folder, host = tmp_path / "campaign", os.uname().nodename.split(".", maxsplit=1)[0]
+    path = folder / "nodes/n1/job1" / name.replace("HOST", host)
+    (folder / "nodes/n1/job1").mkdir(parents=True)
+    path.parent.mkdir(exist_ok=True)
+    (folder / "plan.tsv").write_text("a\tfake\t--steps 1\n")
+    (tmp_path / "build").mkdir()
+    shutil.copy(ROOT / "tests/support/fake_kernel.sh", tmp_path / "build/fake")
+    theirs = tmp_path / "theirs"
+    theirs.write_text("mine\n")
+    path.hardlink_to(theirs)
+    command = [f"{ROOT}/kernels/node-run", "--node", "n1", "--job", "1", "--runs", "1", "--campaign", str(folder)]
+    command += ["--kernels", f"{tmp_path}/build"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert theirs.read_text() == "mine\n"
+    appended = "has another name (a hard link), and what is written would change that file, too; remove it"
+    assert (appended in done.stderr) == (name in APPENDED), done.stderr
+    assert done.returncode == (1 if name in APPENDED and not name.startswith("run1") else 0)
+
+
+def test_no_kernel_changes_a_file_that_has_another_name(tmp_path: Path) -> None:
+    theirs, out = tmp_path / "theirs", tmp_path / "out.jsonl"
+    theirs.write_text('{"cut')  # which a kernel would cut off
+    out.hardlink_to(theirs)
+    jitter: list[str | Path] = [ROOT / "kernels/build/jitter", "--op", "detours"]
+    linktest: list[str | Path] = [sys.executable, ROOT / "kernels/linktest", "--cpus", "0,1"]
+    for words in (jitter, linktest):
+        done = subprocess.run([*words, "--out", out], capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 2 and "has another name (a hard link); remove it, then run again" in done.stderr
+    assert theirs.read_text() == '{"cut'
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder", "2 GiB"])

@@ -330,7 +330,8 @@ def test_a_node_whose_folder_is_a_link_is_not_submitted(begin: Callable[..., Any
     path.symlink_to(theirs)
     call.poll(0.0)
     call.fill()
-    assert of(call, 0).outcome == "absent" and "symbolic link" in of(call, 0).why
+    assert of(call, 0).outcome == "absent" and f"{path}: is a symbolic link" in of(call, 0).why
+    assert of(call, 0).why.endswith(("; remove it, then run again", "; remove the link"))
     assert [row[1] for row in queue(fake)] == ["cn02"] and not list(theirs.iterdir())
     if planted != "log":
         with pytest.raises(NodeprintError, match="symbolic link"):
