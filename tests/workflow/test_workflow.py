@@ -80,28 +80,38 @@ def test_every_file_is_as_its_schema_says(house: Path, done: subprocess.Complete
 
 
 def test_a_second_call_waits_for_another_and_measures_nothing(
-    house: Path, done: subprocess.CompletedProcess[str]
+    house: Path, done: subprocess.CompletedProcess[str], tmp_path: Path
 ) -> None:
     assert done.returncode == 0, done.stderr
     watched = [*(house / "results/done").rglob("run*.tar.?z"), *(house / "results/done").rglob("status.json")]
     before = {path: path.stat().st_mtime_ns for path in watched}
     assert before
     (house / "results/done/verdict.json").unlink()  # it is made again from what was measured
-    held = "echo held; exec sleep 3"
-    holder = subprocess.Popen(
-        ["flock", house / ".snakemake/nodeprint/results%2Fdone.lock", "sh", "-c", held],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-    again = run(house, house / "done.yaml")
-    assert holder.wait() == 0
-    assert again.returncode == 0, again.stderr
-    assert "another call is at work" in again.stderr
+    lock = house / ".snakemake/nodeprint/results%2Fdone.lock"
+    held = ["flock", lock, "sh", "-c", "echo held; read released"]  # until the call waits, however slow this machine is
+    holder = subprocess.Popen(held, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdin is not None and holder.stdout is not None and holder.stdout.readline() == "held\n"
+    with (tmp_path / "stderr").open("w") as said:
+        again = subprocess.Popen(
+            [house / "workflow/run", "--config", "done.yaml"],
+            cwd=house,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+        )
+        deadline = time.monotonic() + 600
+        while "another call is at work" not in (shown := (tmp_path / "stderr").read_text()):
+            assert again.poll() is None and time.monotonic() < deadline, shown
+            time.sleep(0.1)
+        holder.communicate("now\n")
+        printed = again.communicate(timeout=1500)[0]
+    shown = (tmp_path / "stderr").read_text()
+    assert again.returncode == 0, shown
     assert {path: path.stat().st_mtime_ns for path in watched} == before
-    assert "report: results/done/report/cluster.pdf" in again.stdout
-    assert again.stderr.count("all measurements of this node were there already") == 1
-    assert "nodeprint: measure:" not in again.stderr
+    assert "report: results/done/report/cluster.pdf" in printed
+    assert shown.count("all measurements of this node were there already") == 1
+    assert "nodeprint: measure:" not in shown
     assert (house / "results/done/verdict.json").exists()
 
 
