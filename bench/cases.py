@@ -94,14 +94,14 @@ def parser(description: str | None, sections: Mapping[str, Section]) -> argparse
     out.add_argument(
         "--resume", type=Path, metavar="FILE", help="keep what was counted here, and do not count it again"
     )
-    out.add_argument("--case", type=json.loads, metavar="JSON", help="count this case alone, and describe it")
+    out.add_argument("--case", type=json.loads, metavar="JSON", help="count this case alone")
     return out
 
 
 def run(
     bench: str, sections: Mapping[str, Section], promises: Mapping[str, Promise], arguments: argparse.Namespace
 ) -> int:
-    """Count the cases of the chosen sections and print a row each promise; 1 if one is missed."""
+    """Count the cases of the chosen sections and print a row for each promise; 1 if one is missed."""
     load, begun = os.getloadavg()[0], time.monotonic()
     counts: dict[str, Counts] = {}
     former = _former(arguments.resume)
@@ -118,7 +118,10 @@ def run(
     for one in rows:
         for example in counts[one.name].examples if one.limit is not None else ():
             print(f"{one.name}: {example}", flush=True)
-    table.keep(bench, rows, load)
+    if arguments.case:
+        print(*map(str, rows), sep="\n")
+    else:
+        table.keep(bench, rows, load)
     return int(any(one.missed for one in rows))
 
 

@@ -386,11 +386,15 @@ def year(case: Case) -> list[Tally]:
         histories = changes.histories(series.series(judged), judged)
     found = [change for history in histories for change in history.changes]
     single = [change for change in found if change.part.term not in _WHOLE]
-    example = "; ".join(f"{of.node} {of.measurement} {of.part.term} {of.effect:+.1%} {of.since}" for of in single[:3])
     return [
-        Tally("a year with a season: changes of single components", len(single), len(histories), example),
-        Tally("a year with a season: changes of a node by itself", len(found), len(histories)),
+        Tally(f"a year with a season: {name}", len(of), len(histories), _listed(of))
+        for name, of in (("changes of single components", single), ("changes of a node by itself", found))
     ]
+
+
+def _listed(found: Sequence[changes.Change]) -> str:
+    of_each = (f"{of.node} {of.measurement} {of.part.term} {of.effect:+.1%} since {of.since}" for of in found[:3])
+    return "; ".join(of_each)
 
 
 #: Components that are all of a node, or all of one kind of its pairs or cells.
@@ -441,9 +445,29 @@ PROMISES = {
 }
 
 
+def described(case: Case) -> Iterator[str]:
+    """By node of a case's fleet the truth, the outcome, and the row of the table that is nearest to its tolerance."""
+    off = range(case["off"]) if "off" in case else [1]
+    fleet = (with_defects(case, off) if "part" in case else None) or known(case)
+    judged = judge(fleet.measured(case.get("jobs", 2)))
+    rows = judged.deviations.to_dataframe().reset_index(drop=True)
+    rows["share"] = (rows["difference"] / rows["bound"]).abs()
+    shown = ["job", "measurement", "family", "place", "difference", "half_90", "half_simultaneous", "bound"]
+    for (name, node), reach in zip(judged.verdict.nodes.items(), fleet.reach.tolist(), strict=True):
+        of_node = rows[rows["node"] == name]
+        values = of_node.sort_values("share")[shown].iloc[-1].to_dict() if len(of_node) else {}
+        texts = (
+            f"{key} {value:.4f}" if isinstance(value, float) else f"{key} {value}" for key, value in values.items()
+        )
+        yield f"{name}: truth {reach:.2f} tolerances; {node.outcome.value}; {', '.join(texts)}"
+
+
 def main() -> int:
     """Count and print; 1 where a promise is not kept."""
-    return cases.run("verdict", SECTIONS, PROMISES, cases.parser(__doc__, SECTIONS).parse_args())
+    arguments = cases.parser(__doc__, SECTIONS).parse_args()
+    for line in described(arguments.case) if arguments.case else ():
+        print(line, flush=True)
+    return cases.run("verdict", SECTIONS, PROMISES, arguments)
 
 
 if __name__ == "__main__":
