@@ -88,8 +88,9 @@ def test_a_second_call_waits_for_another_and_measures_nothing(
     assert before
     (house / "results/done/verdict.json").unlink()  # it is made again from what was measured
     lock = house / ".snakemake/nodeprint/results%2Fdone.lock"
-    held = ["flock", lock, "sh", "-c", "echo held; read released"]  # until the call waits, however slow this machine is
-    holder = subprocess.Popen(held, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    held = "echo held; read released"  # until the call waits, however slow this machine is
+    command = ["flock", str(lock), "sh", "-c", held]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdin is not None and holder.stdout is not None and holder.stdout.readline() == "held\n"
     with (tmp_path / "stderr").open("w") as said:
         again = subprocess.Popen(
