@@ -43,6 +43,20 @@ def test_a_job_is_unpacked_over_what_was_fetched_before(tmp_path: Path) -> None:
     assert all(time.time() - path.stat().st_mtime < 600 for path in tmp_path.rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("planted", ["link", "hard link"])
+def test_no_link_is_followed_where_a_job_is_unpacked(tmp_path: Path, planted: str) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.write_text("mine")
+    (tmp_path / "job1").mkdir()
+    for name in ("a", "status.json", "status.json.tmp"):
+        path = tmp_path / "job1" / name
+        path.symlink_to(theirs) if planted == "link" else path.hardlink_to(theirs)
+    done = unpack(tmp_path, member("job1", tarfile.DIRTYPE), member("job1/a"), member("job1/status.json"))
+    assert done.returncode == 0, done.stderr
+    assert theirs.read_text() == "mine"
+    assert {path.name: path.read_text() for path in (tmp_path / "job1").iterdir()} == {"a": "x\n", "status.json": "x\n"}
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -18,6 +18,7 @@ LAUNCH = SimpleNamespace(**runpy.run_path(str(ROOT / "workflow/scripts/launch_an
 _PLAYBOOK = """#!/bin/sh
 echo "$*" >words
 cat "$NODEPRINT_JOBS" >queue
+cp c/launch/list.hosts asked
 cp status.json c/nodes/b/job1/
 printf 'c\\tis\\tasleep\\njunk\\nc\\tis unreachable\\n' >>"$NODEPRINT_REASONS"
 """
@@ -62,6 +63,27 @@ def test_what_ansible_gives_up_has_an_outcome_with_the_reason(
     Path("words").unlink()
     LAUNCH.main(campaign, Path("nodes"), out, "hosts")
     assert not Path("words").exists(), "every node has its outcome"
+
+
+@pytest.mark.parametrize("planted", ["link", "hard link", "pipe"])
+def test_a_planted_archive_costs_that_node_alone(campaign: Path, planted: str) -> None:
+    archive, theirs = campaign / "nodes/c/job1.tar", Path("theirs")
+    archive.parent.mkdir()
+    theirs.write_text("mine")
+    if planted == "link":
+        archive.symlink_to(theirs.absolute())
+    elif planted == "pipe":
+        os.mkfifo(archive)
+    else:
+        archive.hardlink_to(theirs)
+    (campaign / "launch").mkdir()
+    LAUNCH.main(campaign, Path("nodes"), campaign / "launch/list", "hosts")
+    asked = Path("asked").read_text().split()
+    assert (theirs.read_text(), asked) == ("mine", ["b", "d"])
+    status = job_status.known(campaign / "nodes/c/job1")
+    assert status is not None
+    (message,) = {run.message for run in status.measurements}
+    assert str(archive) in message and message.endswith("; remove it, then run again")
 
 
 def test_without_kernels_every_node_has_that_reason(campaign: Path, capfd: pytest.CaptureFixture[str]) -> None:

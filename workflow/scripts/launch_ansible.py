@@ -27,6 +27,17 @@ def jobs(campaign: Path, nodes: Path) -> dict[str, Path]:
     return {row[0]: campaign / "nodes" / row[0] / f"job{row[1]}" for row in rows}
 
 
+def rejected(todo: dict[str, Path]) -> dict[str, str]:
+    """Return the reason for each node whose fetched archive would be written through a link or into a pipe."""
+    reasons = {}
+    for node, job in todo.items():
+        try:
+            files.check(job.with_name(f"{job.name}.tar"))
+        except NodeprintError as error:
+            reasons[node] = str(error)
+    return reasons
+
+
 def measure(campaign: Path, hosts: list[str], out: Path, inventory: str) -> dict[str, str]:
     """Measure on `hosts`; why each one was given up that Ansible gave up."""
     beside = {name: out.with_name(f"{out.name}.{name}") for name in ("hosts", "reasons")}
@@ -74,7 +85,9 @@ def main(campaign: Path, nodes: Path, out: Path, inventory: str) -> None:
         todo = {node: job for node, job in of_nodes.items() if job_status.known(job) is None}
         waiting = (f"{node}\t{job.name.removeprefix('job')}\t\tPENDING\t\n" for node, job in todo.items())
         files.write(out.with_name("jobs.tsv"), "".join(waiting))
-        reasons = measure(campaign, list(todo), out, inventory) if todo else {}
+        reasons = rejected(todo)
+        hosts = [node for node in todo if node not in reasons]
+        reasons = (measure(campaign, hosts, out, inventory) if hosts else {}) | reasons
         rows = "".join(settled(of_nodes, reasons))
         files.remove(out.with_name("jobs.tsv"))
         files.write(out, rows)
