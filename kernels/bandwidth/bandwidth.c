@@ -458,6 +458,7 @@ static void place(struct run *run, enum page_word kind) {
 
 static void prepare(struct run *run) {
     if (memory_planned(run) == 0) fail(EXIT_NOT_AS_ASKED, "%s", too_large.data);
+    flow_check_clocks(run);
     buffers = grow(NULL, run->machine.nodes, sizeof *buffers);
     memset(buffers, 0, run->machine.nodes * sizeof *buffers);
     place(run, kinds[HUGE] ? HUGE : BASE); /* a pass begins with these; of the others each cell says its page_bytes */

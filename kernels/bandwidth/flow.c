@@ -8,6 +8,7 @@
 #include "harness/fail.h"
 #include "harness/frequency.h"
 #include "harness/gate.h"
+#include "harness/offset.h"
 #include "harness/stats.h"
 
 enum { MOST_SETTLING = 64 };
@@ -34,6 +35,15 @@ static void sweep(enum stream stream, const struct share *share, size_t slice_by
             for (size_t i = 0; i < arrays; i++) array[i] = slice + i * array_bytes + at;
             loop(array);
         }
+}
+
+static uint64_t ticks_now(void) {
+    return clock_ticks();
+}
+
+void flow_check_clocks(struct run *run) {
+    static const double most_ns = 10e3; /* a sweep takes a millisecond and more */
+    offset_check(run, ticks_now, clock_facts.ns_per_tick, most_ns);
 }
 
 static double seconds_between(uint64_t begin, uint64_t end) {
@@ -95,6 +105,15 @@ static double sweep_s(const struct sweeps *sweeps, size_t count, size_t number) 
     return seconds_between(begin, end);
 }
 
+/* Whether a sweep took far longer than any of its threads: these began apart, or their clocks are. */
+static bool contradicts(const struct sweeps *sweeps, size_t count, size_t number) {
+    static const double most_times = 1.5;
+    double longest_s = 0;
+    for (size_t i = 0; i < count; i++)
+        longest_s = fmax(longest_s, seconds_between(sweeps[i].begin[number], sweeps[i].end[number]));
+    return sweep_s(sweeps, count, number) > most_times * longest_s;
+}
+
 static double lowest_mean(const struct sweeps *sweeps, size_t count, double thread_bytes) {
     double lowest = INFINITY;
     for (size_t i = 0; i < count; i++) {
@@ -116,10 +135,11 @@ static double median_hz(const struct sweeps *sweeps, size_t count) {
 
 unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread_bytes, double *values) {
     double rates[MOST_SWEEPS], best = 0, elapsed_s = 0, bytes = (double)count * thread_bytes;
-    size_t number = sweeps[0].count, low, high, slow = 0;
+    size_t number = sweeps[0].count, low, high, slow = 0, apart = 0;
     for (size_t s = 0; s < number; s++) {
         double seconds = sweep_s(sweeps, count, s);
         rates[s] = bytes / seconds;
+        apart += contradicts(sweeps, count, s);
         elapsed_s += seconds;
         if (s < BEST_OF) best = fmax(best, rates[s]);
     }
@@ -135,7 +155,7 @@ unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread
     values[THREADS] = (double)count;
     values[CORE_HZ] = median_hz(sweeps, count);
     while (slow < number && rates[slow] < quantile_sorted(rates, number, 0.75) / 2) slow++;
-    return 4 * slow > number ? FLAG_DISTURBED : 0;
+    return 4 * slow > number || 4 * apart > number ? FLAG_DISTURBED : 0;
 }
 
 double flow_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes) {

@@ -45,8 +45,12 @@ enum {
     FLOW_FIELDS
 };
 
+/* Ends the process with 3 where the clocks of the workers' CPUs are too far apart for the sweeps of several of them. */
+void flow_check_clocks(struct run *run);
+
 /* Set the values of these fields, of threads that move `thread_bytes` each in a sweep. A sweep lasts from the first begin
- * to the last end. Returns FLAG_DISTURBED where more than a quarter of them took twice as long as the low quarter. */
+ * to the last end. Returns FLAG_DISTURBED where more than a quarter of them took twice as long as the low quarter, or half
+ * as long again as the slowest of their threads. */
 unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread_bytes, double *values);
 
 /* How long flow_run takes where each thread moves `thread_bytes` in a sweep: estimated. */

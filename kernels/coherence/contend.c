@@ -11,6 +11,8 @@
 #include "harness/clock.h"
 #include "harness/frequency.h"
 
+/* Of a span of 2 ms, beyond which the rate of a CPU is no longer its own. */
+static const double MOST_LOST_SHARE = 0.1;
 enum { LINES = 3, SPAN_US = 2000, LOOK_EVERY = 32, WARM_UP_SHARE = 8 };
 enum among { AMONG_L3, AMONG_SOCKET, AMONG_MACHINE, AMONG_COUNT };
 enum kind { KIND_FAA, KIND_CAS };
@@ -105,6 +107,7 @@ static unsigned measure_crowd(struct run *run, enum kind kind, const size_t *cro
     double rate[LINES], share[LINES], fairness[LINES];
     static struct crowd crowd;
     struct text each = {0};
+    size_t lossy = 0;
     if (tally == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
     for (size_t line = 0; line < LINES; line++) {
         crowd.line = (line_t *)(void *)(home->pool.bytes + (size_t)home->line_set[line] * LINE_BYTES);
@@ -113,6 +116,7 @@ static unsigned measure_crowd(struct run *run, enum kind kind, const size_t *cro
         crowd.count = count;
         atomic_store_explicit(&crowd.arrived, 0, memory_order_relaxed);
         workers_run(&run->workers, crowd_members, count, push, &crowd);
+        lossy += workers_lost_share(&run->workers, crowd_members, count) > MOST_LOST_SHARE;
         double tries = 0, successes = 0, sum = 0, squares = 0;
         rate[line] = 0;
         for (size_t i = 0; i < count; i++) {
@@ -139,7 +143,7 @@ static unsigned measure_crowd(struct run *run, enum kind kind, const size_t *cro
     text_add(&result->more, "],\"each_per_s\":[%s]", each.data);
     text_free(&each);
     free(tally);
-    return 0;
+    return 2 * lossy > LINES ? FLAG_DISTURBED : 0; /* a median over lines leaves one of them out */
 }
 
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {

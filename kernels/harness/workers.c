@@ -54,9 +54,11 @@ static void *work(void *argument) {
         self->task(self->role, self->argument);
         double task_s = clock_monotonic_s() - began_s, ran_s = clock_thread_s() - ran_before_s;
         getrusage(RUSAGE_THREAD, &after);
+        self->last_lost_share = 0;
         if (after.ru_nvcsw == before.ru_nvcsw) { /* what a worker sleeps is not taken from it */
             self->task_s += task_s;
             self->lost_s += fmax(task_s - ran_s, 0);
+            if (task_s > ran_s) self->last_lost_share = (task_s - ran_s) / task_s;
         }
         self->voluntary += after.ru_nvcsw - before.ru_nvcsw;
         self->involuntary += after.ru_nivcsw - before.ru_nivcsw;
@@ -237,6 +239,12 @@ void workers_wake_next(struct workers *workers) {
             post(&worker->wake);
     }
     workers->next_count = 0;
+}
+
+double workers_lost_share(const struct workers *workers, const size_t *members, size_t count) {
+    double most = 0;
+    for (size_t i = 0; i < count; i++) most = fmax(most, workers->worker[members[i]].last_lost_share);
+    return most;
 }
 
 long workers_switches(const struct workers *workers, const size_t *members, size_t count) {

@@ -34,6 +34,7 @@ struct worker {
     bool stay;                   /* its next task comes at once: it waits awake when it has ended this one */
     long voluntary, involuntary; /* context switches within all its tasks, by getrusage(RUSAGE_THREAD) */
     double task_s, lost_s;       /* of its tasks in which it never slept: how long they took, and did not run */
+    double last_lost_share;      /* the same of its last task, as a share; 0 where it slept */
     pthread_t thread;
 };
 
@@ -62,6 +63,9 @@ void workers_run(struct workers *workers, const size_t *members, size_t count, w
 /* Called by a member of the running task shortly before it ends, outside timed sections: the workers in `next` leave
  * their sleep (33 us by a futex, more out of a deep idle state) and wait for their task awake. */
 void workers_wake_next(struct workers *workers);
+
+/* The largest share of its last task in which one of these workers did not run. */
+double workers_lost_share(const struct workers *workers, const size_t *members, size_t count);
 
 /* Context switches of these workers in all their tasks so far. */
 long workers_switches(const struct workers *workers, const size_t *members, size_t count);

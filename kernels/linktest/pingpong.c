@@ -14,9 +14,9 @@ struct link_pair {
     int mode, first; /* `first`: this rank starts, and its clock is read */
     int partner;     /* the other's rank */
     int bytes, warm_up, samples;
-    int messages;    /* of a sample; 0: as many as take `batch_ns`; the number taken is left here */
-    int together;    /* all ranks of the communicator begin at once */
-    double batch_ns; /* how long a sample must last for the clock's steps not to be seen */
+    int messages;            /* of a sample; 0: as many as take `batch_ns`; the number taken is left here */
+    int together;            /* all ranks of the communicator begin at once */
+    double batch_ns;         /* how long a sample must last for the clock's steps not to be seen */
     double took_ns, lost_ns; /* of all samples, left here: how long they took, and how long this rank did not run
                               * meanwhile; both 0 where it slept, which nobody took from it */
     void *send, *receive;

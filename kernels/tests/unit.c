@@ -16,6 +16,7 @@
 #include "harness/frequency.h"
 #include "harness/json.h"
 #include "harness/machine.h"
+#include "harness/offset.h"
 #include "harness/sampling.h"
 #include "harness/schedule.h"
 #include "harness/select.h"
@@ -615,8 +616,16 @@ static void test_checksum(void) {
     CHECK(checksum_add(0, "\0\377", 2) == 0x6cdbfd72u);
 }
 
+static void test_offset(void) {
+    struct offset offset = offset_of(1000, 2100, 1200, 0.5); /* halfway is 1100, and the other clock says 2100 */
+    CHECK(offset.ns == 500 && offset.error_ns == 50);
+    offset = offset_of(1000, 100, 1200, 1);
+    CHECK(offset.ns == -1000 && offset.error_ns == 100);
+}
+
 int main(void) {
     test_checksum();
+    test_offset();
     test_cpulist();
     test_order_statistics();
     test_interval();

@@ -13,6 +13,7 @@
 #include "harness/clock.h"
 #include "harness/fail.h"
 #include "harness/frequency.h"
+#include "harness/offset.h"
 #include "harness/run.h"
 
 enum { FUTEX_WAIT, FUTEX_WAKE, FUTEX_PRIVATE = 128 }; /* linux/futex.h is not everywhere (musl) */
@@ -64,6 +65,7 @@ struct nap {
     alignas(256) atomic_uint asleep; /* the wake-up that the sleeper waits for next */
     alignas(256) atomic_bool over;
     alignas(256) uint64_t sent_ns[ROUNDS + 1];
+    uint64_t seen_ns[ROUNDS + 1]; /* by the waker's clock: the sleeper was awake */
     alignas(256) uint64_t woken_ns[ROUNDS + 1];
     bool slept[ROUNDS + 1];
     double sleep_s;
@@ -92,6 +94,7 @@ static void sleep_again_and_again(struct nap *nap) {
 static void wake_again_and_again(struct nap *nap) {
     for (unsigned number = 1; number <= ROUNDS; number++) {
         while (atomic_load_explicit(&nap->asleep, memory_order_acquire) != number) continue;
+        nap->seen_ns[number - 1] = clock_raw_ns();
         work_for(nap->sleep_s * 1e9);
         bool over = run_stopping();
         atomic_store_explicit(&nap->over, over, memory_order_relaxed); /* seen with the number */
@@ -178,6 +181,8 @@ static void facts(struct run *run, bool end, struct text *members) {
 }
 
 static void prepare(struct run *run) {
+    static const double most_ns = 500; /* a shallow sleep is left in a microsecond and more */
+    offset_check(run, clock_raw_ns, 1, most_ns);
     unsigned long long counts[MOST_STATES];
     if (entries(run->chosen.cpu[0], counts) == 0)
         run_not_measured(run, "idle states", "the system reports none (cpuidle): a hypervisor's, or switched off");
@@ -204,15 +209,23 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     size_t states = entries((int)unit->key[0], before);
     workers_run(&run->workers, both, 2, take_part, &nap);
     if (run_stopping()) return UNIT_STOPPED;
-    size_t states_after = entries((int)unit->key[0], after), state = 0;
-    for (unsigned number = FIRST + 1; number <= ROUNDS; number++) /* woken from a sleep, not on the way to it */
-        if (nap.slept[number]) values[counted++] = (double)(nap.woken_ns[number] - nap.sent_ns[number]);
+    size_t states_after = entries((int)unit->key[0], after), state = 0, apart = 0;
+    for (unsigned number = FIRST + 1; number <= ROUNDS; number++) { /* woken from a sleep, not on the way to it */
+        if (!nap.slept[number]) continue;
+        int64_t took_ns = (int64_t)(nap.woken_ns[number] - nap.sent_ns[number]);
+        /* it woke before it was woken, or after it was seen awake: the clocks of both have come apart */
+        if (took_ns <= 0 || (number < ROUNDS && (int64_t)(nap.seen_ns[number] - nap.woken_ns[number]) < 0))
+            apart++;
+        else
+            values[counted++] = (double)took_ns;
+    }
     result->values[WAKER] = run->chosen.cpu[both[1]];
     result->values[SLEPT] = (double)counted;
     for (size_t i = 1; i < states && states == states_after; i++)
         if (after[i] - before[i] > after[state] - before[state]) state = i;
     if (states > 0 && states == states_after) result->values[IDLE_STATE] = (double)state;
-    return counted >= OF_EACH ? run_set_latency(result, values, counted / OF_EACH, OF_EACH) : FLAG_DISTURBED;
+    unsigned flags = apart > 0 ? FLAG_DISTURBED : 0;
+    return counted >= OF_EACH ? flags | run_set_latency(result, values, counted / OF_EACH, OF_EACH) : FLAG_DISTURBED;
 }
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {

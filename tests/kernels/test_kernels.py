@@ -14,6 +14,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -1055,3 +1056,51 @@ def test_lost_time_is_measured(tmp_path: Path) -> None:
     (trailer,) = records(out, "trailer")
     assert 0.3 < trailer["lost_share"] <= 1
     valid_records(out)
+
+
+@needs_two_cpus
+@pytest.mark.parametrize("operation", ["contend-pairs", "state"])
+def test_what_was_measured_while_time_was_lost_is_flagged(operation: str, tmp_path: Path) -> None:
+    """Beside four loops on both CPUs a worker loses most of its time."""
+    out = tmp_path / "r.jsonl"
+    cpus = f"{ALLOWED[0]},{ALLOWED[-1]}"
+    loop = ["sh", "-c", "while :; do :; done"]
+    loops = [subprocess.Popen(["taskset", "-c", str(cpu), *loop]) for cpu in cpus.split(",") for _ in range(4)]
+    try:
+        done = run(built() / "coherence", out, "--op", operation, "--cpus", cpus, "--passes", "8")
+    finally:
+        for process in loops:
+            process.kill()
+            process.wait()
+    assert done.returncode == 0, done.stderr
+    (trailer,) = records(out, "trailer")
+    assert trailer["lost_share"] > 0.3
+    assert any("disturbed" in cell["flags"] for cell in records(out, "cell"))
+
+
+@needs_two_cpus
+@pytest.mark.parametrize(
+    ("kernel", "arguments"),
+    [("bandwidth", ("--op", "machine", "--streams", "load")), ("wake", ("--op", "futex"))],
+)
+def test_clocks_that_are_apart_are_refused(kernel: str, arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """In a build where the clocks of CPU 1 are 0.1 s ahead, which made a tenth of a rate without a flag."""
+    done = run(built("skewed") / kernel, tmp_path / "r.jsonl", *arguments, "--cpus", "0,1", "--passes", "1")
+    assert done.returncode == 3
+    assert re.match(rf"{kernel}: the clock of CPU 1 is .* us ahead of that of CPU 0.*cannot be subtracted", done.stderr)
+
+
+@needs_two_cpus
+def test_every_trailer_proves_its_file_also_when_it_was_continued(tmp_path: Path) -> None:
+    out = tmp_path / "r.jsonl"
+    arguments = ("--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "40", "--seed", "1")
+    assert run(built() / "coherence", out, *arguments).returncode == 0
+    whole = out.read_text().splitlines(keepends=True)
+    out.write_text("".join(whole[: len(whole) // 2]) + '{"record":"pair","a":')
+    assert run(built() / "coherence", out, *arguments).returncode == 0
+    text = out.read_bytes()
+    assert len(records(out, "header")) == 2
+    (trailer,) = records(out, "trailer")
+    assert trailer["crc32"] == zlib.crc32(text[: text.rindex(b',"crc32":')])
+    kinds = Counter(json.loads(line)["record"] for line in text.splitlines())
+    assert trailer["lines_by_kind"] == {kind: count for kind, count in kinds.items() if kind != "trailer"}
