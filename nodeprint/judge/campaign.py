@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from nodeprint.campaign import derived
@@ -22,6 +23,9 @@ from nodeprint.judge.judge import Judged
 from nodeprint.judge.table import DIMS, VARIABLES
 from nodeprint.judge.verdict import NodeVerdict, Note, Verdict
 from nodeprint.settings.config import planned
+
+#: The version of the method: one more in each change by which the same data may have another outcome.
+METHOD = 1
 
 #: The table of deviations in a campaign's folder (netCDF).
 DEVIATIONS = "deviations.nc"
@@ -100,5 +104,7 @@ def _judged(campaign: Path, fleet: PackedFleet, rules: Acceptance, kept: Path | 
         verdict,
         versions={**verdict.versions, "acceptance": accepted.name(kept)},
         fleet=replace(verdict.fleet, notes=notes),
+        method=METHOD,
+        rules=to_builtins(rules),
     )
     return replace(judged, verdict=verdict)

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 #: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
 _UNBOUNDED = ("within", "within_unit", "smallest_bound", "share")
 #: Parts that hold other programs' values.
-_FOREIGN = ("fingerprint", "warnings", "versions")
+_FOREIGN = ("fingerprint", "warnings", "versions", "rules")
 #: Most of a verdict; of ten thousand nodes it has fifteen million values.
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
 

@@ -107,7 +107,7 @@ def changes(campaign: Path, manifest: Manifest) -> Changes:
 
 def schema() -> Mapping[str, Any]:
     """The JSON schema of manifest.json, made from its type."""
-    return schema_of(Manifest, "manifest.json: everything that a verdict is based on")
+    return schema_of(Manifest, "manifest.json: files of a campaign")
 
 
 def _content(entry: Entry) -> tuple[int, str]:

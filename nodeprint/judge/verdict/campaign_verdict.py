@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,8 @@ SCHEMA = 2
 
 class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a campaign. `recheck` are the nodes to measure as a further job: suspects, invalid nodes and two
-    companions for each; `decides` the subjects that an outcome rests on."""
+    companions for each; `decides` the subjects that an outcome rests on. `method` is the version of the method, 0 of
+    verdicts that do not state it, and `rules` are the acceptance rules in force, every default included."""
 
     campaign: str
     simulated: bool
@@ -28,6 +30,8 @@ class Verdict(msgspec.Struct, frozen=True):
     nodes: Mapping[str, NodeVerdict]
     fabric: tuple[FabricVerdict, ...] = ()
     recheck: tuple[str, ...] = ()
+    method: int = 0
+    rules: Mapping[str, Any] = {}
     schema: int = SCHEMA
 
     @property
