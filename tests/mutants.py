@@ -333,6 +333,24 @@ def _that_passes(copy: Path, test: str, of: Round) -> str:
     return test
 
 
+def clean_copy(folder: Path, commit: str, root: Path = ROOT) -> Path:
+    """The copy of the project in a folder, as it was committed: a killed call leaves a mutant in it, and nothing may be
+    drawn from that."""
+    copy, partial = folder / "copy", folder / "copy.partial"
+    if not copy.exists():
+        shutil.rmtree(partial, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["git", "clone", "-q", "--shared", str(root), str(partial)], check=True)
+        (partial / ".venv").symlink_to(sys.prefix)  # which the tests of the workflow call
+        (partial / "kernels/build").symlink_to(root / "kernels/build")
+        (partial / ".git/info/exclude").write_text(".venv\nkernels/build\n")  # links, which are none of its files
+        partial.rename(copy)
+    (copy / ".git/index.lock").unlink(missing_ok=True)
+    for command in (["reset", "-q", "--hard", commit], ["clean", "-qfd"]):
+        subprocess.run(["git", "-C", str(copy), *command], check=True)
+    return copy
+
+
 def main() -> int:
     """Try the draw, print what survived and the share of what died; 1 where it is less than asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -345,13 +363,7 @@ def main() -> int:
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     folder = BUILD / f"{commit.stdout.strip()}-{arguments.room or 'all'}-{arguments.seed}"
-    copy = folder / "copy"
-    if not copy.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(copy)], check=True)
-        (copy / ".venv").symlink_to(sys.prefix)  # which the tests of the workflow call
-        (copy / "kernels/build").symlink_to(ROOT / "kernels/build")
-        (copy / ".git/info/exclude").write_text(".venv\nkernels/build\n")  # links, which are none of its files
+    copy = clean_copy(folder, commit.stdout.strip())
     remaining = dict(enumerate(islice(drawn(arguments.seed, copy, rooms), arguments.draw)))
     tried: dict[int, Tried] = {}
     for of in ROUNDS:
