@@ -83,10 +83,10 @@ def _unproven(text: bytes, trailer: Mapping[str, Any], counts: Mapping[str, int]
     """Why a file is not what its trailer says; empty where it is, and where the trailer says nothing of it."""
     if "crc32" not in trailer:
         return ""
-    before, name, after = text.rpartition(_SUM.encode())
-    if not name or after != b"%d}\n" % trailer["crc32"]:
+    end = max(text.rfind(_SUM.encode()), 0)
+    if text[end:] != b"%s%d}\n" % (_SUM.encode(), trailer["crc32"]):
         return "the trailer does not end with its checksum"
-    if zlib.crc32(before) != trailer["crc32"]:
+    if zlib.crc32(memoryview(text)[:end]) != trailer["crc32"]:  # nothing is copied
         return "the checksum differs: the file was changed or damaged after it was written"
     if trailer["lines_by_kind"] != counts:
         kind = next(kind for kind in {**trailer["lines_by_kind"], **counts} if _differs(kind, trailer, counts))
@@ -176,14 +176,24 @@ def _is_repeated(header: Mapping[str, Any], columns: Columns, places: Sequence[s
         if int(key.max()) + 1 > 2**62 // radix:
             key = np.unique(key, return_inverse=True)[1].reshape(-1)
         key = key * radix + numbers
-    ordered = np.sort(key)
-    if not (ordered[1:] == ordered[:-1]).any():
+    if _are_distinct(key):
         return None
     repeated = np.ones(len(key), dtype=np.bool_)
     repeated[np.unique(key, return_index=True)[1]] = False
     return repeated
 
 
+def _are_distinct(key: npt.NDArray[np.int64]) -> bool:
+    most = int(key.max()) + 1
+    if most > _SPARSE * len(key):
+        return len(np.unique(key)) == len(key)
+    present = np.zeros(most, dtype=np.bool_)
+    present[key] = True
+    return int(np.count_nonzero(present)) == len(key)
+
+
+#: Up to so many places for each that there is, marking them is faster than sorting.
+_SPARSE = 32
 #: Coordinates that lie further apart are numbered before they are compared.
 _RADIX = 1 << 20
 
