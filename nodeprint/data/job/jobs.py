@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -179,6 +179,7 @@ def read(job_dir: Path) -> Job:
             problems.append(_problem(file.path, f"{_called(file.path)}, line 1: {why}; it was written elsewhere"))
         else:
             by_name.setdefault(_run_and_name(file.path)[1], []).append(file)
+    problems += [_problem(file.path, f"{_called(file.path)}: {why}") for file, why in _of_other_clocks(files)]
     measured, not_applicable = {}, {}
     for name, of_name in sorted(by_name.items()):
         kinds = Counter(map(_comparable, of_name))
@@ -274,6 +275,27 @@ def _misplaced(files: Sequence[Records], status: JobStatus | None) -> list[str]:
             else ""
         )
     return out
+
+
+#: A counter is calibrated over 20 ms to some parts in a million; beside load on a virtual machine less well.
+_MOST_CLOCK_SHARE, _FEWEST_CLOCKS = 5e-3, 3
+
+
+def _of_other_clocks(files: Sequence[Records]) -> Iterator[tuple[Records, str]]:
+    """The records of a job in which the CPUs' counter ran at another rate than in most, so that their times are long or
+    short by as much; they count all the same."""
+    rates = [(file, _counter_hz(file)) for file in files]
+    known = [hz for _, hz in rates if hz]
+    usual = float(np.median(known)) if len(known) >= _FEWEST_CLOCKS else 0.0
+    for file, hz in rates:
+        if hz and usual and abs(hz / usual - 1) > _MOST_CLOCK_SHARE:
+            yield file, f"the counter ran at {hz / 1e9:.5g} GHz, where most records of the job have {usual / 1e9:.5g}"
+
+
+def _counter_hz(file: Records) -> float:
+    """The rate of the CPUs' own counter; 0 where it is not what timed."""
+    clock = file.header.get("clock") or {}
+    return float(clock["hz"]) if clock.get("source") in ("tsc", "cntvct") else 0.0
 
 
 def _status(job_dir: Path, problems: list[Problem]) -> JobStatus | None:

@@ -163,6 +163,18 @@ def test_a_record_that_was_written_elsewhere_is_no_run(job: Path, changes: dict[
     assert (problem.run, problem.names) == (2, (CAS,))
 
 
+def test_a_counter_of_another_rate_is_named_and_its_run_counts(job: Path) -> None:
+    """More than calibration explains; of two records nobody knows which is right."""
+    for run, hz in ((1, 2.3e9), (2, 2.3001e9), (3, 2.5e9)):
+        put(job, run, CAS, header(run=run, clock={"source": "tsc", "hz": hz, "step_ns": 0.4}), pair(0, 1))
+    of_job = jobs.read(job)
+    assert of_job.measured[CAS].numbers == [1, 2, 3]
+    (problem,) = of_job.problems
+    assert problem.text == f"{CAS}, job2/run3: the counter ran at 2.5 GHz, where most records of the job have 2.3001"
+    (job / f"run2/{CAS}.jsonl").unlink()
+    assert jobs.read(job).problems == ()
+
+
 def test_a_job_whose_number_was_changed_keeps_its_records(job: Path) -> None:
     """Where campaigns were merged its folder has another number, and its outcome the one that it was measured with."""
     put(job, 1, CAS, header(), pair(0, 1))
