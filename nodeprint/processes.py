@@ -9,16 +9,20 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
+
+from nodeprint.errors import NodeprintError
 
 #: Seconds in which a process whose parent is gone removes what it holds.
 _TO_CLEAN_UP_S = 2.0
 
 _T = TypeVar("_T")
+_Item = TypeVar("_Item")
 _P = ParamSpec("_P")
 
 
@@ -54,9 +58,62 @@ class Pool(ProcessPoolExecutor):
         return super().__exit__(kind, value, trace)
 
 
+def mapped(
+    task: Callable[[_Item], _T],
+    items: Iterable[_Item],
+    count: int,
+    context: BaseContext | None = None,
+    initializer: Callable[..., object] | None = None,
+    initargs: tuple[Any, ...] = (),
+) -> Iterator[_T]:
+    """The results of `task` for each item, in order, by `count` processes.
+
+    A process that is killed, as where memory runs out, costs a sentence on stderr; what was not done is done by one
+    process fewer. Raises NodeprintError where the only process left is killed, too.
+    """
+    waiting, done = dict(enumerate(items)), dict[int, _T]()
+    total, yielded = len(waiting), 0
+    count = min(count, total)
+    while waiting:
+        futures = dict[int, Future[_T]]()
+        try:
+            with Pool(min(count, len(waiting)), context, initializer, initargs) as pool:
+                for number, item in waiting.items():
+                    futures[number] = pool.submit(task, item)
+                while yielded < total:
+                    result = done.pop(yielded) if yielded in done else futures.pop(yielded).result()
+                    waiting.pop(yielded, None)
+                    yielded += 1
+                    yield result
+        except BrokenProcessPool as error:
+            for number, future in futures.items():
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    done[number] = future.result()
+            waiting = {number: item for number, item in waiting.items() if number not in done}
+            count -= 1
+            _say_killed(count, error)
+    for number in range(yielded, total):
+        yield done[number]
+
+
+def _say_killed(count: int, error: BrokenProcessPool) -> None:
+    """Name a process that was killed. Raises NodeprintError where none is left."""
+    what = "a process that worked for this command was killed"
+    if count < 1:
+        advice = "free memory, as the kernel kills what needs more than there is, and call it again"
+        raise NodeprintError(what, advice=advice) from error
+    others = "1 other process" if count == 1 else f"{count} other processes"
+    print(f"nodeprint: {NodeprintError(what, advice=f'{others} will do its part')}", file=sys.stderr, flush=True)
+
+
+def end_by_signal() -> None:
+    """Let SIGTERM end this process as Ctrl-C does: what it holds is removed, and its processes end with it."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
 def _begin(initializer: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
     """Begin a process, which leaves its work when it is to end."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    end_by_signal()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if initializer is not None:
         initializer(*arguments)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from nodeprint import __version__
+from nodeprint import __version__, processes
 from nodeprint.errors import NodeprintError, NoServiceError, printable
 from nodeprint.settings.commit import commit
 
@@ -62,6 +62,7 @@ _EXTRAS |= dict.fromkeys(("snakemake", "mpi4py"), "workflow")
 
 def main() -> None:
     """Run the command line; bad input ends with one sentence and 2."""
+    processes.end_by_signal()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another encoding gets ? for letters that it lacks
             stream.reconfigure(errors="replace")

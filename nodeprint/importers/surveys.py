@@ -12,7 +12,7 @@ from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import open_tree
-from nodeprint.processes import Pool
+from nodeprint.processes import mapped
 
 
 def is_only_surveyed(folder: Path) -> bool:
@@ -28,8 +28,7 @@ def read(folder: Path) -> list[PackedNode]:
     nodes = node_sheet.read_sheet(folder / "nodes.tsv")
     if len(nodes) == 1:
         return [_node(folder, nodes[0])]
-    with Pool(min(len(nodes), len(os.sched_getaffinity(0)))) as pool:
-        return list(pool.map(partial(_node, folder), nodes, chunksize=4))
+    return list(mapped(partial(_node, folder), nodes, len(os.sched_getaffinity(0))))
 
 
 def _node(folder: Path, node: Node) -> PackedNode:

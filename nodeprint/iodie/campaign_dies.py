@@ -21,7 +21,7 @@ from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.part_comparison import Comparison
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Topology
-from nodeprint.processes import Pool
+from nodeprint.processes import mapped
 from nodeprint.waiting import counted
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
@@ -72,11 +72,10 @@ def read(where: Path) -> Found:
         if (dies := kept.read(store.folder(folder) / _FILE, NodeDies, _stamp(folder))) is not None
     }
     new = {name: folder for name, folder in folders.items() if name not in results}
-    with Pool(min(len(new), len(os.sched_getaffinity(0))) or 1) as pool:
-        made = counted(pool.map(_made, new.values()), len(new), "nodes mapped")
-        for name, (stamp, results[name]) in zip(new, made, strict=True):
-            if isinstance(node := results[name], NodeDies):
-                kept.write(store.folder(folders[name]) / _FILE, node, stamp)
+    made = counted(mapped(_made, new.values(), len(os.sched_getaffinity(0))), len(new), "nodes mapped")
+    for name, (stamp, results[name]) in zip(new, made, strict=True):
+        if isinstance(node := results[name], NodeDies):
+            kept.write(store.folder(folders[name]) / _FILE, node, stamp)
     nodes = [node for name in folders if isinstance(node := results[name], NodeDies)]
     failed = {name: error for name in folders if isinstance(error := results[name], NodeprintError)}
     if not nodes:

@@ -21,7 +21,7 @@ from nodeprint.data.store.packed import FOLDER, PackedFleet
 from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
-from nodeprint.processes import Pool
+from nodeprint.processes import mapped
 from nodeprint.report import checks, explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
@@ -251,8 +251,8 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             return [document for chunk in chunks for document in self.chunk(chunk)]
         # Not forked: Typst's threads would be missing in the copy, which then waits for them for ever.
         spawn = multiprocessing.get_context("spawn")
-        with Pool(count, spawn, initializer=_begin, initargs=(self,)) as pool:
-            return [node_files for printed in pool.map(_chunk, chunks) for node_files in printed]
+        printed = mapped(_chunk, chunks, count, spawn, initializer=_begin, initargs=(self,))
+        return [node_files for of_chunk in printed for node_files in of_chunk]
 
     def chunk(self, nodes: Sequence[str]) -> list[Printed]:
         """Print some nodes, one after another."""

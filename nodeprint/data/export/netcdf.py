@@ -19,7 +19,7 @@ from nodeprint.campaign import job_status
 from nodeprint.data.job.jobs import Job, Measured
 from nodeprint.data.store import packing, store
 from nodeprint.errors import NodeprintError
-from nodeprint.processes import Pool
+from nodeprint.processes import mapped
 from nodeprint.waiting import counted
 
 NAME = "node.nc"
@@ -32,9 +32,8 @@ def export(campaign: Path) -> list[Path]:
     """
     measured = [campaign / "nodes" / node.name for node in packing.pack(campaign).nodes if node.state == "measured"]
     old = [place for place in measured if _written(place / NAME) < _newest(place)]
-    with Pool(len(os.sched_getaffinity(0))) as pool:
-        for _ in counted(pool.map(write, old), len(old), "nodes exported"):
-            pass
+    for _ in counted(mapped(write, old, len(os.sched_getaffinity(0))), len(old), "nodes exported"):
+        pass
     return [place / NAME for place in measured]
 
 

@@ -30,7 +30,7 @@ from nodeprint.data.store.packed_node import OfNode
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, unexpected
 from nodeprint.machine import topology
 from nodeprint.machine.topology import processors
-from nodeprint.processes import Pool
+from nodeprint.processes import mapped
 from nodeprint.waiting import counted
 
 
@@ -139,8 +139,7 @@ def _read_anew(
     if len(tasks) <= _FEW:
         yield from counted(map(read_node, tasks), len(tasks), "nodes read")
         return
-    with Pool(min(len(os.sched_getaffinity(0)), len(tasks))) as pool:
-        yield from counted(pool.map(read_node, tasks), len(tasks), "nodes read")
+    yield from counted(mapped(read_node, tasks, len(os.sched_getaffinity(0))), len(tasks), "nodes read")
 
 
 def _read_node(campaign: Path, values: Path, task: tuple[int, str, node_sheet.Node]) -> OfNode:
