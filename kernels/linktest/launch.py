@@ -62,7 +62,11 @@ _MEANINGS = (
         "mpirun could not start its daemon on a node by ssh: the name, the key or the network is wrong; try "
         "`mpirun --host NODE hostname`, or write another command into mpi.launcher (between nodes mpi.fabric_launcher)",
     ),
-    (r"not enough slots", "the launcher has fewer slots than ranks: add --oversubscribe, or name slots by --host"),
+    # Ubuntu 26.04 has the launcher without its texts: it names the text that it would print
+    (
+        r"not enough slots|rmaps-base:alloc-error",
+        "the launcher has fewer slots than ranks: add --oversubscribe, or name slots by --host",
+    ),
     (r"allow-run-as-root|OMPI_ALLOW_RUN_AS_ROOT", "mpirun does not start as root: run as a user"),
     (r"Unable to allocate resources: (.*)", "Slurm gives no allocation: {0}"),
     (

@@ -142,6 +142,7 @@ def test_what_was_lost_in_slow_samples_alone_disturbs_no_value() -> None:
         ("[cn02:00025] OPAL ERROR: Unreachable in file ext3x_client.c at line 112", "srun --mpi=pmix"),
         ("slurmstepd: error: *** JOB 7 ON cn01 CANCELLED AT 2026-11-22 DUE TO TIME LIMIT ***", "slurm.minutes"),
         ("There are not enough slots available in the system to satisfy the 5", "--oversubscribe"),
+        ("You were supposed to get help about:\n    prte-rmaps-base:alloc-error\nBut I couldn't", "--oversubscribe"),
         (
             "The application appears to have been direct launched using srun, but OMPI was not built with SLURM's PMI",
             "srun --mpi=pmix",
@@ -331,7 +332,7 @@ def test_every_pair_of_every_mode(kernel: Path, tmp_path: Path, mode: str, sched
     assert file.header["timed_by"] == "c"
     carriers = file.header["transport"]
     assert carriers["pml"] == ["ob1"]
-    assert {"self"} < set(carriers["btl"]) <= {"self", "sm", "tcp", "vader"}
+    assert {"self"} < set(carriers["btl"])
     assert carriers["mtl"] == []
     again = [one for one in file.companions if one["record"] == "again"]
     assert len(again) == min(3, PAIRS[mode] * ranks * (ranks - 1) // 2)
@@ -483,7 +484,7 @@ def test_what_was_measured_is_kept_and_continued(kernel: Path, tmp_path: Path, h
         assert "the same call continues" in said
     else:
         assert process.returncode == 3
-        assert re.search(r"rank \d on \S+ was killed by signal 9", said)
+        assert re.search(r"(a rank|rank \d on \S+) was killed by signal 9", said)
         assert f"{kept} pairs are kept" in said
     # the rest of 200 passes would take a minute: cut to what a shorter plan holds
     out.write_text(text + '{"record":"pair","a":0,')  # a line that was cut
