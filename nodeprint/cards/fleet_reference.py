@@ -143,7 +143,7 @@ def read(path: Path) -> FleetReference:
         reference = msgspec.json.decode(path.read_bytes(), type=FleetReference)
     except OSError as error:
         raise unreadable(path, error) from error
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         what = f"is no figures of a fleet ({printable(str(error), 100)})"
         raise NodeprintError(what, where=path, advice=advice) from error
     if reference.schema != SCHEMA or any(not figure.median > 0 for figure in reference.figures):

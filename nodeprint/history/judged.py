@@ -80,7 +80,7 @@ def _decoded(campaign: Path, decoder: msgspec.json.Decoder[_V]) -> _V:
     path = campaign / "verdict.json"
     try:
         verdict = decoder.decode(reading.content(path, reading.VERDICT_BYTES, follows=True))
-    except (OSError, msgspec.MsgspecError, RecursionError):
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         verdict = None
     if verdict is None or verdict.schema != SCHEMA:
         files.read(campaign)  # says what is wrong with it

@@ -146,7 +146,7 @@ def _lines(tree: Tree, group: str) -> Iterator[_Line]:
     for line in _text(tree, f"{group}.jsonl").splitlines():
         try:
             yield _LINE.decode(line)
-        except msgspec.MsgspecError:
+        except (ValueError, msgspec.MsgspecError):
             return  # cut off, as by the time limit of the survey
 
 

@@ -143,7 +143,7 @@ def kept(node_folder: Path) -> OtherLoad | None:
             text = reading.content(job / _FILE)
             try:
                 return msgspec.json.decode(text, type=OtherLoad)
-            except msgspec.MsgspecError as error:
+            except (ValueError, msgspec.MsgspecError) as error:
                 advice = "remove the file; it says only what else ran"
                 raise NodeprintError(printable(str(error)), where=job / _FILE, advice=advice) from error
     return None

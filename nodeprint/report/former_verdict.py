@@ -59,7 +59,7 @@ def keep(folder: Path, former: bytes | None) -> str:
 def _rules(verdict: bytes | None) -> _Rules | None:
     try:
         return None if verdict is None else msgspec.json.decode(verdict, type=_Rules)
-    except (msgspec.MsgspecError, RecursionError):
+    except (ValueError, msgspec.MsgspecError, RecursionError):
         return None
 
 

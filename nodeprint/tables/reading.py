@@ -188,7 +188,7 @@ def _json(lines: Sequence[str], source: str) -> tuple[list[str], _Cells]:
         if line.strip():
             try:
                 rows[number] = decoder.decode(line)
-            except (msgspec.MsgspecError, RecursionError) as error:
+            except (ValueError, msgspec.MsgspecError, RecursionError) as error:
                 what = f"is no JSON object ({printable(str(error), 100)})"
                 advice = 'write an object a line, as {"node": "cn001", "metric": "triad", "value": 3034.6}'
                 raise NodeprintError(what, where=source, line=number, advice=advice) from error

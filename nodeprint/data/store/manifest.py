@@ -117,7 +117,7 @@ def _content(entry: Entry) -> tuple[int, str]:
 def _read(campaign: Path) -> Manifest | None:
     try:
         return msgspec.json.decode(reading.content(campaign / NAME, reading.RECORD_BYTES), type=Manifest)
-    except (OSError, msgspec.MsgspecError, RecursionError):
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return None
 
 

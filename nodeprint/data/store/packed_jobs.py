@@ -208,6 +208,6 @@ def read(folder: Path, node: str) -> NodeJobs:
         return _DECODER.decode(reading.content(path, reading.RECORD_BYTES))
     except FileNotFoundError:
         return NodeJobs()
-    except (OSError, msgspec.MsgspecError, RecursionError) as error:
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:
         advice = "remove the folder `store`; it is made again of the records"
         raise NodeprintError(f"not a node's jobs ({error})", where=path, advice=advice) from error

@@ -66,9 +66,9 @@ def test_another_method_or_none_is_named_also_where_no_outcome_changed(
     assert [path.name for path in former(folder)] == ["verdict-1.json", "verdict-2.json"]
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", '{"nodes": 7}'])
-def test_what_was_no_verdict_is_replaced(campaign: Make, content: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"nodes": 7}', b'{"\xfc": 1}'])
+def test_what_was_no_verdict_is_replaced(campaign: Make, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     folder = campaign("n1", "n2", "n3")
-    (folder / "verdict.json").write_text(content)
+    (folder / "verdict.json").write_bytes(content)
     judge(folder)
     assert (former(folder), capsys.readouterr().err) == ([], "") and files.read(folder).nodes

@@ -74,11 +74,13 @@ def test_links_are_none_of_a_campaign(judged: Path) -> None:
     assert not manifest.changes(judged, manifest.read(judged))
 
 
-@pytest.mark.parametrize("content", [None, "", "{}", '{"schema": 1, "files": {"a": 7}}'])
-def test_without_a_manifest_it_is_bad_input(judged: Path, content: str | None) -> None:
+@pytest.mark.parametrize(
+    "content", [None, b"", b"{}", b'{"schema": 1, "files": {"a": 7}}', b'{"\xfc": 1}', b"[" * 9999]
+)
+def test_without_a_manifest_it_is_bad_input(judged: Path, content: bytes | None) -> None:
     (judged / manifest.NAME).unlink()
     if content is not None:
-        (judged / manifest.NAME).write_text(content)
+        (judged / manifest.NAME).write_bytes(content)
     with pytest.raises(NodeprintError, match=r"manifest.json: no manifest of a campaign can be read; run `node"):
         manifest.read(judged)
 
