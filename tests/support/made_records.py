@@ -102,8 +102,9 @@ def lines(*content: dict[str, object]) -> str:
 
 def _counting(trailer: dict[str, object], text: str) -> dict[str, object]:
     name = "cells" if '"cells": {' in text else "pairs"
+    named = [key for key in ("pairs", "cells") if key == name or (key in trailer and name in trailer)]
     others = {key: value for key, value in trailer.items() if key not in ("pairs", "cells")}
-    return others | {name: text.count(f'"record": "{name[:-1]}"')}
+    return others | {key: text.count(f'"record": "{key[:-1]}"') for key in named}
 
 
 def record_texts(job: Path) -> dict[str, bytes]:
