@@ -21,13 +21,13 @@ from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import bounds, expected, naming
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.deviations import priors
+from nodeprint.judge.deviations import priors, run_means
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix, Reals, Reduced, padded, reduce, term_values
 from nodeprint.judge.verdict import Finding, Interval, JobEffect, Note
 from nodeprint.settings.texts import say
 from nodeprint.stats import intervals
-from nodeprint.stats.runs import job_variance, run_spread
+from nodeprint.stats.runs import job_spread, run_spread
 
 Floats = npt.NDArray[np.float64]
 
@@ -231,9 +231,10 @@ def _values(of: PackedFleet, reduced: Sequence[Reduced], whole: Sequence[Matrix]
 
 def _part(reduced: Reduced, number: int, level: Reals) -> Matrix:
     """A part without nodes, for its terms and their bounds."""
-    part, nodes = reduced.parts[number], np.zeros(0, dtype=np.int64)
+    part, none = reduced.parts[number], np.zeros(0, dtype=np.int64)
     template, values = level[part.places], np.zeros((0, 0, 0))
-    return Matrix(reduced.quantity, part, reduced.scale, nodes, (), (), level[None][:0], template, values)
+    began, rows = np.zeros(0), level[None][:0]
+    return Matrix(reduced.quantity, part, reduced.scale, none, none, (), began, (), rows, template, values)
 
 
 def _at_places(first: Quantity, later: Reduced) -> Reals | None:
@@ -317,9 +318,10 @@ def _changes(
         np.concatenate([getattr(priors(matrix, rules), key) for matrix in series.parts]) for key in ("run", "job")
     )
     spread = run_spread(stacked, family, run)
-    of_runs = spread.variance(range(len(stacked))) / np.maximum(np.isfinite(stacked).sum(axis=1), 1)
-    earlier = [of_runs[row] for (at, _), row in rows.items() if at]
-    of_job, job_degrees = job_variance(_moved(series.before), np.mean(earlier or [0 * job], axis=0), family, job**2)
+    of_runs = spread.pooled * spread.ratio / np.maximum(np.isfinite(stacked).sum(axis=1), 1)
+    past = sorted((name, row) for (at, name), row in rows.items() if at)
+    jobs_of, owner = [row for _, row in past], np.unique([name for name, _ in past], return_inverse=True)[1]
+    jobs_apart = job_spread(run_means(stacked)[jobs_of], owner, of_runs[jobs_of].mean(axis=0), family, job**2)
     out: list[tuple[PackedNode, tuple[int, float, float, float] | None]] = []
     for node in sorted((node for node in fleet.nodes if node.name in series.now), key=lambda node: node.name):
         history = [at for at, point in enumerate(points) if at and node.name in point]
@@ -330,8 +332,14 @@ def _changes(
             reference = np.nanmean(means, axis=0)
         jump = newest - reference
         then = np.sum([of_runs[rows[at, node.name]] for at in history], axis=0) / len(history) ** 2
-        jobs = of_job * (1 + 1 / len(history))
-        error, degrees = intervals.combined([(of_runs[rows[0, node.name]] + then, spread.degrees), (jobs, job_degrees)])
+        twice = 1 + 1 / len(history)
+        error, degrees = intervals.combined(
+            [
+                (of_runs[rows[0, node.name]] + then, spread.degrees),
+                (jobs_apart.assumed * twice, np.inf),
+                (jobs_apart.excess * twice, jobs_apart.degrees),
+            ]
+        )
         half = intervals.half_width(error, degrees, alpha / 2)
         changed = intervals.outside(jump, half, series.bound)
         changed &= _in_every_run(series.now[node.name], reference, _RUN_SHARE * jump)
@@ -339,17 +347,6 @@ def _changes(
         largest = (most, float(jump[most]), float(half[most]), float(reference[most]))
         out.append((node, largest if changed[most] else None))
     return out
-
-
-def _moved(before: Sequence[Mapping[str, Floats]]) -> list[Floats]:
-    """How far the nodes of a baseline moved (node, column) from each of its campaigns to the next."""
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
-        means = [{name: np.nanmean(values, axis=0) for name, values in point.items()} for point in before]
-    steps = [
-        [later[name] - earlier[name] for name in later if name in earlier]
-        for earlier, later in itertools.pairwise(means)
-    ]
-    return [np.stack(step) for step in steps if step]
 
 
 def _runs_of(points: Sequence[Mapping[str, Floats]]) -> list[list[int]]:

@@ -16,7 +16,7 @@ from nodeprint.data.places.layout import Ints
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import printable
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.reduction import Reduced, first_of
+from nodeprint.judge.reduction import Reduced
 from nodeprint.machine import fingerprint
 from nodeprint.machine.node_configuration import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.settings.texts import say
@@ -120,7 +120,7 @@ def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tuple
     hops = [latency for latency in reduced if latency.quantity.quantity == "hop" and latency.quantity.of_pairs]
     nodes_of: dict[str, set[int]] = {}
     for hop in hops:
-        nodes_of.setdefault(hop.quantity.measurement, set()).update(hop.sittings)
+        nodes_of.setdefault(hop.quantity.measurement, set()).update(hop.independent_jobs)
     everyone = set().union(*nodes_of.values())
     # a measurement that a node lacks is no other home
     common = {name for name, measured_on in nodes_of.items() if measured_on == everyone} or set(nodes_of)
@@ -128,8 +128,8 @@ def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tuple
         quantity = hop.quantity
         near = "near" if FAR in quantity.homes else "not controlled"
         names = [near if home < 0 else "far" if home >= FAR else str(home) for home in quantity.homes]
-        for node, sittings in hop.sittings.items():
-            rows = [row for job in first_of(sittings) for row in quantity.rows[node][job]]
+        for node in hop.independent_jobs:
+            rows = [row for of_job in quantity.rows[node].values() for row in of_job]
             measured = [name for name, missing in zip(names, hop.missing[rows].min(axis=0), strict=True) if missing < 1]
             if measured:
                 homes.setdefault(node, set()).add(", ".join(measured))

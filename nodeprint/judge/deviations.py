@@ -1,8 +1,9 @@
-"""The one table that everything is decided by: for every node, job, measurement and part its difference from the peers,
-the error of that, two intervals, and the bound.
+"""The one table that everything is decided by: for every node, measurement and component its difference from the peers,
+the error of that, two intervals, and the bound, by job and over all jobs together.
 
-A *block* is the table's part for one measurement at one home: nodes of one group in their first, second, ...
-independent job. docs/method/verdict.md has the formula of each column.
+The value of a run is reference + round + node + job + run: a *round* is what all nodes move by together from one day to
+another, the rest varies by node, by job and by run. Each is estimated once, from all jobs of all nodes, so that nothing
+depends on their order. docs/method/verdict.md has the formula of each column.
 """
 
 from __future__ import annotations
@@ -17,365 +18,480 @@ import numpy.typing as npt
 from nodeprint.data.places.layout import Ints
 from nodeprint.judge import bounds
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
+from nodeprint.judge.reduction import Matrix, mean_of_groups
 from nodeprint.judge.terms import Terms
 from nodeprint.stats import intervals
-from nodeprint.stats.peers import FEWEST, MAJORITY, TEMPLATE_ERROR, Peers, centred, peers, reach
-from nodeprint.stats.runs import MOST_DEGREES, RunSpread, job_variance, run_spread
+from nodeprint.stats.peers import MAJORITY, REMAINDER, TEMPLATE_ERROR, agreeing, peers
+from nodeprint.stats.rounds import Rounds, rounds
+from nodeprint.stats.runs import JobSpread, RunSpread, job_spread, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: The variance of a median, times that of a mean.
-_OF_MEDIAN = np.pi / 2
+#: Below this many nodes those that are outside are left out of the reference one after another.
+_FEW = 64
+#: Estimates that are worked on at once where all would not fit into memory.
+AT_ONCE = 256
+#: A component that fewer of the nodes have is missing on nobody.
+_USUAL = 0.5
+#: Single runs are far from the peers from so many bounds on.
+_FAR = 2.0
 
 
 class Levels(msgspec.Struct, frozen=True):
-    """How often a campaign may be wrong: `suspect` that in a family of parts any of the `nodes` that are within their
-    bounds is suspected; `confirm` that anything that is suspected and within its bound is confirmed."""
+    """How often a campaign may be wrong: `suspect` that in a family of components any of its `jobs` of nodes within
+    their bounds shows a difference; `campaign` that any of the `tests` of all jobs together does."""
 
     suspect: float
-    confirm: float
-    nodes: int
+    campaign: float
+    jobs: int
+    tests: int
 
     def tail(self, terms: Terms) -> Floats:
-        """The probability at each end of a part's simultaneous interval (part): shared by all parts of its family
-        and all nodes."""
+        """The probability at each end of a component's interval in one job (part): shared by all components of its
+        family and all jobs."""
         size = np.bincount(terms.family, minlength=len(terms.families))[terms.family]
-        return np.asarray(self.suspect / (2.0 * max(self.nodes, 1) * size))
+        return np.asarray(self.suspect / (2.0 * max(self.jobs, 1) * size))
+
+    @property
+    def campaign_tail(self) -> float:
+        """The probability at each end of an interval from all jobs together: shared by all components and nodes."""
+        return self.campaign / (2.0 * max(self.tests, 1))
 
 
-#: Some or all rows of a block.
-Rows = Ints | Sequence[int] | int | slice
-ALL = slice(None)
+class Reference(msgspec.Struct, frozen=True):
+    """What the nodes are compared with: the `centre` of each one's peers (node, part), how many peers it has (`count`,
+    node), and by kind of node (`kind`, node: of a large fleet all nodes have the same peers, but those that are no
+    peers themselves) the variance of a healthy node about the centre (`between`), the variance of a peer by its runs
+    (`of_runs`) and how many times the variance between jobs that by its jobs is (`of_jobs`), the centre's variance as a
+    `share` of these, and the `degrees` of freedom of `between` (kind, part)."""
 
-
-class Template(msgspec.Struct, frozen=True):
-    """The peers' centre by kind of node (kind, part): the variance of a healthy node about it (`between`), the variance
-    of a peer by its runs (`of_runs`), the centre's variance as a `share` of what a peer has by its runs and jobs, and
-    what the peers being as they are by `nature` adds to it, with its `degrees` of freedom. `kind` (node) is each
-    node's: of a large fleet all nodes have the same peers, but those that are no peers themselves."""
-
+    centre: Floats
+    count: Floats
     kind: Ints
     between: Floats
     of_runs: Floats
+    of_jobs: Floats
     share: Floats
-    nature: Floats
     degrees: Floats
 
 
-class Block(msgspec.Struct, frozen=True, dict=True):
-    """One measurement at one home: the rows of the table for `matrix.nodes` in their `job` (0 for the first independent
-    one), columns by part.
+class Series(msgspec.Struct, frozen=True, dict=True):
+    """One measurement at one home over the nodes of one group, and all that is estimated of it.
 
-    `difference` from the peers (node, part) on the model's scale, `of_job` (part) the variance between jobs with its
-    `job_degrees`, that which jobs show where nodes have several, else the `assumed_job` one; `bound` (part), by node
-    the number of `peers`, `spread` the spread over runs, `template` what the centre adds, and `tail` (part) the level
-    of the simultaneous intervals. `nodes` are as many as were compared. A part that is not `centred` (part) has no
-    majority within its bound of any centre: no node is shown to be the same in it, and different only one that is
-    beyond all of the majority, which `reach`es so far (part; 0 of a part with a centre). A job of few nodes is compared
-    with the centre of the first jobs, `shifted` by what they have moved together.
-
-    What follows from these by node and part is a method of the `rows` that it is wanted of: of ten thousand nodes each
-    such array has 200 MB, and they are kept only where they take long to make.
+    `spreads` say how its jobs vary. `bound` (part) is what is accepted. A component is `referenced` (part) if so many of
+    the nodes agree in it that it is known what is right: else no node is the same in it, and only one beyond the spread
+    of all others is different. `tail` (part) is the level of intervals of one job, `campaign_tail` that of all jobs.
     """
 
     matrix: Matrix
-    job: int
-    difference: Floats
-    of_job: Floats
-    job_degrees: Floats
-    assumed_job: Floats
+    spreads: Spreads
     bound: Floats
-    peers: Floats
-    spread: RunSpread
-    template: Template
+    reference: Reference
+    referenced: Bools
     tail: Floats
-    nodes: int
-    centred: Bools
-    reach: Floats
-    shifted: bool = False
+    campaign_tail: float
 
     @property
     def terms(self) -> Terms:
-        """The parts."""
+        """The components."""
         return self.matrix.terms
 
     @cached_property
-    def row(self) -> dict[int, int]:
-        """The row of each fleet node."""
-        return self.matrix.row
+    def usual(self) -> Bools:
+        """The components that most nodes have (part)."""
+        return np.asarray(np.isfinite(self.spreads.of_nodes).mean(axis=0) >= _USUAL)
 
     @cached_property
-    def runs(self) -> npt.NDArray[np.int16]:
-        """How many runs each node has of each part."""
-        return np.asarray(np.isfinite(self.matrix.values).sum(axis=1, dtype=np.int16))
-
-    def of_runs(self, rows: Rows = ALL) -> Floats:
-        """The variance of the mean over runs."""
-        return self.spread.variance(rows) / np.maximum(self.runs[rows], 1)
-
-    def of_template(self, rows: Rows = ALL) -> Floats:
-        """The variance of the peers' centre."""
-        kind = self.template.kind[rows]
-        return np.asarray(self.template.share[kind] * (self.template.of_runs[kind] + self.of_job))
-
-    def between(self, rows: Rows = ALL) -> Floats:
-        """The variance of a healthy node about the centre."""
-        return np.asarray(self.template.between[self.template.kind[rows]])
-
-    def error(self, rows: Rows = ALL) -> Floats:
-        """The standard error of the difference."""
-        return np.asarray(np.sqrt(self.of_runs(rows) + self.of_job + self.of_template(rows)))
-
-    def degrees(self, rows: Rows = ALL) -> Floats:
-        """The degrees of freedom of the error: it is made of two variances, that between runs and that between jobs, of
-        which the centre has its share."""
-        return intervals.combined(self._variances(rows))[1]
-
-    def _variances(self, rows: Rows) -> list[tuple[Floats, Floats]]:
-        """What the error is made of, from run to run and from job to job, each with its degrees of freedom."""
-        kind = self.template.kind[rows]
-        peers = self.template.share[kind]
-        of_runs = self.of_runs(rows) + peers * self.template.of_runs[kind]
-        return [(of_runs, self.spread.degrees), (self.of_job * (1 + peers), self.job_degrees)]
-
-    def different(self, rows: Rows = ALL) -> tuple[Floats, Floats]:
-        """The standard error of the difference and its degrees of freedom where it has to be shown that the node is
-        another one: not only than the peers that are there, which a node is the same as, but than what they are drawn
-        from. A few harvested parts whose bound is two of their standard deviations have a centre that is a quarter of
-        the bound off that of others."""
-        kind = self.template.kind[rows]
-        nature = self.template.nature[kind], self.template.degrees[kind]
-        return intervals.combined([*self._variances(rows), nature])
+    def by_job(self) -> Estimates:
+        """Every job by itself, in the order of the matrix's rows."""
+        rows = np.arange(len(self.spreads.means))
+        return Estimates(self, rows, rows)
 
     @cached_property
-    def by_itself(self) -> Block:
-        """The block as one job shows it: with the assumed variance between jobs, taken for granted."""
-        if self.of_job is self.assumed_job:
-            return self
-        degrees = np.full(len(self.assumed_job), MOST_DEGREES)
-        return msgspec.structs.replace(self, of_job=self.assumed_job, job_degrees=degrees)
+    def pooled(self) -> Estimates:
+        """Every node by all of its jobs, which count alike, in the order of the matrix's nodes."""
+        return Estimates(self, np.arange(len(self.spreads.means)), self.matrix.first_row[:-1])
 
-    def half_90(self, rows: Rows = ALL) -> Floats:
-        """Half of the 90 % interval; infinite where one run says nothing of how far runs differ."""
-        unknown = (self.runs[rows] < 2) | ~self.centred
-        return np.asarray(np.where(unknown, np.inf, self.quantile_90[rows] * self.error(rows)))
-
-    @cached_property
-    def quantile_90(self) -> Floats:
-        """Half of the 90 % interval in standard errors."""
-        return intervals.quantile(self.degrees(), intervals.EQUIVALENCE)
+    def of_node(self, position: int) -> NodeEstimate:
+        """One node by all of its jobs; of nodes in their order AT_ONCE are worked on together."""
+        number, place = divmod(position, AT_ONCE)
+        if number not in self._chunks:
+            self._chunks.clear()
+            self._chunks[number] = self.pooled[number * AT_ONCE : (number + 1) * AT_ONCE]
+        some = self._chunks[number]
+        jobs = len(self.matrix.jobs(position))
+        return NodeEstimate(some.difference[place], some.error[place], some.half_90[place], some.runs[place], jobs)
 
     @cached_property
-    def half_simultaneous(self) -> Floats:
-        """Half of the interval that holds for all parts of a family and all nodes together, of this job by itself."""
-        return self.by_itself.half(self.tail)
+    def _chunks(self) -> dict[int, Estimates]:
+        return {}
 
-    def half(self, tail: Floats | float, rows: Rows = ALL) -> Floats:
-        """Half of the interval with this probability at each end, of some `rows`: about the centre, or about all of
-        the majority where that has none."""
-        half = intervals.half_width(*self.different(rows), tail)
-        return np.asarray(half + self.reach)
-
-    @cached_property
-    def scattered(self) -> Bools:
-        """Where a part has no centre and runs do not explain it (part): too few nodes may be within the bound at all,
-        by their 90 % intervals."""
-        if self.centred.all():
-            return ~self.centred
-        within = np.maximum(np.abs(self.difference) - self.quantile_90 * self.error(), 0.0)
-        return np.asarray(~self.centred & ~centred(np.where(np.isnan(self.difference), np.nan, within), self.bound))
-
-    @cached_property
-    def inside(self) -> Bools:
-        """Where the 90 % interval is inside the bound: the node is the same in this part."""
-        return intervals.inside(self.difference, self.half_90(), self.bound)
+    def of_jobs(self, rows: Sequence[int] | Ints) -> Estimates:
+        """One node by some of its jobs (rows of the matrix)."""
+        return Estimates(self, np.array(rows, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
     @cached_property
     def outside(self) -> Bools:
-        """Where the simultaneous interval is outside the bound: the node is different in this part."""
-        return intervals.outside(self.difference, self.half_simultaneous, self.bound)
+        """Where the interval of a job is outside the bound with all of it (row, part)."""
+        return _outside(self.by_job, self.tail)
+
+    @cached_property
+    def outside_pooled(self) -> Bools:
+        """Where the interval from several jobs of a node is outside the bound with all of it (node, part)."""
+        several = np.flatnonzero(np.diff(self.matrix.first_row) > 1)
+        out = np.zeros((len(self.matrix.nodes), len(self.bound)), dtype=np.bool_)
+        if len(several):
+            out[several] = _outside(self.pooled[several], self.campaign_tail)
+        return out
+
+    def nodes_outside(self, side: int) -> Bools:
+        """The nodes that are outside the bound on one `side` (1 above, -1 below) in a job, or in all together (node,
+        part)."""
+        first = self.matrix.first_row[:-1]
+        of_jobs = np.logical_or.reduceat(self.outside & (side * self.by_job.difference > 0), first)
+        return np.asarray(of_jobs | (self.outside_pooled & (side * self.pooled.difference > 0)))
+
+    @cached_property
+    def scattered(self) -> Bools:
+        """Components in which so few nodes agree, and runs do not explain it (part)."""
+        if self.referenced.all():
+            return np.asarray(~self.referenced)
+        slack = np.sqrt(2) * np.nanmedian(self.pooled.half(intervals.EQUIVALENCE, of="error"), axis=0)
+        return np.asarray(~self.referenced & (agreeing(self.pooled.means, self.bound, slack) < MAJORITY))
+
+    def far_runs(self, position: int) -> Bools:
+        """The runs of a node (job, run, part) that are far beyond the bound, each by itself, in a job of which others
+        are within it and which as a whole is not outside; none where a single run is."""
+        rows = self.matrix.jobs(position)
+        values = (
+            self.matrix.values[rows.start : rows.stop]
+            - self.spreads.rounds.shift[self.spreads.rounds.number[rows]][:, None]
+        )
+        difference = values - self.reference.centre[position]
+        variance, most = self.spreads.run.pooled + self.spreads.job.variance, values.shape[1]
+        error, degrees = np.sqrt(variance), self.spreads.run.degrees
+        beyond = self.bound + intervals.half_width(error, degrees, self.tail / most)
+        limit = np.maximum(beyond, _FAR * self.bound)
+        with np.errstate(invalid="ignore"):
+            above, below = difference > limit, difference < -limit
+            others = (np.abs(difference) <= self.bound).any(axis=1)
+        several = np.maximum(above.sum(axis=1), below.sum(axis=1)) > 1
+        contradicted = several & others & ~self.outside[rows.start : rows.stop]
+        side = np.where((above.sum(axis=1) >= below.sum(axis=1))[:, None], above, below)
+        return np.asarray(side & contradicted[:, None])
 
 
-def first_jobs(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
-    """The block of the first jobs. Nodes that are outside a bound are no peers of others: of few nodes the farthest is
-    left out first, as others may differ only because it is among their peers."""
-    return _with_majority(_trimmed(matrix, rules, levels))
+class NodeEstimate(msgspec.Struct, frozen=True):
+    """The difference of one node (part) from all its jobs, its error and half of the 90 % interval; of how many runs
+    (part) and jobs it is."""
+
+    difference: Floats
+    error: Floats
+    half_90: Floats
+    runs: Ints
+    jobs: int
 
 
-def _with_majority(block: Block) -> Block:
-    """The block, whose parts have a centre where a majority of its nodes is within the bound of it."""
-    has_centre = centred(block.difference, block.bound)
-    beyond = np.zeros(len(has_centre))
-    if not has_centre.all():
-        beyond[~has_centre] = reach(block.difference[:, ~has_centre])
-    return msgspec.structs.replace(block, centred=has_centre, reach=beyond)
+class Estimates(msgspec.Struct, frozen=True, dict=True):
+    """Rows of the table: each the mean over some jobs of one node, which count alike.
+
+    `rows` are the jobs (rows of the matrix), those of one estimate together, and `first` where those of each begin.
+    `of_job` and `runs_of_job` replace the means of jobs and the number of their runs (both job, part), if only some
+    runs of them are meant. What follows is computed of the estimates that are asked for: of ten thousand nodes each array
+    (estimate, part) has 200 MB.
+    """
+
+    series: Series
+    rows: Ints
+    first: Ints
+    of_job: Floats | None = None
+    runs_of_job: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __getitem__(self, numbers: Sequence[int] | Ints | slice) -> Estimates:
+        """Some of the estimates."""
+        of_it = np.arange(len(self.first))[numbers]
+        ends = np.append(self.first[1:], len(self.rows))
+        spans = [self.rows[self.first[number] : ends[number]] for number in of_it.tolist()]
+        sizes = np.array([len(span) for span in spans], dtype=np.int64)
+        return Estimates(self.series, np.concatenate([self.rows[:0], *spans]), np.cumsum(sizes) - sizes)
+
+    @cached_property
+    def owner(self) -> Ints:
+        """The node of each estimate, by its position in the matrix."""
+        return self.series.matrix.owner[self.rows[self.first]]
+
+    @property
+    def _group(self) -> Ints:
+        sizes = np.diff(np.append(self.first, len(self.rows)))
+        return np.repeat(np.arange(len(self.first)), sizes)
+
+    @cached_property
+    def means(self) -> Floats:
+        """The mean over jobs (estimate, part), on the model's scale."""
+        of_job = self.series.spreads.means[self.rows] if self.of_job is None else self.of_job
+        same = len(self.rows) == len(self.first)
+        return of_job if same else np.asarray(mean_of_groups(of_job, self._group), dtype=np.float64)
+
+    @cached_property
+    def difference(self) -> Floats:
+        """How far from the centre of the peers (estimate, part)."""
+        difference = self.means - self.series.reference.centre[self.owner]
+        # losing less of its time than the peers is no fault
+        return np.maximum(difference, 0.0) if self.series.terms.share else difference
+
+    @cached_property
+    def runs(self) -> Ints:
+        """How many runs each estimate is of (estimate, part)."""
+        return np.asarray(np.add.reduceat(self._runs, self.first, axis=0), dtype=np.int64)
+
+    @property
+    def _runs(self) -> npt.NDArray[np.number]:
+        return self.series.spreads.runs[self.rows] if self.runs_of_job is None else self.runs_of_job
+
+    @cached_property
+    def jobs(self) -> Ints:
+        """How many jobs each estimate is of (estimate, part), at least 1."""
+        return np.maximum(np.add.reduceat(self._runs > 0, self.first, axis=0, dtype=np.int64), 1)
+
+    @cached_property
+    def of_runs(self) -> Floats:
+        """The variance by runs (estimate, part)."""
+        spread, runs = self.series.spreads.run, self._runs
+        share = np.add.reduceat(np.where(runs > 0, 1 / np.maximum(runs, 1), 0.0), self.first, axis=0)
+        share = np.where(share > 0, share, 1.0) / self.jobs**2
+        return np.asarray(spread.pooled * spread.ratio[self.owner] * share)
+
+    @property
+    def _job_share(self) -> Floats:
+        """How many times the variance between jobs each estimate has (estimate, part). That its node moves more than
+        others counts where all its jobs are meant: each job by itself is judged like any other."""
+        matrix = self.series.matrix
+        used, made = (np.diff(np.append(self.first, len(self.rows))), np.diff(matrix.first_row)[self.owner])
+        ratio = np.where((used == made)[:, None], self.series.spreads.job.ratio[self.owner], 1.0)
+        return np.asarray(ratio / self.jobs)
+
+    @property
+    def of_jobs(self) -> Floats:
+        """The variance by jobs beyond their runs, and by rounds (estimate, part)."""
+        return np.asarray(self.series.spreads.job.variance * self._job_share + self._of_rounds)
+
+    @property
+    def _of_rounds(self) -> Floats:
+        """The variance by the shifts of rounds, as far as the peers do not share them (estimate, part)."""
+        factor = self.series.spreads.rounds.factor(self.rows, self.first)
+        if not factor.any():
+            return np.zeros((len(self.first), 1))
+        usual = self.series.spreads.run.pooled / np.maximum(np.median(self.series.spreads.runs, axis=0), 1)
+        return np.asarray(factor[:, None] * (usual + self.series.spreads.job.variance))
+
+    @property
+    def of_reference(self) -> Floats:
+        """The variance of the peers' centre (estimate, part)."""
+        reference = self.series.reference
+        kind = reference.kind[self.owner]
+        of_peers = reference.of_runs[kind] + reference.of_jobs[kind] * self.series.spreads.job.variance
+        return np.asarray(reference.share[kind] * of_peers)
+
+    @property
+    def _variances(self) -> list[tuple[Floats, Floats]]:
+        """What the error is made of, each with its degrees of freedom: runs, the assumed variance between jobs, which
+        counts as known, and what jobs show beyond it."""
+        reference, jobs = self.series.reference, self.series.spreads.job
+        kind = reference.kind[self.owner]
+        share = reference.share[kind]
+        of_jobs = self._job_share + share * reference.of_jobs[kind]
+        return [
+            (self.of_runs + share * reference.of_runs[kind], self.series.spreads.run.degrees),
+            (jobs.assumed * of_jobs, np.full(len(jobs.assumed), np.inf)),
+            (jobs.excess * of_jobs + self._of_rounds, jobs.degrees),
+        ]
+
+    @cached_property
+    def error(self) -> Floats:
+        """The standard error of the difference (estimate, part)."""
+        return intervals.combined(self._variances)[0]
+
+    @cached_property
+    def degrees(self) -> Floats:
+        """The degrees of freedom of the error (estimate, part)."""
+        return intervals.combined(self._variances)[1]
+
+    @cached_property
+    def different(self) -> tuple[Floats, Floats]:
+        """The standard error of the difference and its degrees of freedom (estimate, part) where it has to be shown
+        that the node is another one: not only than the peers that are there, which a node is the same as, but than what
+        they are drawn from. A few harvested components whose bound is two of their standard deviations have a centre
+        that is a quarter of the bound off that of others. If nodes do not agree, a node has to be beyond what all of
+        them differ by."""
+        reference = self.series.reference
+        kind = reference.kind[self.owner]
+        nature = self.nature
+        share = np.where(self.series.referenced, reference.share[kind], 1.0)
+        return intervals.combined([*self._variances, (share * nature, reference.degrees[kind])])
+
+    @property
+    def nature(self) -> Floats:
+        """The variance that healthy nodes have by nature, beyond what runs and jobs explain (estimate, part)."""
+        reference = self.series.reference
+        kind = reference.kind[self.owner]
+        explained = reference.of_runs[kind] + reference.of_jobs[kind] * self.series.spreads.job.variance
+        return np.maximum(reference.between[kind] - explained, 0.0)
+
+    @property
+    def between(self) -> Floats:
+        """The variance of a healthy node about the centre (estimate, part)."""
+        return np.asarray(self.series.reference.between[self.series.reference.kind[self.owner]])
+
+    @cached_property
+    def half_90(self) -> Floats:
+        """Half of the 90 % interval (estimate, part); infinite where one run says nothing of how far runs differ, or
+        where it is not known what is right."""
+        unknown = (self.runs < 2) | ~self.series.referenced
+        return np.where(unknown, np.inf, self.half(intervals.EQUIVALENCE, of="error"))
+
+    @cached_property
+    def inside(self) -> Bools:
+        """Where the 90 % interval is inside the bound (estimate, part): the node is the same in this component."""
+        return intervals.inside(self.difference, self.half_90, self.series.bound)
+
+    def half(self, tail: Floats | float, of: str = "different") -> Floats:
+        """Half of the interval that leaves `tail` at each end (estimate, part)."""
+        error, degrees = self.different if of == "different" else (self.error, self.degrees)
+        return intervals.half_width(error, degrees, tail)
+
+    @property
+    def half_of_job(self) -> Floats:
+        """Half of the interval that decides in one job (estimate, part): it holds for all components of the family and
+        all jobs of all nodes."""
+        return self.half(self.series.tail)
+
+    @property
+    def in_unit(self) -> tuple[Floats, Floats]:
+        """What the node has and what its peers have (estimate, part), in the measurement's unit."""
+        scale, levels, difference = self.series.matrix.scale, self.series.matrix.levels, self.difference
+        if self.series.terms.share:
+            peers_have = np.broadcast_to(levels, difference.shape)
+            return peers_have + np.expm1(difference) * (scale.floor + peers_have), peers_have
+        relative = np.expm1 if scale.kind == "log" else np.asarray
+        value = levels * (1 + relative(self.means))
+        return value, np.asarray(value / (1 + relative(difference)))
 
 
-def _trimmed(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
-    usable = np.isfinite(matrix.values).any(axis=1)
-    complete = np.asarray(usable.mean(axis=1) > 0.5)
-    trusted = complete if complete.sum() > 1 else np.ones_like(complete)
-    enough = max(2, int(np.ceil(MAJORITY * trusted.sum())))
-    spread = run_spread(matrix.values, matrix.terms.pool, priors(matrix, rules).run)
-    block = _compared(matrix, 0, rules, levels, spread, trusted)
+class Spreads(msgspec.Struct, frozen=True):
+    """How the jobs of a measurement vary: their `means` over runs without the shifts of rounds (row, part), of so many
+    `runs` (row, part), the means `of_nodes` over these (node, part), and the spreads between runs and between jobs."""
+
+    means: Floats
+    runs: npt.NDArray[np.int16]
+    of_nodes: Floats
+    run: RunSpread
+    job: JobSpread
+    rounds: Rounds
+
+    @property
+    def of_usual_node(self) -> Floats:
+        """The variance of the mean of a usual node (part)."""
+        jobs = len(self.means) / max(len(self.of_nodes), 1)
+        return np.asarray((self.run.pooled / np.maximum(self.runs.mean(axis=0), 1) + self.job.variance) / jobs)
+
+
+def spreads(matrix: Matrix, rules: Acceptance) -> Spreads:
+    """How the jobs of a measurement vary."""
+    assumed, pool = priors(matrix, rules), matrix.terms.pool
+    run = run_spread(matrix.values, pool, assumed.run, matrix.owner)
+    raw, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1, dtype=np.int16)
+    days = rounds(raw, matrix.owner, matrix.began)
+    means = raw - days.shift[days.number]
+    of_runs = run.pooled / np.maximum(np.median(runs, axis=0), 1)
+    job = job_spread(means, matrix.owner, of_runs, pool, assumed.job**2)
+    return Spreads(means, runs, of_each_node(matrix, means), run, job, days)
+
+
+def series(matrix: Matrix, rules: Acceptance, levels: Levels) -> Series:
+    """Everything that is estimated of a measurement at one home. Nodes that are outside a bound are no peers of others:
+    of few nodes the farthest is left out first, as others may differ only because it is among their peers."""
+    of_it = spreads(matrix, rules)
+    bound = bounds.of_matrix(matrix, rules)
+    usable = np.asarray(np.isfinite(of_it.of_nodes).mean(axis=1) > 0.5)
+    trusted = usable if usable.sum() > 1 else np.ones_like(usable)
+    enough = max(2, int(np.ceil(REMAINDER * trusted.sum())))
+    made = Series(
+        matrix,
+        of_it,
+        bound,
+        _reference(matrix, of_it, trusted),
+        agreeing(of_it.of_nodes, bound) >= MAJORITY,
+        levels.tail(matrix.terms),
+        levels.campaign_tail,
+    )
     while True:
-        share = np.where(block.outside, np.abs(block.difference) / block.bound, 0.0).max(axis=1, initial=0.0)
-        share = np.where(trusted, share, 0.0)
+        share = np.where(trusted, _times_bound_outside(made), 0.0)
         if not share.any():
-            return block
+            return made
         few = len(matrix.nodes) < _FEW
         kept = trusted & ((share < share.max()) if few else (share == 0))
         if kept.sum() < enough:
-            return block
+            return made
         trusted = kept
-        block = _compared(matrix, 0, rules, levels, spread, trusted)
+        made = msgspec.structs.replace(made, reference=_reference(matrix, of_it, trusted))
 
 
-#: Below this many nodes those that are outside are left out one after another.
-_FEW = 64
+def _times_bound_outside(made: Series) -> Floats:
+    """How many bounds the farthest component of each node is from the peers that is outside in a job, or in all
+    together (node); 0 if none is."""
+    first = made.matrix.first_row[:-1]
+    of_jobs = np.where(made.outside, np.abs(made.by_job.difference) / made.bound, 0.0).max(axis=1, initial=0.0)
+    out = np.maximum.reduceat(of_jobs, first)
+    several = np.flatnonzero(made.outside_pooled.any(axis=1))
+    if len(several):
+        of_all = np.where(made.outside_pooled[several], np.abs(made.pooled[several].difference) / made.bound, 0.0)
+        out[several] = np.maximum(out[several], of_all.max(axis=1))
+    return np.asarray(out)
 
 
-def _compared(matrix: Matrix, job: int, rules: Acceptance, levels: Levels, spread: RunSpread, trusted: Bools) -> Block:
-    """The block of nodes that are compared with those of them that are `trusted`."""
-    means = run_means(matrix)
-    compared = peers(filled(means), matrix.terms.pool, trusted)
-    template = _template(compared, matrix, spread, trusted, priors(matrix, rules).job ** 2)
-    return built(matrix, job, rules, levels, spread, template, compared.count, means - compared.centre)
+def _outside(estimates: Estimates, tail: Floats | float) -> Bools:
+    """Where intervals are outside the bound with all of them, AT_ONCE estimates at a time."""
+    out = np.zeros((len(estimates), len(estimates.series.bound)), dtype=np.bool_)
+    for start in range(0, len(estimates), AT_ONCE):
+        some = estimates[start : start + AT_ONCE]
+        out[start : start + len(some)] = intervals.outside(some.difference, some.half(tail), estimates.series.bound)
+    return out
 
 
-def built(
-    matrix: Matrix,
-    job: int,
-    rules: Acceptance,
-    levels: Levels,
-    spread: RunSpread,
-    template: Template,
-    peers: Floats,
-    difference: Floats,
-) -> Block:
-    """The block of a `difference` from so many `peers`."""
-    if matrix.terms.share:
-        np.maximum(difference, 0.0, out=difference)  # losing less of its time than the peers is no fault
-    assumed, parts = priors(matrix, rules).job ** 2, len(matrix.terms.terms)
-    return Block(
-        matrix,
-        job,
-        difference,
-        assumed,
-        np.full(parts, MOST_DEGREES),
-        assumed,
-        bounds.of_matrix(matrix, rules),
-        peers,
-        spread,
-        template,
-        levels.tail(matrix.terms),
-        len(matrix.nodes),
-        np.ones(parts, dtype=np.bool_),
-        np.zeros(parts),
-    )
-
-
-def _template(compared: Peers, matrix: Matrix, spread: RunSpread, trusted: Bools, of_job: Floats) -> Template:
-    """The template of each kind of node: of few nodes each has its own, of many those with as many peers have one."""
-    runs = np.maximum(np.isfinite(matrix.values).sum(axis=1, dtype=np.int16), 1)
+def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> Reference:
+    """The reference of each node, from the `trusted` ones: of few nodes each has its own, of many those with as many
+    peers have one."""
+    runs, run = of_it.runs, of_it.run
+    compared = peers(filled(of_it.of_nodes), matrix.terms.pool, trusted)
+    first_row = matrix.first_row[:-1]
+    of_job = np.where(runs > 0, 1.0 / np.maximum(runs, 1), 0.0)
+    count = np.maximum(np.add.reduceat(runs > 0, first_row, axis=0, dtype=np.int64), 1)
+    share_runs = np.add.reduceat(of_job, first_row, axis=0)
+    by_runs = run.ratio * np.where(share_runs > 0, share_runs, 1.0) / count**2
+    by_jobs = of_it.job.ratio / count
     if compared.shared:
         _, first, kind = np.unique(compared.count, return_index=True, return_inverse=True)
-        ratio = np.mean(spread.ratio[trusted] / runs[trusted], axis=0)
-        of_peers = np.broadcast_to(ratio, (len(first), len(ratio)))
+        of_peers = [np.broadcast_to(of[trusted].mean(axis=0), (len(first), of.shape[1])) for of in (by_runs, by_jobs)]
     else:
         first = kind = np.arange(len(compared.count))
-        each = spread.ratio / runs
         others = trusted & ~np.eye(len(trusted), dtype=np.bool_)
         others[~others.any(axis=1)] = True
-        of_peers = (others @ each) / others.sum(axis=1)[:, None]
-    of_runs, between = spread.pooled * of_peers, compared.between[first]
-    share = TEMPLATE_ERROR / np.maximum(compared.count[first], 1.0)[:, None] * np.ones_like(of_peers)
-    nature = share * np.maximum(between - of_runs - of_job, 0.0)
-    return Template(kind, between, of_runs, share, nature, compared.degrees[first])
-
-
-def later_jobs(block: Block, reduced: Reduced, number: int, rules: Acceptance, levels: Levels) -> list[Block]:
-    """The blocks of the second, third, ... independent jobs of the nodes that have them, from the `block` of the first.
-
-    Where most nodes have one, they are compared among themselves. Else with the centre of the first jobs, moved by as
-    much as the nodes that are inside their bounds and were measured again have moved; that takes out what all of them
-    share, as another draw of cache lines, and its error is part of theirs.
-    """
-    first = block.matrix
-    sittings = {node: reduced.sittings[node] for node in first.nodes.tolist() if node in reduced.sittings}
-    blocks = []
-    for job in range(1, max(map(len, sittings.values()), default=1)):
-        wanted = {node: jobs[job][-1:] for node, jobs in sittings.items() if len(jobs) > job}
-        matrix = of_jobs(reduced, number, first.nodes, wanted, first.template)
-        if matrix is not None and np.isfinite(matrix.values).any():
-            blocks.append(later_job(block, matrix, job, rules, levels))
-    return blocks
-
-
-def later_job(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Levels) -> Block:
-    """The block of a later job of some nodes, from the `block` of the first jobs."""
-    first, means = block.matrix, run_means(matrix)
-    rows = np.array([block.row[node] for node in matrix.nodes.tolist()])
-    own = run_spread(matrix.values, matrix.terms.pool, np.sqrt(block.spread.pooled))
-    spread = msgspec.structs.replace(block.spread, ratio=own.ratio)
-    calm = ~block.outside[rows].any(axis=1)
-    everyone = len(rows) == len(first.nodes)
-    if (everyone and len(rows) < FEWEST - 1) or calm.sum() >= max(3, len(first.nodes) / 2):
-        trusted = calm if calm.sum() > 1 else np.ones_like(calm)
-        return _with_majority(_compared(matrix, job, rules, levels, spread, trusted))
-    shift, of_shift = _shift((means - run_means(first)[rows])[calm])
-    of_first, kind = block.template, block.template.kind[rows]
-    template = Template(
-        np.arange(len(rows)),
-        of_first.between[kind],
-        of_first.of_runs[kind],
-        of_first.share[kind] + of_shift,
-        of_first.nature[kind],
-        of_first.degrees[kind],
+        of_peers = [(others @ of) / others.sum(axis=1)[:, None] for of in (by_runs, by_jobs)]
+    share = TEMPLATE_ERROR / np.maximum(compared.count[first], 1.0)[:, None] * np.ones_like(of_peers[0])
+    return Reference(
+        compared.centre,
+        compared.count,
+        kind,
+        compared.between[first],
+        run.pooled * of_peers[0],
+        of_peers[1],
+        share,
+        compared.degrees[first],
     )
-    centre = (run_means(first) - block.difference)[rows] + shift
-    later = built(matrix, job, rules, levels, spread, template, block.peers[rows], means - centre)
-    return msgspec.structs.replace(later, centred=block.centred, reach=block.reach, shifted=True)
-
-
-def _shift(moved: Floats) -> tuple[Floats, Floats]:
-    """By how much nodes `moved` (node, part) from one job to the next, their median, and how many times the variance of
-    one job of a node its own is (part)."""
-    finite = np.isfinite(moved)
-    count = finite.sum(axis=0)
-    # of what no node has both jobs of, nothing is known but that jobs differ
-    middle = np.zeros(moved.shape[1])
-    usable = count > 0
-    if usable.any():
-        middle[usable] = np.nanmedian(moved[:, usable], axis=0)
-    return middle, np.where(usable, 2 * np.where(count > 2, _OF_MEDIAN, 1.0) / np.maximum(count, 1), 2.0)
-
-
-def with_jobs(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """The blocks of a measurement with the variance between jobs that they show.
-
-    Nodes in which something was outside were measured again for that, and what they moved by is no chance: they are
-    left out where a majority of those that have several jobs remains.
-    """
-    first = blocks[0]
-    if len(blocks) < 2:
-        return (first,)
-    loud = {node for block in blocks for node in block.matrix.nodes[block.outside.any(axis=1)].tolist()}
-    again = [node for node in first.matrix.nodes.tolist() if any(node in block.row for block in blocks[1:])]
-    calm = [node for node in again if node not in loud]
-    used = calm if len(calm) > 1 and len(calm) >= MAJORITY * len(again) else again
-    means = [run_means(block.matrix) for block in blocks]
-    moved = []
-    for number, block in enumerate(blocks[1:], 1):
-        both = [node for node in used if node in block.row and node in blocks[number - 1].row]
-        later, earlier = (of.row for of in (block, blocks[number - 1]))
-        step = means[number][[later[n] for n in both]] - means[number - 1][[earlier[n] for n in both]]
-        moved.append(np.where(block.centred & blocks[number - 1].centred, step, np.nan))
-    of_runs = np.mean([block.of_runs().mean(axis=0) for block in blocks], axis=0)
-    variance, degrees = job_variance(moved, of_runs, first.terms.pool, first.assumed_job)
-    return tuple(msgspec.structs.replace(block, of_job=variance, job_degrees=degrees) for block in blocks)
 
 
 class Priors(msgspec.Struct, frozen=True):
@@ -386,7 +502,7 @@ class Priors(msgspec.Struct, frozen=True):
 
 
 def priors(matrix: Matrix, rules: Acceptance) -> Priors:
-    """What acceptance.yaml assumes of each part."""
+    """What acceptance.yaml assumes of each component."""
     ones = np.ones(len(matrix.terms.terms))
     if not matrix.quantity.of_pairs:
         cell = rules.cell(matrix.quantity.model.term)
@@ -394,25 +510,19 @@ def priors(matrix: Matrix, rules: Acceptance) -> Priors:
     return Priors(rules.prior("job") * ones, rules.prior("run") * ones)
 
 
-def in_unit(block: Block, rows: Ints | slice = ALL) -> tuple[Floats, Floats]:
-    """What nodes have in their job and what their peers have (node, part), in the measurement's unit; of later jobs
-    the peers are those of that job."""
-    scale, difference = block.matrix.scale, block.difference[rows]
-    if block.terms.share:
-        peers = np.broadcast_to(block.matrix.levels, difference.shape)
-        return peers + np.expm1(difference) * (scale.floor + peers), peers
-    relative = np.expm1 if scale.kind == "log" else np.asarray
-    value = block.matrix.levels * (1 + relative(run_means(block.matrix, rows)))
-    return value, np.asarray(value / (1 + relative(difference)))
-
-
-def run_means(matrix: Matrix, rows: Ints | slice = ALL) -> Floats:
-    """The mean over runs (node, part), NaN where a node has none."""
-    present = np.isfinite(matrix.values[rows])
+def run_means(values: Floats) -> Floats:
+    """The mean over runs (row, part) of `values` (row, run, part), NaN where there is none."""
+    present = np.isfinite(values)
     count = present.sum(axis=1)
-    total = np.where(present, matrix.values[rows], 0.0).sum(axis=1)
+    total = np.where(present, values, 0.0).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
+
+def of_each_node(matrix: Matrix, means: Floats) -> Floats:
+    """The mean of each node (node, part) over the `means` of its jobs (row, part)."""
+    same = len(means) == len(matrix.nodes)
+    return means if same else np.asarray(mean_of_groups(means, matrix.owner), dtype=np.float64)
 
 
 def filled(means: Floats) -> Floats:

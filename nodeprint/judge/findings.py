@@ -17,10 +17,10 @@ from nodeprint.data.places.quantity import Key
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import expected, naming
 from nodeprint.judge.causes import Cause, Deviation, causes
-from nodeprint.judge.confirmation import FEW_NODES, Series, Standing
-from nodeprint.judge.deviations import Block, in_unit, run_means
+from nodeprint.judge.deviations import Estimates, Series
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.standing import FEW_NODES, Standing
 from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
 from nodeprint.settings.measurements import terms
 from nodeprint.stats import intervals
@@ -52,64 +52,56 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
 class Shown(msgspec.Struct, frozen=True):
     """A cause with the finding that it is: `key` is its part in canonical numbers, the same on every node."""
 
-    series: Series
+    standing: Standing
     cause: Cause
     finding: Finding
     key: str
 
+    @property
+    def matrix(self) -> Matrix:
+        """Of the measurement."""
+        return self.standing.series.matrix
 
-def of_series(series: Series, standing: Standing, i: int, node: PackedNode) -> list[Shown]:
-    """The findings of a node (its number `i` in the fleet) in one measurement at one home."""
+
+def of_standing(standing: Standing, i: int, node: PackedNode) -> list[Shown]:
+    """The findings of a node (its number `i` in the fleet) in one measurement at one home: what two jobs or one show,
+    and then what comes and goes in components that none of these explains."""
     alive = standing.confirmed | standing.suspected
     out = []
-    for cause in _causes(series, standing, alive, standing.newest, i):
-        confirmed = bool(standing.confirmed[cause.head])
-        # what the newest job does not show again is suspected by the interval of the job that showed it
-        shows = confirmed or bool(standing.newest.outside[standing.newest.row[i], cause.head])
-        block = standing.newest if shows else standing.blocks[standing.seen[cause.head]]
-        state = State.CONFIRMED if confirmed else State.SUSPECTED
-        out.append(_shown(series, standing, cause, block, state, i, node))
-    gone = standing.intermittent | standing.refuted
-    for number in sorted(set(standing.seen[gone].tolist())):
-        block = standing.blocks[number]
-        for cause in _causes(series, standing, (gone | alive) & (standing.seen == number), block, i):
-            parts = np.concatenate([[cause.head], cause.members, cause.finer])
-            if alive[parts].any():  # it is a finding of the newest job
-                continue
-            state = State.INTERMITTENT if standing.intermittent[parts].any() else State.REFUTED
-            out.append(_shown(series, standing, cause, block, state, i, node))
+    for cause in _causes(standing, alive):
+        state = State.CONFIRMED if standing.confirmed[cause.head] else State.SUSPECTED
+        out.append(_shown(standing, cause, state, i, node))
+    for cause in _causes(standing, alive | standing.intermittent):
+        if not alive[np.concatenate([[cause.head], cause.members, cause.finer])].any():
+            out.append(_shown(standing, cause, State.INTERMITTENT, i, node))
     return out
 
 
-def _causes(series: Series, standing: Standing, parts: Bools, block: Block, i: int) -> Sequence[Cause]:
-    """The causes of some parts by a job of the node."""
+def _causes(standing: Standing, parts: Bools) -> Sequence[Cause]:
+    """The causes of some components, by the jobs that show them."""
     if not parts.any():
         return ()
-    row, matrix = block.row[i], block.matrix
-    residual = np.nan_to_num(matrix.scale.residual(matrix.level_of(row), matrix.template)).astype(np.float64)
-    deviation = Deviation(
-        block.difference[row],
-        block.error(row),
-        np.sqrt(block.between(row)),
-        _half(standing, block, i),
-        block.bound,
-        parts,
-        standing.confirmed & parts,
-        residual,
+    estimate, matrix = standing.evidence(np.flatnonzero(parts)), standing.series.matrix
+    level = matrix.level_of(estimate.rows.tolist())
+    residual = np.nan_to_num(matrix.scale.residual(level, matrix.template)).astype(np.float64)
+    return causes(
+        matrix,
+        Deviation(
+            estimate.difference[0],
+            estimate.error[0],
+            np.sqrt(estimate.between[0]),
+            estimate.half_of_job[0],
+            standing.series.bound,
+            parts,
+            standing.confirmed & parts,
+            residual,
+        ),
     )
-    return causes(matrix, deviation)
 
 
-def _half(standing: Standing, block: Block, i: int) -> Floats:
-    """Half of the interval that decides in a job of the node."""
-    return standing.half if block is standing.newest else block.half_simultaneous[block.row[i]]
-
-
-def _shown(
-    series: Series, standing: Standing, cause: Cause, block: Block, state: State, i: int, node: PackedNode
-) -> Shown:
-    finding = _finding(series, standing, cause, block, state, i, node)
-    return Shown(series, cause, finding, _key(block.matrix, cause))
+def _shown(standing: Standing, cause: Cause, state: State, i: int, node: PackedNode) -> Shown:
+    finding = _finding(standing, cause, state, node)
+    return Shown(standing, cause, finding, _key(standing.series.matrix, cause))
 
 
 def _key(matrix: Matrix, cause: Cause) -> str:
@@ -117,20 +109,17 @@ def _key(matrix: Matrix, cause: Cause) -> str:
     return f"{matrix.name} {cause.term} {where or 'all'}"
 
 
-def _finding(
-    series: Series, standing: Standing, cause: Cause, block: Block, state: State, i: int, node: PackedNode
-) -> Finding:
-    matrix, row, head, half = block.matrix, block.row[i], cause.head, _half(standing, block, i)
-    if state in (State.CONFIRMED, State.SUSPECTED) and _contradicted(series.first, head, i):
+def _finding(standing: Standing, cause: Cause, state: State, node: PackedNode) -> Finding:
+    series, head = standing.series, cause.head
+    matrix, estimate = series.matrix, standing.evidence(head)
+    if state in (State.CONFIRMED, State.SUSPECTED) and _contradicted(series, head, standing.position):
         state = State.DIFFERS
     usual = _usual(matrix, head)
-    effect = float(block.difference[row, head])
+    effect, half = float(estimate.difference[0, head]), estimate.half_of_job[0]
     relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
-    bound = matrix.scale.allowed(float(block.bound[head]), effect)
-    value, peers = (float(of_part[0, head]) for of_part in in_unit(block, slice(row, row + 1)))
-    # what one job shows is decided by that job alone
-    deciding = block if standing.seen[head] < len(standing.blocks) - 1 and block is standing.newest else block.by_itself
-    error, degrees = (float(of_part[head]) for of_part in deciding.different(row))
+    bound = matrix.scale.allowed(float(series.bound[head]), effect)
+    value, peers = (float(of_part[0, head]) for of_part in estimate.in_unit)
+    error, degrees = (float(of_part[0, head]) for of_part in estimate.different)
     half_95 = float(intervals.half_width(np.array(error), np.array(degrees), 0.025))
     low_95, high_95 = (matrix.scale.relative(effect + side, usual) for side in (-half_95, half_95))
     model, pairs = matrix.quantity.model, matrix.quantity.of_pairs
@@ -154,34 +143,29 @@ def _finding(
         figures_of=None if whole == matrix.terms.terms[head].name else naming.part(matrix, head, node),
         unit="share" if matrix.terms.share else matrix.quantity.unit,
         worse=worse,
-        by_job=tuple(_by_job(block, head, i) for block in standing.blocks),
-        finer=_finer(cause, block, half, i, node),
+        by_job=tuple(_by_job(standing, row, head) for row in matrix.jobs(standing.position)),
+        finer=_finer(cause, estimate, node),
         pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
         cells=() if pairs else naming.cells(matrix, cause.covers, node),
         consistent_with=_consistent(cause, relative, worse),
         remedy=_remedy(cause.term, cause.where),
         error=error,
         degrees=degrees,
-        tail=float((standing.tail if block is standing.newest else block.tail)[head]),
-        expected=expected.of_term(matrix, head, _centre(block, row, head), node),
+        tail=float(series.tail[head]),
+        expected=expected.of_term(matrix, head, float(estimate.means[0, head]) - effect, node),
     )
 
 
-def _centre(block: Block, row: int, part: int) -> float:
-    """What the peers of a node have in a part, on the model's scale."""
-    return float(run_means(block.matrix, slice(row, row + 1))[0, part] - block.difference[row, part])
-
-
-def _contradicted(block: Block, part: int, i: int) -> bool:
-    """Whether of few nodes the others do not agree in a part, so that it is not known which of them is right."""
-    if block.nodes > FEW_NODES:
+def _contradicted(series: Series, part: int, position: int) -> bool:
+    """Whether of few nodes the others do not agree in a component, so that it is not known which of them is right."""
+    if len(series.matrix.nodes) > FEW_NODES:
         return False
-    row = block.row[i]
-    others = np.delete(np.nanmean(block.matrix.values[:, :, part], axis=1), row)
+    others = np.delete(series.pooled.means[:, part], position)
     others = others[np.isfinite(others)]
     if len(others) < 2:
         return True
-    return bool(np.ptp(others) > block.bound[part] + 3 * block.error(row)[part])
+    error = float(series.pooled[[position]].error[0, part])
+    return bool(np.ptp(others) > series.bound[part] + 3 * error)
 
 
 def _usual(matrix: Matrix, part: int) -> float:
@@ -189,9 +173,10 @@ def _usual(matrix: Matrix, part: int) -> float:
     return float(matrix.levels[part]) if matrix.terms.share else 0.0
 
 
-def _by_job(block: Block, part: int, i: int) -> JobEffect:
-    matrix, row = block.matrix, block.row[i]
-    difference, half = float(block.difference[row, part]), float(block.half_simultaneous[row, part])
+def _by_job(standing: Standing, row: int, part: int) -> JobEffect:
+    series = standing.series
+    matrix, estimate = series.matrix, series.of_jobs([row])
+    difference, half = float(estimate.difference[0, part]), float(estimate.half_of_job[0, part])
     centre = float(np.nanmean(matrix.values[row, :, part])) - difference
     usual = _usual(matrix, part)
     low, size, high = (matrix.scale.relative(difference + side, usual) for side in (-half, 0.0, half))
@@ -200,20 +185,24 @@ def _by_job(block: Block, part: int, i: int) -> JobEffect:
         for name, value in zip(matrix.runs[row], matrix.values[row, :, part], strict=False)
         if np.isfinite(value)
     }
-    return JobEffect(matrix.runs[row][0].partition("/")[0], size, Interval(low, high), runs)
+    job = row - matrix.jobs(standing.position).start
+    far = standing.runs[job, :, part] if len(standing.runs) else np.zeros(0, dtype=np.bool_)
+    shows = bool(standing.shows[job, part])
+    showing = tuple(runs) if shows else tuple(n for n, is_far in zip(matrix.runs[row], far, strict=False) if is_far)
+    return JobEffect(matrix.job(row), size, Interval(low, high), runs, shows, showing)
 
 
-def _finer(cause: Cause, block: Block, half: Floats, i: int, node: PackedNode) -> tuple[Finer, ...]:
-    """The other parts that the cause explains, the largest share of its bound first."""
-    matrix, row = block.matrix, block.row[i]
+def _finer(cause: Cause, estimate: Estimates, node: PackedNode) -> tuple[Finer, ...]:
+    """The other components that the cause explains, the largest share of its bound first."""
+    matrix, bounds, half = estimate.series.matrix, estimate.series.bound, estimate.half_of_job[0]
     parts = np.unique(np.concatenate([cause.members[cause.members != cause.head], cause.finer]))
-    share = np.abs(block.difference[row, parts]) / block.bound[parts]
+    share = np.abs(estimate.difference[0, parts]) / bounds[parts]
     out = []
     for part in parts[np.argsort(-share, kind="stable")].tolist():
         usual = _usual(matrix, part)
-        effect = float(block.difference[row, part])
+        effect = float(estimate.difference[0, part])
         low, size, high = (matrix.scale.relative(effect + side, usual) for side in (-half[part], 0.0, half[part]))
-        bound = matrix.scale.allowed(float(block.bound[part]), effect)
+        bound = matrix.scale.allowed(float(bounds[part]), effect)
         out.append(Finer(matrix.name, naming.part(matrix, part, node), size, Interval(low, high), bound))
     return tuple(out)
 
@@ -256,30 +245,23 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
     out: list[Shown] = []
     for state in State:
         of_state = [part for part in shown if part.finding.state is state]
-        confirmed = (
-            [confirmed for confirmed in shown if confirmed.finding.state is not State.REFUTED]
-            if state is State.REFUTED
-            else out
-        )
-        pairs = [part for part in of_state if part.series.matrix.quantity.of_pairs]
+        pairs = [part for part in of_state if part.matrix.quantity.of_pairs]
         for part in sorted(pairs, key=lambda part: (-part.finding.times_bound, part.key, part.finding.home)):
-            first = next((kept for kept in [*out, *confirmed] if _same(kept, part)), None)
+            first = next((kept for kept in out if _same(kept, part)), None)
             if first is None:
                 out.append(part)
-            elif first in out and first.finding.state is state:
+            elif first.finding.state is state:
                 out[out.index(first)] = _with(first, part)
-        out += _by_place([part for part in of_state if not part.series.matrix.quantity.of_pairs])
-    cells = [part for part in out if not part.series.matrix.quantity.of_pairs]
-    refuted = [part for part in cells if part.finding.state is State.REFUTED]
-    alive = [part for part in cells if part.finding.state is not State.REFUTED]
-    out = [*(part for part in out if part.series.matrix.quantity.of_pairs), *_nested(alive), *_nested(refuted)]
+        out += _by_place([part for part in of_state if not part.matrix.quantity.of_pairs])
+    cells = [part for part in out if not part.matrix.quantity.of_pairs]
+    out = [*(part for part in out if part.matrix.quantity.of_pairs), *_nested(cells)]
     rank = {state: number for number, state in enumerate(State)}
     return sorted(out, key=lambda part: (rank[part.finding.state], not part.finding.worse, -part.finding.times_bound))
 
 
 def _same(shown: Shown, second: Shown) -> bool:
     """Whether findings of pairs in different matrices are of the same part."""
-    a, b = shown.series.matrix, second.series.matrix
+    a, b = shown.matrix, second.matrix
     if a is b or not a.quantity.of_pairs or a.terms is not b.terms:
         return False
     return shown.key.partition(" ")[2] == second.key.partition(" ")[2] or bool(
@@ -343,7 +325,7 @@ def _width(shown: Shown) -> tuple[int, int, int]:
 
 def _cpus(shown: Shown) -> npt.NDArray[np.int64]:
     """The slots of the CPUs at the place of a finding of cells; of a way to a memory node those of that node."""
-    quantity, where = shown.series.matrix.quantity, shown.cause.where
+    quantity, where = shown.matrix.quantity, shown.cause.where
     layout = quantity.layout
     at_place, ends = np.ones(len(layout.slots), dtype=np.bool_), np.zeros(len(layout.slots), dtype=np.bool_)
     for label, value in where.items():
@@ -407,7 +389,7 @@ def _instruments(node: PackedNode, usual: float | None, ratio: float | None, *, 
 
 def _slots(shown: Shown) -> list[int]:
     """The slots of the parts that a finding names; all where it names none."""
-    layout = shown.series.matrix.terms.layout
+    layout = shown.matrix.terms.layout
     for name, value in shown.cause.where.items():
         if name == "core" or name in LEVELS:
             column = RANK if name == "core" else layout.column(name)

@@ -16,10 +16,10 @@ from nodeprint.data.places.layout import SAME_CCX, Ints
 from nodeprint.data.places.quantity import is_metric
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, reached, single_runs
-from nodeprint.judge.deviations import run_means
+from nodeprint.judge.deviations import of_each_node, run_means
 from nodeprint.judge.groups import Cut, PeerGroup
 from nodeprint.judge.nodes import Reading
-from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
+from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, Why
 from nodeprint.judge.population import Population
 from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import (
@@ -75,7 +75,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     outcome_of_fleet = _outcome(reading, nodes, spreads, measured)
     measured_subjects = {margins.subject(measurement.quantity) for measurement in population.reduced}
     rests_on = [subject for subject in population.rules.decides if subject in measured_subjects]
-    tests = sum(series.first.difference.size for series in reading.series)
+    tests = sum(series.outside.size for series in reading.series)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
     return FleetVerdict(
         outcome_of_fleet,
@@ -104,9 +104,9 @@ def _assumed_jobs(reading: Reading, subjects: Sequence[str]) -> dict[str, float]
     """By subject the standard deviation between jobs that was assumed, where no jobs show it."""
     out: dict[str, float] = {}
     for series in reading.series:
-        subject, block = margins.subject(series.matrix.quantity), series.first
-        if subject in subjects and block.of_job is block.assumed_job:
-            assumed = series.matrix.scale.relative(float(np.sqrt(block.assumed_job.max(initial=0.0))))
+        subject, jobs = margins.subject(series.matrix.quantity), series.spreads.job
+        if subject in subjects and not jobs.excess.any():
+            assumed = series.matrix.scale.relative(float(np.sqrt(jobs.assumed.max(initial=0.0))))
             out[subject] = max(out.get(subject, 0.0), assumed)
     return {subject: out[subject] for subject in subjects if subject in out}
 
@@ -188,9 +188,9 @@ def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
 
 def _differences(population: Population, cut: Cut, nodes: Sequence[int]) -> dict[str, float]:
     """By node of a group and of the first one its difference from the middle of the first in the part of the cut."""
-    row_of = {number: row for row, number in enumerate(cut.matrix.nodes.tolist())}
-    both = [number for number in (*cut.first.tolist(), *nodes) if number in row_of]
-    values = run_means(cut.matrix)[[row_of[number] for number in both], cut.term]
+    both = [number for number in (*cut.first.tolist(), *nodes) if number in cut.matrix.place]
+    means = of_each_node(cut.matrix, run_means(cut.matrix.values))
+    values = means[[cut.matrix.place[number] for number in both], cut.term]
     apart = values - np.nanmedian(values[: len(cut.first)])
     return {
         population.fleet.nodes[number].name: cut.matrix.scale.relative(float(value))
@@ -232,7 +232,7 @@ def _shared(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Shared]:
     most: dict[tuple[str, ...], tuple[tuple[str, ...], Finding]] = {}
     for name, node in nodes.items():
         for finding in node.findings:
-            if not finding.shared_by or finding.state is State.REFUTED:
+            if not finding.shared_by:
                 continue
             alike = tuple(sorted((name, *finding.shared_by)))
             key = (*alike, finding.measurement, finding.part.term, str(finding.effect > 0), _place(finding.part.where))

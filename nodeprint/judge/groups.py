@@ -12,15 +12,16 @@ from nodeprint.data.places.layout import Ints
 from nodeprint.judge import bounds, naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import Deviation, causes
-from nodeprint.judge.deviations import priors, run_means
+from nodeprint.judge.deviations import Series, spreads
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Part
 from nodeprint.stats import intervals, strata
-from nodeprint.stats.peers import FEWEST, MAJORITY, centred
-from nodeprint.stats.runs import run_spread
+from nodeprint.stats.peers import MAJORITY, agreeing
 
 Floats = npt.NDArray[np.float64]
 
+#: Of fewer nodes there are no two groups.
+FEWEST = 4
 #: Groups of nodes within their bound are reported where this share of the bound is surely between them.
 GAP = 0.5
 
@@ -90,37 +91,28 @@ class _Prepared(msgspec.Struct, frozen=True):
 def _prepared(matrix: Matrix, nodes: Ints, rules: Acceptance) -> _Prepared | None:
     """None where a node has no value, or values are shares of the time, which differ for reasons outside of a node."""
     terms = matrix.terms
-    if len(matrix.nodes) < len(nodes) or terms.share or not np.isfinite(matrix.values).any(axis=1).all():
+    if len(matrix.nodes) < len(nodes) or terms.share:
         return None
-    spread = run_spread(matrix.values, terms.pool, priors(matrix, rules).run)
-    runs = np.isfinite(matrix.values).sum(axis=1).mean(axis=0)
-    variance = spread.pooled / runs + priors(matrix, rules).job ** 2
-    return _Prepared(matrix, np.nanmean(matrix.values, axis=1), bounds.of_matrix(matrix, rules), variance)
+    of_it = spreads(matrix, rules)
+    if not np.isfinite(of_it.of_nodes).all():
+        return None
+    return _Prepared(matrix, of_it.of_nodes, bounds.of_matrix(matrix, rules), of_it.of_usual_node)
 
 
-def has_centres(matrix: Matrix, rules: Acceptance) -> bool:
-    """Whether a majority of the nodes of a matrix is alike in every part."""
-    return bool(_centred(run_means(matrix), bounds.of_matrix(matrix, rules)).all())
+def has_references(matrix: Matrix, rules: Acceptance) -> bool:
+    """Whether a majority of the nodes of a matrix is alike in every component."""
+    return bool(_agree(spreads(matrix, rules).of_nodes, bounds.of_matrix(matrix, rules)).all())
 
 
 def from_majority(matrix: Matrix, rules: Acceptance) -> Floats:
     """By how much nodes differ from the median of all (node, part), 0 in a part in which no majority is alike."""
-    means = run_means(matrix)
-    difference = means - np.mean(_middle(means), axis=0)
-    return np.where(_centred(means, bounds.of_matrix(matrix, rules)), difference, 0.0)
+    means = spreads(matrix, rules).of_nodes
+    return np.where(_agree(means, bounds.of_matrix(matrix, rules)), means - np.nanmedian(means, axis=0), 0.0)
 
 
-def _centred(means: Floats, bound: Floats) -> npt.NDArray[np.bool_]:
-    """Whether a majority is within the bound of a node in the middle (part). Between two halves that are two bounds
-    apart all are within it of the median, which is where no node is."""
-    low, high = (centred(means - middle, bound) for middle in _middle(means))
-    return low | high
-
-
-def _middle(means: Floats) -> Floats:
-    """The values (2, part) of the two nodes (of an odd number the one) in the middle; NaN where no node has a value."""
-    ordered, count = np.sort(means, axis=0), np.isfinite(means).sum(axis=0)
-    return np.take_along_axis(ordered, np.stack([(count - 1) // 2, count // 2]), axis=0)
+def _agree(means: Floats, bound: Floats) -> npt.NDArray[np.bool_]:
+    """Whether a majority of nodes (node, part) is within the bound of one of them (part)."""
+    return np.asarray(agreeing(means, bound, fewest=FEWEST) >= MAJORITY)
 
 
 def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
@@ -136,11 +128,36 @@ def _parted(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
     best: tuple[float, Sequence[Ints]] = 0.0, ()
     for candidate in candidates:
         means = candidate.means[rows]
-        open_parts = ~_centred(means, candidate.bound)
+        open_parts = ~_agree(means, candidate.bound)
         if open_parts.any():
             columns = [of[..., open_parts] for of in (means, candidate.bound, candidate.variance)]
             best = max(best, strata.farthest(*columns), key=lambda split: split[0])
     return [group for of_it in best[1] for group in _parted(rows[of_it], candidates)] or [rows]
+
+
+def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> list[PeerGroup]:
+    """The two groups of a group of which more than a third share a difference from the others, so that it is not known
+    who is right: by the `series` of the group, in the component in which that is most bounds; the group alone if no
+    component is such."""
+    nodes = group.nodes
+    best: tuple[float, Ints, Series] | None = None
+    for of_measurement in series if len(nodes) >= FEWEST and group.cut is None else ():
+        for side in (1, -1):
+            beyond = of_measurement.nodes_outside(side)
+            count = np.isfinite(of_measurement.spreads.of_nodes).sum(axis=0)
+            shared = np.flatnonzero((beyond.sum(axis=0) > (1 - MAJORITY) * count) & (beyond.sum(axis=0) > 1))
+            for part in shared.tolist():
+                rows = np.flatnonzero(beyond[:, part])
+                times = abs(float(np.median(of_measurement.pooled[rows].difference[:, part])))
+                times /= float(of_measurement.bound[part])
+                if best is None or times > best[0]:
+                    best = times, of_measurement.matrix.nodes[rows], of_measurement
+    prepared = None if best is None else _prepared(best[2].matrix, nodes, rules)
+    if best is None or prepared is None:
+        return [group]
+    away = np.isin(nodes, best[1])
+    large, small = sorted((np.flatnonzero(away), np.flatnonzero(~away)), key=lambda rows: (-len(rows), int(rows[0])))
+    return [PeerGroup(nodes[large], None, nodes), PeerGroup(nodes[small], _cut(nodes, large, small, [prepared]), nodes)]
 
 
 def gap(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> PeerGroup | None:
@@ -197,7 +214,7 @@ def _of_matrix(
     part = naming.part(matrix, head)
     if apart.any():
         levels = [
-            np.nanmean([matrix.level_of(matrix.row[int(nodes[row])]) for row in rows], axis=0)
+            np.nanmean([matrix.level_of(matrix.jobs(matrix.place[int(nodes[row])])) for row in rows], axis=0)
             for rows in (first, group)
         ]
         residual = np.nan_to_num(matrix.scale.residual(levels[1], levels[0])).astype(np.float64)

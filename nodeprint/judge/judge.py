@@ -11,21 +11,22 @@ import xarray as xr
 from nodeprint import __version__
 from nodeprint.data.job.fabric import Fabrics
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge import acceptance, alone, confirmation, deviations, measuring_time, messages, table
+from nodeprint.judge import acceptance, alone, deviations, groups, measuring_time, messages, table
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.baseline import Since
-from nodeprint.judge.confirmation import PooledNodes, Series, Standing
-from nodeprint.judge.deviations import Levels
-from nodeprint.judge.findings import Shown, merged, of_series
+from nodeprint.judge.deviations import Levels, Series
+from nodeprint.judge.findings import Shown, merged, of_standing
+from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.nodes import Reading
 from nodeprint.judge.population import Population
 from nodeprint.judge.renumbered import exchange
+from nodeprint.judge.standing import standings
 from nodeprint.judge.table import Rows, Table
 from nodeprint.judge.verdict import Verdict
 
-#: The chance that in a family of parts any node within its bounds is suspected. It costs a second job, which alone
-#: decides how often such a node DEVIATES.
+#: The chance that in a family of components any job of nodes within their bounds shows a difference. It costs a second
+#: job, and only two that show it make a node DEVIATE.
 SUSPECT = 0.05
 
 
@@ -33,7 +34,6 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
     """A fleet judged: its verdict, and what it was read off."""
 
     reading: Reading
-    confirming: float
     verdict: Verdict
     alone: Sequence[Series]
 
@@ -44,13 +44,8 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def series(self) -> Sequence[Series]:
-        """The blocks of every measurement, home and group."""
+        """Every measurement at one home, by group."""
         return self.reading.series
-
-    @property
-    def pooled(self) -> Sequence[PooledNodes]:
-        """By series the differences from all jobs that count."""
-        return self.reading.pooled
 
     @property
     def shown(self) -> Mapping[int, Sequence[Shown]]:
@@ -64,9 +59,7 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
         fleet = self.population.fleet
         attributes = {"campaign": fleet.campaign, "simulated": int(fleet.simulated)}
         group_of = self.population.group_of
-        series = (*self.series, *self.alone)
-        pooled = (*self.pooled, *map(PooledNodes, self.alone))
-        return table.table(Rows(series, pooled, fleet.nodes, group_of, self.confirming, attributes))
+        return table.table(Rows((*self.series, *self.alone), fleet.nodes, group_of, attributes))
 
     @cached_property
     def deviations(self) -> xr.Dataset:
@@ -94,47 +87,48 @@ def judge(
     #    group of it is compared within itself.
     over_time = measuring_time.effects(population)
     population = population.split()
-    # 3. One table: difference from the peers, its error, two intervals and the bound.
-    levels = Levels(SUSPECT, rules.false_alarm, population.compared)
-    series = tuple(_series(population, levels))
-    # 4. Inside the bound, outside it, or undecided; what one job shows an independent one has to confirm.
-    confirming = confirmation.confirming_tail(series, levels.confirm)
-    standings: dict[int, dict[int, Standing]] = {}
-    pooled = [PooledNodes(measurement) for measurement in series]
-    for number, measurement in enumerate(series):
-        for i in measurement.matrix.nodes.tolist():
-            standing = confirmation.standing(measurement, i, confirming)
-            if standing is not None:
-                standings.setdefault(i, {})[number] = standing
+    # 3. One table: difference from the peers, its error, two intervals and the bound, of each job and of all together.
+    #    Where more than a third of the nodes share a difference nobody knows who is right: these are groups, too.
+    series = _series(population, rules)
+    parted = [groups.sharing(group, of_group, rules) for group, of_group in series]
+    if any(len(of_group) > 1 for of_group in parted):
+        population = msgspec.structs.replace(population, groups=tuple(group for part in parted for group in part))
+        series = _series(population, rules)
+    every = tuple(one for _, of_group in series for one in of_group)
+    # 4. In how many of its jobs a node is outside the bound of a component.
     # 5. The coarsest part that explains the others is the finding.
-    shown = {
-        i: merged(
-            [
-                finding
-                for number, standing in by_series.items()
-                for finding in of_series(series[number], standing, i, population.fleet.nodes[i])
-            ]
-        )
-        for i, by_series in standings.items()
-    }
+    shown: dict[int, list[Shown]] = {}
+    for one in every:
+        for i, standing in standings(one).items():
+            shown.setdefault(i, []).extend(of_standing(standing, i, population.fleet.nodes[i]))
+    merged_of = {i: merged(of_node) for i, of_node in shown.items()}
     #    An exchange of parts that explains an imported matrix is said in place of it.
-    imported = [i for i, of_node in shown.items() if of_node and population.fleet.nodes[i].imported]
-    exchanged = {i: parts_exchanged for i in imported if (parts_exchanged := exchange(series, i)) is not None}
-    shown |= {i: [] for i in exchanged}
+    imported = [i for i, of_node in merged_of.items() if of_node and population.fleet.nodes[i].imported]
+    exchanged = {i: parts_exchanged for i in imported if (parts_exchanged := exchange(every, i)) is not None}
+    merged_of |= {i: [] for i in exchanged}
     # 6. Messages between nodes are judged by the same intervals.
+    levels = _levels(population, rules)
     between = messages.judge_all(fabrics or Fabrics(), rules, levels)
     # 7. Outcomes are read off what is there.
-    reading = Reading(population, series, standings, pooled, shown, between, since, over_time, exchanged)
+    reading = Reading(population, every, merged_of, between, since, over_time, exchanged)
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
-    return Judged(reading, confirming, result, alone.series(population, levels))
+    return Judged(reading, result, alone.series(population, levels))
 
 
-def _series(population: Population, levels: Levels) -> Sequence[Series]:
-    """The blocks of every measurement, home and group."""
-    out = []
-    for group in population.groups:
-        for reduced, number, matrix in population.matrices(group.nodes):
-            first = deviations.first_jobs(matrix, population.rules, levels)
-            later = deviations.later_jobs(first, reduced, number, population.rules, levels)
-            out.append(Series(deviations.with_jobs((first, *later))))
-    return out
+def _levels(population: Population, rules: Acceptance) -> Levels:
+    """What the intervals of a population are shared by."""
+    tests = (
+        len(matrix.nodes) * len(matrix.terms.terms)
+        for group in population.groups
+        for matrix in population.matrices(group.nodes)
+    )
+    return Levels(SUSPECT, rules.false_alarm, population.compared_jobs, sum(tests))
+
+
+def _series(population: Population, rules: Acceptance) -> list[tuple[PeerGroup, list[Series]]]:
+    """Every measurement at one home, by group."""
+    levels = _levels(population, rules)
+    return [
+        (group, [deviations.series(matrix, rules, levels) for matrix in population.matrices(group.nodes)])
+        for group in population.groups
+    ]

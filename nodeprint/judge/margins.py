@@ -12,8 +12,7 @@ from nodeprint.data.places.quantity import Quantity, is_metric, models
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.confirmation import Pooled, Series
-from nodeprint.judge.deviations import Block
+from nodeprint.judge.deviations import NodeEstimate, Series
 from nodeprint.judge.verdict import Finding, Limit, Margin, Spread
 from nodeprint.stats.peers import TEMPLATE_ERROR
 
@@ -53,26 +52,27 @@ def subject_of(finding: Finding) -> str:
 
 
 class Worst(msgspec.Struct, frozen=True):
-    """The part of a node that comes nearest to its bound in one series."""
+    """The part of a node (its position in the series) that comes nearest to its bound in one series."""
 
     series: Series
+    position: int
     part: int
     reach: float
-    pooled: Pooled
+    pooled: NodeEstimate
 
     @property
     def share(self) -> float:
         """How much of its bound it takes."""
-        return float(self.reach / self.series.first.bound[self.part])
+        return float(self.reach / self.series.bound[self.part])
 
 
-def worst(series: Series, pooled: Pooled) -> Worst | None:
+def worst(series: Series, position: int) -> Worst | None:
     """The part that comes nearest to its bound; None where the node has no value."""
-    bound = series.first.bound
+    pooled = series.of_node(position)
     reach = np.abs(pooled.difference) + pooled.half_90
-    share = np.where(np.isfinite(pooled.difference), reach / bound, -1.0)
+    share = np.where(np.isfinite(pooled.difference), reach / series.bound, -1.0)
     part = int(np.argmax(share)) if len(share) else -1
-    return None if part < 0 or share[part] < 0 else Worst(series, part, float(reach[part]), pooled)
+    return None if part < 0 or share[part] < 0 else Worst(series, position, part, float(reach[part]), pooled)
 
 
 def margins(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Margin, ...]:
@@ -91,14 +91,14 @@ def _order(name: str, rules: Acceptance) -> int:
 
 
 def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Margin:
-    block, matrix, part = worst.series.first, worst.series.matrix, worst.part
+    bounds, matrix, part = worst.series.bound, worst.series.matrix, worst.part
     relative = matrix.scale.relative
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[part])
-    within, bound = relative(worst.reach), relative(float(block.bound[part]))
+    within, bound = relative(worst.reach), relative(float(bounds[part]))
     remedy, needed = "", 0
     difference, half = abs(float(worst.pooled.difference[part])), float(worst.pooled.half_90[part])
     # what is outside, or has no centre, is no question of more measurements
-    if difference - half <= block.bound[part] < worst.reach < np.inf:
+    if difference - half <= bounds[part] < worst.reach < np.inf:
         remedy, needed = remedy_of(worst)
     return Margin(
         name,
@@ -120,11 +120,12 @@ def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Mar
 
 
 def _oddest_run(worst: Worst) -> str:
-    """The run of the first job that is farthest from the median of the others in a part (job1/run2)."""
-    matrix, row = worst.series.matrix, worst.pooled.row
-    values = matrix.values[row, :, worst.part]
+    """The run that is farthest from the median of all runs of the node in a part (job1/run2)."""
+    matrix, rows = worst.series.matrix, worst.series.matrix.jobs(worst.position)
+    values = matrix.values[rows.start : rows.stop, :, worst.part]
     apart = np.nan_to_num(np.abs(values - np.nanmedian(values)), nan=-1.0)
-    return matrix.runs[row][int(np.argmax(apart[: len(matrix.runs[row])]))]
+    row, run = np.unravel_index(int(np.argmax(apart)), apart.shape)
+    return matrix.runs[rows.start + int(row)][int(run)]
 
 
 def remedy_of(worst: Worst) -> tuple[str, int]:
@@ -135,17 +136,19 @@ def remedy_of(worst: Worst) -> tuple[str, int]:
     The deviation is the largest of many: what is expected of it in other runs is its share that is no noise. A
     difference beyond the bound that is not resolved, or an interval that is wider than it, is no matter of the bound.
     """
-    block, part, row = worst.series.first, worst.part, worst.pooled.row
-    runs = max(int(worst.pooled.runs[part]), 1)
-    bound, error = float(block.bound[part]), float(worst.pooled.error[part])
-    difference, half_90 = abs(float(worst.pooled.difference[part])), float(worst.pooled.half_90[part])
-    between = float(block.between(row)[part])
+    series, part, position, pooled = worst.series, worst.part, worst.position, worst.pooled
+    spread = series.spreads.run
+    runs = max(int(pooled.runs[part]), 1)
+    bound, error = float(series.bound[part]), float(pooled.error[part])
+    difference, half_90 = abs(float(pooled.difference[part])), float(pooled.half_90[part])
+    between = float(series.reference.between[series.reference.kind[position], part])
     expected = difference * (1 - min(error**2 / max(between + error**2, 1e-30), 1.0))
     if difference > bound:
         return "quiet", 0
-    own, usual = float(block.spread.variance(row)[part]), float(block.spread.pooled[part])
-    job, count = float(block.of_job[part]) / max(worst.pooled.jobs, 1), max(float(block.peers[row]), 1.0)
-    chips = max(between - own / max(block.runs[row, part], 1), 0.0)
+    own, usual = float(spread.pooled[part] * spread.ratio[position, part]), float(spread.pooled[part])
+    job = float(series.spreads.job.variance[part]) / max(pooled.jobs, 1)
+    count = max(float(series.reference.count[position]), 1.0)
+    chips = max(between - own / runs, 0.0)
     quantile = half_90 / error if error > 0 and np.isfinite(half_90) else 2.0
     room = (max(bound - expected, 0.0) / (quantile + NINE_OF_TEN)) ** 2
 
@@ -170,15 +173,15 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
     median over nodes and parts."""
     out = []
     for of_measurement in series:
-        block, terms = of_measurement.first, of_measurement.matrix.terms
-        needs = block.bound + block.half_simultaneous + NINE_OF_TEN * block.error()
+        terms, bounds = of_measurement.matrix.terms, of_measurement.bound
+        needs = bounds + of_measurement.by_job.half_of_job + NINE_OF_TEN * of_measurement.by_job.error
         for number, columns in terms.by_family:
             usable = needs[:, columns][np.isfinite(needs[:, columns])]
             if not len(usable):
                 continue
-            effect, bound = float(np.median(usable)), float(np.median(block.bound[columns]))
+            effect, bound = float(np.median(usable)), float(np.median(bounds[columns]))
             relative = of_measurement.matrix.scale.relative
-            remedy, needed = _sharper(block, columns, effect, bound) if effect > FAR * bound else ("", 0)
+            remedy, needed = _sharper(of_measurement, columns, effect, bound) if effect > FAR * bound else ("", 0)
             first = terms.terms[int(columns[0])]
             out.append(
                 Limit(
@@ -195,18 +198,19 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
     return tuple(out)
 
 
-def _sharper(block: Block, columns: npt.NDArray[np.int64], effect: float, bound: float) -> tuple[str, int]:
+def _sharper(series: Series, columns: npt.NDArray[np.int64], effect: float, bound: float) -> tuple[str, int]:
     """What brings a detection limit to FAR bounds: so many runs, or so many nodes; or nothing that is to be had."""
-    runs = float(np.median(block.runs[:, columns]))
-    run, job = float(np.median(block.of_runs()[:, columns])) * runs, float(np.median(block.of_job[columns]))
-    template = float(np.median(block.of_template()[:, columns]))
+    runs = float(np.median(series.spreads.runs[:, columns]))
+    run = float(np.median(series.by_job.of_runs[:, columns])) * runs
+    job = float(np.median(series.by_job.of_jobs[:, columns]))
+    template = float(np.median(series.by_job.of_reference[:, columns]))
     width = (effect - bound) / np.sqrt(run / runs + job + template)
     room = ((FAR - 1) * bound / width) ** 2
     share = run / max(runs, 1) / (run / max(runs, 1) + template)
     for wanted in range(int(runs) + 1, MOST_RUNS + 1):
         if run / wanted + job + template * (1 - share + share * runs / wanted) <= room:
             return "runs", wanted
-    peers = float(np.median(block.peers))
+    peers = float(np.median(series.reference.count))
     for wanted in range(int(peers) + 2, MOST_NODES + 1):
         if run / runs + job + template * peers / (wanted - 1) <= room:
             return "nodes", wanted
@@ -214,27 +218,28 @@ def _sharper(block: Block, columns: npt.NDArray[np.int64], effect: float, bound:
 
 
 def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
-    """The spread of each family of parts over the nodes, by their first jobs."""
+    """The spread of each family of parts over the nodes."""
     out = []
     for of_measurement in series:
-        block, terms = of_measurement.first, of_measurement.matrix.terms
+        terms, of_nodes = of_measurement.matrix.terms, of_measurement.pooled
         nodes = len(of_measurement.matrix.nodes)
         if nodes < 3 or terms.share:
             continue
-        runs, between_all, half_90 = np.maximum(np.median(block.runs, axis=0), 1), block.between(), block.half_90()
+        runs = np.maximum(np.median(of_measurement.spreads.runs, axis=0), 1)
+        beyond_bound = of_measurement.nodes_outside(1) | of_measurement.nodes_outside(-1)
+        between_all, reach_all = of_nodes.between, np.abs(of_nodes.difference) + of_nodes.half_90
         for family, columns in terms.by_family:
             relative = of_measurement.matrix.scale.relative
             between = float(np.median(between_all[:, columns]))
-            run = float(np.median(block.spread.pooled[columns]))
+            run = float(np.median(of_measurement.spreads.run.pooled[columns]))
             chips = float(np.sqrt(max(between - run / float(np.median(runs[columns])), 0.0)))
-            outside = block.outside[:, columns]
+            outside = beyond_bound[:, columns]
             beyond = int(outside.any(axis=1).sum())
             most_alike = int(outside.sum(axis=0).max(initial=0))
             wide = beyond >= max(_WIDE_NODES, _WIDE_SHARE * nodes) and most_alike <= _SHARED * beyond
-            wide = wide or bool(block.scattered[columns].any())
-            bound = float(np.median(block.bound[columns]))
-            reach = np.abs(block.difference[:, columns]) + half_90[:, columns]
-            share = (reach / block.bound[columns]).max(axis=1)
+            wide = wide or bool(of_measurement.scattered[columns].any())
+            bound = float(np.median(of_measurement.bound[columns]))
+            share = (reach_all[:, columns] / of_measurement.bound[columns]).max(axis=1)
             usable = share[np.isfinite(share)]
             smallest = float(np.quantile(usable, 0.95)) * bound if len(usable) else float("nan")
             out.append(

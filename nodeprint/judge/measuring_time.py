@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.judge import bounds, margins
+from nodeprint.judge.deviations import run_means
 from nodeprint.judge.population import Population
-from nodeprint.judge.reduction import APART, Matrix, moment
+from nodeprint.judge.reduction import APART, Matrix
 from nodeprint.judge.verdict import Interval, TimeEffect
 
 if TYPE_CHECKING:
@@ -62,16 +63,16 @@ def effects(population: Population) -> tuple[TimeEffect, ...]:
 def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
     from nodeprint.stats import measuring_order  # noqa: PLC0415 (as above)
 
-    for _, _, matrix in population.matrices(nodes):
-        moments = _moments(matrix)
+    for matrix in population.matrices(nodes):
+        earliest = _earliest(matrix)
+        moments = matrix.began[earliest]
         known = np.isfinite(moments)
         if not known.any() or np.ptp(moments[known]) < APART.total_seconds():
             continue
         for number, columns in matrix.terms.by_family:
             if len(matrix.terms.terms[int(columns[0])].against):
                 continue
-            with np.errstate(invalid="ignore"):
-                values = matrix.values[:, :, columns].mean(axis=(1, 2))
+            values = run_means(matrix.values[earliest])[:, columns].mean(axis=1)
             usable = known & np.isfinite(values)
             order = measuring_order.effect(values[usable], moments[usable])
             if order is not None:
@@ -101,11 +102,10 @@ def _effect(family: _Tested) -> TimeEffect:
     )
 
 
-def _moments(matrix: Matrix) -> Floats:
-    """When the first run of each node began (node; seconds since 1970), NaN where that is unknown."""
-    began = [[moment(matrix.quantity.started[row]) for row in rows] for rows in matrix.rows]
-    known = ([of_run.timestamp() for of_run in of_node if of_run is not None] for of_node in began)
-    return np.array([min(of_node, default=np.nan) for of_node in known])
+def _earliest(matrix: Matrix) -> Ints:
+    """The job of each node that began first (node, as rows of the matrix)."""
+    began = np.where(np.isfinite(matrix.began), matrix.began, np.inf)
+    return np.array([min(matrix.jobs(node), key=lambda row: began[row]) for node in range(len(matrix.nodes))])
 
 
 def _text(seconds: float) -> str:

@@ -220,19 +220,18 @@ def _judged(ways: _Ways, fabric: Fabric, bound: float, of_runs: float, levels: L
     """The findings of nodes or of links, and their detection limit."""
     values = ways.values.reshape(len(fabric.runs), -1)  # (run, part * direction)
     parts = values.shape[1]
-    tail = levels.suspect / (4.0 * fabrics * parts)  # nodes and links share the level
-    jobs = [_job(values, runs, of_runs, tail) for runs in _sittings(fabric)]
+    together = _independent_jobs(fabric)
+    tail = levels.suspect / (4.0 * fabrics * parts * len(together))  # nodes and links share the level
+    jobs = [_job(values, runs, of_runs, tail) for runs in together]
     outside = [job.difference - job.half > bound for job in jobs]
-    suspected = max(1, sum(int(flags.sum()) for flags in outside[:-1]))
-    confirming = intervals.half_width(jobs[-1].error, jobs[-1].degrees, levels.confirm / (2 * suspected))
     findings = [
         finding
         for number in range(len(ways.ends))
-        if (finding := _finding(ways, fabric, number, jobs, outside, confirming, bound)) is not None
+        if (finding := _finding(ways, fabric, number, jobs, outside, bound)) is not None
     ]
-    newest = jobs[-1]
-    effect = _smallest_found(ways, fabric, newest, outside[-1], bound)
-    remedy, needed = ("runs", _runs_needed(newest, bound, effect)) if effect > FAR * bound else ("", 0)
+    limits = [_smallest_found(ways, fabric, job, flags, bound) for job, flags in zip(jobs, outside, strict=True)]
+    effect, job = max(zip(limits, jobs, strict=True), key=lambda limit: limit[0])
+    remedy, needed = ("runs", _runs_needed(job, bound, effect)) if effect > FAR * bound else ("", 0)
     limit = Limit(
         "messages",
         fabric.measurement,
@@ -290,7 +289,7 @@ def _runs_needed(job: _JobOfParts, bound: float, effect: float) -> int:
     return int(min(np.ceil(len(job.runs) * ((effect - bound) / ((FAR - 1) * bound)) ** 2), MOST_RUNS))
 
 
-def _sittings(fabric: Fabric) -> list[Ints]:
+def _independent_jobs(fabric: Fabric) -> list[Ints]:
     """The runs of each independent job, in order."""
     jobs = [int(run.partition("/")[0].removeprefix("job")) for run in fabric.runs]
     begun: dict[int, list[str]] = {}
@@ -325,21 +324,25 @@ def _finding(
     number: int,
     jobs: Sequence[_JobOfParts],
     outside: Sequence[Bools],
-    confirming: Floats,
     bound: float,
 ) -> Finding | None:
     """The finding of a node or link that is slow in one or both directions, by the more certain of these."""
     columns = (2 * number, 2 * number + 1)
-    values = ways.values.reshape(len(fabric.runs), -1)
-    states = [_state(jobs, values[:, column], outside, confirming, bound, column) for column in columns]
+    states = [_state(jobs, outside, bound, column) for column in columns]
     by_rank = [state for state in State if state in states]
     if not by_rank:
         return None
     state = by_rank[0]
     of_state = [column for column, column_state in zip(columns, states, strict=True) if column_state is state]
-    # what the newest job does not show is said by the interval of the job that showed it
-    shows = (job for job, flags in zip(jobs, outside, strict=True) if flags[of_state].any())
-    deciding = jobs[-1] if state is State.CONFIRMED else next(shows)
+    # the job that shows it least, of those that do: no job is chosen for a large effect
+    shows = [
+        (float(job.difference[at]), number, at)
+        for number, (job, flags) in enumerate(zip(jobs, outside, strict=True))
+        for at in of_state
+        if flags[at]
+    ]
+    _, number_of_job, _ = min(shows)
+    deciding = jobs[number_of_job]
     column = max(of_state, key=lambda at: float(np.nan_to_num(deciding.difference[at], nan=-np.inf)))
     direction = columns.index(column)
     effect = float(deciding.difference[column])
@@ -351,7 +354,7 @@ def _finding(
         where |= {"to": to, "sends": 1, "receives": int(both)}
     else:
         where |= {"sends": int(direction == 0 or both), "receives": int(direction == 1 or both)}
-    half = float(confirming[column] if state is State.CONFIRMED else deciding.half[column])
+    half = float(deciding.half[column])
     level = float(np.exp(ways.usual[number, direction]))
     low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
     relative_bound = float(np.expm1(bound))
@@ -373,41 +376,38 @@ def _finding(
         peers=level,
         unit="ns",
         worse=True,
-        by_job=tuple(_effect_of(job, column, fabric, ways) for job in jobs),
+        by_job=tuple(
+            _effect_of(job, column, fabric, ways, bool(flags[column])) for job, flags in zip(jobs, outside, strict=True)
+        ),
         consistent_with=("adapter", "cable", "network-settings") if ways.family == NODE else ("switch-link", "route"),
         remedy=ways.family,
     )
 
 
-def _state(
-    jobs: Sequence[_JobOfParts], values: Floats, outside: Sequence[Bools], confirming: Floats, bound: float, column: int
-) -> State | None:
-    """What the jobs show of a part in one direction, whose `values` (run) these are: None where it is in no job outside
-    its bound. States are those of `confirmation.standing`."""
-    newest, shown = jobs[-1], [job for job, flags in zip(jobs[:-1], outside[:-1], strict=True) if flags[column]]
-    difference = float(newest.difference[column])
-    if shown and difference - confirming[column] > bound:
-        return State.CONFIRMED
-    if outside[-1][column]:
-        return State.SUSPECTED
-    if not shown:
+def _state(jobs: Sequence[_JobOfParts], outside: Sequence[Bools], bound: float, column: int) -> State | None:
+    """What the jobs show of a part in one direction, all alike: None if it is in no job outside its bound. States are
+    those of `standing.Standing`."""
+    count = sum(bool(flags[column]) for flags in outside)
+    if not count:
         return None
-    half_90 = intervals.half_width(newest.error[[column]], newest.degrees[[column]], intervals.EQUIVALENCE)[0]
-    inside = difference + half_90 <= bound
-    # a run in which it was not measured contradicts nothing
-    steady = any(np.all(~(values[job.runs] <= bound)) for job in shown)
-    if steady and (inside or not (values[newest.runs] > bound).any()):
-        return State.INTERMITTENT
-    return State.REFUTED if inside and not steady else State.SUSPECTED
+    if count > 1:
+        return State.CONFIRMED
+    inside = (
+        float(job.difference[column])
+        + intervals.half_width(job.error[[column]], job.degrees[[column]], intervals.EQUIVALENCE)[0]
+        <= bound
+        for job in jobs
+    )
+    return State.INTERMITTENT if any(inside) else State.SUSPECTED
 
 
-def _effect_of(job: _JobOfParts, column: int, fabric: Fabric, ways: _Ways) -> JobEffect:
+def _effect_of(job: _JobOfParts, column: int, fabric: Fabric, ways: _Ways, shows: bool) -> JobEffect:
     values = ways.values.reshape(len(fabric.runs), -1)[job.runs, column]
     effect, half = float(job.difference[column]), float(job.half[column])
     low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
     names = [fabric.runs[run] for run in job.runs.tolist()]
     runs = {name: float(np.expm1(value)) for name, value in zip(names, values, strict=True) if np.isfinite(value)}
-    return JobEffect(names[0].partition("/")[0], size, Interval(low, high), runs)
+    return JobEffect(names[-1].partition("/")[0], size, Interval(low, high), runs, shows, tuple(runs) if shows else ())
 
 
 def of_node(fabrics: Iterable[FabricVerdict], name: str) -> list[Finding]:

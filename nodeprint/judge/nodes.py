@@ -7,13 +7,12 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.judge import expected, figures, findings, limits, margins, messages, quality, reached
 from nodeprint.judge.baseline import Since
-from nodeprint.judge.confirmation import PooledNodes, Series, Standing
+from nodeprint.judge.deviations import Series
 from nodeprint.judge.findings import Shown
 from nodeprint.judge.outcome import OUTCOME_OF, State, Why, first
 from nodeprint.judge.population import Population
@@ -56,14 +55,12 @@ _USUAL = 0.5
 
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
-    """What outcomes are read off: by number of a series and of a node its standing and pooled differences, by node its
-    causes, messages between nodes, what changed since a baseline, what goes with the time of measuring, and by node the
-    exchange of parts that explains an imported matrix."""
+    """What outcomes are read off: the series of all measurements, by node its causes, messages between nodes, what
+    changed since a baseline, what goes with the time of measuring, and by node the exchange of parts that explains an
+    imported matrix."""
 
     population: Population
     series: Sequence[Series]
-    standings: Mapping[int, Mapping[int, Standing]]
-    pooled: Sequence[PooledNodes]
     shown: Mapping[int, Sequence[Shown]]
     fabrics: Sequence[FabricVerdict]
     since: Since | None
@@ -94,8 +91,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         by_cell: dict[tuple[int, str, bool], list[str]] = {}
         for i, shown in self.shown.items():
             for finding_shown in shown:
-                if finding_shown.finding.state is not State.REFUTED:
-                    by_cell.setdefault(self._alike(i, finding_shown), []).append(self.population.fleet.nodes[i].name)
+                by_cell.setdefault(self._alike(i, finding_shown), []).append(self.population.fleet.nodes[i].name)
         return {key: tuple(sorted(names)) for key, names in by_cell.items()}
 
     def _alike(self, i: int, shown: Shown) -> tuple[int, str, bool]:
@@ -171,9 +167,10 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         group = self.population.groups[self.population.group_of[i]]
         if group.whole is None or len(group.nodes) < FEWEST:
             return group.whole is None
-        block, part, finding = shown.series.of(i)[-1], shown.cause.head, shown.finding
-        effect = self.population.from_majority(group.whole, block.matrix)[i][part] * np.sign(finding.effect)
-        return bool(effect - block.half(finding.tail, [block.row[i]])[0, part] > block.bound[part])
+        part, series = shown.cause.head, shown.standing.series
+        effect = self.population.from_majority(group.whole, series.matrix)[i][part] * np.sign(shown.finding.effect)
+        half = series.pooled[[shown.standing.position]].half_of_job
+        return bool(effect - half[0, part] > series.bound[part])
 
     def _measurable(self, i: int, finding: Finding) -> Finding:
         """A finding of a limit with the places whose median it limits."""
@@ -226,9 +223,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     def _margins(self, i: int) -> tuple[Margin, ...]:
         node = self.population.fleet.nodes[i]
         worst = [
-            found
-            for number in self.standings.get(i, ())
-            if (found := margins.worst(self.series[number], self.pooled[number][i])) is not None
+            found for series, position in self._series_of(i) if (found := margins.worst(series, position)) is not None
         ]
         by_time = {effect.subject for effect in self.over_time}
         return tuple(
@@ -308,9 +303,9 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             doubts.append(Reason(Why.ONE_RUN))
         unseen = [
             family
-            for number in self.standings.get(i, ())
-            if margins.subject(self.series[number].matrix.quantity) in rules.decides
-            for family in self.series[number].matrix.terms.unwitnessed
+            for series, _ in self._series_of(i)
+            if margins.subject(series.matrix.quantity) in rules.decides
+            for family in series.matrix.terms.unwitnessed
         ]
         if unseen:
             doubts.append(Reason(Why.UNEXAMINED, tuple(dict.fromkeys(unseen))))
@@ -330,11 +325,18 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             yield Reason(Why.WITHIN_BOUNDS, tuple(margin.subject for margin in deciding))
 
     def _scattered(self, i: int) -> Iterator[str]:
-        """Subjects that decide, in some part of which no majority of the nodes is alike in the node's newest job."""
-        for number, standing in self.standings.get(i, {}).items():
-            subject = margins.subject(self.series[number].matrix.quantity)
-            if subject in self.population.rules.decides and standing.newest.scattered.any():
+        """Subjects that decide, in some part of which no majority of the nodes is alike."""
+        for series, _ in self._series_of(i):
+            subject = margins.subject(series.matrix.quantity)
+            if subject in self.population.rules.decides and series.scattered.any():
                 yield subject
+
+    def _series_of(self, i: int) -> Iterator[tuple[Series, int]]:
+        """The series that a node is in, each with its position there."""
+        for series in self.series:
+            position = series.matrix.place.get(i)
+            if position is not None:
+                yield series, position
 
     def _missing(self, i: int) -> tuple[str, ...]:
         """Measurements that were planned and not made on a node, or not in every run of its newest job, or not of all
@@ -344,16 +346,11 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         wanted = dict.fromkeys((*population.planned, *population.rules.required))
         missing = [name for name in wanted if name not in measured]
         missing += population.fleet.nodes[i].lacking
-        for number in self.standings.get(i, ()):
-            if np.any(self.usual_parts[number] & ~np.isfinite(self.pooled[number][i].difference)):
-                missing.append(self.series[number].matrix.name)
+        for series, position in self._series_of(i):
+            if np.any(series.usual & ~np.isfinite(series.spreads.of_nodes[position])):
+                missing.append(series.matrix.name)
         missing += [name for name in self.usual_measurements[population.group_of[i]] if name not in measured]
         return tuple(dict.fromkeys(missing))
-
-    @cached_property
-    def usual_parts(self) -> list[npt.NDArray[np.bool_]]:
-        """By series the parts that most nodes have."""
-        return [np.isfinite(series.first.difference).mean(axis=0) >= _USUAL for series in self.series]
 
     @cached_property
     def usual_measurements(self) -> list[list[str]]:

@@ -54,7 +54,7 @@ class Why(StrEnum):
     FAILED_CHECK = "a benchmark's own check failed"
     LIMIT = "outside a limit"
     CONFIRMED = "found in two jobs"
-    INTERMITTENT = "found in every run of a job and not in a later one"
+    INTERMITTENT = "found in some jobs or runs and not in others"
     SUSPECTED = "found in one job"
     DIFFERS = "two or few nodes differ"
     SPLIT = "the fleet is split"
@@ -77,15 +77,14 @@ class Why(StrEnum):
 
 
 class State(StrEnum):
-    """How certain a finding is. A finding of one job is `SUSPECTED`; an independent job confirms it. What every run of
-    a job showed and a later job does not is `INTERMITTENT`; `REFUTED` is what single runs had contradicted already. Of
-    few nodes that contradict each other it is not known which is right (`DIFFERS`)."""
+    """How certain a finding is. A finding of one job is `SUSPECTED`; two independent jobs confirm it. What one job
+    shows and another does not, or several runs of a job and others not, is `INTERMITTENT`. Of few nodes that contradict
+    each other it is not known which is right (`DIFFERS`)."""
 
     CONFIRMED = "confirmed"
     INTERMITTENT = "intermittent"
     SUSPECTED = "suspected"
     DIFFERS = "differs"
-    REFUTED = "refuted"
 
 
 class Kind(StrEnum):

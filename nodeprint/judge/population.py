@@ -19,7 +19,7 @@ from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.margins import subject
 from nodeprint.judge.odd_runs import odd_runs
-from nodeprint.judge.reduction import Matrix, Reduced, first_of, of_jobs
+from nodeprint.judge.reduction import Matrix, Reduced
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.stats.peers import MAJORITY
 
@@ -55,7 +55,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         by_itself = [_disturbed(node, i, reduced, odd, rules) for i, node in enumerate(fleet.nodes)]
         disturbed = _moved(fleet.nodes, alike, reduced, rules, by_itself)
         valid = tuple(
-            msgspec.structs.replace(measurement, sittings=_valid(measurement.sittings, disturbed))
+            msgspec.structs.replace(measurement, independent_jobs=_valid(measurement.independent_jobs, disturbed))
             for measurement in reduced
         )
         usable = [
@@ -79,9 +79,9 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         for configurations in self._machines():
             nodes = np.concatenate(configurations)
             made = self.matrices(nodes)
-            if len(configurations) == 1 and all(groups.has_centres(matrix, self.rules) for _, _, matrix in made):
+            if len(configurations) == 1 and all(groups.has_references(matrix, self.rules) for matrix in made):
                 made = []  # a majority is alike in everything, which parts nobody
-            parted += groups.split(configurations, [self._newest(*of) for of in made], self.rules)
+            parted += groups.split(configurations, made, self.rules)
         if all(group.cut is None for group in parted):
             return self  # with the matrices that it has
         return msgspec.structs.replace(self, groups=tuple(parted))
@@ -89,22 +89,18 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def gap(self) -> PeerGroup | None:
         """Of all groups the nodes that are within every bound and yet apart from the others; None without any."""
-        gaps = (
-            groups.gap(group.nodes, [self._newest(*of) for of in self.matrices(group.nodes)], self.rules)
-            for group in self.groups
-        )
+        gaps = (groups.gap(group.nodes, self.matrices(group.nodes), self.rules) for group in self.groups)
         share = [(abs(of.cut.effect) / of.cut.bound, of) for of in gaps if of is not None and of.cut is not None]
         return max(share, key=lambda entry: entry[0])[1] if share else None
 
     def from_majority(self, whole: Ints, matrix: Matrix) -> Mapping[int, Floats]:
-        """By node of a split fleet (all of whose nodes are the `whole`) by how much it differs in its newest job from
-        the centre of all in the parts of a `matrix` (part), 0 where no majority is near it."""
+        """By node of a split fleet (all of whose nodes are the `whole`) by how much it differs from the centre of all
+        in the parts of a `matrix` (part), 0 where no majority is near it."""
         key = whole.tobytes(), matrix.name, matrix.part.home
         if key not in self._differences:
-            reduced = next(of for of in self.reduced if of.quantity is matrix.quantity)
-            number = next(k for k, part in enumerate(reduced.parts) if part is matrix.part)
-            jobs = {node: of_node[-1][-1:] for node, of_node in reduced.sittings.items() if of_node}
-            of_all = of_jobs(reduced, number, whole, jobs) or matrix
+            of_all = next(
+                of for of in self.matrices(whole) if of.quantity is matrix.quantity and of.part is matrix.part
+            )
             rows = groups.from_majority(of_all, self.rules)
             self._differences[key] = dict(zip(of_all.nodes.tolist(), rows, strict=True))
         return self._differences[key]
@@ -112,14 +108,6 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _differences(self) -> dict[tuple[bytes, str, int], Mapping[int, Floats]]:
         return {}
-
-    def _newest(self, reduced: Reduced, number: int, first: Matrix) -> Matrix:
-        """The matrix of each node's newest job: a difference that a second job does not show parts nobody."""
-        jobs = {node: reduced.sittings[node] for node in first.nodes.tolist()}
-        if max(map(len, jobs.values())) < 2:
-            return first
-        newest = {node: of_node[-1][-1:] for node, of_node in jobs.items()}
-        return of_jobs(reduced, number, first.nodes, newest, first.template) or first
 
     def _machines(self) -> list[list[Ints]]:
         """Configurations of one machine that have no majority among them; every other by itself."""
@@ -135,26 +123,25 @@ class Population(msgspec.Struct, frozen=True, dict=True):
             out += [[configuration] for configuration in of_it] if majority else [of_it]
         return out
 
-    def matrices(self, nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
-        """A matrix of the first jobs of `nodes` for each part of a quantity that two or more of them have, made once:
-        of a large fleet it is most of the work."""
+    def matrices(self, nodes: Ints) -> list[Matrix]:
+        """A matrix of all jobs of `nodes` for each part of a quantity that two or more of them have, made once: of a
+        large fleet it is most of the work."""
         key = nodes.tobytes()
         if key not in self._made:
             self._made[key] = self._of_nodes(nodes)
         return self._made[key]
 
     @cached_property
-    def _made(self) -> dict[bytes, list[tuple[Reduced, int, Matrix]]]:
+    def _made(self) -> dict[bytes, list[Matrix]]:
         return {}
 
-    def _of_nodes(self, nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
+    def _of_nodes(self, nodes: Ints) -> list[Matrix]:
         judged = []
         for measurement in self.reduced:
-            jobs = {node: first_of(sittings) for node, sittings in measurement.sittings.items() if sittings}
             for number, part in enumerate(measurement.parts):
-                matrix = of_jobs(measurement, number, nodes, jobs) if len(part.terms.terms) else None
+                matrix = reduction.matrix(measurement, number, nodes) if len(part.terms.terms) else None
                 if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
-                    judged.append((measurement, number, matrix))
+                    judged.append(matrix)
         return judged
 
     @cached_property
@@ -166,6 +153,12 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     def compared(self) -> int:
         """How many nodes are compared with others."""
         return sum(len(group.nodes) for group in self.groups)
+
+    @cached_property
+    def compared_jobs(self) -> int:
+        """How many independent jobs these nodes have, of the measurement of which each has most."""
+        nodes = [i for group in self.groups for i in group.nodes.tolist()]
+        return sum(max((len(of.independent_jobs.get(i, ())) for of in self.reduced), default=1) or 1 for i in nodes)
 
     @cached_property
     def group_of(self) -> dict[int, int]:
@@ -251,12 +244,12 @@ def _moved(
 
 
 def _valid(
-    sittings: Mapping[int, list[list[int]]], disturbed: Sequence[Mapping[int, object]]
+    jobs_of: Mapping[int, list[list[int]]], disturbed: Sequence[Mapping[int, object]]
 ) -> dict[int, list[list[int]]]:
     """Independent jobs without invalid ones, which show nothing."""
     return {
         node: [part for part in ([job for job in jobs if job not in disturbed[node]] for jobs in parts) if part]
-        for node, parts in sittings.items()
+        for node, parts in jobs_of.items()
     }
 
 

@@ -76,8 +76,8 @@ class PlaceSet(msgspec.Struct, frozen=True):
 class Reduced(msgspec.Struct, frozen=True, dict=True):
     """A quantity with its passes reduced to their median, `level` (row, place) in its unit.
 
-    `missing` (row, part) is the share of places that a run lacks, 1 at a home that it was not measured with. `sittings`
-    has each node's independent jobs. `restless` (row): the passes of a run may differ (`stats.disagreement.differs`).
+    `missing` (row, part) is the share of places that a run lacks, 1 at a home that it was not measured with.
+    `independent_jobs` has those of each node. `restless` (row): the passes of a run may differ (`stats.disagreement.differs`).
     """
 
     quantity: Quantity
@@ -85,7 +85,7 @@ class Reduced(msgspec.Struct, frozen=True, dict=True):
     scale: EffectScale
     level: Reals
     missing: Floats
-    sittings: Mapping[int, list[list[int]]]
+    independent_jobs: Mapping[int, list[list[int]]]
     restless: npt.NDArray[np.bool_]
 
     @cached_property
@@ -98,18 +98,22 @@ class Reduced(msgspec.Struct, frozen=True, dict=True):
 
 
 class Matrix(msgspec.Struct, frozen=True, dict=True):
-    """One part of a quantity over the nodes of one group: `values` (node, run, term).
+    """One part of a quantity over the nodes of one group: `values` (row, run, term), a row for each independent job.
 
-    `nodes` are numbers in the fleet, `runs` the names of each one's runs (job1/run1); NaN where a run is missing.
-    `template` (place) is the peers' level. `level` (row, place) is that of all runs of the quantity, `rows` are those
-    of each node's: a copy of a thousand nodes is a quarter of a gigabyte.
+    `nodes` are numbers in the fleet, `owner` (row) has the position in them of the node whose job a row is; the rows of
+    a node follow each other. `runs` are the names of each row's runs (job1/run1) and `began` the moments of the first
+    (seconds since 1970; NaN if unknown). `values` is NaN where a run is missing. `template` (place) is the peers'
+    level. `level` (row, place) is that of all runs of the quantity, `rows` are those of each job: a copy of a thousand
+    nodes is a quarter of a gigabyte.
     """
 
     quantity: Quantity
     part: PlaceSet
     scale: EffectScale
     nodes: Ints
+    owner: Ints
     runs: tuple[tuple[str, ...], ...]
+    began: Floats
     rows: tuple[Sequence[int], ...]
     level: Reals
     template: Reals
@@ -125,14 +129,28 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
         """Its measurement."""
         return self.quantity.measurement
 
-    def level_of(self, row: int) -> Reals:
-        """A node's mean over its runs (place), in the measurement's unit."""
-        return np.asarray(mean_of_runs(self.level[self.rows[row]][None])[0])
+    def level_of(self, rows: Sequence[int]) -> Reals:
+        """The mean over some jobs of a node of the means over their runs (place), in the measurement's unit."""
+        of_jobs = np.stack([mean_of_runs(self.level[self.rows[row]][None])[0] for row in rows])
+        return np.asarray(mean_of_runs(of_jobs[None])[0])
 
     @cached_property
-    def row(self) -> dict[int, int]:
-        """The row of each fleet node."""
-        return {node: row for row, node in enumerate(self.nodes.tolist())}
+    def place(self) -> dict[int, int]:
+        """The position of each fleet node."""
+        return {node: position for position, node in enumerate(self.nodes.tolist())}
+
+    @cached_property
+    def first_row(self) -> Ints:
+        """The first row of each node (node), and the number of rows."""
+        return np.searchsorted(self.owner, np.arange(len(self.nodes) + 1))
+
+    def jobs(self, position: int) -> range:
+        """The rows of a node."""
+        return range(int(self.first_row[position]), int(self.first_row[position + 1]))
+
+    def job(self, row: int) -> str:
+        """The name of a row's job; of several that followed each other too soon to be independent, the last."""
+        return self.runs[row][-1].partition("/")[0]
 
     @cached_property
     def levels(self) -> Floats:
@@ -143,7 +161,7 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
 
 def reduce(quantity: Quantity, rules: Acceptance, nodes: Sequence[PackedNode] = ()) -> Reduced:
     """The median over passes, a few rows at a time, so that memory stays bounded; `nodes` are the fleet's."""
-    began = sittings(quantity, nodes)
+    began = independent_jobs(quantity, nodes)
     if not quantity.of_pairs:
         level = over_passes(quantity.values).astype(np.float64)
         restless = differs(quantity.values, axis=1)
@@ -166,7 +184,7 @@ def reduce(quantity: Quantity, rules: Acceptance, nodes: Sequence[PackedNode] = 
     return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), missing, began, restless)
 
 
-def sittings(quantity: Quantity, nodes: Sequence[PackedNode] = ()) -> dict[int, list[list[int]]]:
+def independent_jobs(quantity: Quantity, nodes: Sequence[PackedNode] = ()) -> dict[int, list[list[int]]]:
     """By node, its independent jobs."""
     return {
         node: independent(
@@ -178,20 +196,28 @@ def sittings(quantity: Quantity, nodes: Sequence[PackedNode] = ()) -> dict[int, 
 
 
 def independent(begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> list[list[int]]:
-    """Jobs in order, those together that follow less than APART after the one before.
+    """Jobs in the order in which they began, those together that follow less than APART after the one before.
 
     The cause of a disturbance may persist for some minutes, so that a job that soon after the first is not independent
-    of it. Clocks of nodes may be wrong: when jobs that were `followed` by the login node ended and were submitted its
-    clock decides, and when their runs `began` only of those that nobody followed.
+    of it: its runs count as further runs of the same job. Clocks of nodes may be wrong: when jobs that were `followed`
+    by the login node ended and were submitted its clock decides, and when their runs `began` only of those that nobody
+    followed.
     """
     parts: list[list[int]] = []
-    for job in sorted(begun):
+    for job in sorted(begun, key=lambda job: (_beginning(job, begun, followed), job)):
         earlier = parts[-1][-1] if parts else job
         if parts and not _apart(earlier, job, begun, followed):
             parts[-1].append(job)
         else:
             parts.append([job])
     return parts
+
+
+def _beginning(job: int, begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> float:
+    """When a job was submitted, or began if nobody followed it, in seconds since 1970; 0 if that is unknown."""
+    submitted = moment(followed[job].submitted) if job in followed else None
+    known = [submitted] if submitted else [at for at in map(moment, begun[job]) if at is not None]
+    return min((at.timestamp() for at in known), default=0.0)
 
 
 def _apart(earlier: int, later: int, begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> bool:
@@ -229,11 +255,6 @@ def over_passes(block: Reals) -> Reals:
     return _over("median", block, 1)
 
 
-def first_of(sittings: list[list[int]]) -> list[int]:
-    """The first job; of jobs that follow each other too soon the last, as it was measured again for a reason."""
-    return sittings[0][-1:]
-
-
 def _over(statistic: str, values: Reals, axis: int) -> Reals:
     """The mean, median, ... over an axis of what was measured, NaN where nothing was; numpy's functions that look for
     gaps take several times as long."""
@@ -242,38 +263,68 @@ def _over(statistic: str, values: Reals, axis: int) -> Reals:
         return np.asarray(function(values, axis=axis), dtype=values.dtype)
 
 
-def of_jobs(
-    reduced: Reduced,
-    number: int,
-    nodes: Ints,
-    jobs: Mapping[int, Sequence[int]],
-    template: Reals | None = None,
-) -> Matrix | None:
-    """Part `number` of `nodes` with the runs of each node's `jobs`.
+def matrix(reduced: Reduced, number: int, nodes: Ints) -> Matrix | None:
+    """Part `number` of `nodes` with all their independent jobs; None if no node has any.
 
-    Nodes without any are left out. The template is the median over the nodes of the mean over runs, if none is given.
+    The template is the median over the nodes of the mean over their jobs, each the mean over its runs.
     """
     quantity, part = reduced.quantity, reduced.parts[number]
-    rows = {node: [row for job in jobs.get(node, ()) for row in quantity.rows[node][job]] for node in nodes.tolist()}
-    rows = {node: mine for node, mine in rows.items() if mine}
-    if not rows:
+    jobs = {node: jobs for node in nodes.tolist() if (jobs := _rows_of_jobs(reduced, node))}
+    if not jobs:
         return None
+    rows = [of_job for of_node in jobs.values() for of_job in of_node]
+    owner = np.repeat(np.arange(len(jobs)), [len(of_node) for of_node in jobs.values()])
     measured = reduced.level[:, part.places]
-    level = padded(measured, list(rows.values()))
-    if template is None:  # a median along contiguous memory is several times faster
-        template = _over("median", np.ascontiguousarray(mean_of_runs(level).T), 1)
-    names = tuple(tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in mine) for mine in rows.values())
+    chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
+    means = np.concatenate([mean_of_runs(padded(measured, chunk)) for chunk in chunks])
+    of_nodes = means if len(rows) == len(jobs) else mean_of_groups(means, owner)
+    # a median along contiguous memory is several times faster
+    template = np.zeros(means.shape[1]) if part.terms.share and len(jobs) < 2 else _over_nodes(of_nodes)
+    runs = max(map(len, rows))
+    values = np.full((len(rows), runs, len(part.terms.terms)), np.nan)
+    for start, chunk in zip(range(0, len(rows), _CHUNK), chunks, strict=True):
+        of_chunk = term_values(padded(measured, chunk), template, part.terms, reduced.scale)
+        values[start : start + len(chunk), : of_chunk.shape[1]] = of_chunk
     return Matrix(
         quantity,
         part,
         reduced.scale,
-        np.array(list(rows), dtype=np.int64),
-        names,
-        tuple(rows.values()),
+        np.array(list(jobs), dtype=np.int64),
+        owner,
+        tuple(tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in of_job) for of_job in rows),
+        np.array([_first_moment(quantity, of_job) for of_job in rows]),
+        tuple(rows),
         measured,
         template,
-        term_values(level, template, part.terms, reduced.scale),
+        values,
     )
+
+
+def _rows_of_jobs(reduced: Reduced, node: int) -> list[list[int]]:
+    """The quantity's rows of each independent job of a node."""
+    jobs = reduced.independent_jobs.get(node, ())
+    return [[row for job in together for row in reduced.quantity.rows[node][job]] for together in jobs]
+
+
+def _first_moment(quantity: Quantity, rows: Sequence[int]) -> float:
+    """When the first of some runs began, in seconds since 1970; NaN if no run says so."""
+    known = [at.timestamp() for at in (moment(quantity.started[row]) for row in rows) if at is not None]
+    return min(known, default=float("nan"))
+
+
+def _over_nodes(values: Reals) -> Reals:
+    return _over("median", np.ascontiguousarray(values.T), 1)
+
+
+def mean_of_groups(values: Reals, group: Ints) -> Reals:
+    """The mean of `values` (row, ...) over the rows of each group (group, ...), of what was measured; NaN where nothing
+    was. The rows of a group follow each other, and every number has some."""
+    first = np.searchsorted(group, np.arange(int(group[-1]) + 1))
+    present = np.isfinite(values)
+    count = np.add.reduceat(present, first, axis=0, dtype=np.int64)
+    total = np.add.reduceat(np.where(present, values, 0), first, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(count > 0, total / count, np.nan), dtype=values.dtype)
 
 
 def padded(values: Reals, rows: Sequence[Sequence[int]]) -> Reals:

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import CCD, QUADRANT, SOCKET, Ints, codes
-from nodeprint.judge.confirmation import Series
-from nodeprint.judge.deviations import Block, run_means
+from nodeprint.judge.deviations import Series, run_means
 from nodeprint.judge.reduction import Matrix, term_values
 from nodeprint.stats import intervals
 
@@ -35,11 +34,11 @@ class Exchange(msgspec.Struct, frozen=True):
 def exchange(every: Sequence[Series], i: int) -> Exchange | None:
     """The exchange of two parts with which no part of a node (its number in the fleet) is outside a bound any more;
     None where there is none, or the node has no pairs."""
-    blocks = [series.first for series in every if i in series.first.row and series.matrix.quantity.of_pairs]
-    if not blocks:
+    of_pairs = [series for series in every if i in series.matrix.place and series.matrix.quantity.of_pairs]
+    if not of_pairs:
         return None
-    for exchanged, order in _exchanges(blocks[0].matrix):
-        if all(not _outside(block, i, order) for block in blocks):
+    for exchanged, order in _exchanges(of_pairs[0].matrix):
+        if all(not _outside(series, i, order) for series in of_pairs):
             return exchanged
     return None
 
@@ -58,14 +57,17 @@ def _exchanges(matrix: Matrix) -> Iterator[tuple[Exchange, Ints]]:
             yield Exchange(layout.levels[level], first, second), order
 
 
-def _outside(block: Block, i: int, order: Ints) -> bool:
-    """Whether a node with its slots in another order is outside a bound."""
-    matrix, row = block.matrix, block.row[i]
+def _outside(series: Series, i: int, order: Ints) -> bool:
+    """Whether a node with its slots in another order is outside a bound in any job."""
+    matrix, position = series.matrix, series.matrix.place[i]
     pairs, count = matrix.terms.layout.pairs, len(order)
     place = np.zeros((count, count), dtype=np.int64)
     place[pairs[:, 0], pairs[:, 1]] = place[pairs[:, 1], pairs[:, 0]] = np.arange(len(pairs))
-    level = matrix.level[list(matrix.rows[row])][:, place[order[pairs[:, 0]], order[pairs[:, 1]]]]
-    centre = run_means(matrix, np.array([row]))[0] - block.difference[row]
-    values: npt.NDArray[np.float64] = term_values(level, matrix.template, matrix.terms, matrix.scale)
-    difference = np.nanmean(values, axis=0) - centre
-    return bool(intervals.outside(difference, block.half_simultaneous[row], block.bound).any())
+    exchanged = place[order[pairs[:, 0]], order[pairs[:, 1]]]
+    for row in matrix.jobs(position):
+        level = matrix.level[list(matrix.rows[row])][:, exchanged]
+        values: npt.NDArray[np.float64] = term_values(level, matrix.template, matrix.terms, matrix.scale)
+        difference = run_means(values[None])[0] - series.reference.centre[position]
+        if intervals.outside(difference, series.of_jobs([row]).half_of_job[0], series.bound).any():
+            return True
+    return False

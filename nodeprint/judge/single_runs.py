@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nodeprint.judge.confirmation import Series
-from nodeprint.judge.deviations import run_means
+from nodeprint.judge.deviations import Series
 from nodeprint.judge.margins import subject
 from nodeprint.judge.population import Population
 from nodeprint.judge.sets import WHOLE
@@ -29,9 +28,9 @@ def of_series(population: Population, series: Sequence[Series]) -> tuple[SingleR
 def _of(population: Population, series: Series) -> Iterator[SingleRuns]:
     matrix, terms = series.matrix, series.matrix.terms
     whole = [number for number, term in enumerate(terms.terms) if term.family == WHOLE]
-    if not whole or terms.share or max(map(len, series.blocks[-1].matrix.runs)) > 1 or len(series.blocks) > 1:
+    if not whole or terms.share or matrix.values.shape[1] > 1 or len(matrix.owner) > len(matrix.nodes):
         return
-    values = run_means(matrix)[:, whole[0]]
+    values = series.spreads.of_nodes[:, whole[0]]
     measured = np.flatnonzero(np.isfinite(values))
     if len(measured) < 2:
         return

@@ -14,9 +14,7 @@ import xarray as xr
 
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import margins, naming
-from nodeprint.judge.confirmation import AT_ONCE, Pooled, PooledNodes, Series, runs_beyond
-from nodeprint.judge.deviations import Block, in_unit
-from nodeprint.judge.reduction import mean_of_runs
+from nodeprint.judge.deviations import AT_ONCE, Estimates, Series
 
 #: In place of the group of a node that is compared with none.
 ALONE = -1
@@ -33,26 +31,25 @@ VARIABLES = {
     "half_90": "half of the 90 % interval; infinite with one run",
     "error_different": "standard error where the node has to be shown different: with what the peers are by nature",
     "degrees_different": "degrees of freedom of that error",
-    "half_simultaneous": "half of the interval that holds for all parts of the family and all nodes together",
-    "half_confirming": "of a part that an earlier job showed outside, half of the interval that holds for all such",
+    "half_simultaneous": "half of the interval that holds for all parts of the family and all jobs together; of pooled "
+    "jobs, for all parts and nodes of the campaign",
     "bound": "what is accepted, on the scale of the difference",
     "value": "the node's value, in the measurement's unit",
     "peers": "the peers' centre, in the measurement's unit",
     "runs": "runs",
     "runs_above": "runs that are each by themselves more than the bound above the peers' centre",
     "runs_below": "runs that are each by themselves more than the bound below it",
+    "runs_far": "runs, several of one job, far beyond the bound on one side where others of that job are within it",
 }
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """What the table is made of: the series of all groups, of each node its pooled differences by number of the series,
-    the group of each node, the tail of confirming intervals, and the table's attributes."""
+    """What the table is made of: the series of all groups, the nodes, the group of each node, and the table's
+    attributes."""
 
     series: Sequence[Series]
-    pooled: Sequence[PooledNodes]
     nodes: Sequence[PackedNode]
     group_of: dict[int, int]
-    confirming: float
     attributes: Mapping[str, Any]
 
 
@@ -119,21 +116,15 @@ class _Blocks(msgspec.Struct, frozen=True):
 
     def _of(self, nodes: Sequence[int], at: Mapping[Sample, int]) -> Values:
         values = {name: np.full((len(at), self.parts), np.nan, dtype=np.float32) for name in VARIABLES}
-        for series, pooled_nodes, columns in zip(self.rows.series, self.rows.pooled, self.columns, strict=True):
-            for job, block in enumerate(series.blocks):
-                rows = np.array([block.row[node] for node in nodes if node in block.row], dtype=np.int64)
-                target = np.array([at[int(block.matrix.nodes[row]), _job(block, row)] for row in rows.tolist()])
-                if not len(rows):
-                    continue
-                arrays = _of_block(block, rows)
-                arrays["half_confirming"] = _half_confirming(series, job, rows, self.rows.confirming)
-                for name, array in arrays.items():
-                    values[name][np.ix_(target, columns)] = array
-            for node in nodes:
-                if (node, "pooled") in at and len(pooled_nodes.blocks.get(node, ())) > 1:
-                    blocks = [series.blocks[job] for job in pooled_nodes.blocks[node]]
-                    counted = [at[node, _job(block, block.row[node])] for block in blocks]
-                    _enter_pooled(values, at[node, "pooled"], counted, columns, pooled_nodes[node], series.first)
+        for series, columns in zip(self.rows.series, self.columns, strict=True):
+            matrix = series.matrix
+            positions = [matrix.place[node] for node in nodes if node in matrix.place]
+            rows = [row for position in positions for row in matrix.jobs(position)]
+            target = [at[int(matrix.nodes[matrix.owner[row]]), matrix.job(row)] for row in rows]
+            _enter(values, target, columns, _of_jobs(series, rows, positions))
+            several = [position for position in positions if len(matrix.jobs(position)) > 1]
+            target = [at[int(matrix.nodes[position]), "pooled"] for position in several]
+            _enter(values, target, columns, _of(series.pooled[several], series.campaign_tail) if several else {})
         return values
 
 
@@ -169,20 +160,15 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
 
 def _samples(rows: Rows) -> list[Sample]:
     """Each node in each of its jobs, in order, and pooled where something rests on several."""
-    run_numbers: dict[int, dict[str, float]] = {}
-    for number, of_measurement in enumerate(rows.series):
-        for block in of_measurement.blocks:
-            for row, node in enumerate(block.matrix.nodes.tolist()):
-                job = _job(block, row)
-                run_numbers.setdefault(node, {})[job] = int(job.removeprefix("job"))
-        for node, blocks in rows.pooled[number].blocks.items():
-            if len(blocks) > 1:
-                run_numbers.setdefault(node, {})["pooled"] = math.inf
-    return [
-        (node, job)
-        for node in sorted(run_numbers)
-        for job in sorted(run_numbers[node], key=run_numbers[node].__getitem__)
-    ]
+    jobs: dict[int, dict[str, float]] = {}
+    for of_measurement in rows.series:
+        matrix = of_measurement.matrix
+        for row, owner in enumerate(matrix.owner.tolist()):
+            job = matrix.job(row)
+            jobs.setdefault(int(matrix.nodes[owner]), {})[job] = int(job.removeprefix("job"))
+        for owner in np.flatnonzero(np.diff(matrix.first_row) > 1).tolist():
+            jobs.setdefault(int(matrix.nodes[owner]), {})["pooled"] = math.inf
+    return [(node, job) for node in sorted(jobs) for job in sorted(jobs[node], key=jobs[node].__getitem__)]
 
 
 def _started(rows: Rows, samples: Sequence[Sample]) -> list[str]:
@@ -196,72 +182,51 @@ def _started(rows: Rows, samples: Sequence[Sample]) -> list[str]:
     return [begun.get(sample, "") for sample in samples]
 
 
-def _job(block: Block, row: int) -> str:
-    first, *_ = block.matrix.runs[row]
-    job, *_ = first.partition("/")
-    return job
+def _enter(
+    values: Values,
+    samples: Sequence[int],
+    columns: npt.NDArray[np.int64],
+    arrays: Mapping[str, npt.NDArray[Any]],
+) -> None:
+    """Enter arrays (sample, part) of some samples and parts."""
+    for name, array in arrays.items():
+        values[name][np.ix_(np.array(samples, dtype=np.int64), columns)] = array
 
 
-def _of_block(block: Block, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
-    """The variables of some rows of a block."""
-    value, peers = in_unit(block, rows)
-    shape = value.shape
-    above, below = runs_beyond(block, rows)
-    error_different, degrees_different = block.by_itself.different(rows)
+def _of_jobs(series: Series, rows: Sequence[int], positions: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+    """The variables of some jobs, which are all those of nodes at some `positions`."""
+    if not rows:
+        return {}
+    matrix, bound = series.matrix, series.bound
+    values = matrix.values[rows] - series.spreads.rounds.shift[series.spreads.rounds.number[rows]][:, None]
+    difference = values - series.reference.centre[matrix.owner[rows]][:, None]
+    far = np.concatenate([series.far_runs(position) for position in positions])
+    with np.errstate(invalid="ignore"):
+        runs = {
+            "runs_above": (difference > bound).sum(axis=1),
+            "runs_below": (difference < -bound).sum(axis=1),
+            "runs_far": far.sum(axis=1),
+        }
+    return _of(series.by_job[rows], series.tail) | runs
+
+
+def _of(estimates: Estimates, tail: npt.NDArray[np.float64] | float) -> dict[str, npt.NDArray[Any]]:
+    """The variables of some rows of the table, each of one job or of several together."""
+    value, peers = estimates.in_unit
+    error_different, degrees_different = estimates.different
     return {
-        "difference": block.difference[rows],
-        "error": block.error(rows),
-        "error_runs": np.sqrt(block.of_runs(rows)),
-        "error_jobs": np.broadcast_to(np.sqrt(block.of_job), shape),
-        "error_template": np.sqrt(block.of_template(rows)),
-        "degrees": block.degrees(rows),
-        "half_90": block.half_90(rows),
+        "difference": estimates.difference,
+        "error": estimates.error,
+        "error_runs": np.sqrt(estimates.of_runs),
+        "error_jobs": np.sqrt(estimates.of_jobs),
+        "error_template": np.sqrt(estimates.of_reference),
+        "degrees": estimates.degrees,
+        "half_90": estimates.half_90,
         "error_different": error_different,
         "degrees_different": degrees_different,
-        "half_simultaneous": block.half_simultaneous[rows],
-        "bound": np.broadcast_to(block.bound, shape),
+        "half_simultaneous": estimates.half(tail),
+        "bound": np.broadcast_to(estimates.series.bound, value.shape),
         "value": value,
         "peers": peers,
-        "runs": block.runs[rows],
-        "runs_above": above,
-        "runs_below": below,
+        "runs": estimates.runs,
     }
-
-
-def _half_confirming(series: Series, job: int, rows: npt.NDArray[np.int64], tail: float) -> npt.NDArray[np.float64]:
-    """Of the parts that earlier jobs of the same nodes showed outside; NaN of all others, which nothing confirms."""
-    block = series.blocks[job]
-    before = np.zeros((len(rows), len(block.bound)), dtype=np.bool_)
-    nodes = block.matrix.nodes[rows].tolist()
-    for earlier in series.blocks[:job]:
-        at = [number for number, node in enumerate(nodes) if node in earlier.row]
-        before[at] |= earlier.outside[[earlier.row[nodes[number]] for number in at]]
-    half = np.full(before.shape, np.nan)
-    if before.any():
-        half[before] = block.half(tail, rows)[before]
-    return half
-
-
-def _enter_pooled(
-    values: Values,
-    sample: int,
-    counted: Sequence[int],
-    columns: npt.NDArray[np.int64],
-    pooled: Pooled,
-    block: Block,
-) -> None:
-    """`counted` are the samples of the jobs that are pooled: the peers are those of these jobs."""
-    scale = block.matrix.scale
-    peers = mean_of_runs(values["peers"][counted][:, columns][None])[0]
-    relative = np.expm1(pooled.difference) if scale.kind != "linear" else pooled.difference
-    value = peers + relative * (scale.floor + peers) if block.terms.share else peers * (1 + relative)
-    for name, array in (
-        ("difference", pooled.difference),
-        ("error", pooled.error),
-        ("half_90", pooled.half_90),
-        ("bound", block.bound),
-        ("value", value),
-        ("peers", peers),
-        ("runs", pooled.runs),
-    ):
-        values[name][sample, columns] = array

@@ -15,9 +15,10 @@ Ints = npt.NDArray[np.int64]
 #: Below this many nodes the peers' centre is computed anew for each node; above, the node's own share is taken off that
 #: of all.
 LEAVE_OUT_BELOW = 16
-#: A centre is one where so many of the nodes are within their bound of it, of FEWEST nodes or more. Of fewer each is
-#: named, as nobody knows which of them is right.
-MAJORITY, FEWEST = 0.6, 5
+#: Who is right is known only if so many of the nodes agree, of FEWEST nodes or more. Of fewer each is named.
+MAJORITY, FEWEST = 2 / 3, 5
+#: Nodes are left out of a reference only as long as this share of them remains.
+REMAINDER = 0.6
 #: A centre is the mean of values that are moved to so many standard deviations from their median (Huber 1964, one
 #: step): two outliers of seven move it by about one, and its variance is TEMPLATE_ERROR times that of a mean.
 HUBER, TEMPLATE_ERROR = 1.5, 1.1
@@ -71,27 +72,19 @@ def _of_many(means: Floats, family: Ints, trusted: Bools) -> Peers:
     return Peers(centres, between, degrees, count, shared=True)
 
 
-def centred(differences: Floats, bound: Floats) -> Bools:
-    """Whether a majority of the nodes is within `bound` (part) of the centre that `differences` are from (node, part;
-    NaN where a node has none). Without one there is nothing that a node could differ from or be the same as."""
-    measured = np.isfinite(differences)
-    count = measured.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        within = (np.abs(differences) <= bound).sum(axis=0)
-    return np.asarray((count < FEWEST) | (within >= MAJORITY * count))
-
-
-def reach(differences: Floats) -> Floats:
-    """How far the shortest range that holds a majority of the nodes reaches from the centre that `differences` (node,
-    part) are from, on the farther side (part): 0 where no node has a value."""
-    ordered, count = np.sort(differences, axis=0), np.isfinite(differences).sum(axis=0)
-    out = np.zeros(differences.shape[1])
-    for part in np.flatnonzero(count).tolist():
-        values, size = ordered[: count[part], part], int(np.ceil(MAJORITY * count[part]))
-        ranges = values[size - 1 :] - values[: count[part] - size + 1]
-        first = int(np.argmin(ranges))
-        out[part] = np.abs(values[[first, first + size - 1]]).max()
-    return out
+def agreeing(values: Floats, bound: Floats, slack: Floats | None = None, fewest: int = FEWEST) -> Floats:
+    """The largest share of the nodes that are within `bound` (part) of one of them (part), of `values` (node, part; NaN
+    where a node has none); 1 of fewer than `fewest` nodes, which can tell nothing. `slack` (part) widens the bound by
+    what two of them may differ by chance."""
+    within = bound if slack is None else bound + slack
+    share = np.ones(values.shape[1])
+    ordered, count = np.sort(values, axis=0), np.isfinite(values).sum(axis=0)
+    for part in np.flatnonzero(count >= fewest).tolist():
+        of_part = ordered[: count[part], part]
+        first = np.searchsorted(of_part, of_part - within[part], side="left")
+        last = np.searchsorted(of_part, of_part + within[part], side="right")
+        share[part] = (last - first).max() / count[part]
+    return share
 
 
 def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats, Floats]:

@@ -6,9 +6,6 @@ variances are no independent ones, however many parts there are.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +19,13 @@ Bools = npt.NDArray[np.bool_]
 RARE = 1e-3
 #: Degrees of freedom of the variance that is assumed where no node has two runs.
 PRIOR_DEGREES = 8.0
-#: Degrees of freedom of the variance between jobs that is assumed, beside what jobs show.
-JOB_DEGREES = 1.0
 #: Weight of the pooled variance against that of one node, in degrees of freedom. With two runs its own hardly counts; a
 #: burst in one of six runs, or a part that comes and goes, is seen.
 OWN_DEGREES = 10.0
+#: A normal value is beyond so many variances in one of 2,000 cases.
+OUTLIER = 12.0
+#: Steps in which outliers are found that others hid.
+_STEPS = 3
 #: Variances of parts differ where they do by so many standard errors.
 SURE = 2.0
 #: Degrees of freedom beyond which a variance counts as known.
@@ -36,25 +35,24 @@ ENOUGH_DEGREES = 64.0
 
 
 class RunSpread(msgspec.Struct, frozen=True):
-    """Variance between the runs of a node: `pooled` (part) over the nodes, with its degrees of freedom (part), and how
-    many times that each node has in each part (`ratio`, node x part, at least 1)."""
+    """Variance between the runs of a job: `pooled` (part) over all jobs of all nodes, with its degrees of freedom
+    (part), and how many times that each node has in each part (`ratio`, node x part, at least 1)."""
 
     pooled: Floats
     degrees: Floats
     ratio: Floats
 
-    def variance(self, rows: Ints | Sequence[int] | int | slice) -> Floats:
-        """Of some nodes in each part (node, part)."""
-        return np.asarray(self.pooled * self.ratio[rows])
 
-
-def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
-    """The spread of `values` (node, run, part; NaN where a run is missing) over runs.
+def run_spread(values: Floats, family: Ints, prior: Floats, owner: Ints | None = None) -> RunSpread:
+    """The spread of `values` (job, run, part; NaN where a run is missing) over the runs of a job.
 
     Part by part the variance is moderated by that of its family (Smyth 2004, empirical Bayes). `prior` (part) is the
-    standard deviation where no node has two runs.
+    standard deviation where no job has two runs. `owner` (job) numbers the node of each job, in order; each job is a
+    node of its own if it is left out.
     """
-    nodes, _, parts = values.shape
+    jobs, _, parts = values.shape
+    owner = np.arange(jobs) if owner is None else owner
+    nodes = int(owner[-1]) + 1 if jobs else 0
     residual, squares, spare = _within(values)
     pooled, degrees, independent = prior**2 * np.ones(parts), np.full(parts, PRIOR_DEGREES), np.ones(parts)
     if not spare.any():
@@ -69,6 +67,9 @@ def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
             pooled[columns] = (weight * of_family + total * own) / (weight + total)
             independent[columns] = independence(residual[usual][:, :, columns], own, total)
             degrees[columns] = np.minimum(weight + total, total * independent[columns])
+    first = np.searchsorted(owner, np.arange(nodes))
+    if nodes < jobs:
+        squares, spare = (np.add.reduceat(each, first, axis=0) for each in (squares, spare))
     return RunSpread(pooled, degrees, _ratio(squares, spare, pooled, float(np.median(independent))))
 
 
@@ -155,28 +156,73 @@ def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -
     return np.asarray(np.maximum(np.maximum(own, whole[:, None]), 1.0))
 
 
-def job_variance(moved: Sequence[Floats], of_runs: Floats, family: Ints, assumed: Floats) -> tuple[Floats, Floats]:
-    """The variance between jobs (part) and its degrees of freedom, from how far nodes `moved` (node, part) from one job
-    to the next, of which `of_runs` (part) is the variance of one job by its runs alone.
+class JobSpread(msgspec.Struct, frozen=True):
+    """Variance between the jobs of a node beyond that of their runs: what is `assumed` (part), the `excess` (part) over
+    it that jobs show, with its `degrees` of freedom (part), and how many times the usual variance each node has in each
+    part (`ratio`, node x part, at least 1)."""
 
-    One variance a family, in which the `assumed` one (part) counts JOB_DEGREES. It is known the worse the more of what
-    jobs differ by is runs: the degrees of freedom are those that make the sum of both right (Satterthwaite). What moves
-    all nodes together is in no difference from the peers. Without two nodes of two jobs it is the assumed one, which
-    intervals then take for granted.
+    assumed: Floats
+    excess: Floats
+    degrees: Floats
+    ratio: Floats
+
+    @property
+    def variance(self) -> Floats:
+        """Of a usual node in each part."""
+        return np.asarray(self.assumed + self.excess)
+
+
+def job_spread(means: Floats, owner: Ints, of_runs: Floats, family: Ints, assumed: Floats) -> JobSpread:
+    """The spread between jobs from their `means` (job, part; NaN if it has none); `owner` (job) numbers the node of
+    each job, in order. `of_runs` (part) is the variance that the mean of a usual job has by its runs, `assumed` (part)
+    the variance between jobs that is assumed.
+
+    The variance is one for a family: what a job shares, such as pages or temperature, is in all of its parts. It is
+    never less than the assumed one, so that a lucky pair of jobs narrows no interval; the excess has the degrees of
+    freedom of the jobs that show it. Without two jobs of one node it is the assumed one, taken as known.
     """
-    variance, degrees = assumed.copy(), np.full(len(assumed), MOST_DEGREES)
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a part that nobody has twice
-        together = [of_job - np.nanmean(of_job, axis=0) for of_job in moved if len(of_job) > 1]
-    count = float(sum(len(of_job) - 1 for of_job in together))
-    if not count:
-        return variance, degrees
-    shown = sum((of_job**2).sum(axis=0) for of_job in together) / (2 * count)
+    jobs, parts = means.shape
+    nodes = int(owner[-1]) + 1 if jobs else 0
+    excess, degrees = np.zeros(parts), np.full(parts, MOST_DEGREES)
+    if jobs == nodes:
+        return JobSpread(assumed, excess, degrees, np.broadcast_to(1.0, (nodes, parts)))
+    residual, squares, spare = _between(means, owner, nodes)
+    usual_variance = of_runs + assumed
+    independent = np.ones(parts)
     for number in np.unique(family):
-        columns = np.flatnonzero((family == number) & np.isfinite(shown))
-        if len(columns):
-            beyond_runs = float(np.mean(shown[columns] - of_runs[columns]))
-            estimate = (JOB_DEGREES * float(np.mean(assumed[columns])) + count * beyond_runs) / (JOB_DEGREES + count)
-            variance[columns] = max(estimate, 0.0)
-            share = variance[columns] / np.maximum(variance[columns] + of_runs[columns], 1e-30)
-            degrees[columns] = np.maximum((JOB_DEGREES + count) * share**2, 1.0)
-    return variance, degrees
+        columns = np.flatnonzero((family == number) & spare.any(axis=0))
+        if not len(columns):
+            continue
+        usual = _usual(squares[:, columns] / usual_variance[columns], spare[:, columns])
+        total = spare[np.ix_(usual, columns)].sum(axis=0)
+        shown = _without_outliers(squares[np.ix_(usual, columns)], usual_variance[columns], total)
+        scaled = residual[np.ix_(usual[owner], columns)] / np.sqrt(usual_variance[columns])
+        independent[columns] = independence(scaled[:, None], shown / usual_variance[columns], total)
+        excess[columns] = max(float(np.mean(shown - usual_variance[columns])), 0.0)
+        degrees[columns] = np.maximum(total * independent[columns], 1.0)
+    ratio = _ratio(squares, spare, usual_variance + excess, float(np.median(independent)))
+    return JobSpread(assumed, excess, degrees, ratio)
+
+
+def _without_outliers(squares: Floats, expected: Floats, total: Floats) -> Floats:
+    """The variance of each part (part) from sums of `squares` (node, part) with `total` degrees of freedom (part), in
+    which no part of a node counts more than OUTLIER times what is usual: what comes and goes in one of many parts is a
+    finding, and no variance of all. `expected` (part) is what parts of a family differ by."""
+    scaled, many = squares / expected, max(float(total.sum()), 1.0)
+    usual = float(scaled.sum()) / many
+    for _ in range(_STEPS):
+        scaled = np.minimum(scaled, OUTLIER * usual)
+        usual = float(scaled.sum()) / many
+    return np.asarray(scaled.sum(axis=0) * expected / np.maximum(total, 1))
+
+
+def _between(means: Floats, owner: Ints, nodes: int) -> tuple[Floats, Floats, Floats]:
+    """The differences of jobs (job, part) from the mean of their node, 0 where there is none; by node and part their
+    sum of squares, and its degrees of freedom."""
+    first = np.searchsorted(owner, np.arange(nodes))
+    present = np.isfinite(means)
+    count = np.add.reduceat(present, first, axis=0, dtype=np.int64)
+    centre = np.add.reduceat(np.where(present, means, 0.0), first, axis=0) / np.maximum(count, 1)
+    residual = np.where(present, means - centre[owner], 0.0)
+    squares = np.add.reduceat(residual**2, first, axis=0)
+    return residual, squares, np.maximum(count - 1, 0).astype(np.float64)

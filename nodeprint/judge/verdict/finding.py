@@ -12,13 +12,16 @@ from nodeprint.judge.verdict.part import Interval, Part
 
 
 class JobEffect(msgspec.Struct, frozen=True):
-    """A finding's effect in one independent job: the interval that is simultaneous over all nodes and the parts of its
-    family in one job, and the effect in each run by its name (job1/run1)."""
+    """A finding's effect in one independent job: the interval that is simultaneous over all jobs and the parts of its
+    family, and the effect in each run by its name (job1/run1). `shows`: the job as a whole is outside the bound;
+    `showing` are its runs that the finding is of."""
 
     job: str
     effect: float
     interval: Interval
     runs: Mapping[str, float]
+    shows: bool = True
+    showing: tuple[str, ...] = ()
 
 
 class Finer(msgspec.Struct, frozen=True):
@@ -65,11 +68,11 @@ class Evidence(msgspec.Struct, frozen=True):
 class Finding(msgspec.Struct, frozen=True):
     """A part of a node that is outside its bound.
 
-    `id` names its kind, as suppressions do (core-slow). `effect` is from the job that decides (the confirming
-    one), `interval` the one that decided, simultaneous over all that one job or an earlier job showed (it leaves
-    `tail` at each end), `half_95` half of its 95 % interval. `bound` is the one that decided, in the direction of
+    `id` names its kind, as suppressions do (core-slow). `effect` is the mean over the jobs, or single runs, that show
+    it, `interval` that of this mean, simultaneous over all jobs and the parts of its family (it leaves `tail` at each
+    end), `half_95` half of its 95 % interval. `bound` is the one that decided, in the direction of
     the effect (of a rate with a bound of 10 %, 10 % higher or 9.1 % lower), and `times_bound` how many times it
-    the effect is. `value` and `peers` are what was measured in that job, in `unit`. `pairs` has the pairs of CPUs
+    the effect is. `value` and `peers` are what was measured in these, in `unit`. `pairs` has the pairs of CPUs
     that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
     side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other
     nodes with the same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each
@@ -132,24 +135,27 @@ class Finding(msgspec.Struct, frozen=True):
         return tuple(name for job in self.by_job for name in job.runs)
 
     @property
+    def jobs_showing(self) -> tuple[str, ...]:
+        """The jobs that show it, as a whole."""
+        return tuple(job.job for job in self.by_job if job.shows)
+
+    @property
     def deciding(self) -> int:
-        """The number in `by_job` of the job that its figures are of: the newest, or of what that does not show the one
-        that showed it."""
-        if self.state is not State.INTERMITTENT:
-            return len(self.by_job) - 1
-        return min(range(len(self.by_job)), key=lambda number: abs(self.by_job[number].effect - self.effect))
+        """The number in `by_job` of the job that shows it most."""
+        jobs = range(len(self.by_job))
+        return max(jobs, key=lambda n: (self.by_job[n].shows, math.copysign(1, self.effect) * self.by_job[n].effect))
 
     @property
     def counts(self) -> bool:
         """Whether it is part of the outcome."""
-        return not self.suppressed and self.state is not State.REFUTED
+        return not self.suppressed
 
     @property
     def accepted(self) -> bool:
         """Whether it would count, and the site accepts it."""
-        return bool(self.suppressed) and self.state is not State.REFUTED
+        return bool(self.suppressed)
 
     @property
     def is_outside(self) -> bool:
-        """Whether the newest job shows it: what came and went, as before a repair, is not outside its bound now."""
-        return self.state not in (State.REFUTED, State.INTERMITTENT)
+        """Whether the node is outside its bound: what comes and goes is so in some jobs alone."""
+        return self.state is not State.INTERMITTENT

@@ -52,19 +52,20 @@ def worst_finding(findings: Sequence[Finding]) -> str:
 
 
 def finding_sentence(finding: Finding) -> str:
-    """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit; of one
-    that comes and goes also which jobs show it."""
+    """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit; if not
+    all jobs show it, which do."""
     return " ".join(filter(None, (_finding_sentence(finding), _which_jobs(finding))))
 
 
 def _which_jobs(finding: Finding) -> str:
-    """Of a finding that comes and goes, how many runs of which jobs show it."""
-    if finding.state is not State.INTERMITTENT:
+    """In which of several jobs a finding is; of a job that shows it in some runs alone, in which runs."""
+    jobs, showing = finding.by_job, finding.jobs_showing
+    if showing and len(showing) < len(jobs):
+        return say("which_jobs", count=len(showing), jobs=names.counted(len(jobs), "job"), names=names.listed(showing))
+    runs = [run for job in jobs for run in job.showing]
+    if showing or not runs:
         return ""
-    runs_of_jobs = (
-        f"{runs_past(finding, job)} of {names.counted(len(job.runs), 'run')} of {job.job}" for job in finding.by_job
-    )
-    return say("which_jobs", runs=names.listed(runs_of_jobs))
+    return say("which_runs", runs=names.listed(runs), count=names.counted(len(finding.runs), "run"))
 
 
 def runs_past(finding: Finding, job: JobEffect) -> int:
@@ -196,19 +197,6 @@ def runs_beyond(finding: Finding) -> str:
     if beyond == len(finding.runs):
         return say("finding_all_runs", runs=runs, jobs=jobs)
     return say("finding_runs", count=beyond, runs=runs, jobs=jobs)
-
-
-def refuted(finding: Finding) -> str:
-    """A finding of a first job that later jobs did not confirm."""
-    first = finding.by_job[0] if finding.by_job else None
-    effect = first.effect if first is not None else finding.effect
-    return say(
-        "refuted",
-        place=begin(subject(finding), finding.measurement),
-        effect=names.percent(abs(effect)),
-        first=first.job if first is not None else "a first job",
-        **changed(effect, finding.measurement, several=names.is_plural(finding.part), past=True),
-    )
 
 
 def remedy(finding: Finding) -> str:

@@ -11,12 +11,12 @@ import msgspec
 from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.places.quantity import is_metric
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import MEANING, Outcome, State, Why
+from nodeprint.judge.outcome import MEANING, Outcome, Why
 from nodeprint.judge.verdict import Disturbance, Group, Margin, NodeVerdict
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.text.disturbances import disturbance, taken_most
-from nodeprint.report.text.findings import accepted, finding_sentence, refuted, worst_finding
+from nodeprint.report.text.findings import accepted, finding_sentence, worst_finding
 from nodeprint.report.text.groups import belongs, next_step
 from nodeprint.report.text.margins import margin_with_remedy, short_margin
 from nodeprint.report.text.wording import named, named_subject, sentence
@@ -124,13 +124,12 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
         "next_job": say("next_job", why, "last" if len(first.jobs) >= MOST_JOBS else "again") if why in nexts else "",
         "detail": _detail(why, detail),
     }
-    later = [refuted(finding) for finding in first.findings if finding.state is State.REFUTED]
     known = [] if first.counted else [accepted(finding) for finding in first.accepted]
     busy = why is Why.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
     table = why is Why.ONE_RUN and any(is_metric(margin.measurement) for margin in first.margins)
     key = "one run of a table" if table else why
     words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", key, **values)
-    return " ".join([*known, words.rstrip(), *(later[:1] if len(alike) == 1 and not first.counted else [])])
+    return " ".join([*known, words.rstrip()])
 
 
 def _both_values(values: Mapping[str, tuple[str, str]]) -> str:

@@ -1,0 +1,100 @@
+"""What the jobs of a node show of each component, all jobs alike: in how many of them it is outside its bound.
+
+It depends on the set of jobs and runs, never on their order or on which of them was asked for.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.places.layout import Ints
+from nodeprint.judge.deviations import Estimates, Series, run_means
+
+Bools = npt.NDArray[np.bool_]
+
+#: Up to this many nodes it has to be shown that the others agree before one of them is named.
+FEW_NODES = 4
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What the jobs of one node show of each component (part).
+
+    `confirmed`: two jobs are outside the bound on one side, or all jobs together are and two of them are beyond it.
+    `intermittent`: one job is outside and another inside, or several runs of a job are far beyond and others within.
+    `suspected`: one job is outside, and no other decides. `shows` (job, part) are the jobs that show it, on the side
+    that most of them are on; `runs` (job, run, part) the runs that do where no job as a whole is outside.
+    """
+
+    series: Series
+    position: int
+    confirmed: Bools
+    suspected: Bools
+    intermittent: Bools
+    shows: Bools
+    runs: Bools
+
+    def evidence(self, parts: Ints | int) -> Estimates:
+        """The node by the jobs that show one of some components, or by the runs that do."""
+        rows = np.array(self.series.matrix.jobs(self.position))
+        chosen = np.atleast_1d(parts)
+        showing = self.shows[:, chosen].any(axis=1)
+        if showing.any():
+            return self.series.of_jobs(rows[showing])
+        if not self.runs[:, :, chosen].any():
+            return self.series.of_jobs(rows)
+        of_runs = np.asarray(self.runs[:, :, chosen].any(axis=2))
+        showing = of_runs.any(axis=1)
+        shift = self.series.spreads.rounds.shift[self.series.spreads.rounds.number[rows[showing]]]
+        values = np.where(of_runs[showing][:, :, None], self.series.matrix.values[rows[showing]], np.nan)
+        estimate = self.series.of_jobs(rows[showing])
+        count = np.isfinite(values).sum(axis=1)
+        return msgspec.structs.replace(estimate, of_job=run_means(values) - shift, runs_of_job=count)
+
+
+def standings(series: Series) -> dict[int, Standing]:
+    """By node (its number in the fleet) what its jobs show, of nodes of which they show anything."""
+    matrix, bound = series.matrix, series.bound
+    first = matrix.first_row[:-1]
+    outside = series.outside
+    inside = series.by_job.inside if _several(series) else np.zeros((0, 0), dtype=np.bool_)
+    candidates = np.logical_or.reduceat(outside.any(axis=1), first) | series.outside_pooled.any(axis=1)
+    restless = np.logical_or.reduceat(_restless(series), first)
+    none = np.zeros((0, matrix.values.shape[1], len(bound)), dtype=np.bool_)
+    out = {}
+    for position in np.flatnonzero(candidates | restless).tolist():
+        rows = matrix.jobs(position)
+        of_node = slice(rows.start, rows.stop)
+        difference = series.by_job[of_node].difference
+        with np.errstate(invalid="ignore"):
+            above, below = difference > 0, difference < 0
+            beyond = np.maximum((difference > bound).sum(axis=0), (difference < -bound).sum(axis=0))
+        on_sides = outside[of_node] & above, outside[of_node] & below
+        shows = np.where(on_sides[0].sum(axis=0) >= on_sides[1].sum(axis=0), *on_sides)
+        count = shows.sum(axis=0)
+        confirmed = (count > 1) | (series.outside_pooled[position] & (beyond > 1))
+        contradicted = inside[of_node].any(axis=0) if len(rows) > 1 else np.zeros_like(confirmed)
+        far = series.far_runs(position) if restless[position] else none
+        in_runs = far.any(axis=(0, 1)) & (count == 0)
+        intermittent = ~confirmed & (in_runs | ((count > 0) & contradicted))
+        suspected = ~confirmed & ~intermittent & (count > 0)
+        if (confirmed | suspected | intermittent).any():
+            number = int(matrix.nodes[position])
+            out[number] = Standing(series, position, confirmed, suspected, intermittent, shows, far)
+    return out
+
+
+def _restless(series: Series) -> Bools:
+    """Jobs of which some run is so far from another that several may be far from the peers and others not (row)."""
+    values = series.matrix.values
+    if values.shape[1] < 3:  # of two runs none is outvoted
+        return np.zeros(len(values), dtype=np.bool_)
+    low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((high - low > series.bound).any(axis=1))
+
+
+def _several(series: Series) -> bool:
+    """Whether any node has several jobs."""
+    return len(series.spreads.means) > len(series.matrix.nodes)
