@@ -42,6 +42,10 @@ def load(path: Path | None = None) -> Acceptance:
         if (limit.class_ is UNSET) == (limit.row is UNSET):
             what = "class or row is missing" if limit.row is UNSET else "class and row are both given"
             raise NodeprintError(what, where=path, key=key, advice="write one of them")
+    for number, repair in enumerate(rules.repairs):
+        if repair.moment.year == 1:
+            what = f"no day of the calendar: {repair.at}"
+            raise NodeprintError(what, where=path, key=f"repairs[{number}].at", advice="write it as 2026-11-28")
     return replace(rules, cells={**Acceptance().cells, **rules.cells})
 
 

@@ -297,6 +297,27 @@ class Suppression(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     until: Annotated[datetime.date, key("the last day on which it is accepted, as 2026-12-31")]
 
 
+#: A day, or a moment of it, as people write them; without a zone it is UTC.
+Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})?)?$")]
+
+
+class Repair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A repair of a node: jobs that began before it are no evidence of what the node is now."""
+
+    node: Annotated[str, key("its name")]
+    at: Annotated[Moment, key("when it was repaired, as 2026-11-28 or 2026-11-28T14:30 (UTC if no zone is given)")]
+    what: Annotated[str, key("what was done; the report states it", min_length=1)]
+
+    @property
+    def moment(self) -> datetime.datetime:
+        """When it was, with a time zone; the earliest moment there is if the calendar has no such day."""
+        try:
+            parsed = datetime.datetime.fromisoformat(self.at)
+        except ValueError:
+            parsed = datetime.datetime.min
+        return parsed if parsed.tzinfo else parsed.replace(tzinfo=datetime.UTC)
+
+
 class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a site accepts, with every default."""
 
@@ -339,6 +360,9 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fingerprint: FingerprintFields = FingerprintFields()
     limits: Annotated[tuple[ContractLimit, ...], key("absolute limits of a contract")] = ()
     suppressions: Annotated[tuple[Suppression, ...], key("known findings that are not to count")] = ()
+    repairs: Annotated[
+        tuple[Repair, ...], key("repairs of nodes: a node is judged by the jobs that began after its last one")
+    ] = ()
 
     @property
     def false_alarm(self) -> float:

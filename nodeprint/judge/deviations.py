@@ -79,9 +79,9 @@ class Reference(msgspec.Struct, frozen=True):
 class Series(msgspec.Struct, frozen=True, dict=True):
     """One measurement at one home over the nodes of one group, and all that is estimated of it.
 
-    `spreads` say how its jobs vary. `bound` (part) is what is accepted. A component is `referenced` (part) if so many of
-    the nodes agree in it that it is known what is right: else no node is the same in it, and only one beyond the spread
-    of all others is different. `tail` (part) is the level of intervals of one job, `campaign_tail` that of all jobs.
+    `spreads` say how its jobs vary. `bound` (part) is what is accepted. A component is `referenced` (part) if so many
+    nodes agree in it that it is known what is right: else no node is the same in it, and only one beyond the spread of
+    all others is different. `tail` (part) is the level of intervals of one job, `campaign_tail` that of all jobs.
     """
 
     matrix: Matrix
@@ -198,8 +198,8 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     `rows` are the jobs (rows of the matrix), those of one estimate together, and `first` where those of each begin.
     `of_job` and `runs_of_job` replace the means of jobs and the number of their runs (both job, part), if only some
-    runs of them are meant. What follows is computed of the estimates that are asked for: of ten thousand nodes each array
-    (estimate, part) has 200 MB.
+    runs of them are meant. What follows is computed of the estimates that are asked for: of ten thousand nodes each
+    array (estimate, part) has 200 MB.
     """
 
     series: Series

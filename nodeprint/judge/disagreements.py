@@ -66,11 +66,12 @@ def of_jobs(node: PackedNode, i: int, reduced: Sequence[Reduced], rules: Accepta
 def between_nodes(
     nodes: Sequence[PackedNode], numbers: Sequence[int], reduced: Sequence[Reduced], rules: Acceptance
 ) -> dict[int, Disturbance]:
-    """The virtual machines, of those that are meant to be the same, whose newest job differs from the majority's as if
-    its CPUs were others; all where no majority agrees."""
+    """The virtual machines, of those that are meant to be the same, that differ from the majority as if their CPUs were
+    others; all where no majority agrees."""
     for measurement in _deciding(reduced, rules):
         quantity = measurement.quantity
-        rows = {i: quantity.newest_rows[i] for i in numbers if i in quantity.newest_rows}
+        jobs = {i: quantity.rows[i].values() for i in numbers if i in quantity.rows}
+        rows = {i: [row for of_job in of_node for row in of_job] for i, of_node in jobs.items()}
         if len(rows) < 2 or not _is_hop(quantity):
             continue
         values = np.concatenate([over_passes(measurement.level[of_node][None]) for of_node in rows.values()])
@@ -116,11 +117,14 @@ def _disturbances(
     names: Sequence[str],
     values: Values,
 ) -> list[Disturbance]:
-    """A disagreement of repetitions with these `names` and `values` (repetition, place); of a virtual machine whose
-    pairs differ so far also that its CPUs were moved."""
+    """A disagreement of repetitions with these `names` and `values` (repetition, place). If pairs differ so far that
+    they must be other pairs, also that a host moved virtual CPUs, or that tasks were not pinned."""
     differing = _differing(kind, quantity, runs_apart, run, names, values)
-    moved = _is_virtual(node) and runs_apart.is_far and _is_hop(quantity)
-    return [differing, _moved(differing)] if moved else [differing]
+    if not (runs_apart.is_far and _is_hop(quantity)):
+        return [differing]
+    if _is_virtual(node):
+        return [differing, _moved(differing)]
+    return [differing, replace(differing, kind="unpinned", invalid=True)] if runs_apart.both_ways else [differing]
 
 
 def _moved(differing: Disturbance) -> Disturbance:

@@ -52,7 +52,7 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for matrix in (matrix for matrix in reduced if matrix.quantity.of_pairs):
-        rows, layout = matrix.quantity.newest_rows, matrix.quantity.pair_layout
+        rows, layout = matrix.rows_used, matrix.quantity.pair_layout
         for name, home, apart, by_socket in _class_rows(matrix):
             harvested = layout.harvested and name == layout.class_names[SAME_CCX]
             mixed = _mixtures(matrix.level, by_socket, rows)
@@ -172,7 +172,7 @@ def of_rows(
     out: list[list[CellFigure]] = [[] for _ in nodes]
     group_of = {node: number for number, group in enumerate(groups) if len(group) > 1 for node in group.tolist()}
     for cells in (cells for cells in reduced if not cells.quantity.of_pairs and cells.quantity.size):
-        rows = cells.quantity.newest_rows
+        rows = cells.rows_used
         medians_of_runs = over_passes(padded(cells.level, list(rows.values())))
         at = {number: i for i, number in enumerate(rows)}
         for row, row_places in _table_rows(cells.quantity):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -11,15 +10,15 @@ import numpy as np
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from nodeprint.campaign.recheck import MOST_JOBS
-from nodeprint.data.places.layout import SAME_CCX, Ints
+from nodeprint.data.places.layout import SAME_CCX
 from nodeprint.data.places.quantity import is_metric
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, reached, single_runs
+from nodeprint.judge.control_nodes import recheck
 from nodeprint.judge.deviations import of_each_node, run_means
 from nodeprint.judge.groups import Cut, PeerGroup
 from nodeprint.judge.nodes import Reading
-from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, Why
+from nodeprint.judge.outcome import FleetOutcome, Outcome, Why
 from nodeprint.judge.population import Population
 from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import (
@@ -36,8 +35,6 @@ from nodeprint.judge.verdict import (
     Verdict,
 )
 
-#: Nodes measured again beside each suspect.
-_COMPANIONS = 2
 #: Standard errors at both ends of a 95 % interval.
 _NORMAL_95 = 1.96
 
@@ -57,7 +54,7 @@ def verdict(reading: Reading, versions: Mapping[str, str]) -> Verdict:
         _fleet(reading, nodes),
         nodes,
         tuple(reading.fabrics),
-        _recheck(reading, nodes),
+        recheck(population, nodes),
     )
 
 
@@ -243,7 +240,8 @@ def _shared(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Shared]:
         numbers = [number_of[name] for name in alike]
         group = reading.population.groups[reading.population.group_of[numbers[0]]].nodes.tolist()
         fields = _fields(reading, numbers, group)
-        out.append(Shared(alike, finding.measurement, finding.part, finding.effect, finding.interval, fields))
+        share = len(alike) / len(group)
+        out.append(Shared(alike, finding.measurement, finding.part, finding.effect, finding.interval, fields, share))
     return sorted(out, key=lambda shared: (-len(shared.nodes), -abs(shared.effect)))
 
 
@@ -280,6 +278,9 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
             notes.append(Note("no-such-node", rule.node, nearest(rule.node, nodes)))
         elif not any(finding.suppressed for finding in nodes[rule.node].findings):
             notes.append(Note("suppression-without-effect", rule.node, rule.finding))
+    for repair in rules.repairs:
+        if repair.node not in nodes:
+            notes.append(Note("no-such-node", repair.node, nearest(repair.node, nodes)))
     notes += _without_figure(reading)
     notes += _unknown_metrics(population)
     notes += [Note("table", population.fleet.campaign, words) for words in population.fleet.notes]
@@ -312,49 +313,3 @@ def _no_core_inside(terms: Terms) -> bool:
     """Whether there are pairs inside CCXs, but none that name a core: with two cores there is one pair."""
     inside = terms.layout.closeness == SAME_CCX
     return bool(inside.any()) and not len(terms.indices("core-in"))
-
-
-def _recheck(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
-    """Nodes that a further job would decide, and beside each two others of its group, best of its rack."""
-    population = reading.population
-    names = [node.name for node in population.fleet.nodes]
-    calm = [name in nodes and not nodes[name].counted for name in names]
-    beside = [_Companions(of_it, names, nodes, calm, population.group_of) for of_it in population.configurations]
-    number_of = {i: number for number, of_it in enumerate(population.configurations) for i in of_it.tolist()}
-    chosen: set[str] = set()
-    for i, name in enumerate(names):
-        if not MEANING[nodes[name].outcome].again or len(population.jobs(i)) >= MOST_JOBS:
-            continue
-        near = beside[number_of[i]].of(i, nodes[name].rack) if i in number_of else []
-        chosen |= {name, *(names[j] for j in near)}
-    return tuple(sorted(chosen))
-
-
-class _Companions:
-    """The calm nodes of a configuration, by rack: which of them are measured again beside another."""
-
-    def __init__(
-        self,
-        configuration: Ints,
-        names: Sequence[str],
-        nodes: Mapping[str, NodeVerdict],
-        calm: Sequence[bool],
-        compared: Mapping[int, int],
-    ) -> None:
-        self._names = names
-        #: In the order of their numbers.
-        self._every = sorted(j for j in configuration.tolist() if calm[j] and j in compared)
-        self._in_rack: dict[str, list[int]] = {}
-        for j in self._every:
-            self._in_rack.setdefault(nodes[names[j]].rack, []).append(j)
-
-    def of(self, i: int, rack: str) -> list[int]:
-        """The nearest to node `i`, in the order of names, in its `rack` first."""
-        near = self._nearest(self._in_rack.get(rack, []), i)
-        others = [j for j in self._nearest(self._every, i, len(near) + _COMPANIONS) if j not in near]
-        return [*near, *others][:_COMPANIONS]
-
-    def _nearest(self, numbers: Sequence[int], i: int, count: int = _COMPANIONS) -> list[int]:
-        at = bisect.bisect_left(numbers, i)
-        around = numbers[max(at - count, 0) : at + count]
-        return sorted(around, key=lambda j: (abs(j - i), self._names[j]))[:count]

@@ -11,7 +11,7 @@ import xarray as xr
 from nodeprint import __version__
 from nodeprint.data.job.fabric import Fabrics
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge import acceptance, alone, deviations, groups, measuring_time, messages, table
+from nodeprint.judge import acceptance, alone, deviations, epochs, groups, measuring_time, messages, table
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.baseline import Since
@@ -81,7 +81,9 @@ def judge(
     changed since a baseline. Writes nothing.
     """
     rules = acceptance.of_metrics(rules or acceptance.load(), fleet)
-    # 1. A run is the unit of evidence: one value for each run and part, and who is compared with whom.
+    # 1. A run is the unit of evidence: one value for each run and part, of the jobs of what a node is now, and who is
+    #    compared with whom.
+    fleet, former = epochs.current(fleet, rules)
     population = Population.of(fleet, rules, planned)
     # 2. What goes with the time of measuring is no difference of nodes. A fleet without a majority has no centre: each
     #    group of it is compared within itself.
@@ -110,7 +112,7 @@ def judge(
     levels = _levels(population, rules)
     between = messages.judge_all(fabrics or Fabrics(), rules, levels)
     # 7. Outcomes are read off what is there.
-    reading = Reading(population, every, merged_of, between, since, over_time, exchanged)
+    reading = Reading(population, every, merged_of, between, since, over_time, exchanged, former)
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
     return Judged(reading, result, alone.series(population, levels))
 

@@ -21,6 +21,7 @@ from nodeprint.judge.verdict import (
     CellFigure,
     ClassFigure,
     Disturbance,
+    Epoch,
     FabricVerdict,
     Finding,
     Interval,
@@ -47,6 +48,7 @@ _OF_DISTURBANCE = {
     "missing": Why.MISSING_PAIRS,
     quality.ODD_RUN: Why.ODD_RUN,
     "cpus-moved": Why.DISTURBED,
+    "unpinned": Why.DISTURBED,
 }
 #: By finding why where that does not follow from its state.
 _WHY_OF = {"limit": Why.LIMIT, quality.WRONG_RESULT: Why.WRONG}
@@ -56,8 +58,8 @@ _USUAL = 0.5
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
     """What outcomes are read off: the series of all measurements, by node its causes, messages between nodes, what
-    changed since a baseline, what goes with the time of measuring, and by node the exchange of parts that explains an
-    imported matrix."""
+    changed since a baseline, what goes with the time of measuring, by node the exchange of parts that explains an
+    imported matrix, and by name of a node its `former` epochs."""
 
     population: Population
     series: Sequence[Series]
@@ -66,6 +68,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     since: Since | None
     over_time: tuple[TimeEffect, ...]
     exchanged: Mapping[int, Exchange]
+    former: Mapping[str, tuple[Epoch, ...]] = {}
 
     @cached_property
     def day(self) -> str:
@@ -124,6 +127,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             node.log_tail,
             self.population.newest(i),
             node.untaken,
+            self.former.get(node.name, ()),
         )
 
     def _soft(self, i: int) -> Iterator[Mapping[str, str]]:
@@ -255,7 +259,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         if invalid and not set(population.jobs(i)) - set(invalid):
             worst = max(
                 (disturbance for job in invalid.values() for disturbance in job),
-                key=lambda disturbance: (disturbance.kind == "cpus-moved", disturbance.share),
+                key=lambda disturbance: (disturbance.kind in ("cpus-moved", "unpinned"), disturbance.share),
             )
             yield Reason(_OF_DISTURBANCE[worst.kind], (worst.measurement,), worst.share)
             return

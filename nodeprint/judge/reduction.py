@@ -77,7 +77,8 @@ class Reduced(msgspec.Struct, frozen=True, dict=True):
     """A quantity with its passes reduced to their median, `level` (row, place) in its unit.
 
     `missing` (row, part) is the share of places that a run lacks, 1 at a home that it was not measured with.
-    `independent_jobs` has those of each node. `restless` (row): the passes of a run may differ (`stats.disagreement.differs`).
+    `independent_jobs` has those of each node. `restless` (row): the passes of a run may differ
+    (`stats.disagreement.differs`).
     """
 
     quantity: Quantity
@@ -87,6 +88,16 @@ class Reduced(msgspec.Struct, frozen=True, dict=True):
     missing: Floats
     independent_jobs: Mapping[int, list[list[int]]]
     restless: npt.NDArray[np.bool_]
+
+    @cached_property
+    def rows_used(self) -> dict[int, list[int]]:
+        """By node the rows of its valid jobs; of a node without any those of its newest job."""
+        rows = self.quantity.rows
+        valid = {node: [job for together in jobs for job in together] for node, jobs in self.independent_jobs.items()}
+        return {
+            node: [row for job in sorted(valid.get(node) or [max(jobs)]) for row in jobs[job]]
+            for node, jobs in rows.items()
+        }
 
     @cached_property
     def differing(self) -> frozenset[tuple[int, int]]:

@@ -7,6 +7,7 @@ the others are those that are nearest to each other (the shortest half of the va
 from __future__ import annotations
 
 import warnings
+from itertools import combinations
 
 import msgspec
 import numpy as np
@@ -35,7 +36,9 @@ class Disagreement(msgspec.Struct, frozen=True):
     """What differs between repetitions. `odd` are those that differ from the majority, farthest first, empty where no
     majority agrees; `factor` (above 1) is by how much the farthest differs from it, or the highest from the lowest.
     `apart` is the share of places whose repetitions differ by APART or more. `place` is a typical one of those that
-    differ, with its `lowest` and its `highest` repetition."""
+    differ, with its `lowest` and its `highest` repetition. `both_ways`: between two repetitions many places are APART
+    nearer and as many farther, as if they were exchanged; what slows a machine down moves them one way.
+    """
 
     odd: tuple[int, ...]
     factor: float
@@ -43,6 +46,7 @@ class Disagreement(msgspec.Struct, frozen=True):
     place: int
     lowest: int
     highest: int
+    both_ways: bool = False
 
     @property
     def is_far(self) -> bool:
@@ -79,7 +83,16 @@ def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
         int(np.flatnonzero(usable)[typical]),
         int(np.nanargmin(of_place)),
         int(np.nanargmax(of_place)),
+        apart >= _SHARE and _both_ways(logs),
     )
+
+
+def _both_ways(logs: Floats) -> bool:
+    """Whether half of _SHARE of the places are APART above, and as many below, between two repetitions."""
+    with np.errstate(invalid="ignore"):
+        steps = (logs[second] - logs[first] for first, second in combinations(range(len(logs)), 2))
+        shares = ((np.mean(step >= np.log(APART)), np.mean(step <= -np.log(APART))) for step in steps)
+        return any(min(up, down) >= _SHARE / 2 for up, down in shares)
 
 
 def nearer_once(values: Reals) -> Disagreement | None:

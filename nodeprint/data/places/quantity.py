@@ -91,6 +91,8 @@ class Quantity:
     that the lines are on, -1 where each pair's follows from the policy. Their places are the full product of `homes`
     and `pairs`, so that `by_home` is a view of `values`; `home` may be an absent one of a row, which is NaN then.
 
+    `former` are jobs (node, job) of which no rows are used: they are of another epoch of the node, as before a repair.
+
     `tick_ns` is what one clock tick is in a value (0 unknown). Quantities are of one operation and quantity each, and
     are never compared with others.
     """
@@ -110,6 +112,7 @@ class Quantity:
     disturbed: Floats
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tick_ns: float = 0.0
+    former: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -147,7 +150,8 @@ class Quantity:
         """By node and job the numbers of their rows."""
         out: dict[int, dict[int, list[int]]] = {}
         for row, (node, job) in enumerate(zip(self.node.tolist(), self.job.tolist(), strict=True)):
-            out.setdefault(node, {}).setdefault(job, []).append(row)
+            if (node, job) not in self.former:
+                out.setdefault(node, {}).setdefault(job, []).append(row)
         return out
 
     @cached_property

@@ -42,6 +42,7 @@ class PackedNode:
     measurement of its newest job was not taken, these and what failed; `lacking` are those of which that job lacks a
     run, as the node refused it or its kernel failed; `rebooted` jobs that runs of several boots are in: one survey
     cannot be of all of them. `followed` has by job when it was submitted and ended, by the login node's clock.
+    `former` has by job the fields of its survey in which that differs from the newest one.
     `imported`: its records are another tool's; `identified`: it is known what machine it is.
     """
 
@@ -60,6 +61,7 @@ class PackedNode:
     lacking: tuple[str, ...] = ()
     rebooted: tuple[str, ...] = ()
     followed: Mapping[int, Followed] = field(default_factory=dict)
+    former: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     imported: bool = False
     identified: bool = True
     warnings: tuple[Mapping[str, str], ...] = ()

@@ -14,7 +14,7 @@ from nodeprint.campaign import node_sheet, preparation
 from nodeprint.campaign.followed import read as read_followed
 from nodeprint.campaign.gathered import NodeState
 from nodeprint.data.job import sensors
-from nodeprint.data.job.jobs import Job
+from nodeprint.data.job.jobs import Job, number_of
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.data.places.layout import layout_of, slots_of
@@ -96,6 +96,7 @@ def _of_node(
         followed={
             job.number: times for job in of_jobs if (times := read_followed(place / f"job{job.number}")).submitted
         },
+        former={number_of(Path(job)): fields for job, fields in survey.former.items()},
         rebooted=tuple(f"job{job.number}" for job in of_jobs if len(_boots(job)) > 1),
         imported=any("imported" in measured.header for job in of_jobs for measured in job.measured.values()),
         identified=bool(survey.topology),

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -88,12 +89,14 @@ def remove_former(campaign: Path) -> None:
 
 class Survey(msgspec.Struct, frozen=True):
     """What a node's newest survey says, for programs: `topology` as text of topology.as_json, empty where there is
-    none; the rest is empty, too, where there is no survey that can be read."""
+    none; the rest is empty, too, where there is no survey that can be read. `former` has by job (job1) the fields of
+    an earlier survey that differ from those of the newest."""
 
     topology: str = ""
     fingerprint: dict[str, Any] = {}
     warnings: list[dict[str, str]] = []
     sensors: dict[str, Any] = {}
+    former: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
 
 
@@ -147,7 +150,20 @@ def _expected_survey(node_dir: Path) -> Survey:
         return Survey(text, problems=problems)
     fields = fingerprint.read(unpacked)
     warnings = [{"id": w.id, "text": w.text, "advice": w.advice} for w in preflight.check(unpacked, fields)]
-    return Survey(text, dict(fields), warnings, sensors.of_survey(unpacked), problems)
+    former = _former(node_dir, dict(fields))
+    return Survey(text, dict(fields), warnings, sensors.of_survey(unpacked), former, problems)
+
+
+def _former(node_dir: Path, newest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """By job the fields of its survey that differ from the `newest` ones; what cannot be read says nothing."""
+    out: dict[str, dict[str, Any]] = {}
+    for path in sorted(node_dir.glob("job*/survey.tar.gz"), key=_number):
+        with suppress(NodeprintError):
+            fields = fingerprint.read(open_tree(path)) if not path.is_symlink() else newest
+            differing = {key: value for key, value in fields.items() if newest.get(key) != value}
+            if differing:
+                out[path.parent.name] = differing
+    return out
 
 
 def _number(path: Path) -> int:

@@ -23,7 +23,7 @@ from nodeprint.judge.verdict.fleet_verdict import (
 )
 from nodeprint.judge.verdict.json_schema import schema
 from nodeprint.judge.verdict.node_figures import LOST, CellFigure, ClassFigure
-from nodeprint.judge.verdict.node_verdict import Disturbance, Margin, NodeVerdict, Reason
+from nodeprint.judge.verdict.node_verdict import Disturbance, Epoch, Margin, NodeVerdict, Reason
 from nodeprint.judge.verdict.part import Interval, Part
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "CellFigure",
     "ClassFigure",
     "Disturbance",
+    "Epoch",
     "Evidence",
     "Expected",
     "FabricVerdict",

@@ -12,6 +12,10 @@ from nodeprint.judge.verdict.node_verdict import Margin
 from nodeprint.judge.verdict.part import Interval, Part
 from nodeprint.machine.possible import Memory
 
+#: If this share of comparable nodes have a difference it is named, and so is that these may be the right ones. Above a
+#: third the fleet is split.
+CONTESTED = 0.2
+
 
 class Group(msgspec.Struct, frozen=True):
     """Nodes that are compared with each other, where there are several such groups. In a split fleet they are alike,
@@ -55,7 +59,8 @@ class TimeEffect(msgspec.Struct, frozen=True):
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """A difference that several nodes have: look for a batch or a setting. `fields` go with it."""
+    """A difference that several nodes have: look for a batch or a setting. `fields` go with it; `share` of the nodes
+    that are compared with them have it."""
 
     nodes: tuple[str, ...]
     measurement: str
@@ -63,6 +68,12 @@ class Shared(msgspec.Struct, frozen=True):
     effect: float
     interval: Interval
     fields: Mapping[str, str] = {}
+    share: float = 0.0
+
+    @property
+    def may_be_right(self) -> bool:
+        """Whether so many share it that these nodes may be the right ones."""
+        return self.share >= CONTESTED
 
 
 class Spread(msgspec.Struct, frozen=True):

@@ -55,12 +55,13 @@ class Reason(msgspec.Struct, frozen=True):
 
 class Disturbance(msgspec.Struct, frozen=True):
     """Something that disturbed a measurement or concerns the node: `kind` is disturbed, missing, odd-run, stolen,
-    loud-cpus, busy, hot, throttled, memory-errors, clock-fell, record, runs-differ, passes-differ, jobs-differ or
-    cpus-moved; `share` or `value` say how much of it, `cpus` where.
+    loud-cpus, busy, hot, throttled, memory-errors, clock-fell, record, runs-differ, passes-differ, jobs-differ,
+    cpus-moved or unpinned; `share` or `value` say how much of it, `cpus` where.
 
     Of repetitions that differ `value` is the factor, `odd` are those that differ from the majority (empty without one;
     job1, job1/run2, job1/run2/pass1), and a typical place has `low` and `high` (in `unit`) in the repetitions `low_in`
-    and `high_in`. cpus-moved: they differ so far, on a virtual machine, that its CPUs must have been others."""
+    and `high_in`. cpus-moved: they differ so far, on a virtual machine, that its CPUs must have been others; unpinned:
+    the same on bare metal."""
 
     kind: str
     invalid: bool
@@ -78,12 +79,23 @@ class Disturbance(msgspec.Struct, frozen=True):
     high_in: str = ""
 
 
+class Epoch(msgspec.Struct, frozen=True):
+    """Jobs of a node that do not count, as it is another machine now: since a `repair` (its date) and what was done, or
+    since `fields` of its fingerprint changed."""
+
+    jobs: tuple[str, ...]
+    repair: str = ""
+    what: str = ""
+    fields: tuple[str, ...] = ()
+
+
 class NodeVerdict(msgspec.Struct, frozen=True):
     """A node's outcome: the `reasons` for it, the decisive one first, its findings by severity, and its figures.
 
     `group` is the letter of its group in a split fleet. `notes` are fields of the fingerprint in which it differs from
     the majority without being another configuration. `measured` is when its newest run began (ISO 8601), empty where
-    that is unknown. `untaken` has the measurements of its newest job that were not taken, and the node's reason.
+    that is unknown. `untaken` has the measurements of its newest job that were not taken, and the node's reason. `jobs`
+    are those that it is judged by, `former` the epochs whose jobs are not.
     """
 
     outcome: Outcome
@@ -101,6 +113,7 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     log_tail: tuple[str, ...] = ()
     measured: str = ""
     untaken: Mapping[str, str] = {}
+    former: tuple[Epoch, ...] = ()
 
     @property
     def is_alone(self) -> bool:

@@ -153,8 +153,9 @@ class Campaign:
         number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), None)
         if number is None:
             return None
+        former = {job for epoch in self.verdict.nodes[node].former for job in epoch.jobs}
         jobs = sorted({job for quantity in self.fleet.quantities for job in quantity.rows.get(number, ())})
-        now = tuple(f"job{job}" for job in jobs)
+        now = tuple(name for job in jobs if (name := f"job{job}") not in former)
         return now if now != self.verdict.nodes[node].jobs else None
 
 

@@ -59,9 +59,10 @@ def plain_outcome(verdict: Verdict) -> str:
         for kind, on in (("outside", outside), ("found", found), ("open", rest))
         if on
     ]
+    right = sorted({name for shared in fleet.shared if shared.may_be_right for name in shared.nodes} & set(found))
     plain = texts()["plain"]
     key = str(fleet.outcome) if str(fleet.outcome) in plain else "some" if others else "all"
-    return say(
+    words = say(
         "plain",
         key,
         same=same,
@@ -72,6 +73,7 @@ def plain_outcome(verdict: Verdict) -> str:
         bounds=say("plain_bounds", "limits" if outside else "bounds"),
         groups=names.counted(len(fleet.groups), "group"),
     )
+    return f"{words} {say('plain_contested', nodes=names.nodes(right))}" if right else words
 
 
 def _few(on: Sequence[str]) -> str:
@@ -109,13 +111,15 @@ def not_same(verdict: Verdict) -> list[str]:
     """The nodes that are not the same, by outcome, the most urgent first: `DEVIATES: cn017`."""
     alone = {str(node.outcome) for node in verdict.nodes.values()} == {str(verdict.fleet.outcome)}
     split = verdict.fleet.outcome is FleetOutcome.SPLIT
+    contested = {name for shared in verdict.fleet.shared if shared.may_be_right for name in shared.nodes}
     out = []
     for outcome in sorted(MEANING, key=lambda outcome: MEANING[outcome].rank):
         of_it = [name for name, node in verdict.nodes.items() if node.outcome is outcome]
         if outcome is Outcome.SAME or not of_it or alone or (split and outcome is Outcome.SPLIT):
             continue
         listed = names.nodes(of_it)
-        out.append(f"{outcome}: {listed}" if len(listed) <= _MOST_NAMED else f"{outcome}: {len(of_it)} nodes")
+        right = say("or_right") if contested.intersection(of_it) and MEANING[outcome].found else ""
+        out.append(f"{outcome}: {listed if len(listed) <= _MOST_NAMED else f'{len(of_it)} nodes'}{right}")
     return out
 
 
@@ -131,7 +135,7 @@ def rests_on(verdict: Verdict) -> list[str]:
     out += (
         [
             say(
-                "one_job",
+                "assumed_jobs",
                 assumed=names.listed(
                     f"{100 * sd:.2g} % ({named('subjects', subject)})" for subject, sd in fleet.assumed_jobs.items()
                 ),

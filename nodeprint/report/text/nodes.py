@@ -12,7 +12,7 @@ from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.places.quantity import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import MEANING, Outcome, Why
-from nodeprint.judge.verdict import Disturbance, Group, Margin, NodeVerdict
+from nodeprint.judge.verdict import Disturbance, Epoch, Group, Margin, NodeVerdict
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.text.disturbances import disturbance, taken_most
@@ -190,10 +190,19 @@ def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:
 
 
 def further(node: NodeVerdict) -> list[str]:
-    """What is to be known of a node beside its outcome: other disturbances and reasons."""
+    """What is to be known of a node beside its outcome: jobs that do not count, and other disturbances."""
     leading = {reason.why for reason in node.reasons[:1]}
     disturbed = leading & {Why.DISTURBED, Why.MISSING_PAIRS, Why.ODD_RUN, Why.UNUSABLE}
-    return [sentence(disturbance(seen)) for seen in node.disturbances if not (seen.invalid and disturbed)]
+    seen = [sentence(disturbance(seen)) for seen in node.disturbances if not (seen.invalid and disturbed)]
+    return [*map(_epoch, node.former), *seen]
+
+
+def _epoch(epoch: Epoch) -> str:
+    """That jobs of a former epoch do not count, and why."""
+    of_jobs = {"jobs": names.listed(epoch.jobs), "verb": "do" if len(epoch.jobs) > 1 else "does"}
+    if epoch.repair:
+        return say("epoch", "repair", day=epoch.repair, what=printable(epoch.what, 200), **of_jobs)
+    return say("epoch", "changed", fields=names.listed(map(fingerprint.label, epoch.fields)), **of_jobs)
 
 
 def one_node(name: str, node: NodeVerdict, groups: Sequence[Group] = ()) -> list[str]:

@@ -193,6 +193,7 @@ def shared(shared: Shared) -> str:
         change=change(shared.effect, shared.measurement),
         interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
         fields=groups.fields(shared.fields),
+        contested=say("contested", share=names.percent(shared.share)) if shared.may_be_right else "",
     )
 
 

@@ -1,0 +1,39 @@
+"""Which nodes a recheck measures: those that a further job would decide, and control nodes at random."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from nodeprint.campaign.recheck import MOST_JOBS
+from nodeprint.judge.outcome import MEANING
+from nodeprint.judge.population import Population
+from nodeprint.judge.verdict import NodeVerdict
+
+#: So many nodes that nobody suspects have two jobs after a recheck: with six degrees of freedom an interval is a fifth
+#: wider than if the variance between jobs were known, with two it would be nearly twice as wide.
+CONTROLS = 6
+#: And so many are in each round of a recheck, so that it shows what all nodes moved by together since the first.
+FEWEST = 3
+
+
+def recheck(population: Population, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
+    """The names of the nodes to measure again, in order.
+
+    Control nodes are drawn from the others of the same configuration, by the campaign's name: a choice by results, or
+    by neighborhood, would bias the variance between jobs, which is estimated from them.
+    """
+    names = [node.name for node in population.fleet.nodes]
+    chosen: set[str] = set()
+    for configuration in population.configurations:
+        members = configuration.tolist()
+        again = [i for i in members if MEANING[nodes[names[i]].outcome].again and len(population.jobs(i)) < MOST_JOBS]
+        calm = [i for i in members if not nodes[names[i]].counted and i in population.group_of and i not in again]
+        if not again:
+            continue
+        measured_twice = sum(len(population.jobs(i)) > 1 for i in calm)
+        fresh = [i for i in calm if len(population.jobs(i)) < MOST_JOBS]
+        count = min(max(CONTROLS - measured_twice, FEWEST), len(fresh))
+        drawn = random.Random(f"{population.fleet.campaign} {len(chosen)}").sample(sorted(fresh), count)
+        chosen |= {names[i] for i in (*again, *drawn)}
+    return tuple(sorted(chosen))
