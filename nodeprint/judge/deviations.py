@@ -33,7 +33,7 @@ _FEW = 64
 #: Estimates that are worked on at once where all would not fit into memory.
 AT_ONCE = 256
 #: A component that fewer of the nodes have is missing on nobody.
-_USUAL = 0.5
+USUAL = 0.5
 #: Single runs are far from the peers from so many bounds on.
 _FAR = 2.0
 
@@ -100,7 +100,7 @@ class Series(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def usual(self) -> Bools:
         """The components that most nodes have (part)."""
-        return np.asarray(np.isfinite(self.spreads.of_nodes).mean(axis=0) >= _USUAL)
+        return np.asarray(np.isfinite(self.spreads.of_nodes).mean(axis=0) >= USUAL)
 
     @cached_property
     def by_job(self) -> Estimates:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.judge import expected, figures, findings, limits, margins, messages, quality, reached
 from nodeprint.judge.baseline import Since
-from nodeprint.judge.deviations import Series
+from nodeprint.judge.deviations import USUAL, Series
 from nodeprint.judge.findings import Shown
 from nodeprint.judge.outcome import OUTCOME_OF, State, Why, first
 from nodeprint.judge.population import Population
@@ -52,8 +52,6 @@ _OF_DISTURBANCE = {
 }
 #: By finding why where that does not follow from its state.
 _WHY_OF = {"limit": Why.LIMIT, quality.WRONG_RESULT: Why.WRONG}
-#: A part that fewer of the nodes have is missing on nobody.
-_USUAL = 0.5
 
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
@@ -363,7 +361,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         for group in self.population.groups:
             nodes = set(group.nodes.tolist())
             quantities = [one.quantity for one in self.population.reduced]
-            out.append([q.measurement for q in quantities if len(nodes & q.rows.keys()) >= _USUAL * len(nodes)])
+            out.append([q.measurement for q in quantities if len(nodes & q.rows.keys()) >= USUAL * len(nodes)])
         return out
 
 

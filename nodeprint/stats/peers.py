@@ -15,8 +15,10 @@ Ints = npt.NDArray[np.int64]
 #: Below this many nodes the peers' centre is computed anew for each node; above, the node's own share is taken off that
 #: of all.
 LEAVE_OUT_BELOW = 16
-#: Who is right is known only if so many of the nodes agree, of FEWEST nodes or more. Of fewer each is named.
-MAJORITY, FEWEST = 2 / 3, 5
+#: Who is right is known only if so many of the nodes agree.
+MAJORITY = 2 / 3
+#: Of fewer nodes each is named, as nobody knows which of them is right.
+FEWEST = 5
 #: Nodes are left out of a reference only as long as this share of them remains.
 REMAINDER = 0.6
 #: A centre is the mean of values that are moved to so many standard deviations from their median (Huber 1964, one

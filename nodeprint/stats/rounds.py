@@ -14,8 +14,9 @@ Ints = npt.NDArray[np.int64]
 FEWEST = 3
 #: The variance of a median, times that of a mean.
 _OF_MEDIAN = np.pi / 2
-#: Alternating medians and means settle in two or three steps.
-_STEPS = 6
+#: Alternating medians and means settle in two or three steps where all nodes are in all rounds; where rounds share only
+#: some of their nodes it takes more, until nothing moves by more than _SETTLED.
+_STEPS, _SETTLED = 200, 1e-5
 _DAY_S = 86400.0
 
 
@@ -67,9 +68,12 @@ def rounds(means: Floats, owner: Ints, began: Floats) -> Rounds:
     for _ in range(_STEPS):
         rest = means - shift[number]
         of_node = np.add.reduceat(np.nan_to_num(rest), first, axis=0) / count
+        former = shift.copy()
         for day, jobs in enumerate(by_round):
             if len(jobs):
                 shift[day] = np.nan_to_num(_median(means[jobs] - of_node[owner[jobs]]))
+        if np.abs(shift - former).max() < _SETTLED:
+            break
     for day, jobs in enumerate(by_round):
         error[day] = _OF_MEDIAN / len(jobs) if len(jobs) else 0.0
     return out
