@@ -14,9 +14,10 @@ PACKAGE = Path(__file__).parents[1] / "nodeprint"
 MODULES = (
     "stats/disagreement", "stats/gaps", "stats/intervals", "stats/measuring_order", "stats/mixture", "stats/peers",
     "stats/rounds", "stats/runs", "stats/strata",
-    "data/job/whole_runs", "judge/baseline", "judge/causes", "judge/control_nodes", "judge/deviations", "judge/expected",
-    "judge/figures", "judge/findings", "judge/fleet", "judge/groups", "judge/judge", "judge/margins",
-    "judge/measuring_time", "judge/messages", "judge/nodes", "judge/pairs", "judge/reached", "judge/reduction", "judge/standing", "judge/verdict/fleet_verdict",
+    "data/job/whole_runs", "judge/baseline", "judge/causes", "judge/control_nodes", "judge/deviations",
+    "judge/expected", "judge/figures", "judge/findings", "judge/fleet", "judge/groups", "judge/judge",
+    "judge/margins", "judge/measuring_time", "judge/messages", "judge/nodes", "judge/pairs", "judge/reached",
+    "judge/reduction", "judge/standing", "judge/verdict/fleet_verdict",
 )  # fmt: skip
 _CHOICE, _SIZE = "a choice", "how much is in memory at once; decides nothing"
 _CALIBRATION, _VERDICT = (
