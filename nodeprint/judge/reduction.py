@@ -330,7 +330,10 @@ def _over_nodes(values: Reals) -> Reals:
 def mean_of_groups(values: Reals, group: Ints) -> Reals:
     """The mean of `values` (row, ...) over the rows of each group (group, ...), of what was measured; NaN where nothing
     was. The rows of a group follow each other, and every number has some."""
-    first = np.searchsorted(group, np.arange(int(group[-1]) + 1))
+    groups = int(group[-1]) + 1
+    first, each = np.searchsorted(group, np.arange(groups)), len(values) // groups
+    if np.array_equal(first, each * np.arange(groups)) and len(values) == each * groups:  # several times faster
+        return mean_of_runs(values.reshape(groups, each, *values.shape[1:]))
     present = np.isfinite(values)
     count = np.add.reduceat(present, first, axis=0, dtype=np.int64)
     total = np.add.reduceat(np.where(present, values, 0), first, axis=0)
