@@ -35,7 +35,9 @@ def _series(of_node: Matrix, rules: Acceptance, levels: Levels) -> Series:
     shape = 1, len(of_node.terms.terms)
     unknown, none = np.full(shape, np.nan), np.zeros(shape)
     centre = none if of_node.terms.share else unknown
-    reference = Reference(centre, np.zeros(1), np.zeros(1, dtype=np.int64), unknown, none, none, none, np.ones(shape))
+    reference = Reference(
+        centre, np.zeros(1), np.zeros(1, dtype=np.int64), unknown, none, none, none, none, np.ones(shape)
+    )
     tails = levels.tail(of_node.terms), levels.campaign_tail
     referenced = np.ones(shape[1], dtype=np.bool_)
     return Series(of_node, spreads(of_node, rules), bounds.of_matrix(of_node, rules), reference, referenced, *tails)

@@ -60,11 +60,15 @@ class Levels(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """What the nodes are compared with: the `centre` of each one's peers (node, part), how many peers it has (`count`,
-    node), and by kind of node (`kind`, node: of a large fleet all nodes have the same peers, but those that are no
-    peers themselves) the variance of a healthy node about the centre (`between`), the variance of a peer by its runs
-    (`of_runs`) and how many times the variance between jobs that by its jobs is (`of_jobs`), the centre's variance as a
-    `share` of these, and the `degrees` of freedom of `between` (kind, part)."""
+    """What the nodes are compared with: the `centre` of each one's peers (node, part), and how many peers it has
+    (`count`, node).
+
+    By kind of node (`kind`, node: of a large fleet all nodes have the same peers, but those that are no peers
+    themselves): the variance of a healthy node about the centre (`between`), that of a peer by its runs (`of_runs`) and
+    by what it moves more between jobs than others (`of_movement`), how many times the variance between jobs it has by
+    its jobs (`of_jobs`), the centre's variance as a `share` of these, and the `degrees` of freedom of `between` (kind,
+    part).
+    """
 
     centre: Floats
     count: Floats
@@ -72,6 +76,7 @@ class Reference(msgspec.Struct, frozen=True):
     between: Floats
     of_runs: Floats
     of_jobs: Floats
+    of_movement: Floats
     share: Floats
     degrees: Floats
 
@@ -266,18 +271,20 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
         return np.asarray(spread.pooled * spread.ratio[self.owner] * share)
 
     @property
-    def _job_share(self) -> Floats:
-        """How many times the variance between jobs each estimate has (estimate, part). That its node moves more than
-        others counts where all its jobs are meant: each job by itself is judged like any other."""
-        matrix = self.series.matrix
-        used, made = (np.diff(np.append(self.first, len(self.rows))), np.diff(matrix.first_row)[self.owner])
-        ratio = np.where((used == made)[:, None], self.series.spreads.job.ratio[self.owner], 1.0)
-        return np.asarray(ratio / self.jobs)
+    def _of_movement(self) -> Floats:
+        """The variance by which a node moves more between jobs than others (estimate, part), where all its jobs are
+        meant: each job by itself is judged like any other."""
+        matrix, spreads = self.series.matrix, self.series.spreads
+        used, made = np.diff(np.append(self.first, len(self.rows))), np.diff(matrix.first_row)[self.owner]
+        if not ((used == made) & (used > 1)).any():
+            return np.zeros((len(self.first), 1))
+        more = np.where((used == made)[:, None], spreads.job.ratio[self.owner] - 1, 0.0)
+        return np.asarray(more * spreads.of_usual_job / self.jobs)
 
     @property
     def of_jobs(self) -> Floats:
         """The variance by jobs beyond their runs, and by rounds (estimate, part)."""
-        return np.asarray(self.series.spreads.job.variance * self._job_share + self._of_rounds)
+        return np.asarray(self.series.spreads.job.variance / self.jobs + self._of_movement + self._of_rounds)
 
     @property
     def _of_rounds(self) -> Floats:
@@ -285,16 +292,22 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
         factor = self.series.spreads.rounds.factor(self.rows, self.first)
         if not factor.any():
             return np.zeros((len(self.first), 1))
-        usual = self.series.spreads.run.pooled / np.maximum(np.median(self.series.spreads.runs, axis=0), 1)
-        return np.asarray(factor[:, None] * (usual + self.series.spreads.job.variance))
+        return np.asarray(factor[:, None] * self.series.spreads.of_usual_job)
 
     @property
     def of_reference(self) -> Floats:
         """The variance of the peers' centre (estimate, part)."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
-        of_peers = reference.of_runs[kind] + reference.of_jobs[kind] * self.series.spreads.job.variance
-        return np.asarray(reference.share[kind] * of_peers)
+        return np.asarray(reference.share[kind] * self._of_peer)
+
+    @property
+    def _of_peer(self) -> Floats:
+        """The variance of a peer by its runs and jobs (estimate, part)."""
+        reference, spreads = self.series.reference, self.series.spreads
+        kind = reference.kind[self.owner]
+        of_jobs = reference.of_jobs[kind] * spreads.job.variance + reference.of_movement[kind]
+        return np.asarray(reference.of_runs[kind] + of_jobs)
 
     @property
     def _variances(self) -> list[tuple[Floats, Floats]]:
@@ -303,11 +316,12 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
         reference, jobs = self.series.reference, self.series.spreads.job
         kind = reference.kind[self.owner]
         share = reference.share[kind]
-        of_jobs = self._job_share + share * reference.of_jobs[kind]
+        of_jobs = 1 / self.jobs + share * reference.of_jobs[kind]
+        more = self._of_movement + self._of_rounds + share * reference.of_movement[kind]
         return [
             (self.of_runs + share * reference.of_runs[kind], self.series.spreads.run.degrees),
             (jobs.assumed * of_jobs, np.full(len(jobs.assumed), np.inf)),
-            (jobs.excess * of_jobs + self._of_rounds, jobs.degrees),
+            (jobs.excess * of_jobs + more, jobs.degrees),
         ]
 
     @cached_property
@@ -338,8 +352,7 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
         """The variance that healthy nodes have by nature, beyond what runs and jobs explain (estimate, part)."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
-        explained = reference.of_runs[kind] + reference.of_jobs[kind] * self.series.spreads.job.variance
-        return np.maximum(reference.between[kind] - explained, 0.0)
+        return np.maximum(reference.between[kind] - self._of_peer, 0.0)
 
     @property
     def between(self) -> Floats:
@@ -391,6 +404,11 @@ class Spreads(msgspec.Struct, frozen=True):
     run: RunSpread
     job: JobSpread
     rounds: Rounds
+
+    @property
+    def of_usual_job(self) -> Floats:
+        """The variance of the mean of a usual job (part)."""
+        return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1) + self.job.variance)
 
     @property
     def of_usual_node(self) -> Floats:
@@ -472,15 +490,19 @@ def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> Reference:
     count = np.maximum(np.add.reduceat(runs > 0, first_row, axis=0, dtype=np.int64), 1)
     share_runs = np.add.reduceat(of_job, first_row, axis=0)
     by_runs = run.ratio * np.where(share_runs > 0, share_runs, 1.0) / count**2
-    by_jobs = of_it.job.ratio / count
+    by_jobs = np.broadcast_to(1 / count, by_runs.shape)
+    by_movement = (of_it.job.ratio - 1) * of_it.of_usual_job / count
     if compared.shared:
         _, first, kind = np.unique(compared.count, return_index=True, return_inverse=True)
-        of_peers = [np.broadcast_to(of[trusted].mean(axis=0), (len(first), of.shape[1])) for of in (by_runs, by_jobs)]
+        of_peers = [
+            np.broadcast_to(of[trusted].mean(axis=0), (len(first), of.shape[1]))
+            for of in (by_runs, by_jobs, by_movement)
+        ]
     else:
         first = kind = np.arange(len(compared.count))
         others = trusted & ~np.eye(len(trusted), dtype=np.bool_)
         others[~others.any(axis=1)] = True
-        of_peers = [(others @ of) / others.sum(axis=1)[:, None] for of in (by_runs, by_jobs)]
+        of_peers = [(others @ of) / others.sum(axis=1)[:, None] for of in (by_runs, by_jobs, by_movement)]
     share = TEMPLATE_ERROR / np.maximum(compared.count[first], 1.0)[:, None] * np.ones_like(of_peers[0])
     return Reference(
         compared.centre,
@@ -489,6 +511,7 @@ def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> Reference:
         compared.between[first],
         run.pooled * of_peers[0],
         of_peers[1],
+        of_peers[2],
         share,
         compared.degrees[first],
     )
