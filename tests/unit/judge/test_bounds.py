@@ -11,7 +11,7 @@ from nodeprint.data.places.layout import SAME_CCX
 from nodeprint.data.places.quantity import models
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, bounds
-from nodeprint.judge.deviations import Block
+from nodeprint.judge.deviations import Series
 from nodeprint.judge.judge import judge
 from tests.support.fleets import HARVESTED, judged, made
 
@@ -19,30 +19,30 @@ HOPS = "coherence-cas"
 RULES = acceptance.load()
 
 
-def _block(**changes: str) -> Block:
-    return next(s.first for s in judged(**changes).series if s.matrix.name == HOPS)
+def _series(**changes: str) -> Series:
+    return next(s for s in judged(**changes).series if s.matrix.name == HOPS)
 
 
 def test_bounds_are_the_largest_of_percent_and_ns() -> None:
-    block = _block()
-    terms, levels = block.terms, block.matrix.levels
+    series = _series()
+    terms, levels = series.terms, series.matrix.levels
     near, inside = terms.indices("core-near"), terms.indices("core-in")
-    np.testing.assert_allclose(block.bound[near], RULES.bound("core"))
-    np.testing.assert_allclose(block.bound[inside], np.maximum(0.04, 2.0 / levels[inside]))
+    np.testing.assert_allclose(series.bound[near], RULES.bound("core"))
+    np.testing.assert_allclose(series.bound[inside], np.maximum(0.04, 2.0 / levels[inside]))
 
 
 def test_bounds_of_harvested_ccxs_are_their_own_and_their_cores_have_no_rank() -> None:
-    block = _block(machine=HARVESTED)
-    terms, levels = block.terms, block.matrix.levels
+    series = _series(machine=HARVESTED)
+    terms, levels = series.terms, series.matrix.levels
     assert not len(terms.indices("core-in"))
     ccx = terms.indices("ccx")
-    np.testing.assert_allclose(block.bound[ccx], np.maximum(0.03, 2.5 / levels[ccx]))
+    np.testing.assert_allclose(series.bound[ccx], np.maximum(0.03, 2.5 / levels[ccx]))
 
 
 def test_bounds_are_at_least_two_ticks_of_the_clock() -> None:
-    block = _block()
-    coarse = bounds.of_pairs(block.terms, block.matrix.levels, RULES, tick_ns=10.0)
-    assert np.all(coarse >= 20.0 / block.matrix.levels - 1e-12)
+    series = _series()
+    coarse = bounds.of_pairs(series.terms, series.matrix.levels, RULES, tick_ns=10.0)
+    assert np.all(coarse >= 20.0 / series.matrix.levels - 1e-12)
 
 
 def _ticking(fleet: PackedFleet, tick_ns: float) -> PackedFleet:
@@ -53,14 +53,14 @@ def _ticking(fleet: PackedFleet, tick_ns: float) -> PackedFleet:
 def test_a_node_without_peers_has_the_same_bound(tick_ns: float) -> None:
     """Of a class of pairs on a machine with fused-off cores: inside CCXs 2.5 ns, of a coarse clock two ticks."""
     fleet, alone = (_ticking(made(machine=HARVESTED, nodes=nodes), tick_ns) for nodes in (3, 1))
-    block = next(s.first for s in judge(fleet).series if s.matrix.name == HOPS)
+    series = next(s for s in judge(fleet).series if s.matrix.name == HOPS)
     classes = {}
-    for part in block.terms.indices("class").tolist():
-        number = int(block.terms.terms[part].where["class"])
-        name = block.terms.layout.class_names[number]
+    for part in series.terms.indices("class").tolist():
+        number = int(series.terms.terms[part].where["class"])
+        name = series.terms.layout.class_names[number]
         floor = max(2 * tick_ns, 2.5 if number == SAME_CCX else 0.5)
-        assert block.bound[part] == pytest.approx(max(0.02, floor / block.matrix.levels[part]))
-        classes[name] = block.bound[part] * block.matrix.levels[part]
+        assert series.bound[part] == pytest.approx(max(0.02, floor / series.matrix.levels[part]))
+        classes[name] = series.bound[part] * series.matrix.levels[part]
     assert len(classes) > 2
 
     only = judge(alone).deviations
@@ -72,7 +72,7 @@ def test_a_node_without_peers_has_the_same_bound(tick_ns: float) -> None:
         )
         if family == "class" and place.startswith("class=")
     }
-    names = block.terms.layout.class_names
+    names = series.terms.layout.class_names
     assert {names[number]: bound for number, bound in of_alone.items()} == pytest.approx(classes, rel=0.03)
 
 

@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from types import SimpleNamespace
 
-import msgspec
 import numpy as np
 import pytest
 
-from nodeprint.judge import acceptance, bounds, margins
-from nodeprint.judge.confirmation import PooledNodes, Series
-from nodeprint.judge.deviations import Levels, first_jobs
-from nodeprint.judge.reduction import Matrix
+from nodeprint.judge import margins
+from nodeprint.judge.deviations import Series
+from tests.support.drawn import RULES, bound, matrix, of_values
 from tests.support.fleets import judged
 
-NODES, RULES = 8, acceptance.load()
-
-
-@lru_cache
-def _matrix() -> Matrix:
-    return next(series.matrix for series in judged().series if series.matrix.name == "coherence-cas")
+NODES = 8
 
 
 def _drawn(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[Series, int]:
     """Nodes whose runs differ by `spread` bounds, of which the first is off by so many in one part, and that part."""
-    matrix, rng = _matrix(), np.random.default_rng([seed, runs, int(100 * spread)])
-    bound, part = bounds.of_matrix(matrix, RULES), int(matrix.terms.indices("ccd")[3])
-    values = spread * bound * rng.standard_normal((NODES, runs, len(bound)))
-    values[0, :, part] += off * bound[part]
-    named = msgspec.structs.replace(
-        matrix, values=values, nodes=np.arange(NODES), runs=(tuple(f"job1/run{n + 1}" for n in range(runs)),) * NODES
-    )
-    return Series((first_jobs(named, RULES, Levels(0.05, 0.01, NODES)),)), part
+    rng, part = np.random.default_rng([seed, runs, int(100 * spread)]), int(matrix().terms.indices("ccd")[3])
+    values = spread * bound() * rng.standard_normal((NODES, runs, len(bound())))
+    values[0, :, part] += off * bound()[part]
+    return of_values(values), part
 
 
 def _inside(runs: int, spread: float) -> float:
     """In which share of 30 fleets the part is inside."""
     found = [_drawn(seed, runs, spread) for seed in range(30)]
-    return float(np.mean([series.first.inside[0, part] for series, part in found]))
+    return float(np.mean([series.by_job.inside[0, part] for series, part in found]))
 
 
 def _remedy(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[str, int]:
     series, part = _drawn(seed, runs, spread, off)
-    pooled = PooledNodes(series)[0]
+    pooled = series.of_node(0)
     reach = float(np.abs(pooled.difference[part]) + pooled.half_90[part])
-    return margins.remedy_of(margins.Worst(series, part, reach, pooled))
+    return margins.remedy_of(margins.Worst(series, 0, part, reach, pooled))
 
 
 def test_so_many_runs_show_in_nine_of_ten_cases_that_a_part_is_the_same() -> None:
@@ -65,10 +53,9 @@ def test_what_more_measurements_cannot_resolve_asks_for_none() -> None:
 @pytest.mark.parametrize(("runs", "spread"), [(4, 0.3), (2, 0.2)])
 def test_nine_of_ten_nodes_show_what_is_as_large_as_the_detection_limit(runs: int, spread: float) -> None:
     series, part = _drawn(0, runs, spread)
-    block = series.first
     limit = next(of for of in margins.limits([series]) if of.family == "ccd")
-    times = limit.effect / float(np.median(block.bound[series.matrix.terms.indices("ccd")]))
-    found = [_drawn(seed, runs, spread, times)[0].first.outside[0, part] for seed in range(1, 31)]
+    times = limit.effect / float(np.median(series.bound[series.matrix.terms.indices("ccd")]))
+    found = [_drawn(seed, runs, spread, times)[0].outside[0, part] for seed in range(1, 31)]
     assert 0.7 <= np.mean(found) < 1.0
     assert limit.bound == pytest.approx(0.03, rel=0.1) and (limit.remedy == "") == (times <= margins.FAR)
 
@@ -77,10 +64,8 @@ def test_nine_of_ten_nodes_show_what_is_as_large_as_the_detection_limit(runs: in
 def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
     series, part = _drawn(3, 6, 0.05)
     values = series.matrix.values.copy()
-    values[0, run, part] += 4 * series.first.bound[part]
-    matrix = msgspec.structs.replace(series.matrix, values=values)
-    series = Series((first_jobs(matrix, RULES, Levels(0.05, 0.01, NODES)),))
-    worst = margins.worst(series, PooledNodes(series)[0])
+    values[0, run, part] += 4 * series.bound[part]
+    worst = margins.worst(of_values(values), 0)
     assert worst is not None and worst.part == part
     (margin,) = margins.margins([worst], judged().population.fleet.nodes[0], RULES)
     assert (margin.remedy, margin.run) == ("quiet", f"job1/run{run + 1}")
@@ -94,8 +79,8 @@ def test_the_worst_part_is_nearest_to_its_bound_if_any_has_a_value(
     differences: list[float], part: int | None, reach: float
 ) -> None:
     each = np.ones(len(differences))
-    series = SimpleNamespace(first=SimpleNamespace(bound=2 * each))
-    worst = margins.worst(series, SimpleNamespace(difference=np.array(differences), half_90=0.1 * each))  # type: ignore[arg-type]
+    pooled = SimpleNamespace(difference=np.array(differences), half_90=0.1 * each)
+    worst = margins.worst(SimpleNamespace(bound=2 * each, of_node=lambda _: pooled), 0)  # type: ignore[arg-type]
     assert (worst and worst.part) == part
     assert worst is None or (worst.reach, worst.share) == pytest.approx((reach, reach / 2))
 
@@ -108,8 +93,7 @@ def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
 def test_the_margin_of_a_subject_is_that_of_the_part_that_takes_most_of_its_bound() -> None:
     series, part = _drawn(1, 6, 0.05, off=0.8)
     other, _ = _drawn(2, 6, 0.05)
-    pooled = [PooledNodes(of)[0] for of in (series, other)]
-    worst = [of for s, p in zip((series, other), pooled, strict=True) if (of := margins.worst(s, p)) is not None]
+    worst = [of for each in (series, other) if (of := margins.worst(each, 0)) is not None]
     assert worst[0].part == part and 0.75 < worst[0].share < 1.0 and worst[1].share < 0.4
     node = judged().population.fleet.nodes[0]
     for order in (worst, worst[::-1]):

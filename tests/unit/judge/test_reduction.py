@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from nodeprint.judge import pairs
+from nodeprint.data.store.packed import PackedFleet
+from nodeprint.judge import acceptance, pairs
 from nodeprint.judge.reduction import (
     EffectScale,
     _measured,
-    first_of,
     independent,
+    matrix,
+    mean_of_groups,
     mean_of_runs,
     moment,
     over_passes,
     padded,
+    reduce,
     term_values,
 )
-from tests.support.fleets import made
+from tests.support.fleets import made, of_rows
 
 LINEAR, LOG, SHARE = EffectScale("linear"), EffectScale("log"), EffectScale("share", 0.005)
 
@@ -73,8 +77,62 @@ def test_jobs_ten_minutes_apart_are_independent_of_each_other(second: str, toget
 
 def test_a_job_too_soon_after_one_is_apart_from_none_of_them() -> None:
     begun = {number: [f"2026-01-01T10:{minute:02d}:00Z"] for number, minute in ((1, 0), (2, 8), (3, 16), (5, 40))}
-    parts = independent(begun, {})
-    assert parts == [[1, 2, 3], [5]] and first_of(parts) == [3]  # the last was measured again for a reason
+    assert independent(begun, {}) == [[1, 2, 3], [5]]
+
+
+def test_jobs_follow_each_other_in_time_and_not_by_their_numbers() -> None:
+    """A campaign that was put together from two, or measured again as an earlier job."""
+    begun = {1: ["2026-01-01T12:00:00Z"], 2: ["2026-01-01T10:00:00Z"], 3: ["2026-01-01T12:05:00Z"], 4: [""]}
+    assert independent(begun, {}) == [[4], [2], [1, 3]]
+    assert independent(dict(reversed(begun.items())), {}) == [[4], [2], [1, 3]]
+
+
+def _two_jobs(minutes: int, seed: int = 1) -> PackedFleet:
+    """Three nodes of two jobs of two runs, so many minutes apart."""
+    fleet = made(nodes=3, jobs=2, pair_runs=2, seed=seed)
+    (quantity,) = fleet.pairs
+    rows = zip(quantity.job.tolist(), quantity.run.tolist(), strict=True)
+    started = tuple(f"2026-01-01T10:{minutes * (job - 1) + run - 1:02d}:00Z" for job, run in rows)
+    return replace(fleet, quantities=(replace(quantity, started=started),))
+
+
+@pytest.mark.parametrize(("minutes", "owner", "runs"), [(5, [0, 1, 2], 4), (20, [0, 0, 1, 1, 2, 2], 2)])
+def test_a_row_is_an_independent_job_and_jobs_that_follow_too_soon_are_one(
+    minutes: int, owner: list[int], runs: int
+) -> None:
+    (quantity,) = _two_jobs(minutes).pairs
+    reduced = reduce(quantity, acceptance.load())
+    made_of = matrix(reduced, 0, np.arange(3))
+    assert made_of is not None
+    assert made_of.owner.tolist() == owner and made_of.values.shape[:2] == (len(owner), runs)
+    every = [f"job{job}/run{run}" for job in (1, 2) for run in (1, 2)]
+    assert [name for row in made_of.jobs(1) for name in made_of.runs[row]] == every
+    assert [made_of.job(row) for row in made_of.jobs(1)] == (["job2"] if runs == 4 else ["job1", "job2"])
+    began = [moment(f"2026-01-01T10:{minute:02d}:00Z") for minute in (0, minutes)]
+    assert made_of.began[list(made_of.jobs(1))].tolist() == [at and at.timestamp() for at in began[: len(owner) // 3]]
+    assert [made_of.jobs(node) for node in range(3)] == [
+        range(made_of.first_row[node], made_of.first_row[node + 1]) for node in range(3)
+    ]
+
+
+def test_the_template_and_the_level_of_a_node_are_over_its_jobs_which_count_alike() -> None:
+    """One job has two runs, the other a single one."""
+    (quantity,) = _two_jobs(20).pairs
+    quantity = of_rows(quantity, np.flatnonzero((quantity.job == 1) | (quantity.run == 1)).tolist())
+    reduced, rows = reduce(quantity, acceptance.load()), quantity.rows
+    made_of = matrix(reduced, 0, np.arange(3))
+    assert made_of is not None
+    level = reduced.level[:, made_of.part.places]
+    of_nodes = [(level[rows[node][1]].mean(axis=0) + level[rows[node][2][0]]) / 2 for node in range(3)]
+    np.testing.assert_allclose(made_of.template, np.median(of_nodes, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(made_of.level_of(list(made_of.jobs(1))), of_nodes[1], rtol=1e-6)
+    np.testing.assert_allclose(made_of.level_of([made_of.jobs(1)[1]]), level[rows[1][2][0]], rtol=1e-6)
+
+
+def test_means_of_groups_are_of_what_was_measured() -> None:
+    values = np.array([[1.0, np.nan], [3.0, np.nan], [5.0, 2.0], [np.nan, 4.0], [7.0, 6.0]])
+    group = np.array([0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(mean_of_groups(values, group), [[2.0, np.nan], [6.0, 4.0]])
 
 
 def test_a_time_without_a_zone_is_utc_and_what_is_none_is_unknown() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.stats.peers import LEAVE_OUT_BELOW, TEMPLATE_ERROR, centred, peers, reach
+from nodeprint.stats.peers import FEWEST, LEAVE_OUT_BELOW, TEMPLATE_ERROR, agreeing, peers
 
 PARTS = 400
 FAMILY = np.zeros(PARTS, dtype=np.int64)
@@ -84,25 +84,40 @@ def test_nodes_that_are_not_trusted_are_no_peers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "within", "has"), [(4, 0, True), (5, 2, False), (5, 3, True), (10, 5, False), (10, 6, True)]
+    ("values", "share"),
+    [
+        ([0.0, 0.0, 0.0, 0.0, 0.0], 1.0),
+        ([0.0, 1.0, 1.0, 2.0, 3.1], 0.8),  # those at the bound on either side count
+        ([0.0, 0.0, 0.0, 5.0, 5.0, 5.0], 0.5),
+        ([0.0, 0.0, 0.0, 0.0, 5.0, 5.0], 2 / 3),
+        ([0.0, 2.0, 4.0, 6.0, 8.0], 0.2),
+        ([0.0, 0.9, 1.8, 2.7, 3.6], 0.6),  # a chain: within the bound of one of them, and not of the next
+    ],
 )
-def test_a_centre_has_six_of_ten_nodes_within_the_bound(nodes: int, within: int, has: bool) -> None:
-    differences = np.full((nodes, 2), 1.5)
-    differences[:within] = [1.0, -1.0]  # at the bound
-    assert centred(differences, np.ones(2)).tolist() == [has, has]
-    gaps = np.vstack([differences, np.full((3, 2), np.nan)])
-    assert centred(gaps, np.ones(2)).tolist() == [has, has]
+def test_the_largest_share_that_is_within_the_bound_of_one_node(values: list[float], share: float) -> None:
+    of_part = np.array(values)[:, None]
+    for order in (of_part, of_part[::-1], -of_part):
+        assert agreeing(order, np.ones(1)).tolist() == pytest.approx([share])
+    gaps = np.vstack([of_part, np.full((3, 1), np.nan)])
+    assert agreeing(gaps, np.ones(1)).tolist() == pytest.approx([share])
+
+
+def test_each_part_has_its_own_bound_and_slack() -> None:
+    values = np.tile(np.array([[0.0], [0.0], [3.0], [3.0], [3.0]]), 3)
+    assert agreeing(values, np.array([1.0, 3.0, 1.0])).tolist() == pytest.approx([0.6, 1.0, 0.6])
+    assert agreeing(values, np.ones(3), np.array([0.0, 1.9, 2.0])).tolist() == pytest.approx([0.6, 0.6, 1.0])
+
+
+def test_of_fewer_nodes_nobody_can_tell_who_agrees() -> None:
+    values = np.array([0.0, 0.0, 5.0, 5.0, np.nan])[:, None]
+    assert FEWEST == 5
+    assert agreeing(values, np.ones(1)).tolist() == [1.0]
+    assert agreeing(values, np.ones(1), fewest=4).tolist() == [0.5]
+    assert agreeing(values, np.ones(1), fewest=5).tolist() == [1.0]
+    assert agreeing(np.append(values, [[0.0]], axis=0), np.ones(1)).tolist() == [0.6]
 
 
 def test_two_nodes_are_each_others_peers_of_unknown_spread() -> None:
     compared = peers(np.array([[1.0], [2.0]]), FAMILY[:1], _all(2))
     assert compared.centre.tolist() == [[2.0], [1.0]]
     assert not compared.between.any()
-
-
-def test_the_majority_reaches_as_far_as_its_shortest_range() -> None:
-    differences = np.array([[-3.0, -1.0], [0.5, 0.0], [1.0, 1.0], [1.5, np.nan], [9.0, 7.0]])
-    assert reach(differences).tolist() == [1.5, 1.0]
-    halves = np.array([[-1.0]] * 4 + [[1.0]] * 4)  # a range of five of eight has both
-    assert reach(halves).tolist() == [1.0]
-    assert reach(np.full((3, 1), np.nan)).tolist() == [0.0]
