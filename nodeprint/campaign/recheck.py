@@ -1,5 +1,5 @@
-"""The recheck: suspected nodes and two others each are measured in a second job, some minutes after the first, and in a
-third one where the second does not decide: it shows again what comes and goes, or leaves open what the first showed.
+"""The recheck: suspected nodes and control nodes are measured in a second job, some minutes after the first, and in a
+third one if the second does not decide.
 
 launch/recheck1.tsv and launch/recheck2.tsv list what each of at most two rounds measures. The sheet has their jobs
 before the list is there, so that a call that was killed in between measures them all the same.

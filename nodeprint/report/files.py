@@ -301,7 +301,7 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
         lines.append(say("drain", "other_nodes", mark=mark))
     for name, node in sorted(verdict.nodes.items()):
         if MEANING[node.outcome].drain is Drain.LEFT_ALONE:
-            lines.append(say("drain", "newest", name=printable(name), outcome=node.outcome))
+            lines.append(say("drain", "intermittent", name=printable(name), outcome=node.outcome))
         if MEANING[node.outcome].drain is not Drain.SUGGESTED:
             continue
         fault, (state, reason) = _own_fault(node), sheet.get(name, ("", ""))

@@ -101,7 +101,7 @@ class Slurm:
         str,
         key(
             "a regular expression with one group that is the rack, tried at a node's name, then at its features: "
-            '`"(r[0-9]+)n[0-9]+"`; racks are in the report, and a recheck takes its companions from the same rack'
+            '`"(r[0-9]+)n[0-9]+"`; racks are in the report'
         ),
     ] = ""
     switches: Annotated[
@@ -255,11 +255,11 @@ class Config:
     recheck: Annotated[
         bool,
         key(
-            "where several nodes are measured: measure SUSPECT, INTERMITTENT and INVALID nodes, and two unsuspected "
-            "ones for each, again as a second job, in at most two rounds. A call whose second jobs cannot be "
-            "submitted ends with 1. After one job a node is at most SUSPECT; a second job confirms the deviation "
-            "(DEVIATES) or does not show it (INTERMITTENT, which a third job decides). Without second jobs "
-            "`--fail-on found` counts what one job shows"
+            "if several nodes are measured: measure SUSPECT, INTERMITTENT and INVALID nodes again as a second job, with "
+            "control nodes at random (three at least, six of a configuration in all), in at most two rounds. A call "
+            "whose second jobs cannot be submitted ends with 1. A finding of one job makes a node SUSPECT, of two "
+            "jobs DEVIATES, of some of its jobs INTERMITTENT. Without second jobs `--fail-on found` counts what one "
+            "job shows"
         ),
     ] = True
     recheck_minutes: Annotated[

@@ -1,4 +1,4 @@
-# Suspects and two unsuspected nodes each get a second job, so many minutes after their first; what stays suspect, a third.
+# Suspects and control nodes get a second job, so many minutes after their first; what stays suspect, a third.
 # The list is empty where nobody is suspected. Whoever asks for a verdict asks for the recheck, too.
 checkpoint recheck:
     input:

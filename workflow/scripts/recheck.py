@@ -1,6 +1,6 @@
 """A round of the recheck: recheck.py CAMPAIGN ROUND MINUTES SUSPECTS
 
-Waits until the jobs of the nodes in SUSPECTS (with their companions, a line each) are MINUTES old, and gives them new
+Waits until the jobs of the nodes in SUSPECTS (with the control nodes, a line each) are MINUTES old, and gives them new
 ones.
 """
 

@@ -16,7 +16,7 @@ from nodeprint.data.store import packed_jobs
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.data.store.packed_jobs import NodeJobs
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.outcome import MEANING, Outcome, State
+from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import text
 from nodeprint.report.figures import style as styles
@@ -115,10 +115,9 @@ class Campaign:
         raise NodeprintError(f"{node} has no values of {measurement}")
 
     def shown_job(self, node: str, measurement: str) -> str:
-        """The job that a node is drawn in where that is not its newest: what comes and goes is of the one that showed
-        it."""
+        """The job that a node is drawn in if its newest one does not show its finding: the one that shows it most."""
         findings = [f for f in self.verdict.nodes[node].counted if f.measurement == measurement and f.by_job]
-        if not findings or findings[0].state is not State.INTERMITTENT:
+        if not findings or findings[0].by_job[-1].shows:
             return ""
         return findings[0].by_job[findings[0].deciding].job
 
