@@ -256,8 +256,8 @@ class Config:
         bool,
         key(
             "if several nodes are measured: measure SUSPECT, INTERMITTENT and INVALID nodes again as a second job, "
-            "with control nodes at random (three at least, six of a configuration in all), in at most two rounds. A call "
-            "whose second jobs cannot be submitted ends with 1. A finding of one job makes a node SUSPECT, of two "
+            "with control nodes at random (three at least, six of a configuration in all), in at most two rounds. A "
+            "call whose second jobs cannot be submitted ends with 1. A finding of one job makes a node SUSPECT, of two "
             "jobs DEVIATES, of some of its jobs INTERMITTENT. Without second jobs `--fail-on found` counts what one "
             "job shows"
         ),
