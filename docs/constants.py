@@ -34,6 +34,7 @@ SOURCES: Mapping[str, str] = {
     "stats/disagreement._BY_CHANCE": "of jobs whose runs are alike 2 names a run in 10 %, 3 in up to 1 % and 4 in none "
     f"of 900 {_ODD}",
     "stats/disagreement._SHARE": _CHOICE,
+    "stats/disagreement._NEAR, _FAR, _BETWEEN": f"{_CHOICE}: pairs of one class agree within the first",
     "stats/disagreement._AT_ONCE": _SIZE,
     "stats/gaps._GAP, _MOST, FEWEST": f"{_CHOICE}; the ratio is Dixon's of 1953",
     "stats/gaps._APART, _LEAST, FEWEST_OF_GROUPS": "Ashman, Bird and Zepf 1994; cuts of simulated values of one kind",
@@ -81,7 +82,7 @@ SOURCES: Mapping[str, str] = {
     "stats/strata._LEAST, _LEAST_SHARE": _CHOICE,
     "stats/strata._STRAY_SHARE": _CHOICE,
     "stats/strata.BEYOND": _TRIED,
-    "stats/strata._EMPTY, _TRIMMED": _TRIED,
+    "stats/strata.EMPTY, _TRIMMED": _TRIED,
     "judge/causes.MOST_CAUSES": f"{_CHOICE}, of what a page shows",
     "judge/causes._AGREE_SHARE, _AGREE_ERRORS": _VERDICT,
     "judge/causes._RIVAL": _VERDICT,

@@ -8,6 +8,7 @@ depends on their order. docs/method/verdict.md has the formula of each column.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -158,6 +159,12 @@ class Series(msgspec.Struct, frozen=True, dict=True):
         return np.asarray(of_jobs | (self.outside_pooled & (side * self.pooled.difference > 0)))
 
     @cached_property
+    def scatter(self) -> Floats:
+        """The variance of each component over all nodes, whoever is right (part)."""
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what fewer than two nodes have
+            return np.nan_to_num(np.nanvar(self.spreads.of_nodes, axis=0, ddof=1))
+
+    @cached_property
     def scattered(self) -> Bools:
         """Components in which so few nodes agree, and runs do not explain it (part)."""
         if self.referenced.all():
@@ -167,7 +174,7 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 
     def far_runs(self, position: int) -> Bools:
         """The runs of a node (job, run, part) that are far beyond the bound, each by itself, in a job of which others
-        are within it and which as a whole is not outside; none where a single run is."""
+        are within it; none if a single run is."""
         rows = self.matrix.jobs(position)
         values = (
             self.matrix.values[rows.start : rows.stop]
@@ -182,7 +189,7 @@ class Series(msgspec.Struct, frozen=True, dict=True):
             above, below = difference > limit, difference < -limit
             others = (np.abs(difference) <= self.bound).any(axis=1)
         several = np.maximum(above.sum(axis=1), below.sum(axis=1)) > 1
-        contradicted = several & others & ~self.outside[rows.start : rows.stop]
+        contradicted = several & others
         side = np.where((above.sum(axis=1) >= below.sum(axis=1))[:, None], above, below)
         return np.asarray(side & contradicted[:, None])
 
@@ -343,9 +350,10 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
         them differ by."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
-        nature = self.nature
-        share = np.where(self.series.referenced, reference.share[kind], 1.0)
-        return intervals.combined([*self._variances, (share * nature, reference.degrees[kind])])
+        referenced, scatter = self.series.referenced, self.series.scatter
+        nature = np.where(referenced, reference.share[kind] * self.nature, scatter)
+        degrees = np.where(referenced, reference.degrees[kind], max(len(reference.count) - 1.0, 1.0))
+        return intervals.combined([*self._variances, (nature, degrees)])
 
     @property
     def nature(self) -> Floats:

@@ -21,6 +21,7 @@ from nodeprint.judge.deviations import Estimates, Series
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.standing import FEW_NODES, Standing
+from nodeprint.judge.terms import scoped
 from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
 from nodeprint.settings.measurements import terms
 from nodeprint.stats import intervals
@@ -82,9 +83,9 @@ def _causes(standing: Standing, parts: Bools) -> Sequence[Cause]:
     if not parts.any():
         return ()
     estimate, matrix = standing.evidence(np.flatnonzero(parts)), standing.series.matrix
-    level = matrix.level_of(estimate.rows.tolist())
+    level = standing.level(np.flatnonzero(parts))
     residual = np.nan_to_num(matrix.scale.residual(level, matrix.template)).astype(np.float64)
-    return causes(
+    explaining = causes(
         matrix,
         Deviation(
             estimate.difference[0],
@@ -97,6 +98,15 @@ def _causes(standing: Standing, parts: Bools) -> Sequence[Cause]:
             residual,
         ),
     )
+    return explaining or [_largest(estimate, np.flatnonzero(parts), matrix)]
+
+
+def _largest(estimate: Estimates, parts: npt.NDArray[np.intp], matrix: Matrix) -> Cause:
+    """The component with the largest share of its bound, as what was found is never without a name."""
+    share = np.abs(np.nan_to_num(estimate.difference[0, parts])) / estimate.series.bound[parts]
+    head = int(parts[int(np.argmax(share))])
+    term, none = matrix.terms.terms[head], np.zeros(0, dtype=np.int64)
+    return Cause(term.name, scoped(term.family, term.where), head, np.array([head]), term.covers, none)
 
 
 def _shown(standing: Standing, cause: Cause, state: State, i: int, node: PackedNode) -> Shown:
@@ -188,7 +198,8 @@ def _by_job(standing: Standing, row: int, part: int) -> JobEffect:
     job = row - matrix.jobs(standing.position).start
     far = standing.runs[job, :, part] if len(standing.runs) else np.zeros(0, dtype=np.bool_)
     shows = bool(standing.shows[job, part])
-    showing = tuple(runs) if shows else tuple(n for n, is_far in zip(matrix.runs[row], far, strict=False) if is_far)
+    far_runs = tuple(name for name, is_far in zip(matrix.runs[row], far, strict=False) if is_far)
+    showing = far_runs or (tuple(runs) if shows else ())
     return JobEffect(matrix.job(row), size, Interval(low, high), runs, shows, showing)
 
 

@@ -147,7 +147,9 @@ def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> li
             count = np.isfinite(of_measurement.spreads.of_nodes).sum(axis=0)
             shared = np.flatnonzero((beyond.sum(axis=0) > (1 - MAJORITY) * count) & (beyond.sum(axis=0) > 1))
             for part in shared.tolist():
-                rows = np.flatnonzero(beyond[:, part])
+                rows = _alike(of_measurement, np.flatnonzero(beyond[:, part]), part)
+                if len(rows) <= (1 - MAJORITY) * count[part]:
+                    continue
                 times = abs(float(np.median(of_measurement.pooled[rows].difference[:, part])))
                 times /= float(of_measurement.bound[part])
                 if best is None or times > best[0]:
@@ -158,6 +160,20 @@ def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> li
     away = np.isin(nodes, best[1])
     large, small = sorted((np.flatnonzero(away), np.flatnonzero(~away)), key=lambda rows: (-len(rows), int(rows[0])))
     return [PeerGroup(nodes[large], None, nodes), PeerGroup(nodes[small], _cut(nodes, large, small, [prepared]), nodes)]
+
+
+def _alike(series: Series, rows: Ints, part: int) -> Ints:
+    """The nodes of some `rows` that are within the bound of one of them, as many as there are; none if they are a part
+    of one continuous spread, without an empty space to all others."""
+    values, bound = series.spreads.of_nodes[:, part], float(series.bound[part])
+    near = np.abs(values[rows][:, None] - values[rows][None]) <= bound
+    alike = rows[near[int(near.sum(axis=1).argmax())]]
+    others = np.setdiff1d(np.flatnonzero(np.isfinite(values)), alike)
+    if not len(others):
+        return rows[:0]
+    apart = abs(float(values[alike].mean() - values[others].mean()))
+    space = float(np.abs(values[alike][:, None] - values[others][None]).min())
+    return alike if space >= strata.EMPTY * apart else rows[:0]
 
 
 def gap(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> PeerGroup | None:

@@ -77,7 +77,7 @@ def outside(
                 peers=allowed,
                 unit=unit,
                 worse=True,
-                by_job=(JobEffect(job, effect, interval, {}),),
+                by_job=(JobEffect(job, effect, interval, {}, shows=True),),
                 remedy="limit",
             )
 

@@ -194,7 +194,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         for kind, by_job in quality.events(self.population.fleet.nodes[i]).items():
             count = float(max(by_job.values()))
             jobs = tuple(
-                JobEffect(job, float(events), Interval(float(events), float(events)), {})
+                JobEffect(job, float(events), Interval(float(events), float(events)), {}, shows=True)
                 for job, events in sorted(by_job.items())
             )
             wrong = kind == quality.WRONG_RESULT

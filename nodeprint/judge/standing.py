@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.judge.deviations import Estimates, Series, run_means
+from nodeprint.judge.reduction import Reals, mean_of_runs
 
 Bools = npt.NDArray[np.bool_]
 
@@ -24,7 +25,7 @@ class Standing(msgspec.Struct, frozen=True):
     `confirmed`: two jobs are outside the bound on one side, or all jobs together are and two of them are beyond it.
     `intermittent`: one job is outside and another inside, or several runs of a job are far beyond and others within.
     `suspected`: one job is outside, and no other decides. `shows` (job, part) are the jobs that show it, on the side
-    that most of them are on; `runs` (job, run, part) the runs that do where no job as a whole is outside.
+    that most of them are on; `runs` (job, run, part) the runs that are far beyond where others of their job are not.
     """
 
     series: Series
@@ -34,6 +35,20 @@ class Standing(msgspec.Struct, frozen=True):
     intermittent: Bools
     shows: Bools
     runs: Bools
+
+    def level(self, parts: Ints) -> Reals:
+        """The node's mean over the runs of `evidence` (place), in the measurement's unit."""
+        matrix, rows = self.series.matrix, np.array(self.series.matrix.jobs(self.position))
+        showing = self.shows[:, parts].any(axis=1)
+        if showing.any() or not self.runs[:, :, parts].any():
+            return matrix.level_of(rows[showing] if showing.any() else rows)
+        of_runs = self.runs[:, :, parts].any(axis=2)
+        runs = [
+            matrix.rows[row][run]
+            for row, of_job in zip(rows.tolist(), of_runs, strict=True)
+            for run in np.flatnonzero(of_job).tolist()
+        ]
+        return np.asarray(mean_of_runs(matrix.level[runs][None])[0])
 
     def evidence(self, parts: Ints | int) -> Estimates:
         """The node by the jobs that show one of some components, or by the runs that do."""
@@ -76,8 +91,9 @@ def standings(series: Series) -> dict[int, Standing]:
         confirmed = (count > 1) | (series.outside_pooled[position] & (beyond > 1))
         contradicted = inside[of_node].any(axis=0) if len(rows) > 1 else np.zeros_like(confirmed)
         far = series.far_runs(position) if restless[position] else none
-        in_runs = far.any(axis=(0, 1)) & (count == 0)
-        intermittent = ~confirmed & (in_runs | ((count > 0) & contradicted))
+        in_runs = far.any(axis=(0, 1))
+        # what single runs contradict is intermittent if other jobs could have shown it as a whole
+        intermittent = ~confirmed & np.where(count > 0, contradicted | (in_runs & (len(rows) > 1)), in_runs)
         suspected = ~confirmed & ~intermittent & (count > 0)
         if (confirmed | suspected | intermittent).any():
             number = int(matrix.nodes[position])

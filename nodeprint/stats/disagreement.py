@@ -28,6 +28,9 @@ APART = 1.5
 NEARER = 2.3
 #: Standard deviations of a difference that chance explains: beyond are 6 of 100,000 normal ones.
 _BY_CHANCE = 4.0
+#: Between these factors there is less than _BETWEEN times what is APART if pairs were exchanged. Normal noise of a run
+#: has more than that, up to a standard deviation of 70%.
+_NEAR, _FAR, _BETWEEN = 1.2, 1.45, 0.2
 #: In a smaller share of the places it is bursts in single ones.
 _SHARE = 0.05
 
@@ -88,11 +91,16 @@ def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
 
 
 def _both_ways(logs: Floats) -> bool:
-    """Whether half of _SHARE of the places are APART above, and as many below, between two repetitions."""
+    """Whether half of _SHARE of the places are APART above, and as many below, between two repetitions, and hardly any
+    in between: other pairs have other levels, and noise has all of them."""
     with np.errstate(invalid="ignore"):
-        steps = (logs[second] - logs[first] for first, second in combinations(range(len(logs)), 2))
-        shares = ((np.mean(step >= np.log(APART)), np.mean(step <= -np.log(APART))) for step in steps)
-        return any(min(up, down) >= _SHARE / 2 for up, down in shares)
+        steps = [logs[second] - logs[first] for first, second in combinations(range(len(logs)), 2)]
+        return any(
+            min(np.mean(step >= np.log(APART)), np.mean(step <= -np.log(APART))) >= _SHARE / 2
+            and np.mean((np.abs(step) > np.log(_NEAR)) & (np.abs(step) < np.log(_FAR)))
+            < _BETWEEN * np.mean(np.abs(step) >= np.log(APART))
+            for step in steps
+        )
 
 
 def nearer_once(values: Reals) -> Disagreement | None:

@@ -19,7 +19,7 @@ _STRAY_SHARE = 0.05
 BEYOND = 3.0
 #: Between two groups, without the tenth of each that is nearest to the other, at least this share of their
 #: difference is empty. Of a normal or uniform distribution cut anywhere it is less than a fifth.
-_EMPTY, _TRIMMED = 0.35, 0.1
+EMPTY, _TRIMMED = 0.35, 0.1
 
 
 def farthest(values: Floats, bound: Floats, variance: Floats) -> tuple[float, Sequence[Ints]]:
@@ -32,7 +32,7 @@ def farthest(values: Floats, bound: Floats, variance: Floats) -> tuple[float, Se
     extent = (ordered[-1] - ordered[0]) / bound if len(values) else np.zeros(0)
     best: tuple[float, Sequence[Ints]] = 0.0, ()
     enough = len(values) >= 2 * _LEAST
-    wide = np.flatnonzero(_emptiest(ordered) > _EMPTY * bound).tolist() if enough else []
+    wide = np.flatnonzero(_emptiest(ordered) > EMPTY * bound).tolist() if enough else []
     for column in sorted(wide, key=lambda column: -float(extent[column])):
         if extent[column] <= best[0]:
             break
@@ -124,6 +124,6 @@ def _apart(ordered: Floats, groups: Sequence[range], bound: float, variance: flo
         difference = high.mean() - low.mean()
         error = np.sqrt(within * (1 / len(low) + 1 / len(high)))
         empty = high[int(_TRIMMED * (len(high) - 1))] - low[len(low) - 1 - int(_TRIMMED * (len(low) - 1))]
-        if difference - BEYOND * error <= bound or empty < _EMPTY * difference:
+        if difference - BEYOND * error <= bound or empty < EMPTY * difference:
             return False
     return True

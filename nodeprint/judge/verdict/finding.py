@@ -20,7 +20,7 @@ class JobEffect(msgspec.Struct, frozen=True):
     effect: float
     interval: Interval
     runs: Mapping[str, float]
-    shows: bool = True
+    shows: bool = False
     showing: tuple[str, ...] = ()
 
 

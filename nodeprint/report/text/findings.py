@@ -60,10 +60,11 @@ def finding_sentence(finding: Finding) -> str:
 def _which_jobs(finding: Finding) -> str:
     """In which of several jobs a finding is; of a job that shows it in some runs alone, in which runs."""
     jobs, showing = finding.by_job, finding.jobs_showing
-    if showing and len(showing) < len(jobs):
+    in_part = any(job.showing and len(job.showing) < len(job.runs) for job in jobs)
+    if showing and len(showing) < len(jobs) and not in_part:
         return say("which_jobs", count=len(showing), jobs=names.counted(len(jobs), "job"), names=names.listed(showing))
     runs = [run for job in jobs for run in job.showing]
-    if showing or not runs:
+    if not in_part or not runs:
         return ""
     return say("which_runs", runs=names.listed(runs), count=names.counted(len(finding.runs), "run"))
 
