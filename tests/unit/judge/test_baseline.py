@@ -21,7 +21,7 @@ from nodeprint.judge.judge import judge as judge_fleet
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.stats import intervals
-from nodeprint.stats.runs import job_variance, run_spread
+from nodeprint.stats.runs import job_spread, run_spread
 from tests.support.fleets import made
 
 
@@ -223,9 +223,12 @@ def test_the_interval_of_a_change_is_of_runs_and_jobs_of_both_sides() -> None:
     every = np.concatenate([runs[0], runs[1][:2], runs[2]])
     prior = deviations.priors(matrix, rules)
     spread = run_spread(every, matrix.terms.pool, prior.run)
-    of_runs = spread.variance(range(8)) / 3
-    moved = [(runs[2][:2] - runs[1][:2]).mean(axis=1)]
-    of_job, job_degrees = job_variance(moved, of_runs[3:].mean(axis=0), matrix.terms.pool, prior.job**2)
+    of_runs = spread.pooled * spread.ratio / 3
+    twice = every[[3, 5, 4, 6, 7]].mean(axis=1)  # two campaigns of the first and the second node, one of the third
+    of_job = job_spread(twice, np.array([0, 0, 1, 1, 2]), of_runs[3:].mean(axis=0), matrix.terms.pool, prior.job**2)
+    assert of_job.excess.any()
     of_both = of_runs[1] + (of_runs[4] + of_runs[6]) / 4
-    error, degrees = intervals.combined([(of_both, spread.degrees), (1.5 * of_job, job_degrees)])
+    error, degrees = intervals.combined(
+        [(of_both, spread.degrees), (1.5 * of_job.assumed, np.inf), (1.5 * of_job.excess, of_job.degrees)]
+    )
     assert change[2] == pytest.approx(intervals.half_width(error, degrees, 0.005)[4])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -89,7 +88,7 @@ def test_what_a_finding_is_consistent_with_follows_from_its_part_and_side(
 def test_slots_of_a_finding_are_those_of_its_part(where: dict[str, int], slots: range) -> None:
     """Of 64 cores of two threads, eight on a CCD."""
     matrix = next(series.matrix for series in judged().series if series.matrix.quantity.of_pairs)
-    shown = SimpleNamespace(series=SimpleNamespace(matrix=matrix), cause=SimpleNamespace(where=where))
+    shown = SimpleNamespace(matrix=matrix, cause=SimpleNamespace(where=where))
     assert findings._slots(shown) == list(slots)  # type: ignore[arg-type]
 
 
@@ -102,9 +101,7 @@ def test_findings_of_pairs_are_the_same_in_two_matrices_of_one_layout_by_place_o
 
     def same(a: object, b: object, keys: tuple[str, str], members: tuple[int, int]) -> bool:
         one, two = (
-            SimpleNamespace(
-                series=SimpleNamespace(matrix=matrix), key=key, cause=SimpleNamespace(members=np.array([member]))
-            )
+            SimpleNamespace(matrix=matrix, key=key, cause=SimpleNamespace(members=np.array([member])))
             for matrix, key, member in zip((a, b), keys, members, strict=True)
         )
         return findings._same(one, two)  # type: ignore[arg-type]
@@ -160,9 +157,9 @@ def _cells(
     labels = {"memory_node": "node", "cpu_node": "node_of_cpu"}
     quantity = SimpleNamespace(of_pairs=False, layout=layout, model=SimpleNamespace(labels=labels))
     of = verdicts.finding(effect, state, part=Part(term, term, where), worse=effect < 0, **changes)
-    series: Any = SimpleNamespace(matrix=SimpleNamespace(quantity=quantity))
+    standing: Any = SimpleNamespace(series=SimpleNamespace(matrix=SimpleNamespace(quantity=quantity)))
     cause: Any = SimpleNamespace(where=where)
-    return findings.Shown(series, cause, replace(of, times_bound=abs(effect) / of.bound, finer=()), f"m {term}")
+    return findings.Shown(standing, cause, replace(of, times_bound=abs(effect) / of.bound, finer=()), f"m {term}")
 
 
 @pytest.mark.parametrize(
@@ -280,16 +277,17 @@ def test_of_few_nodes_the_others_agree_within_the_bound_or_nobody_is_named(
     nodes: int, others: list[float], contradicted: bool
 ) -> None:
     """A bound of 0.1 and three standard errors of 0.02."""
-    values = np.array([*others[:2], 7.0, *others[2:]])[:, None, None]
-    block: Any = SimpleNamespace(
-        nodes=nodes,
-        row={6: 2},
-        bound=np.array([0.1]),
-        matrix=SimpleNamespace(values=values),
-        error=lambda _row: np.array([0.02]),
+    class Pooled:
+        means = np.array([*others[:2], 7.0, *others[2:]])[:, None]
+
+        def __getitem__(self, positions: list[int]) -> Any:
+            assert positions == [2]
+            return SimpleNamespace(error=np.array([[0.02]]))
+
+    series: Any = SimpleNamespace(
+        matrix=SimpleNamespace(nodes=range(nodes)), bound=np.array([0.1]), pooled=Pooled()
     )
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        assert findings._contradicted(block, 0, 6) == contradicted
+    assert findings._contradicted(series, 0, 2) == contradicted
 
 
 @pytest.mark.parametrize(("ratio", "seen"), [(1.019, False), (0.981, False), (1.021, True), (0.979, True)])

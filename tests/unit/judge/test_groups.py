@@ -22,8 +22,8 @@ def _slower(nodes: int, *groups: tuple[range, float]) -> PackedFleet:
     return times(made(nodes=nodes), HOPS, lambda node, job: next((1 + s for of, s in groups if node in of), 1.0))
 
 
-@pytest.mark.parametrize(("nodes", "slow", "sizes"), [(6, 3, [3, 3]), (8, 4, [4, 4]), (8, 3, None), (10, 3, None)])
-def test_split_only_where_no_group_has_three_fifths(nodes: int, slow: int, sizes: list[int] | None) -> None:
+@pytest.mark.parametrize(("nodes", "slow", "sizes"), [(4, 2, [2, 2]), (6, 3, [3, 3]), (8, 3, [5, 3]), (9, 3, None), (10, 4, [6, 4]), (10, 3, None)])
+def test_split_only_where_no_group_has_two_thirds(nodes: int, slow: int, sizes: list[int] | None) -> None:
     verdict = judge(_slower(nodes, (range(slow), 0.06))).verdict
     if sizes is None:
         assert verdict.fleet.outcome is not FleetOutcome.SPLIT
@@ -102,7 +102,7 @@ def test_parts_that_each_have_a_majority_split_nobody() -> None:
 
 
 def test_a_majority_and_two_groups_are_not_split() -> None:
-    verdict = judge(_slower(10, (range(2), 0.06), (range(2, 4), 0.12))).verdict
+    verdict = judge(_slower(12, (range(2), 0.06), (range(2, 4), 0.12))).verdict
     assert not verdict.fleet.groups
     assert {name for name, node in verdict.nodes.items() if node.counted} == {f"node{i:03d}" for i in range(4)}
 
@@ -181,8 +181,16 @@ def test_nobody_deviates_that_is_within_the_bound_of_a_majority_of_the_split_fle
     assert [finding.measurement for finding in found.findings] == [HOPS]
 
 
-def test_four_nodes_are_never_split() -> None:
-    assert "SPLIT" not in with_outcomes(judge(_slower(4, (range(2), 0.06)))).values()
+def test_three_nodes_are_never_split_and_of_four_a_single_one_is_no_group() -> None:
+    assert "SPLIT" not in with_outcomes(judge(_slower(3, (range(1), 0.06)))).values()
+    assert "SPLIT" not in with_outcomes(judge(_slower(4, (range(1), 0.06)))).values()
+
+
+def test_two_and_two_nodes_are_named_with_their_difference() -> None:
+    verdict = judge(_slower(4, (range(2), 0.06))).verdict
+    assert [group.nodes for group in verdict.fleet.groups] == [("node000", "node001"), ("node002", "node003")]
+    assert verdict.fleet.groups[1].effect == pytest.approx(-0.06, abs=0.01)
+    assert {node.outcome for node in verdict.nodes.values()} == {Outcome.SPLIT}
 
 
 @pytest.mark.slow

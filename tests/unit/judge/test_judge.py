@@ -8,13 +8,13 @@ from nodeprint.judge import (
     acceptance,
     baseline,
     causes,
-    confirmation,
     deviations,
     groups,
     judge,
     margins,
     measuring_time,
     reduction,
+    standing,
 )
 from tests.support.method import percent, text, word
 
@@ -36,7 +36,7 @@ SAID = (
     f"bound + half_simultaneous + {margins.NINE_OF_TEN:.3g} e",
     f"whose detection limit is beyond {margins.FAR:g} bounds",
     f"It needs {word(baseline.MIN_RUNS)} runs over {word(baseline.MIN_BOOTS)} boots",
-    f"of three or {word(confirmation.FEW_NODES)} where the others do not agree",
+    f"of three or {word(standing.FEW_NODES)} where the others do not agree",
     f"pairs are missing ({QUALITY.missing_pairs_percent:g} %)",
     f"or were disturbed ({QUALITY.disturbed_pairs_percent:g} %)",
     f"between two | the peers alone | {PERCENT.class_:g} % |",

@@ -108,10 +108,10 @@ def test_of_one_run_it_is_said_how_far_nodes_are_and_who_is_apart() -> None:
     (said,) = judged(rows_of(values)).fleet.single_runs
     assert [of.nodes for of in said.apart] == [("n007",)]
     assert said.farthest.nodes == ("n007",)
-    values[20:] *= 1.15
+    values[22:] *= 1.15
     verdict = judged(rows_of(values))
     assert len(verdict.fleet.single_runs[0].groups) == 2
-    assert verdict.fleet.single_runs[0].groups[1].nodes == tuple(f"n{node:03}" for node in range(20, 32))
+    assert verdict.fleet.single_runs[0].groups[1].nodes == tuple(f"n{node:03}" for node in range(22, 32))
     assert any("There are two groups" in words for words in text.fleet_notes(verdict))
     assert judged(rows_of(fleet(runs=2))).fleet.single_runs == ()
 

@@ -28,7 +28,6 @@ def test_what_is_left_out_is_nothing(of: type[msgspec.Struct]) -> None:
         (State.SUSPECTED, True, True),
         (State.DIFFERS, True, True),
         (State.INTERMITTENT, True, False),
-        (State.REFUTED, False, False),
     ],
 )
 def test_what_came_and_went_counts_and_is_not_outside_now(state: State, counts: bool, is_outside: bool) -> None:

@@ -240,11 +240,6 @@ def test_fabric_names_link_and_detection_limit() -> None:
     assert "decide" not in text.fabric(verdicts.fabric())
 
 
-def test_refuted_finding_is_said_of_a_node_that_is_the_same() -> None:
-    node = verdicts.node(findings=(verdicts.finding(state=State.REFUTED),))
-    assert "later jobs did not confirm it" in text.node_sentence([node])
-
-
 def test_node_lists_fold_and_keep_hostile_names_apart() -> None:
     assert names.nodes(["cn001", "cn002", "cn003"]) == "cn[001-003]"
     assert names.nodes(["a[1", "cn1", "x\x1b"]) == "cn1,a[1,x?"
