@@ -162,7 +162,7 @@ class Series(msgspec.Struct, frozen=True, dict=True):
     def scatter(self) -> Floats:
         """The variance of each component over all nodes, whoever is right (part)."""
         with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what fewer than two nodes have
-            return np.nan_to_num(np.nanvar(self.spreads.of_nodes, axis=0, ddof=1))
+            return np.asarray(np.nan_to_num(np.nanvar(self.spreads.of_nodes, axis=0, ddof=1)))
 
     @cached_property
     def scattered(self) -> Bools:

@@ -41,8 +41,8 @@ class Standing(msgspec.Struct, frozen=True):
         matrix, rows = self.series.matrix, np.array(self.series.matrix.jobs(self.position))
         showing = self.shows[:, parts].any(axis=1)
         if showing.any() or not self.runs[:, :, parts].any():
-            return matrix.level_of(rows[showing] if showing.any() else rows)
-        of_runs = self.runs[:, :, parts].any(axis=2)
+            return matrix.level_of((rows[showing] if showing.any() else rows).tolist())
+        of_runs = np.asarray(self.runs[:, :, parts].any(axis=2))
         runs = [
             matrix.rows[row][run]
             for row, of_job in zip(rows.tolist(), of_runs, strict=True)
