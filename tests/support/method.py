@@ -11,7 +11,7 @@ from importlib import import_module
 from tests.support.real_parts import ROOT
 
 _WORDS = {0.25: "a quarter", 0.5: "half"} | dict(
-    enumerate(("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"))
+    enumerate(("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"))
 )
 
 

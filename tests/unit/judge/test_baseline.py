@@ -207,7 +207,7 @@ def test_the_interval_of_a_change_is_of_runs_and_jobs_of_both_sides() -> None:
     (one,) = baseline._series(fleet, [fleet, fleet], rules)
     rng, parts = np.random.default_rng(1), len(one.bound)
     names = sorted(one.now)
-    of_jobs = [0.002 * rng.standard_normal((3, 1)) for _ in range(3)]
+    of_jobs = [0.006 * rng.standard_normal((3, 1)) for _ in range(3)]
     runs = [job[:, :, None] + 0.001 * rng.standard_normal((3, 3, parts)) for job in of_jobs]
     runs[0][1, :, 4] += 10 * one.bound[4]
     now, *before = [dict(zip(names, of_point, strict=True)) for of_point in runs]

@@ -166,7 +166,16 @@ def test_it_is_known_what_is_right_where_two_thirds_agree(off: int, referenced: 
     assert bool(series.scattered[part]) == (not referenced)
     if not referenced:
         assert np.isinf(series.pooled.half_90[:, part]).all() and np.isinf(series.by_job.half_90[:, part]).all()
-        assert series.by_job.half_of_job[:, part].min() > 0.5 * bound()[part]  # of what all of them differ by
+
+
+def test_where_nodes_do_not_agree_only_who_is_beyond_all_of_them_differs() -> None:
+    values = _values(9)
+    part = int(matrix().terms.indices("core-near")[5])
+    values[:, :, part] += np.array([-4, -3, -2, 0, 0, 0, 2, 3, 4])[:, None] * bound()[part]
+    series = of_values(values)
+    assert not series.referenced[part] and not series.outside[:, part].any()
+    values[8, :, part] += 30 * bound()[part]
+    assert of_values(values).outside[:, part].tolist() == [False] * 8 + [True]
 
 
 def test_noise_scatters_no_component() -> None:
@@ -222,7 +231,9 @@ def test_every_job_by_itself_is_an_estimate_of_its_runs() -> None:
     assert runs.min() == 0 and set(np.unique(runs)) == {0, 2, 3}
     np.testing.assert_array_equal(by_job.runs, runs)
     measured = runs > 0
-    np.testing.assert_allclose(by_job.of_runs[measured], (run.pooled * run.ratio[owner] / np.maximum(runs, 1))[measured])
+    np.testing.assert_allclose(
+        by_job.of_runs[measured], (run.pooled * run.ratio[owner] / np.maximum(runs, 1))[measured]
+    )
     assert np.isnan(by_job.difference[~measured]).all()
 
 

@@ -346,7 +346,7 @@ def test_what_is_accepted_is_no_reason_against_a_node_that_is_within_its_bound_i
 
 def test_a_suspicion_is_shown_with_the_interval_that_made_it() -> None:
     """The second job leaves it open: its own interval reaches into the bound."""
-    for effects in ((0.09, 0.032), (0.032, 0.09)):
+    for effects in ((0.09, 0.037), (0.037, 0.09)):
         (finding,) = judge(_core(made(jobs=2), *effects)).verdict.nodes["node001"].findings
         assert finding.state is State.SUSPECTED
         assert finding.interval.low > finding.bound

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from nodeprint.stats import disagreement, intervals, measuring_order, peers, runs, strata
+from nodeprint.stats import disagreement, intervals, measuring_order, peers, rounds, runs, strata
 from tests.support.method import constants, in_code, percent, text, word
 
 SAID = (
-    f"t({1 - intervals.EQUIVALENCE:g}, f) e",
-    f"of which fewer than {percent(peers.MAJORITY)} of the nodes are within the bound of the centre",
-    f"of {word(peers.FEWEST)} nodes or more, as of fewer each is named",
-    f"values moved to {peers.HUBER:g} standard deviations from their median",
-    f"The variance of the centre is {peers.TEMPLATE_ERROR:g} times that of a mean",
-    f"neighbours differ by the bound and {word(strata.BEYOND)} standard errors",
-    f"at least {percent(strata._EMPTY)} of that difference is empty",
-    f"A group has {word(strata._LEAST)} nodes and {percent(strata._LEAST_SHARE)} of them at least",
-    f"To see it takes {word(measuring_order.FEWEST)} nodes",
-    f"noisier than chance makes one in {'a thousand' if 1000 * runs.RARE == 1 else runs.RARE}",
+    f"half_90 = t({1 - intervals.EQUIVALENCE:g}) e",
+    f"**A majority is {'two thirds' if peers.MAJORITY == 2 / 3 else peers.MAJORITY}.**",
+    f"(`stats.peers.agreeing`; of {word(peers.FEWEST)} nodes or more)",
+    f"which moves values to {peers.HUBER:g} standard deviations from their median",
+    f"its variance is {peers.TEMPLATE_ERROR:g} times that of a mean",
+    f"as long as {word(round(10 * peers.REMAINDER, 9))} of ten remain",
+    f"neighbors differ by the bound and {word(strata.BEYOND)} standard errors",
+    f"with at least {percent(strata._EMPTY)} of that difference empty between them",
+    f"It takes {word(measuring_order.FEWEST)} nodes",
+    f"A node noisier than one in {'a thousand' if 1000 * runs.RARE == 1 else runs.RARE} takes no part",
     f"with {word(runs.OWN_DEGREES)} degrees of freedom of the pooled variance against its own",
-    f"in which the assumption counts {word(runs.JOB_DEGREES)} degree of freedom",
+    f"A component of a node counts at most {word(runs.OUTLIER)} times what is usual",
+    f"measured in other rounds, too ({word(rounds.FEWEST)} at least)",
     f"off its job's others ({percent(round(disagreement.LEAST - 1, 9))} and",
     f"{word(disagreement._BY_CHANCE)} times what runs usually differ by)",
 )

@@ -1,4 +1,4 @@
-"""What all nodes move by together from one day to another: found where enough of them show it, and nobody's difference."""
+"""What all nodes move by together from one day to another is found if enough of them show it, and is no difference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTS = 3
 
 
 def _campaign(days: list[list[int]], shifts: dict[int, float], seed: int = 1, noise: float = 0.0) -> tuple:
-    """Means of jobs (job, part), owners and moments: node by node the days it is measured on, and what each moves by."""
+    """Means of jobs (job, part), owners, moments and true values of nodes that are each measured on some `days`."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(len(days)), [len(of_node) for of_node in days])
     on = np.array([day for of_node in days for day in of_node])
