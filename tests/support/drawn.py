@@ -47,7 +47,7 @@ def of_values(
         owner=owner,
         runs=names,
         began=np.array(began or NOON_S + LATER_S * number),
-        rows=((0,),) * len(owner),
+        rows=([0],) * len(owner),
     )
     tests = len(counts) * values.shape[2]
     return series(made, RULES, levels or Levels(0.05, 0.01, len(owner), tests))

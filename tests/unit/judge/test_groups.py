@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge.groups import Cut
+from nodeprint.judge.groups import Cut, PeerGroup, sharing
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
+from tests.support.drawn import RULES, bound, matrix, of_values
 from tests.support.fleets import FULL, made, times, with_outcomes
 
 HOPS = "coherence-cas"
+_NOTHING: Any = None
+_CUT = Cut(_NOTHING, _NOTHING, 0, _NOTHING, 0.1, 0.01, 0.03)
 
 
 def _slower(nodes: int, *groups: tuple[range, float]) -> PackedFleet:
@@ -244,6 +247,33 @@ def test_a_gap_within_bounds_is_said_and_a_healthy_fleet_has_none() -> None:
     assert set(gap.nodes) == {f"node{i:03d}" for i in range(8)}
     assert gap.effect == pytest.approx(0.025, abs=0.005)
     assert not any(judge(made(nodes=8, seed=seed)).verdict.fleet.gaps for seed in range(4))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "off", "sizes"), [(9, 3, [9]), (9, 4, [5, 4]), (12, 4, [12]), (12, 5, [7, 5]), (6, 2, [6])]
+)
+@pytest.mark.parametrize("side", [1, -1])
+def test_more_than_a_third_that_share_a_difference_are_a_group(
+    nodes: int, off: int, sizes: list[int], side: int
+) -> None:
+    """In one of two jobs, so that their means are within the bound of each other."""
+    values = 0.02 * bound() * np.random.default_rng(nodes).standard_normal((2 * nodes, 6, len(bound())))
+    part = int(matrix().terms.indices("ccd")[2])
+    values[2 * (nodes - off) :: 2, :, part] += 1.8 * side * bound()[part]
+    series = of_values(values, [2] * nodes)
+    assert series.referenced.all() and int(series.outside[:, part].sum()) == off
+    whole = PeerGroup(np.arange(nodes))
+    first, *others = sharing(whole, [series], RULES)
+    assert [len(group.nodes) for group in (first, *others)] == sizes
+    assert sharing(PeerGroup(whole.nodes, whole=whole.nodes, cut=first.cut or _CUT), [series], RULES)[1:] == []
+    if not others:
+        assert first is whole
+        return
+    (cut,) = (group.cut for group in others)
+    assert cut is not None and first.cut is None
+    assert sorted([*first.nodes.tolist(), *others[0].nodes.tolist()]) == list(range(nodes))
+    away = 1 if nodes - 1 in others[0].nodes else -1
+    assert cut.term == part and cut.effect == pytest.approx(away * side * 0.9 * bound()[part], rel=0.05)
 
 
 @pytest.mark.parametrize(("effect", "is_apart"), [(0.061, True), (-0.061, True), (0.059, False), (-0.059, False)])

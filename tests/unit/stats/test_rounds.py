@@ -13,7 +13,9 @@ DAY = 86400.0
 PARTS = 3
 
 
-def _campaign(days: list[list[int]], shifts: dict[int, float], seed: int = 1, noise: float = 0.0) -> tuple:
+def _campaign(
+    days: list[list[int]], shifts: dict[int, float], seed: int = 1, noise: float = 0.0
+) -> tuple[np.ndarray, ...]:
     """Means of jobs (job, part), owners, moments and true values of nodes that are each measured on some `days`."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(len(days)), [len(of_node) for of_node in days])

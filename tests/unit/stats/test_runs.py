@@ -202,7 +202,9 @@ def test_runs_of_several_jobs_vary_about_their_own_job() -> None:
 # --- between jobs ---
 
 
-def _jobs(nodes: int, jobs: int, sd: float, rng: np.random.Generator, shared: float = 1.0, parts: int = 40) -> tuple:
+def _jobs(
+    nodes: int, jobs: int, sd: float, rng: np.random.Generator, shared: float = 1.0, parts: int = 40
+) -> tuple[np.ndarray, np.ndarray]:
     """Means of jobs (job, part) and their owners: jobs vary by `sd`, of which a share is in all parts at once, and by
     runs by 1."""
     of_job = shared**0.5 * rng.normal(0.0, 1.0, (nodes * jobs, 1)) + (1 - shared) ** 0.5 * rng.normal(
@@ -227,7 +229,7 @@ def test_variance_between_jobs_is_that_which_they_show(true: float, nodes: int, 
 def test_lucky_jobs_narrow_no_interval() -> None:
     """Never less than the assumed variance; it is no excess that runs explain."""
     rng = np.random.default_rng(6)
-    spreads = [_spread(*_jobs(8, 2, 0.0, rng), assumed=4.0) for _ in range(20)]
+    spreads = [_spread(means, owner, assumed=4.0) for means, owner in (_jobs(8, 2, 0.0, rng) for _ in range(20))]
     assert {float(spread.excess.max()) for spread in spreads} == {0.0}
     assert {float(variance) for spread in spreads for variance in spread.variance} == {4.0}
     means, owner = _jobs(8, 2, 0.0, rng)
@@ -325,7 +327,7 @@ def test_intervals_of_several_jobs_cover_their_true_value(nodes: int, shared: fl
         means, owner = _jobs(nodes, 2, sd, rng, shared)
         spread = _spread(means, owner, assumed=0.25)
         of_nodes = (means[::2] + means[1::2]) / 2
-        parts = [
+        parts: list[tuple[np.ndarray, np.ndarray | float]] = [
             (np.full((nodes, 40), 0.5), 1e4),
             (spread.assumed * spread.ratio / 2, np.inf),
             (spread.excess * spread.ratio / 2, spread.degrees),
