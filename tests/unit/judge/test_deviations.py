@@ -174,7 +174,7 @@ def test_where_nodes_do_not_agree_only_who_is_beyond_all_of_them_differs() -> No
     values[:, :, part] += np.array([-4, -3, -2, 0, 0, 0, 2, 3, 4])[:, None] * bound()[part]
     series = of_values(values)
     assert not series.referenced[part] and not series.outside[:, part].any()
-    values[8, :, part] += 30 * bound()[part]
+    values[8, :, part] += 200 * bound()[part]
     assert of_values(values).outside[:, part].tolist() == [False] * 8 + [True]
 
 
