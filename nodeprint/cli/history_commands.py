@@ -45,7 +45,6 @@ def since(
     from msgspec.structs import replace
 
     from nodeprint.history import changes, selection, text
-    from nodeprint.history import series as over_time
     from nodeprint.settings import config as configuration
 
     folders = campaigns or [Path("results")]
@@ -56,9 +55,8 @@ def since(
         raise NodeprintError("draws two campaigns", key="--figures", advice="name two")
     selected = selection.of_one_machine(selection.campaigns(folders))
     judged = selected.judged
-    series = over_time.series(judged)
-    selected = replace(selected, copies=tuple(series.attrs["copies"]))
-    histories = changes.histories(series, judged)
+    histories = changes.histories(judged)
+    selected = replace(selected, copies=histories.copies)
     apart = configuration.plans_apart(judged[0].folder, judged[-1].folder)
     if page is not None:
         from nodeprint.history import page as pages
@@ -68,11 +66,12 @@ def since(
     if figures is not None:
         from nodeprint.report import beside
 
-        drawn = beside.write(folders, figures, [history.node for history in histories if history.changes])
+        drawn = beside.write(folders, figures, [history.node for history in histories.nodes if history.changes])
     simulated = any(campaign.simulated for campaign in judged)
     if json:
         names = [campaign.name for campaign in judged]
-        facts = {"simulated": simulated, "campaigns": names, "left_out": selected.left_out, "nodes": histories}
+        facts = {"simulated": simulated, "campaigns": names, "left_out": selected.left_out, "nodes": histories.nodes}
+        facts |= {"common": histories.common.changes if histories.common is not None else ()}
         facts |= {"copies": selected.copies, "other_machines": selected.other_machines, "arguments_differ": apart}
         print_json(facts)
         return
@@ -102,7 +101,6 @@ def next(
     """
     from nodeprint.campaign import node_lists, node_sheet, plans, slurm
     from nodeprint.history import changes, next_nodes, selection, text
-    from nodeprint.history import series as over_time
     from nodeprint.settings import config as configuration
 
     settings = configuration.load(config)
@@ -117,7 +115,7 @@ def next(
     if any(folder.parent.glob("*/verdict.json")):
         selected = selection.campaigns([folder.parent])
     alike = selection.of_one_machine(selected).judged
-    histories = changes.histories(over_time.series(alike), alike) if alike else []
+    histories = changes.histories(alike).nodes if alike else ()
     chosen = next_nodes.choose(seconds, selected.judged, histories, 3600 * hours)
     if seconds and not chosen:
         least = min(seconds.values()) / 3600

@@ -1,27 +1,34 @@
 """Where the level of a part changes over campaigns, by how much, since when, and what changed in the node's
-configuration at that time."""
+configuration at that time; what changes on all nodes together is one change, and none of a node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
+from msgspec.structs import replace
 
-from nodeprint.data.places.quantity import models
+from nodeprint.data.places.layout import Ints
+from nodeprint.data.store import packing
 from nodeprint.history.judged import JudgedCampaign
-from nodeprint.history.series import comparable, families
+from nodeprint.judge import acceptance, joined, margins, naming
+from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.causes import Cause
+from nodeprint.judge.deviations import Levels
+from nodeprint.judge.joined import Difference, JobAt, Joined, Past
 from nodeprint.judge.judge import SUSPECT
+from nodeprint.judge.reduction import mean_of_runs
 from nodeprint.judge.verdict import Interval, Part
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import open_tree
 from nodeprint.stats import change_points, intervals
 from nodeprint.stats.change_points import Stretch
-from nodeprint.stats.robust import row_medians
+from nodeprint.stats.runs import JobSpread
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,17 +42,36 @@ _STEPS = 8
 _SEVERAL = 2
 #: Parts of a node that have a course.
 _COURSES = 4
+#: So many nodes beside those that are asked for say what all moved by.
+_OTHERS = 16
+#: A step is this share of all that a part moves by.
+_AT_ONCE = 0.75
+#: A node that moves by this share of what all do moves with them.
+_WITH_ALL = 0.5
+
+
+class Range(msgspec.Struct, frozen=True):
+    """Between which values a part moved: relative to its first level, with the dates of the lowest and the highest
+    (ISO 8601)."""
+
+    low: float
+    lowest: str
+    high: float
+    highest: str
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A part of a node whose level changed by more than its bound, with all of its interval.
+    """A part of a node, or of all `nodes` together, whose level changed by more than its bound, with all of its
+    interval.
 
     `effect` and `interval` (95 %) are relative to the level `before` (of shares of the time the difference); `before`
-    and `after` are in `unit`. The part still had its level before at `unchanged`, and the change was there `since`, the
-    likeliest first measurement, at the latest `by` (ISO 8601); where it came in several steps, `since` is when they
-    made up the bound. `counts` are how many
-    measurements show the level before and after; `confirmed`: two or more each. `further` parts of the same subject
-    moved with it. `fields` of the fingerprint changed between: values before and after.
+    and `after` are in `unit`, of several nodes the medians. Of a node they are without what all nodes moved by
+    together, unless fewer than three were measured (`compared` is false). The part still had its level before at
+    `unchanged`, and the change was there `since`, the likeliest first measurement, at the latest `by` (ISO 8601); where
+    it came in several steps, `since` is when they made up the bound. `counts` are how many measurements show the level
+    before and after; `confirmed`: two or more each. `further` parts of the same subject moved with it. `fields` of the
+    fingerprint changed between: values before and after. `moves` if the level of all nodes keeps moving: between which
+    values.
     """
 
     node: str
@@ -67,6 +93,9 @@ class Change(msgspec.Struct, frozen=True):
     worse: bool
     further: int = 0
     fields: Mapping[str, tuple[str, str]] = {}
+    nodes: tuple[str, ...] = ()
+    compared: bool = True
+    moves: Range | None = None
 
 
 class Course(msgspec.Struct, frozen=True):
@@ -99,78 +128,495 @@ class NodeHistory(msgspec.Struct, frozen=True):
     courses: tuple[Course, ...]
 
 
+class Histories(msgspec.Struct, frozen=True):
+    """Every node over time by name, what all of them changed by together (`common`, a node without a name; None if that
+    is not known), and the names of folders that hold `copies` of other campaigns."""
+
+    nodes: tuple[NodeHistory, ...]
+    common: NodeHistory | None = None
+    copies: tuple[str, ...] = ()
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A node in one matrix over time (its `position`; ALL: what all moved by): the `values` of each part (sample, part)
+    with their `errors`, the first of the jobs that each sample is, and the `rows` of all of them (sample, job; -1 where
+    there is none)."""
+
+    past: Past
+    position: int
+    rows: Ints
+    values: Floats
+    errors: Floats
+    jobs: tuple[JobAt, ...]
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """When each sample was (ISO 8601)."""
+        return tuple(job.started for job in self.jobs)
+
+
 class _Step(msgspec.Struct, frozen=True):
-    """A change of one part, by the numbers of the node's measurements: the level before begins at `start`, the new one
-    ends before `stop`."""
+    """A change of one part, by the numbers of the samples: those that show the level before and after it."""
 
     part: int
-    effect: float
-    error: float
-    start: int
+    before: Ints
+    after: Ints
     unchanged: int
     since: int
     by: int
-    stop: int
-    counts: tuple[int, int]
     share: float
 
 
-def histories(whole: xr.Dataset, judged: Sequence[JudgedCampaign]) -> list[NodeHistory]:
-    """Every node of a series (`series.series`) by name, with its changes."""
-    names = whole["node"].values.astype(str)
-    of_nodes = {name: whole.isel(sample=np.flatnonzero(names == name)) for name in sorted(set(names.tolist()))}
-    levels = {name: comparable(of_node) for name, of_node in of_nodes.items()}
-    own = {name: _scatter(of_node, levels[name]) for name, of_node in of_nodes.items()}
-    of_all = np.median(np.stack(list(own.values())), axis=0) if own else np.ones(0)
+class _Found(msgspec.Struct, frozen=True, eq=False):
+    """A cause of a change of a node (its position), or of all, between which samples, and by how much."""
+
+    past: Past
+    line: _Line
+    position: int
+    step: _Step
+    cause: Cause
+    change: Difference
+
+    @property
+    def covered(self) -> float:
+        """The share of all places that it covers."""
+        return len(self.cause.covers) / max(len(self.past.matrix.template), 1)
+
+    @property
+    def share(self) -> float:
+        """How many bounds it is."""
+        head = self.cause.head
+        return float(abs(self.change.effect[head]) / self.past.bound[head])
+
+    @property
+    def parts(self) -> int:
+        """How many parts changed by it."""
+        return len(np.union1d(self.cause.members, self.cause.finer))
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """Equal for the same part in several measurements or at several homes."""
+        where = {key: value for key, value in self.cause.where.items() if key not in ("inside", "near", "across")}
+        return self.cause.term, *sorted(where.items())
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether several measurements show either level."""
+        return min(len(self.step.before), len(self.step.after)) >= _SEVERAL
+
+    def overlaps(self, other: _Found) -> bool:
+        """Whether both may have come at one time."""
+        ends = [(of.line.jobs[of.step.unchanged], of.line.jobs[of.step.by]) for of in (self, other)]
+        return (ends[0][0] < ends[1][1] and ends[1][0] < ends[0][1]) or ends[0] == ends[1]
+
+
+def histories(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = None) -> Histories:
+    """Every node of some campaigns, which are in the order of time; with `nodes` of these, compared with others of the
+    same campaigns.
+
+    Judged by the acceptance of the newest campaign. Raises NodeprintError if a campaign cannot be read.
+    """
+    fleets = [packing.pack(campaign.folder) for campaign in judged]
+    rules = acceptance.load(acceptance.kept(judged[-1].folder))
+    rules = acceptance.of_metrics(acceptance.of_surveys(rules, fleets[-1]), fleets[-1])
+    return of_joined(joined.join(fleets, rules, _wanted(judged, nodes)), rules, judged)
+
+
+def of_joined(all_joined: Joined, rules: Acceptance, judged: Sequence[JudgedCampaign]) -> Histories:
+    """The same of campaigns that are joined; `judged` are their verdicts, in the same order."""
+    pasts = [joined.past(of, rules) for of in all_joined.matrices]
+    parts = sum(len(past.bound) for past in pasts)
+    most = max((int(np.bincount(past.matrix.owner).max()) for past in pasts), default=1)
+    z = change_points.threshold(ALARM, parts, max(most, YEAR))
+    by_node: dict[int, list[_Line]] = {}
+    common: list[_Line] = []
+    found: dict[int, list[_Found]] = {}
+    for past in pasts:
+        lines = _lines(past)
+        levels, fitted = _levels(past, lines, z)
+        job, alike = past.between_jobs(levels, fitted), joined.correlation(past.own - levels, past.matrix.owner)
+        tails = Levels(SUSPECT, ALARM, len(all_joined.names), 1).tail(past.matrix.terms)
+        for position, line in enumerate(lines):
+            node = int(past.matrix.nodes[position])
+            by_node.setdefault(node, []).append(line)
+            found.setdefault(node, []).extend(_found(_OfNode(past, line, position, job, alike, tails, z)))
+        if (together := _line_of_all(past, job)) is not None:
+            common.append(together)
+            found.setdefault(ALL, []).extend(_found(_OfNode(past, together, ALL, job, alike, tails, z)))
+    nodes = tuple(
+        _history(name, by_node[number], found[number], judged) for number, name in enumerate(all_joined.names)
+    )
+    names = tuple(sorted(judged[number].folder.name for number in all_joined.copies))
+    return Histories(nodes, _history_of_all(common, found.get(ALL, []), all_joined.names, judged, z), names)
+
+
+#: In place of the position of a node: all of them together.
+ALL = -1
+
+
+def _wanted(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None) -> list[Collection[str]]:
+    """The nodes of each campaign that are looked at: with `nodes` these, and beside them those of the others that most
+    campaigns have, which say what all moved by."""
+    if nodes is None:
+        return [set(campaign.nodes) for campaign in judged]
+    count = Counter(name for campaign in judged for name in campaign.nodes if name not in nodes)
+    others = sorted(count, key=lambda name: (-count[name], name))[:_OTHERS]
+    return [{*nodes, *others} & set(campaign.nodes) for campaign in judged]
+
+
+# --- what is there over time ---
+
+
+def _lines(past: Past) -> list[_Line]:
+    """Each node of a matrix over time, without what all nodes moved by. What jobs differ by beyond their runs is what
+    is assumed, or as much more as successive jobs of the nodes of this fleet differ by, and of a node itself if it was
+    measured often."""
+    own, errors = past.own, np.sqrt(past.of_runs + past.assumed)
+    rows = [np.array(past.matrix.jobs(position)) for position in range(len(past.matrix.nodes))]
+    factors = [_scatter(past, own[of_node], errors[of_node]) for of_node in rows]
+    of_all = np.median(np.stack(factors), axis=0)
     out = []
-    for name, of_node in of_nodes.items():
-        factor = np.maximum(of_all, own[name] if of_node.sizes["sample"] > _STEPS else 1.0)
-        errors = of_node["error"].values.astype(np.float64) * np.maximum(factor, 1.0)
-        out.append(_history(name, of_node, levels[name], errors, judged, len(of_nodes)))
+    for position, of_node in enumerate(rows):
+        factor = np.maximum(of_all, factors[position] if len(of_node) > _STEPS else 1.0)
+        jobs = tuple(past.of.jobs[row] for row in of_node.tolist())
+        out.append(
+            _Line(past, position, of_node[:, None], own[of_node], errors[of_node] * np.maximum(factor, 1.0), jobs)
+        )
     return out
 
 
-def _scatter(of_node: xr.Dataset, levels: Floats) -> Floats:
-    """How many times its standard errors a node scatters in each part's family (part); 1 where that is not known."""
-    of_parts = change_points.scatter(levels, of_node["error"].values.astype(np.float64))
-    out = np.ones(levels.shape[1])
-    for family in families(of_node):
-        usable = np.isfinite(of_parts[family])
+def _scatter(past: Past, values: Floats, errors: Floats) -> Floats:
+    """How many times its standard errors a node scatters (part), by the median over each family; 1 if that is not
+    known."""
+    of_parts, out = change_points.scatter(values, errors), np.ones(values.shape[1])
+    for _, columns in past.matrix.terms.by_family:
+        usable = np.isfinite(of_parts[columns])
         if usable.any():
-            out[family] = np.median(of_parts[family][usable])
+            out[columns] = np.median(of_parts[columns][usable])
     return out
+
+
+def _line_of_all(past: Past, job: JobSpread) -> _Line | None:
+    """What all nodes move by over time, a sample a round; None if it is not known."""
+    known = np.flatnonzero(past.rounds.error > 0)
+    if not len(known):
+        return None
+    rows = [np.flatnonzero(past.rounds.number == number) for number in known.tolist()]
+    first = [min(past.of.jobs[row] for row in of_round.tolist()) for of_round in rows]
+    order = sorted(range(len(known)), key=lambda number: first[number])
+    variance = past.rounds.error[known][:, None] * (past.of_usual_runs + job.variance)
+    widest = max(map(len, rows))
+    padded = np.array([[*rows[number], *[-1] * (widest - len(rows[number]))] for number in order], dtype=np.int64)
+    jobs = tuple(first[number] for number in order)
+    return _Line(past, ALL, padded, past.rounds.shift[known][order], np.sqrt(variance)[order], jobs)
+
+
+def _levels(past: Past, lines: Sequence[_Line], z: float) -> tuple[Floats, Ints]:
+    """The level that each node had in each of its jobs (row, part), and how many levels it had (node, part)."""
+    levels = np.zeros_like(past.own)
+    fitted = np.ones((len(lines), len(past.bound)), dtype=np.int64)
+    for line in lines:
+        of_node = line.rows[:, 0]
+        levels[of_node] = mean_of_runs(line.values[None])[0]
+        for part in _moving(line):
+            at, stretches = _stretches(line, part, z)
+            fitted[line.position, part] = len(stretches)
+            for stretch in stretches:
+                end = at[stretch.stop] if stretch.stop < len(at) else len(of_node)
+                levels[of_node[at[stretch.start] : end], part] = stretch.level
+    return levels, fitted
+
+
+def _moving(line: _Line) -> list[int]:
+    """The parts that have values as far apart as their bound: the others cannot have moved by it."""
+    return np.flatnonzero(_reach(line) >= 1).tolist()
+
+
+def _reach(line: _Line) -> Floats:
+    """How many bounds apart the values of each part are (part)."""
+    present = np.isfinite(line.values)
+    low, high = np.where(present, line.values, np.inf).min(axis=0), np.where(present, line.values, -np.inf).max(axis=0)
+    return np.asarray(np.where(present.any(axis=0), high - low, 0.0) / line.past.bound)
+
+
+def _stretches(line: _Line, part: int, z: float) -> tuple[Ints, list[Stretch]]:
+    """The samples that show a part, without single ones that no other shows, and the stretches of one level in them."""
+    values, errors = line.values[:, part], line.errors[:, part]
+    at = np.flatnonzero(np.isfinite(values) & (errors > 0))
+    if len(at):
+        at = at[~change_points.isolated(values[at], errors[at], z)]
+    return at, change_points.stretches(values[at], errors[at], z) if len(at) else []
+
+
+# --- what changed ---
+
+
+class _OfNode(msgspec.Struct, frozen=True):
+    """What changes of a node, or of all, are found by: its line, how jobs vary and how `alike` successive ones are, the
+    probability at each end of a part's interval (`tails`), and from how many standard errors on levels differ (`z`)."""
+
+    past: Past
+    line: _Line
+    position: int
+    job: JobSpread
+    alike: float
+    tails: Floats
+    z: float
+
+    def between(self, after: Ints, before: Ints) -> tuple[Difference, Floats] | None:
+        """The change from some samples to others, and half of its simultaneous interval (part)."""
+        if self.position != ALL:
+            rows = self.line.rows[:, 0]
+            change = self.past.difference(self.position, rows[after], rows[before], self.job, self.alike)
+        else:
+            known = self.past.together(self._sides(after, before), self.job)
+            if known is None:
+                return None
+            change = known
+        return change, intervals.half_width(change.error, change.degrees, self.tails)
+
+    def residual(self, after: Ints, before: Ints) -> Floats:
+        """What each place changed by."""
+        if self.position != ALL:
+            rows = self.line.rows[:, 0]
+            return self.past.residual(rows[after], rows[before])
+        return np.asarray(np.median([self.past.residual(*sides) for sides in self._sides(after, before)], axis=0))
+
+    def _sides(self, after: Ints, before: Ints) -> list[tuple[Ints, Ints]]:
+        """The jobs of each node that has any in both sets of rounds."""
+        sides = [rows[rows >= 0] for rows in (self.line.rows[after], self.line.rows[before])]
+        owner = self.past.matrix.owner
+        nodes = np.intersect1d(owner[sides[0]], owner[sides[1]])
+        return [(sides[0][owner[sides[0]] == node], sides[1][owner[sides[1]] == node]) for node in nodes.tolist()]
+
+
+def _found(of: _OfNode) -> Iterator[_Found]:
+    """The causes of all changes of a node in a matrix: of parts that change at one time the coarsest that explain the
+    others."""
+    steps = [step for part in _moving(of.line) for step in _steps(of, part)]
+    taken: list[_Step] = []
+    for step in sorted(steps, key=lambda step: (min(len(step.before), len(step.after)) < _SEVERAL, -step.share)):
+        if any(step.unchanged < first.by and first.unchanged < step.by for first in taken):
+            continue
+        taken.append(step)
+        between = of.between(step.after, step.before)
+        if between is None:
+            continue
+        change, half = between
+        for cause in of.past.causes_of(change, half, of.residual(step.after, step.before)):
+            found = _Found(of.past, of.line, of.position, step, cause, change)
+            if of.position == ALL or _moved(found):
+                yield found
+
+
+def _moved(found: _Found) -> bool:
+    """Whether a node is beyond the bound from what it was, with what all nodes moved by: one that stayed as it was,
+    while all others moved, did not change."""
+    rows, head = found.line.rows[:, 0], found.cause.head
+    after, before = (found.past.means[rows[side], head] for side in (found.step.after, found.step.before))
+    return bool(abs(np.nanmean(after) - np.nanmean(before)) > found.past.bound[head])
+
+
+def _steps(of: _OfNode, part: int) -> Iterator[_Step]:
+    """The changes of one part: each level that differs from one since the last change as a node does that is different,
+    with all of its simultaneous interval outside the bound; of several the latest, so that small steps add up."""
+    at, stretches = _stretches(of.line, part, of.z)
+    bound, last = float(of.past.bound[part]), 0
+    for index in range(1, len(stretches)):
+        after = stretches[index]
+        for number in range(index - 1, last - 1, -1):
+            before = stretches[number]
+            if abs(after.level - before.level) <= bound:
+                continue
+            samples = at[before.start : before.stop], at[after.start : after.stop]
+            between = of.between(samples[1], samples[0])
+            if between is None or not intervals.outside(between[0].effect[part], between[1][part], bound):
+                continue
+            first = stretches[number + 1]
+            unchanged, since, by = (int(at[place]) for place in (first.earliest - 1, after.start, after.latest))
+            yield _Step(part, *samples, unchanged, since, by, float(abs(between[0].effect[part])) / bound)
+            last = index
+            break
+
+
+def _together(found: Sequence[_Found]) -> list[tuple[_Found, int]]:
+    """Changes of one subject at one time, of several measurements and homes, as one if they are of one place or of one
+    inside another: the coarsest, of those that several measurements show if there are any, and how many further parts
+    moved with it."""
+    groups: list[tuple[_Found, list[_Found]]] = []
+    for of in sorted(found, key=lambda of: (not of.confirmed, -round(of.covered, 3), -of.share)):
+        for first, others in groups:
+            same = margins.subject(first.past.matrix.quantity) == margins.subject(of.past.matrix.quantity)
+            apart = first.past is of.past or not (first.place == of.place or of.covered < first.covered)
+            if same and not apart and first.overlaps(of):
+                others.append(of)
+                break
+        else:
+            groups.append((of, []))
+    return [(first, sum(of.parts for of in (first, *others)) - 1) for first, others in groups]
+
+
+# --- as words and figures have it ---
 
 
 def _history(
-    name: str, of_node: xr.Dataset, levels: Floats, errors: Floats, judged: Sequence[JudgedCampaign], nodes: int
+    name: str, lines: Sequence[_Line], found: Sequence[_Found], judged: Sequence[JudgedCampaign]
 ) -> NodeHistory:
-    bounds = row_medians(of_node["bound"].values.T.astype(np.float64))
-    bounds[~np.isfinite(bounds)] = np.inf
-    present = np.isfinite(levels)
-    low, high = np.where(present, levels, np.inf).min(axis=0), np.where(present, levels, -np.inf).max(axis=0)
-    reach = np.where(present.any(axis=0), high - low, 0.0) / bounds
-    measured = int(present.any(axis=0).sum())
-    z = change_points.threshold(ALARM, measured, max(len(levels), YEAR))
-    degrees = _degrees(of_node)
-    simultaneous, half_95 = (intervals.quantile(degrees, tail) for tail in (_tails(of_node, nodes), _TAIL_95))
-    # a level that moved by its bound has values that are as far apart: most parts are not looked at
-    steps = [
-        step
-        for part in np.flatnonzero(reach >= 1).tolist()
-        for step in _steps(part, levels[:, part], errors[:, part], float(bounds[part]), z, float(simultaneous[part]))
-    ]
-    together = _together(steps, of_node)
-    changes = [
-        _change(name, of_node, first, further, float(half_95[first.part]) * first.error, judged)
-        for first, further in together
-    ]
-    changes.sort(key=lambda change: change.since)
-    moved = list(dict.fromkeys(step.part for step, _ in together)) or [int(np.argmax(reach))]
-    courses = [
-        _course(of_node, part, levels[:, part], errors[:, part], z, float(half_95[part])) for part in moved[:_COURSES]
-    ]
-    times, campaigns = (tuple(of_node[key].values.astype(str).tolist()) for key in ("started", "campaign"))
-    return NodeHistory(name, times, campaigns, tuple(changes), tuple(courses))
+    changes = []
+    for first, further in _together(found):
+        ends = (first.line.jobs[first.step.unchanged], first.line.jobs[first.step.by])
+        fields = _fields(name, *ends, judged)
+        changes.append(replace(_change(first, further), node=name, fields=fields))
+    return _with_courses(name, lines, found, changes, judged)
+
+
+def _history_of_all(
+    lines: Sequence[_Line], found: Sequence[_Found], names: Sequence[str], judged: Sequence[JudgedCampaign], z: float
+) -> NodeHistory | None:
+    """What all nodes changed by together; what moves without any change of their configuration is one change in each
+    subject, with its range."""
+    if not lines:
+        return None
+    changes: list[Change] = []
+    moving: dict[str, list[tuple[_Found, Change]]] = {}
+    for first, further in _together(found):
+        change = _change(first, further)
+        nodes = tuple(sorted(names[int(first.past.matrix.nodes[i])] for i in _movers(first)))
+        change = replace(change, nodes=nodes, fields=_fields_of_all(first, names, judged))
+        if change.fields:
+            changes.append(change)
+        else:
+            moving.setdefault(change.subject, []).append((first, change))
+    for of_subject in moving.values():
+        of_subject.sort(key=lambda of: (-round(of[0].covered, 3), -of[0].share))
+        first, change = of_subject[0]
+        if len(of_subject) > 1 or not _is_step(first, z):
+            further = sum(other.further for _, other in of_subject)
+            change = replace(change, moves=_range(first), further=further)
+        changes.append(change)
+    return _with_courses("", lines, found, changes, judged)
+
+
+def _movers(found: _Found) -> list[int]:
+    """The nodes (positions) that moved with all of them: not those that are beyond the bound from it, and moved by less
+    than half as much."""
+    head, owner = found.cause.head, found.past.matrix.owner
+    effect, bound = found.change.effect[head], found.past.bound[head]
+    sides = [rows[rows >= 0] for rows in (found.line.rows[found.step.after], found.line.rows[found.step.before])]
+    out = []
+    for node in np.intersect1d(owner[sides[0]], owner[sides[1]]).tolist():
+        after, before = (np.nanmean(found.past.means[side[owner[side] == node], head]) for side in sides)
+        if (after - before) / effect > _WITH_ALL or abs(after - before - effect) <= bound:
+            out.append(node)
+    return out
+
+
+def _is_step(found: _Found, z: float) -> bool:
+    """Whether a change comes at once: most of what there is between the lowest and the highest level."""
+    levels = [stretch.level for stretch in _stretches(found.line, found.cause.head, z)[1]]
+    return bool(np.abs(np.diff(levels)).max(initial=0.0) >= _AT_ONCE * np.ptp(levels))
+
+
+def _range(found: _Found) -> Range:
+    """Between which values the part of a change moved, from its first level."""
+    values, times = found.line.values[:, found.cause.head], found.line.times
+    from_first = values - values[np.flatnonzero(np.isfinite(values))[0]]
+    low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
+    relative = found.past.matrix.scale.relative
+    return Range(relative(float(from_first[low])), times[low], relative(float(from_first[high])), times[high])
+
+
+def _change(found: _Found, further: int) -> Change:
+    """A cause of a change with its figures."""
+    past, step, head, matrix = found.past, found.step, found.cause.head, found.past.matrix
+    model, scale, share = matrix.quantity.model, matrix.scale, matrix.terms.share
+    rows = found.line.rows[step.before]
+    usual = float(np.nanmedian(past.means[rows[rows >= 0], head]))
+    before = scale.relative(usual) if share else float(matrix.levels[head]) * (1 + scale.relative(usual))
+    effect, half = float(found.change.effect[head]), float(_half_95(found.change)[head])
+    low, size, high = (scale.relative(effect + side, before if share else 0.0) for side in (-half, 0.0, half))
+    times = found.line.times
+    return Change(
+        "",
+        matrix.name,
+        matrix.part.home,
+        margins.subject(matrix.quantity),
+        _part(found),
+        "share" if share else matrix.quantity.unit,
+        before,
+        before + size if share else before * (1 + size),
+        size,
+        Interval(low, high),
+        scale.allowed(float(past.bound[head]), effect),
+        times[step.unchanged],
+        times[step.since],
+        times[step.by],
+        found.confirmed,
+        (len(step.before), len(step.after)),
+        (effect > 0) == (model.better == "lower"),
+        further,
+        compared=bool(past.rounds.error.any()),
+    )
+
+
+def _half_95(change: Difference) -> Floats:
+    return intervals.half_width(change.error, change.degrees, _TAIL_95)
+
+
+def _part(found: _Found) -> Part:
+    matrix, cause = found.past.matrix, found.cause
+    where = naming.place(matrix, cause.where, naming.NO_NODE)
+    return Part(cause.term, matrix.terms.terms[cause.head].family, where)
+
+
+def _with_courses(
+    name: str,
+    lines: Sequence[_Line],
+    found: Sequence[_Found],
+    changes: Sequence[Change],
+    judged: Sequence[JudgedCampaign],
+) -> NodeHistory:
+    """A node with its changes by date, and the courses of these parts, or of the one that moved most."""
+    by_date = tuple(sorted(changes, key=lambda change: change.since))
+    courses = []
+    for of in sorted(found, key=lambda of: -of.share):
+        course = _course(of.line, of.cause.head, _part(of), judged)
+        if any(is_of(change, course) for change in changes) and course not in courses:
+            courses.append(course)
+    if not courses:
+        line = max(lines, key=lambda line: float(_reach(line).max()))
+        most = int(np.argmax(_reach(line)))
+        courses.append(_course(line, most, naming.part(line.past.matrix, most), judged))
+    jobs = sorted({job for line in lines for job in line.jobs})
+    measured = {job.started + f" {job.campaign} {job.job}": job for job in jobs}.values()
+    return NodeHistory(
+        name,
+        tuple(job.started for job in measured),
+        tuple(judged[job.campaign].name for job in measured),
+        by_date,
+        tuple(courses[:_COURSES]),
+    )
+
+
+def _course(line: _Line, number: int, part: Part, judged: Sequence[JudgedCampaign]) -> Course:
+    """One part of a line, whose name is that of `part`."""
+    past, matrix = line.past, line.past.matrix
+    values, errors, size = line.values[:, number], line.errors[:, number], float(past.bound[number])
+    at = np.flatnonzero(np.isfinite(values) & (errors > 0))
+    z = change_points.threshold(ALARM, len(past.bound), max(len(at), YEAR))
+    first = change_points.stretches(values[at], errors[at], z)[0].level if len(at) else 0.0
+    half = intervals.half_width(errors[at], np.full(len(at), past.run.degrees[number]), _TAIL_95)
+    return Course(
+        matrix.name,
+        matrix.part.home,
+        margins.subject(matrix.quantity),
+        part,
+        matrix.scale.allowed(size, 1.0),
+        tuple(line.times[sample] for sample in at.tolist()),
+        tuple(judged[line.jobs[sample].campaign].name for sample in at.tolist()),
+        tuple(((values[at] - first) / size).tolist()),
+        tuple((half / size).tolist()),
+    )
 
 
 def is_of(change: Change, course: Course) -> bool:
@@ -178,149 +624,29 @@ def is_of(change: Change, course: Course) -> bool:
     return all(getattr(change, key) == getattr(course, key) for key in ("measurement", "home", "part"))
 
 
-def _degrees(of_node: xr.Dataset) -> Floats:
-    """The degrees of freedom of a node's errors (part), as the table of deviations has them in most of its jobs."""
-    degrees = row_medians(of_node["degrees"].values.T.astype(np.float64))
-    return np.where(np.isfinite(degrees), degrees, 1.0)
+# --- what changed with it ---
 
 
-def _tails(of_node: xr.Dataset, nodes: int) -> Floats:
-    """The probability at each end of a part's interval (part), as the judge shares it among the parts of a family and
-    the nodes."""
-    out = np.ones(of_node.sizes["part"])
-    for family in families(of_node):
-        out[family] = SUSPECT / (2 * nodes * len(family))
-    return out
+def _fields_of_all(found: _Found, names: Sequence[str], judged: Sequence[JudgedCampaign]) -> dict[str, tuple[str, str]]:
+    """The fields of the fingerprint that changed on all nodes meanwhile, and alike."""
+    owner, nodes, step = found.past.matrix.owner, found.past.matrix.nodes, found.step
+    sides = [rows[rows >= 0] for rows in (found.line.rows[step.unchanged], found.line.rows[step.by])]
+    fields = []
+    for node in np.intersect1d(owner[sides[0]], owner[sides[1]]).tolist():
+        before, after = (found.past.of.jobs[int(side[owner[side] == node][0])] for side in sides)
+        fields.append(_fields(names[int(nodes[node])], before, after, judged))
+    first = fields[0] if fields else {}
+    return {key: values for key, values in first.items() if all(of.get(key) == values for of in fields)}
 
 
-def _course(of_node: xr.Dataset, part: int, values: Floats, errors: Floats, z: float, half_95: float) -> Course:
-    at = np.flatnonzero(np.isfinite(values) & np.isfinite(errors) & (errors > 0))
-    measurement, home, subject, bound = _labels(of_node, part)
-    size = float(np.nanmedian(of_node["bound"].values[:, part])) if len(at) else np.nan
-    first = change_points.stretches(values[at], errors[at], z)[0].level if len(at) else 0.0
-    return Course(
-        measurement,
-        home,
-        subject,
-        _part(of_node, part),
-        bound,
-        tuple(of_node["started"].values[at].astype(str).tolist()),
-        tuple(of_node["campaign"].values[at].astype(str).tolist()),
-        tuple(((values[at] - first) / size).tolist()),
-        tuple((half_95 * errors[at] / size).tolist()),
-    )
-
-
-def _labels(of_node: xr.Dataset, part: int) -> tuple[str, int, str, float]:
-    """The measurement, home and subject of a part, and its bound, relative."""
-    measurement, subject = (str(of_node[key].values[part]) for key in ("measurement", "subject"))
-    model, bounds = models().get(measurement), of_node["bound"].values[:, part]
-    bound = float(np.nanmedian(bounds)) if np.isfinite(bounds).any() else np.nan
-    if model is not None and model.scale == "log" and str(of_node["unit"].values[part]) != "share":
-        bound = float(np.expm1(bound))
-    return measurement, int(of_node["home"].values[part]), subject, bound
-
-
-def _steps(part: int, values: Floats, errors: Floats, bound: float, z: float, simultaneous: float) -> Iterator[_Step]:
-    """The changes of one part: each level, of those that `z` errors make one, that differs from the last one as a node
-    does that is different: with all of its interval, of so many `simultaneous` errors, outside the bound."""
-    at = np.flatnonzero(np.isfinite(values) & np.isfinite(errors) & (errors > 0))
-    if len(at) < 2:
-        return
-    at = at[~change_points.isolated(values[at], errors[at], z)]
-    stretches = change_points.stretches(values[at], errors[at], z)
-    before, number = stretches[0], 0
-    for index, after in enumerate(stretches[1:], start=1):
-        effect, error = after.level - before.level, float(np.hypot(after.error, before.error))
-        if not intervals.outside(np.array(effect), np.array(simultaneous * error), bound):
-            continue
-        first: Stretch = stretches[number + 1]
-        unchanged, since, by = (int(at[place]) for place in (first.earliest - 1, after.start, after.latest))
-        counts = before.count, after.count
-        start, stop = int(at[before.start]), int(at[after.stop - 1]) + 1
-        yield _Step(part, effect, error, start, unchanged, since, by, stop, counts, abs(effect) / bound)
-        before, number = after, index
-
-
-def _together(steps: Sequence[_Step], of_node: xr.Dataset) -> list[tuple[_Step, int]]:
-    """Of changes of one subject at one time the largest in bounds, of those that several measurements show if there are
-    any, and how many others moved with it."""
-    subjects = of_node["subject"].values.astype(str)
-    groups: list[list[_Step]] = []
-    for step in sorted(steps, key=lambda step: (min(step.counts) < _SEVERAL, -step.share)):
-        for group in groups:
-            first = group[0]
-            overlap = step.unchanged < first.by and first.unchanged < step.by
-            if subjects[step.part] == subjects[first.part] and overlap:
-                group.append(step)
-                break
-        else:
-            groups.append([step])
-    return [(group[0], len({step.part for step in group[1:]} - {group[0].part})) for group in groups]
-
-
-def _part(of_node: xr.Dataset, number: int) -> Part:
-    """A part in canonical numbers, as the table of deviations has them."""
-    place = str(of_node["place"].values[number])
-    where: dict[str, int | str] = {}
-    for label, value in (entry.split("=", 1) for entry in place.split(",") if "=" in entry):
-        where[label] = int(value) if value.lstrip("-").isdigit() else value
-    return Part(str(of_node["term"].values[number]), str(of_node["family"].values[number]), where)
-
-
-def _change(
-    name: str, of_node: xr.Dataset, step: _Step, further: int, half_95: float, judged: Sequence[JudgedCampaign]
-) -> Change:
-    measurement, home, subject, bound = _labels(of_node, step.part)
-    unit, model = str(of_node["unit"].values[step.part]), models().get(measurement)
-    values = of_node["value"].values[:, step.part].astype(np.float64)
-    before = float(np.nanmean(values[step.start : step.unchanged + 1]))
-    if unit == "share":
-        effect = float(np.nanmean(values[step.since : step.stop])) - before
-        half = abs(effect) * half_95 / abs(step.effect)
-        interval = Interval(effect - half, effect + half)
-    else:
-        effect = float(np.expm1(step.effect))
-        low, high = (float(np.expm1(step.effect + side * half_95)) for side in (-1, 1))
-        interval = Interval(low, high)
-    # the measured level after may be another: of a core it has what moved all cores, too
-    after = before + effect if unit == "share" else before * (1 + effect)
-    times = of_node["started"].values.astype(str)
-    return Change(
-        name,
-        measurement,
-        home,
-        subject,
-        _part(of_node, step.part),
-        unit,
-        before,
-        after,
-        effect,
-        interval,
-        bound,
-        str(times[step.unchanged]),
-        str(times[step.since]),
-        str(times[step.by]),
-        min(step.counts) >= _SEVERAL,
-        step.counts,
-        (effect > 0) == (model is None or model.better == "lower"),
-        further,
-        _fields(name, of_node, step, judged),
-    )
-
-
-def _fields(
-    name: str, of_node: xr.Dataset, step: _Step, judged: Sequence[JudgedCampaign]
-) -> dict[str, tuple[str, str]]:
-    """What changed in a node's fingerprint meanwhile; what was not known before or after did not.
+def _fields(name: str, first: JobAt, second: JobAt, judged: Sequence[JudgedCampaign]) -> dict[str, tuple[str, str]]:
+    """What changed in a node's fingerprint from one job to another; what was not known before or after did not.
 
     A verdict has the newest fingerprint of a campaign; of jobs of one campaign their surveys are read.
     """
-    numbers = (int(of_node["number"].values[at]) for at in (step.unchanged, step.by))
-    before, after = (judged[number] for number in numbers)
+    before, after = (judged[job.campaign] for job in (first, second))
     if before is after:
-        jobs = (str(of_node["job"].values[at]) for at in (step.unchanged, step.by))
-        old, new = (_surveyed(before.folder / "nodes" / name / job) for job in jobs)
+        old, new = (_surveyed(before.folder / "nodes" / name / job.job) for job in (first, second))
     else:
         old, new = (campaign.nodes[name].fingerprint for campaign in (before, after))
     return {key: (str(old[key]), str(new[key])) for key in old if key in new and old[key] != new[key]}

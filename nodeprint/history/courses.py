@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.history import changes, selection, series, text
+from nodeprint.history import changes, selection, text
 from nodeprint.history.changes import NodeHistory
+from nodeprint.history.judged import JudgedCampaign
 from nodeprint.report import names
 from nodeprint.report.figures.course import CourseData, CourseLine
 from nodeprint.report.pages.judged_campaign import OverTime
@@ -40,24 +42,28 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
         selected = selection.beside(campaign)
         if len(selected.judged) < 2:
             return {}
-        tables = []
-        for judged_campaign in selected.judged:
-            with suppress(NodeprintError):  # of an older version, or damaged: it is no part of this report
-                tables.append((judged_campaign, series.table(judged_campaign, nodes)))
-        judged = [judged_campaign for judged_campaign, _ in tables]
+        judged = [campaign_read for campaign_read in selected.judged if _is_packed(campaign_read)]
         if selected.judged[-1] not in judged[1:]:
             return {}
-        whole = series.joined(tables)
+        histories = changes.histories(judged, nodes)
         return {
-            history.node: _over_time(history, selected)
-            for history in changes.histories(whole, judged)
-            if len(set(history.campaigns)) > 1
+            history.node: _over_time(history, text.shared_with(history.node, histories), selected)
+            for history in histories.nodes
+            if history.node in nodes and len(set(history.campaigns)) > 1
         }
 
     return of_nodes
 
 
-def _over_time(history: NodeHistory, selected: selection.Selected) -> OverTime:
+def _is_packed(campaign: JudgedCampaign) -> bool:
+    """Whether its measurements can be read: of an older version, or damaged, it is no part of this report."""
+    with suppress(NodeprintError):
+        packing.pack(campaign.folder)
+        return True
+    return False
+
+
+def _over_time(history: NodeHistory, shared: Sequence[str], selected: selection.Selected) -> OverTime:
     earlier = [name for name in dict.fromkeys(history.campaigns) if name != selected.judged[-1].name]
     counted = f"{names.counted(len(earlier), 'earlier campaign')} ({text.few(earlier)})"
     since = say("history", "beside", campaigns=counted, since=history.measured[0][:10])
@@ -67,4 +73,5 @@ def _over_time(history: NodeHistory, selected: selection.Selected) -> OverTime:
     if gone := sum(other.node == history.node for other in selected.other_machines):
         since += say("history", "gone", gone=names.counted(gone, "campaign"))
     sentences = [text.of_node(change) for change in history.changes]
-    return OverTime(data(history), tuple(sentences) or (text.unchanged(history),), since, bool(sentences))
+    words = (*(tuple(sentences) or (text.unchanged(history),)), *shared)
+    return OverTime(data(history), words, since, bool(sentences))

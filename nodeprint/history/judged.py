@@ -14,9 +14,6 @@ from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import SCHEMA
 from nodeprint.report import files
 
-#: Labels of a part, which together name it in every campaign.
-PART = ("measurement", "home", "subject", "term", "family", "place", "unit")
-
 
 class JudgedNode(msgspec.Struct, frozen=True):
     """What a campaign's verdict says of a node: when its newest run began (ISO 8601; empty where that is unknown), and

@@ -8,7 +8,7 @@ from pathlib import Path
 from nodeprint import files
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.history import courses, text
-from nodeprint.history.changes import Change, NodeHistory
+from nodeprint.history.changes import Change, Histories, NodeHistory
 from nodeprint.history.selection import Selected, pictured
 from nodeprint.judge.outcome import MEANING
 from nodeprint.report import html, names, pdf
@@ -39,7 +39,7 @@ _MOST_CAMPAIGNS = 60
 _NODES = "nodes"
 
 
-def write(to: Path, histories: Sequence[NodeHistory], selected: Selected) -> Path:
+def write(to: Path, histories: Histories, selected: Selected) -> Path:
     """Write the page as HTML or PDF, as the name of the file ends. Raises NodeprintError where that is none of these,
     CannotWriteError where it cannot be written."""
     if to.suffix not in (".html", ".pdf"):
@@ -53,9 +53,9 @@ def write(to: Path, histories: Sequence[NodeHistory], selected: Selected) -> Pat
         return files.write(to, printer.pdf(shown))
 
 
-def document(histories: Sequence[NodeHistory], selected: Selected) -> Document:
+def document(histories: Histories, selected: Selected) -> Document:
     """A page of all nodes, and a section for each of those that are drawn."""
-    drawn = pictured(histories)
+    drawn = pictured(histories.nodes)
     judged, in_style = selected.judged, style.load()
     names_of = list(dict.fromkeys((judged[0].name, judged[-1].name)))
     origin = say("origin", "simulated") if judged[0].simulated else ""
@@ -64,8 +64,9 @@ def document(histories: Sequence[NodeHistory], selected: Selected) -> Document:
     return Document("nodeprint, history of campaigns", " to ".join(names_of), origin, pages)
 
 
-def _fleet(histories: Sequence[NodeHistory], drawn: Sequence[NodeHistory], selected: Selected) -> Page:
-    changed = [text.sentence(change, nodes) for change, nodes in text.shared(histories)]
+def _fleet(of_campaigns: Histories, drawn: Sequence[NodeHistory], selected: Selected) -> Page:
+    histories, common = of_campaigns.nodes, text.common(of_campaigns)
+    changed = [*common, *(text.sentence(change, nodes) for change, nodes in text.shared(histories))]
     undrawn = [history.node for history in histories if history.changes and history not in drawn]
     more = say("history", "undrawn", count=names.counted(len(undrawn), "more node"), nodes=names.nodes(undrawn))
     links = {history.node: Reference(history.node, anchor=f"{_NODES}-{anchor(history.node)}") for history in drawn}

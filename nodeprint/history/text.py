@@ -10,7 +10,7 @@ from rich.console import Group
 from rich.table import Table
 
 from nodeprint.errors import printable
-from nodeprint.history.changes import Change, Course, NodeHistory
+from nodeprint.history.changes import Change, Course, Histories, NodeHistory
 from nodeprint.history.next_nodes import NextNode, Why
 from nodeprint.history.selection import ALL_NODES, OtherMachine, Selected
 from nodeprint.judge.outcome import MEANING
@@ -61,7 +61,42 @@ def is_open(history: NodeHistory) -> bool:
 def sentence(change: Change, nodes: Sequence[str]) -> str:
     """A change of one or several nodes: `cn017: core 37 +4.1 % since 2026-03-03, with BIOS 1.7 to 1.8`."""
     size = f"{change.effect * 100:+.1f} %" if len(nodes) == 1 else f"{change.effect * 100:+.1f} % (median)"
-    return f"{names.nodes(nodes)}: {part_name(change)} {size} {_when(change)}{_doubt(change)}"
+    alone = "" if change.compared else say("history", "alone")
+    return f"{names.nodes(nodes)}: {part_name(change)} {size} {_when(change)}{alone}{_doubt(change)}"
+
+
+def common(histories: Histories) -> list[str]:
+    """What all nodes changed by together: `all 8 nodes: pairs of all classes +2.0 % since 2026-03-03`."""
+    if histories.common is None:
+        return []
+    return [_of_all(change, len(histories.nodes)) for change in histories.common.changes]
+
+
+def _of_all(change: Change, measured: int) -> str:
+    count = len(change.nodes)
+    nodes = f"all {count} nodes" if count == measured else f"{count} of {measured} nodes ({names.nodes(change.nodes)})"
+    place = f"{nodes}: {part_name(change)}"
+    ends = names.interval(change.interval.low, change.interval.high, change.effect)
+    if change.moves is None:
+        size = f"{change.effect * 100:+.1f} % (95 % {ends})"
+        return f"{place} {size} {_when(change)}{_doubt(change)}"
+    moves = change.moves
+    return say(
+        "history",
+        "moves",
+        place=place,
+        low=f"{moves.low * 100:+z.1f} %",
+        lowest=moves.lowest[:10] or "?",
+        high=f"{moves.high * 100:+z.1f} %",
+        highest=moves.highest[:10] or "?",
+    )
+
+
+def shared_with(node: str, histories: Histories) -> list[str]:
+    """What a node changed by together with the others: sentences."""
+    of_all = histories.common.changes if histories.common is not None else ()
+    lines = [_of_all(change, len(histories.nodes)) for change in of_all if node in change.nodes]
+    return [report_text.sentence(f"{line}.") for line in lines]
 
 
 def of_node(change: Change) -> str:
@@ -69,7 +104,8 @@ def of_node(change: Change) -> str:
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
     size = f"{change.effect * 100:+.1f} % (95 % {ends}; bound {names.bound(change.bound)})"
     further = f", {names.counted(change.further, 'further part')} with it" if change.further else ""
-    return report_text.sentence(f"{part_name(change)} {size} {_when(change)}{further}{_doubt(change)}.")
+    alone = "" if change.compared else say("history", "alone")
+    return report_text.sentence(f"{part_name(change)} {size} {_when(change)}{further}{alone}{_doubt(change)}.")
 
 
 def _when(change: Change) -> str:
@@ -190,22 +226,25 @@ def few(campaigns: Sequence[str]) -> str:
     return names.listed([*shown, names.counted(more, "more", "more")] if more > 0 else shown)
 
 
-def as_text(histories: Sequence[NodeHistory], selected: Selected) -> Group:
-    """A line for each change, the courses of the nodes that have one (in a small fleet of all measured again),
-    how many have none, and what was left out."""
-    lines = [sentence(change, nodes) for change, nodes in shared(histories)]
+def as_text(of_campaigns: Histories, selected: Selected) -> Group:
+    """A line for each change, of all nodes first, the courses of the nodes that have one (in a small fleet of all
+    measured again), how many have none, and what was left out."""
+    histories, of_all = of_campaigns.nodes, of_campaigns.common
+    lines = [*common(of_campaigns), *(sentence(change, nodes) for change, nodes in shared(histories))]
     changed = [history for history in histories if history.changes]
     compared = [history for history in histories if not _is_single(history)]
     shown = compared if len(histories) <= ALL_NODES else changed[:ALL_NODES]
     courses = Table(box=None, pad_edge=False, show_header=False)
-    for history in shown:
+    for history in [*([of_all] if of_all is not None and of_all.changes else []), *shown]:
         course = history.courses[0]
         last = f"{course.distance[-1]:+z.1f} bounds" if course.distance else ""
-        courses.add_row(printable(history.node, 40), sparkline(course.distance), last, part_name(course))
+        courses.add_row(
+            printable(history.node, 40) or say("history", "all"), sparkline(course.distance), last, part_name(course)
+        )
     more = [history.node for history in changed if history not in shown]
     beyond = [say("history", "more_nodes", more=names.counted(len(more), "more node"), nodes=names.nodes(more))]
     ending = [*(beyond if more else []), summary(histories, len(selected.judged)), *left_out(histories, selected)]
-    return Group(*lines, *([courses] if shown else []), *ending)
+    return Group(*lines, *([courses] if courses.rows else []), *ending)
 
 
 def reasons(chosen: Sequence[NextNode]) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
-import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -13,38 +11,28 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from nodeprint import files
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.layout import Ints
 from nodeprint.data.store import packed, packing
-from nodeprint.data.store.packed import PackedFleet, PackedNode
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge import bounds, expected, naming
+from nodeprint.judge import joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.deviations import priors, run_means
-from nodeprint.judge.outcome import State
-from nodeprint.judge.reduction import Matrix, Reals, Reduced, padded, reduce, term_values
-from nodeprint.judge.verdict import Finding, Interval, JobEffect, Note
+from nodeprint.judge.deviations import Reference, Series, Spreads
+from nodeprint.judge.findings import Shown, merged, of_standing
+from nodeprint.judge.joined import Joined, Past
+from nodeprint.judge.reduction import mean_of_runs
+from nodeprint.judge.standing import standings
+from nodeprint.judge.verdict import Finding, Interval, Note, Part, Shared
 from nodeprint.settings.texts import say
 from nodeprint.stats import intervals
-from nodeprint.stats.runs import job_spread, run_spread
-
-Floats = npt.NDArray[np.float64]
+from nodeprint.stats.rounds import Rounds
+from nodeprint.stats.runs import JobSpread, RunSpread
 
 #: A baseline is at least so many runs over so many boots of a node.
 MIN_RUNS, MIN_BOOTS = 3, 2
-#: A run shows a change with at least this share of it.
-_RUN_SHARE = 0.25
-
-
-class _Series(msgspec.Struct, frozen=True):
-    """One measurement over campaigns, relative to a common template: by name of a node the values (run, column), `now`
-    and in each campaign `before`; columns are the terms of all `parts`, each with its bound."""
-
-    parts: Sequence[Matrix]
-    bound: Floats
-    now: Mapping[str, Floats]
-    before: Sequence[Mapping[str, Floats]]
 
 
 #: What was judged of a campaign, which `nodeprint since` reads of a baseline as of a campaign.
@@ -119,47 +107,56 @@ def _begun(fleet: PackedFleet) -> str:
 
 
 class Since(msgspec.Struct, frozen=True):
-    """What changed since a baseline: by node the findings; `note` says which baseline it was and what it lacks."""
+    """What changed since a baseline: by node the findings; `notes` say which baseline it was and what it lacks, and
+    what all nodes changed by together."""
 
     findings: Mapping[str, Sequence[Finding]]
-    note: Note
+    notes: tuple[Note, ...]
 
 
 def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
     """What changed in each node of `fleet` since its own baseline, of pairs and of cells.
 
-    A node is compared with itself, term by term and set by set: the newest campaign with the mean of the baseline's,
-    against the run-to-run spread pooled over the nodes. A change beyond the bound that every run shows is a finding. Of
-    a node with less than three runs over two boots in the baseline nothing is said to have changed.
+    The peers of a node are its own past: its jobs are judged as those of any node (`judge.standing`), relative to the
+    mean of its jobs in the baseline and without what all nodes moved by since, which is a note. Nothing is said of a
+    node with less than three runs over two boots in the baseline.
     Raises NodeprintError where there is no baseline, or one of the two is simulated and the other is not.
     """
     kept = points(baseline)
-    past = [point for point in kept if point.campaign != fleet.campaign] or kept  # no campaign is its own past
-    simulated = {point.simulated for point in past} | {fleet.simulated}
+    before = [point for point in kept if point.campaign != fleet.campaign] or kept  # no campaign is its own past
+    simulated = {point.simulated for point in before} | {fleet.simulated}
     if len(simulated) > 1:
         raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")
-    series = _series(fleet, past, rules)
-    tests = sum(len(of_quantity.bound) * len(of_quantity.now) for of_quantity in series)
-    boots, called = _boots(past), _called(past)
-    changes: dict[str, list[Finding]] = {}
-    thin: dict[str, list[str]] = {}
-    compared: set[str] = set()
-    for of_quantity in series:
-        for node, of_node in _changes(of_quantity, fleet, rules, rules.false_alarm / max(tests, 1)):
-            compared.add(node.name)
-            runs = sum(len(point[node.name]) for point in of_quantity.before if node.name in point)
-            if runs < MIN_RUNS or len(boots[node.name]) < MIN_BOOTS:
-                thin.setdefault(node.name, []).append(of_quantity.parts[0].name)
-            elif of_node is not None:
-                changes.setdefault(node.name, []).append(
-                    _finding(of_quantity.parts, node, of_quantity.bound, called, *of_node)
-                )
-    return Since(changes, Note("baseline", printable(str(baseline)), _trust(past, fleet, thin, compared)))
+    all_joined = joined.join([*before, fleet], rules, distinct=False)
+    matrices = [_Sides.of(joined.past(of, rules), len(before)) for of in all_joined.matrices]
+    tests = sum(len(of.past.bound) * len(of.nodes) for of in matrices)
+    tail = rules.false_alarm / (2.0 * max(tests, 1))
+    boots, called = _boots(before), _called(before)
+    number = {node.name: i for i, node in enumerate(fleet.nodes)}
+    shown: dict[str, list[Shown]] = {}
+    thin, compared = set[str](), set[str]()
+    for of in matrices:
+        for position, (now, then) in of.nodes.items():
+            name = all_joined.names[int(of.past.matrix.nodes[position])]
+            compared.add(name)
+            if of.past.runs[then].max(axis=1).sum() < MIN_RUNS or len(boots[name]) < MIN_BOOTS:
+                thin.add(name)
+                continue
+            series = _series(of, position, now, then, number[name], tail)
+            for i, standing in standings(series).items():
+                of_node = of_standing(standing, i, fleet.nodes[i])
+                # a node that stayed as it was, while all others moved, did not change
+                shown.setdefault(name, []).extend(one for one in of_node if of.changed(position)[one.cause.head])
+    changes = {name: [_changed(one.finding, called) for one in merged(of_node)] for name, of_node in shown.items()}
+    notes = [Note("baseline", printable(str(baseline)), _trust(before, fleet, thin, compared))]
+    common = [change for of in matrices if (change := _common(of, all_joined, tail)) is not None]
+    if common:
+        largest = max(common, key=lambda change: (len(change.nodes), abs(change.effect)))
+        notes.append(Note("baseline-common", called, value=float(len(common) - 1), shared=largest))
+    return Since(changes, tuple(notes))
 
 
-def _trust(
-    past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, object], compared: Collection[str]
-) -> str:
+def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Collection[str], compared: Collection[str]) -> str:
     """What a baseline holds of this fleet: its campaigns, and the nodes of which it has too little or nothing."""
     known = {node.name for point in past for node in point.nodes if node.state == "measured"}
     measured = [node.name for node in fleet.nodes if node.state == "measured"]
@@ -202,161 +199,91 @@ def _runs(past: Sequence[PackedFleet]) -> dict[str, int]:
     return most
 
 
-def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) -> list[_Series]:
-    """A series for each quantity: every term of every part of it."""
-    now, *before = ([reduce(q, rules) for q in of.quantities] for of in (fleet, *past))
-    out = []
-    for current in now:
-        level = np.nanmedian(current.level, axis=0)
-        whole = [_part(current, number, level) for number in range(len(current.parts))]
-        if not any(matrix.terms.terms for matrix in whole):
-            continue
-        bound = np.concatenate([bounds.of_matrix(matrix, rules) for matrix in whole])
-        earlier = [_values(point, reduced, whole) for point, reduced in zip(past, before, strict=True)]
-        out.append(_Series(whole, bound, _values(fleet, [current], whole), earlier))
-    return out
+class _Sides(msgspec.Struct, frozen=True):
+    """What jobs of a matrix show over time, with the jobs (rows) of each node (its position) now and in the baseline,
+    of those that have both, and the spread between jobs about either."""
+
+    past: Past
+    nodes: Mapping[int, tuple[Ints, Ints]]
+    job: JobSpread
+
+    @classmethod
+    def of(cls, past: Past, number: int) -> _Sides:
+        """The sides of campaign `number`, which is the newest, and of those before it."""
+        newest = np.array([job.campaign == number for job in past.of.jobs])
+        nodes, levels = {}, np.zeros_like(past.means)
+        for position in range(len(past.matrix.nodes)):
+            rows = np.array(past.matrix.jobs(position))
+            sides = rows[newest[rows]], rows[~newest[rows]]
+            for side in sides:
+                if len(side):
+                    levels[side] = mean_of_runs(past.own[side][None])[0]
+            if all(map(len, sides)):
+                nodes[position] = sides
+        fitted = np.array([len(set(newest[past.matrix.jobs(i)])) for i in range(len(past.matrix.nodes))])
+        return cls(past, nodes, past.between_jobs(levels, fitted[:, None]))
+
+    def changed(self, position: int) -> npt.NDArray[np.bool_]:
+        """Whether a node is beyond the bound from what it was in the baseline, with what all nodes moved by (part)."""
+        now, then = self.nodes[position]
+        change = mean_of_runs(self.past.means[now][None]) - mean_of_runs(self.past.means[then][None])
+        return np.asarray(np.abs(change[0]) > self.past.bound)
 
 
-def _values(of: PackedFleet, reduced: Sequence[Reduced], whole: Sequence[Matrix]) -> dict[str, Floats]:
-    """By name of a node of a campaign the values (run, term of all parts) of the quantity whose parts are `whole`."""
-    by_node: dict[str, Floats] = {}
-    for candidate in reduced:
-        levels = _at_places(whole[0].quantity, candidate)
-        if levels is not None:
-            each = [term_values(levels[:, m.part.places], m.template, m.terms, m.scale) for m in whole]
-            values, node = np.concatenate(each, axis=1), candidate.quantity.node
-            by_node |= {of.nodes[number].name: values[node == number] for number in np.unique(node).tolist()}
-    return by_node
+def _series(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: float) -> Series:
+    """Node number `i` by its jobs now, with what it was in the baseline as its template and its reference."""
+    past, matrix = of.past, of.past.matrix
+    usual = mean_of_runs(past.own[then][None])[0]
+    means, none, one = past.own[now] - usual, np.zeros((1, len(usual))), np.ones((1, len(usual)))
+    of_node = msgspec.structs.replace(
+        matrix,
+        nodes=np.array([i]),
+        owner=np.zeros(len(now), dtype=np.int64),
+        runs=tuple(matrix.runs[row] for row in now.tolist()),
+        began=matrix.began[now],
+        rows=tuple([row] for row in range(len(now))),
+        level=matrix.level[now],
+        template=matrix.level_of(then.tolist()),
+        values=matrix.values[now] - (past.moved[now] + usual)[:, None],
+    )
+    days = past.rounds.number[np.concatenate([now, then])]
+    of_rounds = past.rounds.error[days].max() * (1 / len(now) + 1 / len(then))
+    of_runs = past.of_runs[then].sum(axis=0) / len(then) ** 2
+    of_runs = of_runs + of_rounds * (past.of_usual_runs + of.job.variance)
+    ratio = of.job.ratio[[position]]
+    spreads = Spreads(
+        means,
+        past.runs[now].astype(np.int16),
+        np.asarray(mean_of_runs(means[None]), dtype=np.float64),
+        RunSpread(past.run.pooled, past.run.degrees, past.run.ratio[now].max(axis=0, keepdims=True)),
+        JobSpread(of.job.assumed, of.job.excess, of.job.degrees, ratio),
+        Rounds(np.zeros(len(now), dtype=np.int64), none, np.zeros(1), np.zeros(1, dtype=np.int64)),
+    )
+    of_jobs = ratio / len(then)
+    reference = Reference(none, np.ones(1), np.zeros(1, dtype=np.int64), none, of_runs[None], of_jobs, one, one)
+    referenced = np.ones(len(usual), dtype=np.bool_)
+    return Series(of_node, spreads, past.bound, reference, referenced, np.full(len(usual), tail), tail)
 
 
-def _part(reduced: Reduced, number: int, level: Reals) -> Matrix:
-    """A part without nodes, for its terms and their bounds."""
-    part, none = reduced.parts[number], np.zeros(0, dtype=np.int64)
-    template, values = level[part.places], np.zeros((0, 0, 0))
-    began, rows = np.zeros(0), level[None][:0]
-    return Matrix(reduced.quantity, part, reduced.scale, none, none, (), began, (), rows, template, values)
+def _changed(finding: Finding, called: str) -> Finding:
+    """A finding among a node's own jobs as a change since the baseline that is `called` so."""
+    return replace(finding, id="changed", remedy="changed", baseline=called, consistent_with=())
 
 
-def _at_places(first: Quantity, later: Reduced) -> Reals | None:
-    """The levels of another campaign at the places of the first, NaN where it has none; None where it is another
-    quantity or machine."""
-    of = later.quantity
-    if any(
-        getattr(first, key) != getattr(of, key) for key in ("measurement", "operation", "quantity", "unit", "dims")
-    ) or (first.layout.key != of.layout.key):
+def _common(of: _Sides, all_joined: Joined, tail: float) -> Shared | None:
+    """The largest of what all nodes changed by together beyond a bound, with those that did."""
+    past, matrix = of.past, of.past.matrix
+    change = past.together(list(of.nodes.values()), of.job)
+    if change is None:
         return None
-    if first.names == of.names and all(np.array_equal(first.places[dim], of.places[dim]) for dim in first.dims):
-        return later.level
-    at = {tuple(of.place(number).values()): number for number in range(of.size)}
-    column = np.array([at.get(tuple(first.place(number).values()), -1) for number in range(first.size)])
-    return np.where(column < 0, np.nan, later.level[:, column])
-
-
-def _finding(
-    parts: Sequence[Matrix],
-    node: PackedNode,
-    bound: Floats,
-    called: str,
-    column: int,
-    effect: float,
-    half: float,
-    reference: float,
-) -> Finding:
-    """A change since the baseline that is `called` so, as a finding; `column` counts the terms of all parts, and
-    `reference` is what the baseline had there on the scale of `effect`."""
-    each = len(parts[0].terms.terms)
-    matrix, term = parts[column // each], column % each
-    scale, share = matrix.scale, matrix.terms.share
-    # what the baseline had: a share as it is, else from its distance to the median of the newest campaign
-    usual = scale.relative(reference) if share else float(matrix.levels[term]) * (1 + scale.relative(reference))
-    level = 1.0 if share else usual
-    size, low, high = (scale.relative(effect + side, usual if share else 0.0) for side in (0.0, -half, half))
-    limit, interval = scale.allowed(float(bound[column]), effect), Interval(low, high)
-    pairs, covers = matrix.quantity.of_pairs, matrix.terms.terms[term].covers
-    return Finding(
-        id="changed",
-        state=State.SUSPECTED,
-        measurement=matrix.name,
-        home=matrix.part.home,
-        part=naming.part(matrix, term, node),
-        effect=size,
-        effect_unit=size * level,
-        interval=interval,
-        half_95=abs(scale.relative(half)),
-        bound=limit,
-        bound_unit=limit * level,
-        times_bound=abs(size) / limit,
-        value=usual + size * level,
-        peers=usual,
-        unit="share" if share else matrix.quantity.unit,
-        worse=(effect > 0) == (matrix.quantity.model.better == "lower"),
-        by_job=(JobEffect("since the baseline", size, interval, {}),),
-        pairs=naming.cpu_pairs(matrix, covers, node) if pairs else {},
-        cells=() if pairs else naming.cells(matrix, covers, node),
-        remedy="changed",
-        baseline=called,
-        expected=expected.of_term(matrix, term, reference, node),
-    )
-
-
-def _changes(
-    series: _Series, fleet: PackedFleet, rules: Acceptance, alpha: float
-) -> list[tuple[PackedNode, tuple[int, float, float, float] | None]]:
-    """Of every node that was there before, what changed most: the column, its change, half of its simultaneous
-    interval and what the baseline had; `alpha` is a column's chance of a false alarm.
-
-    The interval is made as those of the table of deviations: of the spread over runs, pooled over nodes and campaigns,
-    and that between jobs, which is estimated from the campaigns of the baseline where two nodes have several.
-    """
-    points = (series.now, *series.before)
-    rows = {key: row for row, key in enumerate((at, name) for at, point in enumerate(points) for name in point)}
-    every = np.concatenate([values for point in points for values in point.values()])
-    stacked = np.asarray(padded(every, _runs_of(points)), dtype=np.float64)
-    families = max(int(matrix.terms.pool.max(initial=-1)) + 1 for matrix in series.parts)
-    family = np.concatenate([matrix.terms.pool + number * families for number, matrix in enumerate(series.parts)])
-    run, job = (
-        np.concatenate([getattr(priors(matrix, rules), key) for matrix in series.parts]) for key in ("run", "job")
-    )
-    spread = run_spread(stacked, family, run)
-    of_runs = spread.pooled * spread.ratio / np.maximum(np.isfinite(stacked).sum(axis=1), 1)
-    past = sorted((name, row) for (at, name), row in rows.items() if at)
-    jobs_of, owner = [row for _, row in past], np.unique([name for name, _ in past], return_inverse=True)[1]
-    jobs_apart = job_spread(run_means(stacked)[jobs_of], owner, of_runs[jobs_of].mean(axis=0), family, job**2)
-    out: list[tuple[PackedNode, tuple[int, float, float, float] | None]] = []
-    for node in sorted((node for node in fleet.nodes if node.name in series.now), key=lambda node: node.name):
-        history = [at for at, point in enumerate(points) if at and node.name in point]
-        if not history:
-            continue
-        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
-            newest, *means = (np.nanmean(points[at][node.name], axis=0) for at in (0, *history))
-            reference = np.nanmean(means, axis=0)
-        jump = newest - reference
-        then = np.sum([of_runs[rows[at, node.name]] for at in history], axis=0) / len(history) ** 2
-        twice = 1 + 1 / len(history)
-        error, degrees = intervals.combined(
-            [
-                (of_runs[rows[0, node.name]] + then, spread.degrees),
-                (jobs_apart.assumed * twice, np.inf),
-                (jobs_apart.excess * twice, jobs_apart.degrees),
-            ]
-        )
-        half = intervals.half_width(error, degrees, alpha / 2)
-        changed = intervals.outside(jump, half, series.bound)
-        changed &= _in_every_run(series.now[node.name], reference, _RUN_SHARE * jump)
-        most = int(np.argmax(np.where(changed, np.abs(jump) / series.bound, 0.0)))
-        largest = (most, float(jump[most]), float(half[most]), float(reference[most]))
-        out.append((node, largest if changed[most] else None))
-    return out
-
-
-def _runs_of(points: Sequence[Mapping[str, Floats]]) -> list[list[int]]:
-    """The rows of each node's runs in each campaign, where all are one below the other."""
-    edges = np.cumsum([0, *(len(values) for point in points for values in point.values())]).tolist()
-    return [list(range(begin, end)) for begin, end in itertools.pairwise(edges)]
-
-
-def _in_every_run(values: Floats, reference: Floats, least: Floats) -> npt.NDArray[np.bool_]:
-    """By column, whether every run (run, column) is as far from the reference as `least`, on its side."""
-    with np.errstate(invalid="ignore"):
-        each = (values - reference) * np.sign(least) >= np.abs(least)
-    return np.asarray(np.all(each | np.isnan(values), axis=0), dtype=np.bool_)
+    half = intervals.half_width(change.error, change.degrees, tail)
+    residual = np.median([past.residual(now, then) for now, then in of.nodes.values()], axis=0)
+    cause = next(iter(past.causes_of(change, half, residual)), None)
+    if cause is None:
+        return None
+    head, half_95 = cause.head, intervals.half_width(change.error, change.degrees, 0.025)
+    effect = float(change.effect[head])
+    low, size, high = (matrix.scale.relative(effect + side * float(half_95[head])) for side in (-1, 0, 1))
+    names = sorted(all_joined.names[int(matrix.nodes[i])] for i in of.nodes if of.changed(i)[head])
+    part = Part(cause.term, matrix.terms.terms[head].family, naming.place(matrix, cause.where, naming.NO_NODE))
+    return Shared(tuple(names), matrix.name, part, size, Interval(low, high))

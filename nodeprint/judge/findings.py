@@ -167,8 +167,9 @@ def _finding(standing: Standing, cause: Cause, state: State, node: PackedNode) -
 
 
 def _contradicted(series: Series, part: int, position: int) -> bool:
-    """Whether of few nodes the others do not agree in a component, so that it is not known which of them is right."""
-    if len(series.matrix.nodes) > FEW_NODES:
+    """Whether of few nodes the others do not agree in a component, so that it is not known which of them is right. A
+    node that is the only one is compared with its own past."""
+    if not 1 < len(series.matrix.nodes) <= FEW_NODES:
         return False
     others = np.delete(series.pooled.means[:, part], position)
     others = others[np.isfinite(others)]

@@ -285,7 +285,7 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
     notes += _unknown_metrics(population)
     notes += [Note("table", population.fleet.campaign, words) for words in population.fleet.notes]
     if reading.since is not None:
-        notes.append(reading.since.note)
+        notes += reading.since.notes
     return notes
 
 

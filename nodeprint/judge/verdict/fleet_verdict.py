@@ -145,12 +145,14 @@ class MemoryReached(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Something else to be said of a campaign: its kind, a name that it is about, and figures or words for it."""
+    """Something else to be said of a campaign: its kind, a name that it is about, figures or words for it, and what
+    nodes share."""
 
     kind: str
     name: str = ""
     detail: str = ""
     value: float = 0.0
+    shared: Shared | None = None
 
 
 class FleetVerdict(msgspec.Struct, frozen=True):

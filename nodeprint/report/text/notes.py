@@ -183,6 +183,22 @@ def _over(effect: TimeEffect) -> str:
     return f"{measured(effect.measurement)} ({', '.join(filter(None, (named('families', effect.family), home)))})"
 
 
+def _since_baseline(note: Note, shared: Shared) -> str:
+    """What all nodes changed by together since a baseline, and in how many other measurements they did."""
+    others = int(note.value)
+    return say(
+        "notes",
+        note.kind,
+        name=printable(note.name, 200),
+        nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
+        place=f"{names.scoped(shared.part)} ({measured(shared.measurement)})",
+        effect=names.percent(abs(shared.effect)),
+        change=change(shared.effect, shared.measurement),
+        interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
+        further=say("notes", "baseline-further", others=names.counted(others, "measurement")) if others else "",
+    )
+
+
 def shared(shared: Shared) -> str:
     """A difference that several nodes have."""
     return say(
@@ -256,6 +272,8 @@ def limit(limit: Limit, *, remedied: bool = True) -> str:
 
 def note(note: Note) -> str:
     """A note of the campaign."""
+    if note.shared is not None:
+        return _since_baseline(note, note.shared)
     if note.kind in texts()["notes"]:
         detail = printable(note.detail, 300).rstrip(".")
         brackets = f" ({detail})" if detail else ""

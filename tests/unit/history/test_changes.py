@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.errors import NodeprintError
-from nodeprint.history import changes, selection, series, text
+from nodeprint.history import changes, selection, text
 from nodeprint.history.changes import NodeHistory
+from nodeprint.judge import joined
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, write
 from tests.support.campaigns import at, judged_weeks
-from tests.support.simulated_year import Year, counted
+from tests.support.noisy_year import CALM, ROUGH, Noise, Shift, counted, fleets, histories
 
 PLAN = Plan(preset("naples-2x32"), nodes=5, runs=2, passes=1, pair_runs=4)
 SLOW, BIOS = "node002: core 17 +6%", "node002: fingerprint bios=2.1"
@@ -33,16 +33,7 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of(folder: Path) -> dict[str, NodeHistory]:
-    judged = selection.campaigns([folder]).judged
-    return {history.node: history for history in changes.histories(series.series(judged), judged)}
-
-
-def test_every_part_of_every_node_is_a_series(weeks: Path) -> None:
-    whole = series.series(selection.campaigns([weeks]).judged)
-    assert dict(whole.sizes)["sample"] == 7 * 5 and set(whole["node"].values) == {f"node{i:03d}" for i in range(5)}
-    assert sorted(whole["started"].values) == list(whole["started"].values)
-    assert {"core=17", "class=1,socket=0"} <= set(whole["place"].values)
-    assert whole.to_dataframe().groupby("node").size().nunique() == 1
+    return {history.node: history for history in changes.histories(selection.campaigns([folder]).judged).nodes}
 
 
 def test_a_slow_core_is_named_with_its_date_and_what_changed_then(weeks: Path) -> None:
@@ -56,12 +47,13 @@ def test_a_slow_core_is_named_with_its_date_and_what_changed_then(weeks: Path) -
 
 
 def test_what_all_nodes_have_is_said_once(weeks: Path) -> None:
-    histories = list(of(weeks).values())
-    together = {
-        (change.since[:10], len(nodes), tuple(change.fields)) for change, nodes in text.shared(histories)
-    }  # the peers moved, too: no node differs from them
-    assert ("2026-02-05", 5, ("kernel",)) in together
-    assert all(change.since[:10] in ("2026-01-22", "2026-02-05") for h in histories for change in h.changes)
+    of_all = changes.histories(selection.campaigns([weeks]).judged)
+    assert of_all.common is not None
+    (change,) = of_all.common.changes
+    assert change.nodes == tuple(f"node{i:03d}" for i in range(5)) and change.confirmed
+    assert change.since[:10] == "2026-02-05" and change.fields == {"kernel": ("6.1.0-sim", "6.12")}
+    assert change.effect == pytest.approx(0.05, abs=0.01) and change.part.where.get("beyond_class") == 1
+    assert {h.node for h in of_all.nodes if h.changes} == {"node002"}
 
 
 def test_one_measurement_alone_is_to_be_measured_again(weeks: Path, tmp_path: Path) -> None:
@@ -78,10 +70,12 @@ def test_the_command_prints_lines_and_courses(weeks: Path) -> None:
     assert first == "SIMULATED, not a measurement"
     line = next(line for line in lines if line.startswith("node002: core 17"))
     assert "since 2026-01-22 (unchanged 2026-01-15), with BIOS 1.2.3 to 2.1" in line
-    assert any(line.startswith("node[000-004]: ") and "Linux kernel" in line for line in lines)
+    assert lines[0].startswith("all 5 nodes: ") and "with Linux kernel 6.1.0-sim to 6.12" in lines[0]
+    assert sum(line.startswith("all nodes  ") for line in lines) == 1
     assert sum(line.startswith(f"node00{i}  ") for i in range(5) for line in lines) == 5
     facts = json.loads(CliRunner().invoke(app, ["since", str(weeks), "--json"], catch_exceptions=False).stdout)
     assert facts["simulated"] and len(facts["campaigns"]) == 7 and len(facts["nodes"]) == 5
+    assert [len(change["nodes"]) for change in facts["common"]] == [5]
 
 
 def test_jobs_of_one_campaign_are_a_history(tmp_path: Path) -> None:
@@ -104,21 +98,88 @@ def test_jobs_of_one_campaign_are_a_history(tmp_path: Path) -> None:
     assert not histories["node001"].changes and not histories["node003"].changes
 
 
-def test_planted_changes_are_found_and_unchanged_nodes_are_not_named(weeks: Path) -> None:
-    """A small year of bench/history.py, whose full size `python -m bench history` has."""
-    judged = [campaign for campaign in selection.campaigns([weeks]).judged if campaign.folder.name < "week03"]
-    found, false = counted(series.series(judged), judged[-1], nodes=40, weeks=52, seed=3)
-    assert np.mean(found) >= 0.95 and np.mean(false) == 0
+def lines(of: changes.Histories) -> tuple[list[str], list[str]]:
+    """What is said of all nodes together, and of single ones."""
+    return text.common(of), [text.sentence(change, nodes) for change, nodes in text.shared(of.nodes)]
 
 
-def test_a_change_below_the_bound_is_none(weeks: Path) -> None:
-    judged = [campaign for campaign in selection.campaigns([weeks]).judged if campaign.folder.name < "week03"]
-    year = Year(series.series(judged), 5)
-    whole = year.node("node000", 20)
-    part = int(year.plantable[0])
-    whole["value"].values[10:, part] *= 1 + 0.4 * float(whole["bound"].values[0, part])
-    (history,) = changes.histories(whole, judged[-1:])
-    assert not history.changes
+def test_planted_changes_are_found_and_unchanged_nodes_are_not_named() -> None:
+    """A small part of bench/history.py, whose full size `python -m bench history` has."""
+    caught, false = counted(groups=2, weeks=26, seed=3)
+    assert all(caught) and not any(false)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_season_of_all_nodes_is_said_once_and_blames_no_node(seed: int) -> None:
+    """Weeks that are correlated, bursts and heavy tails beside: 14 changes were of single cores."""
+    of_all, of_nodes = lines(histories(fleets(seed, ROUGH)))
+    assert not of_nodes
+    (line,) = of_all
+    assert line.startswith("all 8 nodes: the whole node moved between -") and "in no single step" in line
+
+
+def test_a_core_is_named_beside_a_season(weeks: Path) -> None:
+    of_all, of_nodes = lines(histories(fleets(4, ROUGH, shifts=[Shift(30, 1.10, (2,), 5)])))
+    assert len(of_all) == 1
+    (line,) = of_nodes
+    assert line.startswith("node002: core 5 ") and "since 2026-07-30" in line
+
+
+def test_a_change_of_all_nodes_is_one_with_its_interval() -> None:
+    of = histories(fleets(1, CALM, weeks=12, shifts=[Shift(6, 1.03)]), {6: {"fans": "low"}})
+    assert of.common is not None
+    (change,) = of.common.changes
+    assert change.part.term == "node" and change.further > 0 and len(change.nodes) == 8
+    assert change.interval.low < 0.0305 and change.interval.high > 0.0295 and change.effect > change.bound
+    assert (change.unchanged[:10], change.since[:10]) == ("2026-02-05", "2026-02-12")
+    assert change.fields == {"fans": ("", "low")} or not change.fields
+    assert not any(history.changes for history in of.nodes)
+
+
+def test_nodes_that_stayed_as_they_were_did_not_change() -> None:
+    """Six of eight moved: the two others are no faster for it."""
+    of = histories(fleets(1, CALM, weeks=12, shifts=[Shift(6, 1.04, range(6))]))
+    of_all, of_nodes = lines(of)
+    assert not of_nodes and len(of_all) == 1 and of_all[0].startswith("6 of 8 nodes (node[000-005]): ")
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_of_one_or_two_nodes_the_whole_node_is_named(nodes: int) -> None:
+    of_all, of_nodes = lines(histories(fleets(1, CALM, nodes=nodes, weeks=8, shifts=[Shift(4, 1.04)])))
+    assert not of_all
+    (line,) = of_nodes
+    assert ": the whole node +" in line and "too few nodes were measured" in line
+
+
+def test_a_change_of_an_only_node_is_seen_between_two_campaigns() -> None:
+    """It was taken for scatter, of which one difference says nothing."""
+    of = histories(fleets(1, CALM, nodes=1, weeks=2, shifts=[Shift(1, 1.08)]))
+    (change,) = of.nodes[0].changes
+    assert change.part.term == "node" and not change.confirmed and change.effect == pytest.approx(0.08, abs=0.01)
+
+
+def test_weeks_that_are_alike_are_no_independent_evidence() -> None:
+    """A node that wanders by its bound is not blamed in any core."""
+    noise = Noise(job=0.006, core=0.004, alike=0.9, bursts=0.05)
+    of_nodes = [change for h in histories(fleets(5, noise)).nodes for change in h.changes]
+    assert not [change for change in of_nodes if "core" in change.part.where]
+
+
+def test_the_order_of_campaigns_is_that_of_time() -> None:
+    """Nodes in another order in their campaigns, and another node in some, change nothing."""
+    year = fleets(1, CALM, weeks=10, shifts=[Shift(6, 1.10, (2,), 5)])
+    facts = [(h.node, c.since, c.effect) for h in histories(year).nodes for c in h.changes]
+    kept = [
+        joined._of_nodes(week, {n.name for n in week.nodes} - ({"node007"} if at % 3 else set()))
+        for at, week in enumerate(year)
+    ]
+    fewer = [(h.node, c.since, c.effect) for h in histories(kept).nodes for c in h.changes]
+    assert [fact[:2] for fact in facts] == [fact[:2] for fact in fewer] == [("node002", facts[0][1])]
+
+
+def test_a_change_below_the_bound_is_none() -> None:
+    of = histories(fleets(5, CALM, weeks=20, shifts=[Shift(10, 1.016, (3,), 7)]))
+    assert not any(history.changes for history in of.nodes)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +195,8 @@ def test_bad_input_ends_with_one_sentence(weeks: Path, tmp_path: Path) -> None:
     week = tmp_path / "week"
     week.mkdir()
     (week / "verdict.json").write_bytes((weeks / "week00/verdict.json").read_bytes())
-    with pytest.raises(NodeprintError, match="no table of deviations"):
-        series.series(selection.campaigns([week]).judged)
+    with pytest.raises(NodeprintError, match="no campaign is there"):
+        changes.histories(selection.campaigns([week]).judged)
 
 
 def test_two_campaigns_are_compared_by_parts_and_drawn(tmp_path: Path) -> None:
@@ -151,9 +212,44 @@ def test_two_campaigns_are_compared_by_parts_and_drawn(tmp_path: Path) -> None:
     facts = json.loads(CliRunner().invoke(app, [*words[:3], "--json"], catch_exceptions=False).stdout)
     assert facts["arguments_differ"] == {"coherence-cas": ["--op week00", "--op week01"]}
     (change,) = (change for node in facts["nodes"] for change in node["changes"])
+    assert not facts["common"]
     assert change["bound"] == pytest.approx(0.04) and change["interval"]["low"] < 0.06 < change["interval"]["high"]
 
 
 def test_matrices_of_more_than_two_campaigns_are_not_drawn(weeks: Path) -> None:
     with pytest.raises(NodeprintError, match="--figures: draws two campaigns; name two"):
         CliRunner().invoke(app, ["since", str(weeks), "--figures", "x"], catch_exceptions=False)
+
+
+ALONE = Plan(preset("naples-2x32"), nodes=1, runs=2, passes=1, pair_runs=4, cells=True)
+
+
+def of_only(folder: Path) -> NodeHistory:
+    (of_node,) = of(folder).values()
+    return of_node
+
+
+def test_a_change_of_an_only_node_is_found(tmp_path: Path) -> None:
+    judged_weeks(tmp_path, ALONE, range(4), {2: ["node000: fabric +8%", "node000: fingerprint bios=2.1"]})
+    of_node = of_only(tmp_path)
+    assert len(of_node.measured) == 4
+    (change,) = [change for change in of_node.changes if change.measurement == "coherence-cas"]
+    assert change.part.term == "class" and change.part.where == {"beyond_class": 1} and change.further > 2
+    assert change.effect == pytest.approx(0.08, abs=0.02) and change.confirmed and change.since[:10] == "2026-01-15"
+    assert change.interval.low < 0.08 < change.interval.high and change.bound == pytest.approx(0.02)
+    assert change.fields == {"bios": ("1.2.3", "2.1")} and not change.compared
+    printed = CliRunner().invoke(app, ["since", str(tmp_path)], catch_exceptions=False).stdout
+    assert "node000: " in printed and "on 0 of 1 node" in printed
+
+
+def test_an_unchanged_only_node_has_none(tmp_path: Path) -> None:
+    judged_weeks(tmp_path, ALONE, range(6))
+    of_node = of_only(tmp_path)
+    assert not of_node.changes and len(of_node.courses[0].distance) == 6
+
+
+def test_a_core_of_an_only_node_is_a_part_of_it(tmp_path: Path) -> None:
+    """The medians of classes alone do not show it."""
+    judged_weeks(tmp_path, ALONE, range(4), {2: ["node000: core 17 +9%"]})
+    changes_of_pairs = [change for change in of_only(tmp_path).changes if change.subject == "core-to-core"]
+    assert {change.part.where.get("core") for change in changes_of_pairs} == {17}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodeprint.history import changes, courses, selection, series
+from nodeprint.history import changes, courses, selection
 from nodeprint.history.changes import NodeHistory
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import course, render, style
@@ -25,8 +25,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NodeHistory
     """Four weeks, of which a core of node002 is slow in the last two."""
     folder = tmp_path_factory.mktemp("results")
     judged_weeks(folder, PLAN, range(4), {2: [SLOW]})
-    judged = selection.campaigns([folder]).judged
-    return {history.node: history for history in changes.histories(series.series(judged), judged)}
+    return {history.node: history for history in changes.histories(selection.campaigns([folder]).judged).nodes}
 
 
 def test_a_changed_part_is_drawn_in_bounds_with_its_date(histories: dict[str, NodeHistory]) -> None:

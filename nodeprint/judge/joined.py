@@ -1,0 +1,387 @@
+"""Several campaigns as one: matrices whose rows are the jobs of all of them, so that a node is compared with its own
+past by the terms, spreads and causes that it is compared with other nodes by."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.store.packed import PackedFleet
+from nodeprint.judge import bounds
+from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.causes import Cause, Deviation, causes
+from nodeprint.judge.deviations import priors, run_means
+from nodeprint.judge.population import Population
+from nodeprint.judge.reduction import (
+    EffectScale,
+    Matrix,
+    PlaceSet,
+    Reals,
+    Reduced,
+    mean_of_runs,
+    moment,
+    padded,
+    term_values,
+)
+from nodeprint.stats import intervals
+from nodeprint.stats.rounds import Rounds, rounds
+from nodeprint.stats.runs import JobSpread, RunSpread, job_spread, run_spread
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_DAY_S, _MOST_DAYS = 86400.0, 1e6
+#: A pair of campaigns says nothing of how long what jobs differ by lasts; so many jobs of a node do.
+_SEVERAL = 4
+#: The correlation of a job with the next one is at most this.
+_MOST_ALIKE = 0.95
+
+
+class JobAt(msgspec.Struct, frozen=True, order=True):
+    """An independent job of a node: when it began (ISO 8601; empty if unknown), in which campaign (its number), and the
+    name of its job there."""
+
+    started: str
+    campaign: int
+    job: str
+    node: str
+
+
+class JoinedMatrix(msgspec.Struct, frozen=True):
+    """A part of a quantity over several campaigns: a `matrix` whose nodes are numbers in `Joined.names`, with the job
+    that each row is. The rows of a node are in the order of time."""
+
+    matrix: Matrix
+    jobs: tuple[JobAt, ...]
+
+
+class Joined(msgspec.Struct, frozen=True):
+    """Campaigns as one: the `names` of all nodes, their jobs in every part of every quantity, and the numbers of the
+    campaigns (`copies`) of which some jobs are in another one, too, and count once."""
+
+    names: tuple[str, ...]
+    matrices: tuple[JoinedMatrix, ...]
+    copies: frozenset[int]
+
+
+class _Measured(msgspec.Struct, frozen=True):
+    """A job of a node in a quantity: its level (place), and by part the values of its runs (run, term)."""
+
+    at: JobAt
+    began: float
+    runs: tuple[str, ...]
+    level: Reals
+    values: tuple[Floats, ...]
+
+
+def join(
+    fleets: Sequence[PackedFleet],
+    rules: Acceptance,
+    nodes: Sequence[Collection[str]] | None = None,
+    *,
+    distinct: bool = True,
+) -> Joined:
+    """The jobs of some campaigns, which are in the order of time; with `nodes` (campaign) of these alone, and each once
+    if they are `distinct`. Jobs that were disturbed are in none.
+
+    Levels are relative to those of the newest campaign that has the quantity.
+    """
+    kinds: dict[tuple[object, ...], tuple[_First, list[_Measured]]] = {}
+    for number in reversed(range(len(fleets))):
+        fleet = fleets[number] if nodes is None else _of_nodes(fleets[number], nodes[number])
+        population = Population.of(fleet, rules, ())
+        for reduced in population.reduced:
+            kind = _kind(reduced.quantity)
+            if kind not in kinds:
+                kinds[kind] = _first(reduced), []
+            kinds[kind][1].extend(_jobs(population, reduced, kinds[kind][0], number))
+    names = sorted({of_job.at.node for _, measured in kinds.values() for of_job in measured})
+    matrices: list[JoinedMatrix] = []
+    copies = set[int]()
+    for first, measured in kinds.values():
+        ordered = sorted(measured, key=lambda of_job: (of_job.at.node, of_job.at))
+        kept = _distinct(ordered, fleets) if distinct else ordered
+        copies |= {of_job.at.campaign for of_job in measured} - {of_job.at.campaign for of_job in kept}
+        matrices += _matrices(first, kept, names) if kept else []
+    return Joined(tuple(names), tuple(matrices), frozenset(copies))
+
+
+def _of_nodes(fleet: PackedFleet, names: Collection[str]) -> PackedFleet:
+    """A fleet without the runs of other nodes."""
+    wanted = np.array([number for number, node in enumerate(fleet.nodes) if node.name in names], dtype=np.int64)
+    if len(wanted) == len(fleet.nodes):
+        return fleet
+    kept = ((quantity, np.flatnonzero(np.isin(quantity.node, wanted))) for quantity in fleet.quantities)
+    return replace(fleet, quantities=tuple(_of_rows(quantity, rows) for quantity, rows in kept if len(rows)))
+
+
+def _of_rows(quantity: Quantity, rows: Ints) -> Quantity:
+    return replace(
+        quantity,
+        values=quantity.values[rows],
+        node=quantity.node[rows],
+        job=quantity.job[rows],
+        run=quantity.run[rows],
+        started=tuple(quantity.started[row] for row in rows.tolist()),
+        disturbed=quantity.disturbed[rows],
+    )
+
+
+def _kind(quantity: Quantity) -> tuple[object, ...]:
+    """Equal for what can be compared over campaigns."""
+    names = (getattr(quantity, key) for key in ("measurement", "operation", "quantity", "unit", "dims"))
+    return (*names, quantity.layout.key)
+
+
+def _jobs(population: Population, reduced: Reduced, first: _First, campaign: int) -> Iterator[_Measured]:
+    """The independent jobs of a campaign in a quantity, relative to the level of its `first` campaign."""
+    quantity, nodes = reduced.quantity, population.fleet.nodes
+    level = _at_places(first.quantity, reduced)
+    of_parts = [
+        term_values(level[:, part.places], template, part.terms, first.scale)
+        for part, template in zip(first.parts, first.templates, strict=True)
+    ]
+    for i, jobs in reduced.independent_jobs.items():
+        for together in jobs if not nodes[i].unusable else ():
+            rows = [row for job in together for row in quantity.rows[i][job]]
+            started = _started(population, i, together)
+            at = moment(started)
+            yield _Measured(
+                JobAt(started, campaign, f"job{together[-1]}", nodes[i].name),
+                float("nan") if at is None else at.timestamp(),
+                tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in rows),
+                mean_of_runs(level[rows][None])[0],
+                tuple(np.asarray(values[rows], dtype=np.float64) for values in of_parts),
+            )
+
+
+def _started(population: Population, i: int, jobs: Sequence[int]) -> str:
+    """When the first of some jobs of a node began, by any of its measurements."""
+    quantities = (reduced.quantity for reduced in population.reduced)
+    starts = (q.started[row] for q in quantities for job in jobs for row in q.rows.get(i, {}).get(job, ()))
+    return min(filter(None, starts), default="")
+
+
+class _First(msgspec.Struct, frozen=True):
+    """A quantity in the newest campaign that has it: its parts that have terms, each with its level (place)."""
+
+    quantity: Quantity
+    scale: EffectScale
+    parts: tuple[PlaceSet, ...]
+    templates: tuple[Reals, ...]
+
+
+def _first(first: Reduced) -> _First:
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no run has stays NaN
+        level = np.nanmedian(first.level, axis=0)
+    parts = tuple(part for part in first.parts if part.terms.terms)
+    return _First(first.quantity, first.scale, parts, tuple(level[part.places] for part in parts))
+
+
+def _at_places(first: Quantity, later: Reduced) -> Reals:
+    """The levels (row, place) of a campaign at the places of another, NaN where it has none."""
+    of = later.quantity
+    if first.names == of.names and all(np.array_equal(first.places[dim], of.places[dim]) for dim in first.dims):
+        return later.level
+    at = {tuple(of.place(number).values()): number for number in range(of.size)}
+    column = np.array([at.get(tuple(first.place(number).values()), -1) for number in range(first.size)])
+    return np.asarray(np.where(column < 0, np.nan, later.level[:, column]), dtype=later.level.dtype)
+
+
+def _distinct(measured: Sequence[_Measured], fleets: Sequence[PackedFleet]) -> list[_Measured]:
+    """Jobs that are not in another campaign as well: of one node, begun in the same second. Simulated campaigns may all
+    begin at one time; of these the values are the same, too."""
+    first: dict[tuple[str, str], list[_Measured]] = {}
+    out = []
+    for of_job in measured:
+        former = first.setdefault((of_job.at.node, of_job.at.started), [])
+        alike = (
+            not fleets[of_job.at.campaign].simulated or np.array_equal(of_job.level, other.level, equal_nan=True)
+            for other in former
+        )
+        if not (of_job.at.started and any(alike)):
+            out.append(of_job)
+        former.append(of_job)
+    return out
+
+
+def _matrices(first: _First, measured: Sequence[_Measured], names: Sequence[str]) -> Iterator[JoinedMatrix]:
+    """A matrix for each part of a quantity, from its jobs in the order of nodes and time."""
+    position = {name: number for number, name in enumerate(names)}
+    nodes, owner = np.unique([position[of_job.at.node] for of_job in measured], return_inverse=True)
+    counts = np.cumsum([0, *(len(of_job.runs) for of_job in measured)]).tolist()
+    rows = [range(begin, end) for begin, end in itertools.pairwise(counts)]
+    for number, (part, template) in enumerate(zip(first.parts, first.templates, strict=True)):
+        values = np.concatenate([of_job.values[number] for of_job in measured])
+        if not np.isfinite(values).any():
+            continue
+        matrix = Matrix(
+            first.quantity,
+            part,
+            first.scale,
+            nodes,
+            owner,
+            tuple(of_job.runs for of_job in measured),
+            np.array([of_job.began for of_job in measured]),
+            tuple([row] for row in range(len(measured))),
+            np.stack([of_job.level[part.places] for of_job in measured]),
+            template,
+            np.asarray(padded(values, rows), dtype=np.float64),
+        )
+        yield JoinedMatrix(matrix, tuple(of_job.at for of_job in measured))
+
+
+class Past(msgspec.Struct, frozen=True, dict=True):
+    """What the jobs of a matrix show of its nodes over time: their `means` over runs (row, part) on the model's scale,
+    of so many `runs` (row, part), and what all nodes `moved` by in the round of each (row, part), 0 if fewer than three
+    nodes say so. `run` is the spread between runs, whose ratio is of each job; `bound` (part) what is accepted, and
+    `assumed` (part) the variance between jobs that is."""
+
+    of: JoinedMatrix
+    means: Floats
+    runs: Floats
+    moved: Floats
+    run: RunSpread
+    rounds: Rounds
+    bound: Floats
+    assumed: Floats
+
+    @property
+    def matrix(self) -> Matrix:
+        """The matrix of all jobs."""
+        return self.of.matrix
+
+    @property
+    def own(self) -> Floats:
+        """The means of jobs without what all nodes moved by (row, part)."""
+        return self.means - self.moved
+
+    @property
+    def of_runs(self) -> Floats:
+        """The variance of each mean by runs (row, part)."""
+        return np.asarray(self.run.pooled * self.run.ratio / np.maximum(self.runs, 1))
+
+    @property
+    def of_usual_runs(self) -> Floats:
+        """The same of a usual job (part)."""
+        return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1))
+
+    def between_jobs(self, levels: Floats, fitted: Floats | Ints) -> JobSpread:
+        """The spread between jobs about the `levels` that nodes had then (row, part), so many of them in each part of a
+        node (`fitted`, node x part), which take as many degrees of freedom."""
+        count = np.bincount(self.matrix.owner)[:, None]
+        spare = np.maximum(count - 1, 1) / np.maximum(count - fitted, 1)
+        rest = (self.own - levels) * np.sqrt(spare)[self.matrix.owner]
+        return job_spread(rest, self.matrix.owner, self.of_usual_runs, self.matrix.terms.pool, self.assumed)
+
+    def difference(self, position: int, after: Ints, before: Ints, job: JobSpread, alike: float = 0.0) -> Difference:
+        """How a node is in some of its jobs, without what all nodes moved by, from how it was in others (rows)."""
+        sides = [self._mean(position, rows, job, alike) for rows in (after, before)]
+        error, degrees = intervals.combined([variance for side in sides for variance in side[1]])
+        return Difference(sides[0][0] - sides[1][0], error, degrees)
+
+    def _mean(
+        self, position: int, rows: Ints, job: JobSpread, alike: float
+    ) -> tuple[Floats, list[tuple[Floats, Floats | float]]]:
+        """The mean of some jobs (part), and its variances with their degrees of freedom: runs, what is assumed between
+        jobs, what they show beyond it, and what all nodes moved by."""
+        own = self.own[rows]
+        present = np.isfinite(own)
+        count = np.maximum(present.sum(axis=0), 1)
+        mean = np.where(present.any(axis=0), np.where(present, own, 0.0).sum(axis=0) / count, np.nan)
+        of_runs = np.where(present, self.of_runs[rows], 0.0).sum(axis=0) / count**2
+        of_jobs = job.ratio[position] * not_averaged(len(rows), alike) / len(rows)
+        of_rounds = float(self.rounds.error[self.rounds.number[rows]].mean()) / len(rows)
+        shown = job.excess * of_jobs + of_rounds * (self.of_usual_runs + job.variance)
+        return mean, [(of_runs, self.run.degrees), (job.assumed * of_jobs, np.inf), (shown, job.degrees)]
+
+    def causes_of(self, change: Difference, half: Floats, residual: Floats) -> list[Cause]:
+        """What changed: of parts whose interval, `half` of which is given, is outside the bound with all of it, the
+        coarsest that explain the others. `residual` is what places changed by."""
+        found = intervals.outside(np.nan_to_num(change.effect), half, self.bound)
+        if not found.any():
+            return []
+        none = np.zeros(len(half))
+        deviation = Deviation(
+            np.nan_to_num(change.effect), change.error, none, half, self.bound, found, none > 0, residual
+        )
+        return causes(self.matrix, deviation)
+
+    def together(self, sides: Sequence[tuple[Ints, Ints]], job: JobSpread) -> Difference | None:
+        """What all nodes moved by from some of their jobs to others (`sides`: by node the rows after and before); None
+        if it is not known."""
+        if not self.rounds.error.any() or not sides:
+            return None
+        moved = [self.moved[after].mean(axis=0) - self.moved[before].mean(axis=0) for after, before in sides]
+        counts = [np.median([len(of[number]) for of in sides]) for number in (0, 1)]
+        share = float(self.rounds.error.max()) * sum(1 / count for count in counts)
+        error = np.sqrt(share * (self.of_usual_runs + job.variance))
+        return Difference(np.median(moved, axis=0), error, np.minimum(self.run.degrees, job.degrees))
+
+    def residual(self, after: Ints, before: Ints) -> Floats:
+        """How each place is in some jobs from how it was in others (place), with what all nodes moved by."""
+        level, scale = self.matrix.level_of, self.matrix.scale
+        return np.nan_to_num(scale.residual(level(after.tolist()), level(before.tolist()))).astype(np.float64)
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """How far a node is from what it was (part), with the standard error and its degrees of freedom."""
+
+    effect: Floats
+    error: Floats
+    degrees: Floats
+
+
+def past(of: JoinedMatrix, rules: Acceptance) -> Past:
+    """What the jobs of a matrix show over time."""
+    matrix, assumed = of.matrix, priors(of.matrix, rules)
+    means, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1).astype(np.float64)
+    # a campaign is at least a round of its own, also where two are of one day or no time is known
+    day = np.floor(np.nan_to_num(matrix.began) / _DAY_S)
+    campaign = np.array([job.campaign for job in of.jobs])
+    days = rounds(means, matrix.owner, (campaign * _MOST_DAYS + day) * _DAY_S)
+    run = run_spread(matrix.values, matrix.terms.pool, assumed.run)
+    moved = _of_known(days)[days.number]
+    return Past(of, means, runs, moved, run, days, bounds.of_matrix(matrix, rules), assumed.job**2)
+
+
+def _of_known(days: Rounds) -> Floats:
+    """What all nodes moved by in each round (round, part); where too few nodes say so, as in the known round before it,
+    or in the first known one."""
+    known = np.flatnonzero(days.error > 0)
+    if not len(known):
+        return np.zeros_like(days.shift)
+    nearest = np.maximum(np.searchsorted(known, np.arange(len(days.error)), side="right") - 1, 0)
+    return np.asarray(days.shift[known[nearest]])
+
+
+def not_averaged(count: int, alike: float) -> float:
+    """How many times the variance of a mean over so many jobs is that of independent ones, if each is correlated with
+    the next one (`alike`) and less with those after it (a first-order autoregressive process)."""
+    lag = np.arange(1, count)
+    return float(1 + 2 * np.sum((1 - lag / count) * alike**lag))
+
+
+def correlation(rest: Floats, owner: Ints) -> float:
+    """How alike a job and the next one of a node are, from what jobs differ from their node's level by (row, part):
+    pooled over nodes and parts; 0 of fewer than a few jobs each."""
+    count = np.bincount(owner)
+    usual = count[owner] >= _SEVERAL
+    follows = (owner[1:] == owner[:-1]) & usual[1:]
+    if not follows.any():
+        return 0.0
+    scale = np.sqrt(np.nanmean(rest[usual] ** 2, axis=0))
+    scaled = np.nan_to_num(rest / np.where(scale > 0, scale, np.inf))
+    squares = float(np.sum(scaled[usual] ** 2))
+    shared = float(np.sum((scaled[1:] * scaled[:-1])[follows]))
+    # residuals from a mean are negatively correlated by chance
+    by_chance = 1 / float(np.mean(count[count >= _SEVERAL]))
+    return min(max(shared / squares + by_chance, 0.0), _MOST_ALIKE) if squares else 0.0
