@@ -38,6 +38,8 @@ ALARM, YEAR = 0.01, 52
 _TAIL_95 = 0.025
 #: From so many steps on a series' own scatter says something beside that of all.
 _STEPS = 8
+#: From so many differences of successive jobs on their median says how far jobs scatter: of fewer it may be the change.
+_ENOUGH = 3
 #: A level is known by so many measurements.
 _SEVERAL = 2
 #: Parts of a node that have a course.
@@ -274,7 +276,8 @@ def _lines(past: Past) -> list[_Line]:
     own, errors = past.own, np.sqrt(past.of_runs + past.assumed)
     rows = [np.array(past.matrix.jobs(position)) for position in range(len(past.matrix.nodes))]
     factors = [_scatter(past, own[of_node], errors[of_node]) for of_node in rows]
-    of_all = np.median(np.stack(factors), axis=0)
+    differences = len(own) - len(rows)
+    of_all = np.median(np.stack(factors), axis=0) if differences >= _ENOUGH else np.ones(own.shape[1])
     out = []
     for position, of_node in enumerate(rows):
         factor = np.maximum(of_all, factors[position] if len(of_node) > _STEPS else 1.0)

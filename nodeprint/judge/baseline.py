@@ -201,7 +201,7 @@ def _runs(past: Sequence[PackedFleet]) -> dict[str, int]:
 
 class _Sides(msgspec.Struct, frozen=True):
     """What jobs of a matrix show over time, with the jobs (rows) of each node (its position) now and in the baseline,
-    of those that have both, and the spread between jobs about either."""
+    of those that have both, and the spread between jobs in the past."""
 
     past: Past
     nodes: Mapping[int, tuple[Ints, Ints]]
@@ -215,12 +215,14 @@ class _Sides(msgspec.Struct, frozen=True):
         for position in range(len(past.matrix.nodes)):
             rows = np.array(past.matrix.jobs(position))
             sides = rows[newest[rows]], rows[~newest[rows]]
-            for side in sides:
-                if len(side):
-                    levels[side] = mean_of_runs(past.own[side][None])[0]
+            # how jobs vary is what the past shows: what they do now is the question
+            levels[sides[0]] = np.nan_to_num(past.own[sides[0]])
+            if len(sides[1]):
+                levels[sides[1]] = mean_of_runs(past.own[sides[1]][None])[0]
             if all(map(len, sides)):
                 nodes[position] = sides
-        fitted = np.array([len(set(newest[past.matrix.jobs(i)])) for i in range(len(past.matrix.nodes))])
+        of_now = np.bincount(past.matrix.owner[newest], minlength=len(past.matrix.nodes))
+        fitted = of_now + (of_now < np.bincount(past.matrix.owner))
         return cls(past, nodes, past.between_jobs(levels, fitted[:, None]))
 
     def changed(self, position: int) -> npt.NDArray[np.bool_]:
@@ -260,7 +262,8 @@ def _series(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: floa
         Rounds(np.zeros(len(now), dtype=np.int64), none, np.zeros(1), np.zeros(1, dtype=np.int64)),
     )
     of_jobs = ratio / len(then)
-    reference = Reference(none, np.ones(1), np.zeros(1, dtype=np.int64), none, of_runs[None], of_jobs, one, one)
+    kind = np.zeros(1, dtype=np.int64)
+    reference = Reference(none, np.ones(1), kind, none, of_runs[None], of_jobs, none, one, one)
     referenced = np.ones(len(usual), dtype=np.bool_)
     return Series(of_node, spreads, past.bound, reference, referenced, np.full(len(usual), tail), tail)
 

@@ -21,9 +21,7 @@ from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.deviations import priors, run_means
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import (
-    EffectScale,
     Matrix,
-    PlaceSet,
     Reals,
     Reduced,
     mean_of_runs,
@@ -82,6 +80,28 @@ class _Measured(msgspec.Struct, frozen=True):
     values: tuple[Floats, ...]
 
 
+class _Kind:
+    """A quantity over campaigns: its places, scale and parts in the newest, its level (place) in the oldest, and what
+    was `measured`."""
+
+    def __init__(self, newest: Reduced) -> None:
+        self.quantity, self.scale = newest.quantity, newest.scale
+        self.parts = [part for part in newest.parts if part.terms.terms]
+        self.template: Reals | None = None
+        self.measured: list[_Measured] = []
+
+    def values(self, level: Reals) -> tuple[Floats, ...]:
+        """By part the values (row, term) of the rows of the next campaign."""
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no run has stays NaN
+            usual = np.nanmedian(level, axis=0)
+        known = self.template
+        self.template = usual if known is None else np.where(np.isnan(known), usual, known)
+        return tuple(
+            term_values(level[:, part.places], self.template[part.places], part.terms, self.scale)
+            for part in self.parts
+        )
+
+
 def join(
     fleets: Sequence[PackedFleet],
     rules: Acceptance,
@@ -92,25 +112,25 @@ def join(
     """The jobs of some campaigns, which are in the order of time; with `nodes` (campaign) of these alone, and each once
     if they are `distinct`. Jobs that were disturbed are in none.
 
-    Levels are relative to those of the newest campaign that has the quantity.
+    Places are those of the newest campaign, levels relative to those of the oldest that has the place.
     """
-    kinds: dict[tuple[object, ...], tuple[_First, list[_Measured]]] = {}
-    for number in reversed(range(len(fleets))):
+    kinds: dict[tuple[object, ...], _Kind] = {}
+    for number in (len(fleets) - 1, *range(len(fleets))):
         fleet = fleets[number] if nodes is None else _of_nodes(fleets[number], nodes[number])
         population = Population.of(fleet, rules, ())
+        first = not kinds
         for reduced in population.reduced:
-            kind = _kind(reduced.quantity)
-            if kind not in kinds:
-                kinds[kind] = _first(reduced), []
-            kinds[kind][1].extend(_jobs(population, reduced, kinds[kind][0], number))
-    names = sorted({of_job.at.node for _, measured in kinds.values() for of_job in measured})
+            kind = kinds.setdefault(_kind(reduced.quantity), _Kind(reduced))
+            if not first:
+                kind.measured.extend(_jobs(population, reduced, kind, number))
+    names = sorted({of_job.at.node for kind in kinds.values() for of_job in kind.measured})
     matrices: list[JoinedMatrix] = []
     copies = set[int]()
-    for first, measured in kinds.values():
-        ordered = sorted(measured, key=lambda of_job: (of_job.at.node, of_job.at))
+    for kind in kinds.values():
+        ordered = sorted(kind.measured, key=lambda of_job: (of_job.at.node, of_job.at))
         kept = _distinct(ordered, fleets) if distinct else ordered
-        copies |= {of_job.at.campaign for of_job in measured} - {of_job.at.campaign for of_job in kept}
-        matrices += _matrices(first, kept, names) if kept else []
+        copies |= {of_job.at.campaign for of_job in ordered} - {of_job.at.campaign for of_job in kept}
+        matrices += _matrices(kind, kept, names) if kept else []
     return Joined(tuple(names), tuple(matrices), frozenset(copies))
 
 
@@ -141,14 +161,11 @@ def _kind(quantity: Quantity) -> tuple[object, ...]:
     return (*names, quantity.layout.key)
 
 
-def _jobs(population: Population, reduced: Reduced, first: _First, campaign: int) -> Iterator[_Measured]:
-    """The independent jobs of a campaign in a quantity, relative to the level of its `first` campaign."""
+def _jobs(population: Population, reduced: Reduced, kind: _Kind, campaign: int) -> Iterator[_Measured]:
+    """The independent jobs of a campaign in a quantity."""
     quantity, nodes = reduced.quantity, population.fleet.nodes
-    level = _at_places(first.quantity, reduced)
-    of_parts = [
-        term_values(level[:, part.places], template, part.terms, first.scale)
-        for part, template in zip(first.parts, first.templates, strict=True)
-    ]
+    level = _at_places(kind.quantity, reduced)
+    of_parts = kind.values(level)
     for i, jobs in reduced.independent_jobs.items():
         for together in jobs if not nodes[i].unusable else ():
             rows = [row for job in together for row in quantity.rows[i][job]]
@@ -168,22 +185,6 @@ def _started(population: Population, i: int, jobs: Sequence[int]) -> str:
     quantities = (reduced.quantity for reduced in population.reduced)
     starts = (q.started[row] for q in quantities for job in jobs for row in q.rows.get(i, {}).get(job, ()))
     return min(filter(None, starts), default="")
-
-
-class _First(msgspec.Struct, frozen=True):
-    """A quantity in the newest campaign that has it: its parts that have terms, each with its level (place)."""
-
-    quantity: Quantity
-    scale: EffectScale
-    parts: tuple[PlaceSet, ...]
-    templates: tuple[Reals, ...]
-
-
-def _first(first: Reduced) -> _First:
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no run has stays NaN
-        level = np.nanmedian(first.level, axis=0)
-    parts = tuple(part for part in first.parts if part.terms.terms)
-    return _First(first.quantity, first.scale, parts, tuple(level[part.places] for part in parts))
 
 
 def _at_places(first: Quantity, later: Reduced) -> Reals:
@@ -213,27 +214,28 @@ def _distinct(measured: Sequence[_Measured], fleets: Sequence[PackedFleet]) -> l
     return out
 
 
-def _matrices(first: _First, measured: Sequence[_Measured], names: Sequence[str]) -> Iterator[JoinedMatrix]:
+def _matrices(kind: _Kind, measured: Sequence[_Measured], names: Sequence[str]) -> Iterator[JoinedMatrix]:
     """A matrix for each part of a quantity, from its jobs in the order of nodes and time."""
     position = {name: number for number, name in enumerate(names)}
     nodes, owner = np.unique([position[of_job.at.node] for of_job in measured], return_inverse=True)
     counts = np.cumsum([0, *(len(of_job.runs) for of_job in measured)]).tolist()
     rows = [range(begin, end) for begin, end in itertools.pairwise(counts)]
-    for number, (part, template) in enumerate(zip(first.parts, first.templates, strict=True)):
+    template = kind.template if kind.template is not None else np.zeros(0)
+    for number, part in enumerate(kind.parts):
         values = np.concatenate([of_job.values[number] for of_job in measured])
         if not np.isfinite(values).any():
             continue
         matrix = Matrix(
-            first.quantity,
+            kind.quantity,
             part,
-            first.scale,
+            kind.scale,
             nodes,
             owner,
             tuple(of_job.runs for of_job in measured),
             np.array([of_job.began for of_job in measured]),
             tuple([row] for row in range(len(measured))),
             np.stack([of_job.level[part.places] for of_job in measured]),
-            template,
+            template[part.places],
             np.asarray(padded(values, rows), dtype=np.float64),
         )
         yield JoinedMatrix(matrix, tuple(of_job.at for of_job in measured))
@@ -323,8 +325,14 @@ class Past(msgspec.Struct, frozen=True, dict=True):
         moved = [self.moved[after].mean(axis=0) - self.moved[before].mean(axis=0) for after, before in sides]
         counts = [np.median([len(of[number]) for of in sides]) for number in (0, 1)]
         share = float(self.rounds.error.max()) * sum(1 / count for count in counts)
-        error = np.sqrt(share * (self.of_usual_runs + job.variance))
-        return Difference(np.median(moved, axis=0), error, np.minimum(self.run.degrees, job.degrees))
+        error, degrees = intervals.combined(
+            [
+                (share * self.of_usual_runs, self.run.degrees),
+                (share * job.assumed, np.inf),
+                (share * job.excess, job.degrees),
+            ]
+        )
+        return Difference(np.median(moved, axis=0), error, degrees)
 
     def residual(self, after: Ints, before: Ints) -> Floats:
         """How each place is in some jobs from how it was in others (place), with what all nodes moved by."""

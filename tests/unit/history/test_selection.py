@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from nodeprint.cli import app
 from nodeprint.history import selection, text
-from nodeprint.history.changes import Change, Course, NodeHistory
+from nodeprint.history.changes import Change, Course, Histories, NodeHistory
 from nodeprint.history.judged import JudgedCampaign, JudgedNode
 from nodeprint.history.selection import Selected
 from nodeprint.judge.outcome import Outcome
@@ -71,7 +71,7 @@ def campaign(nodes: list[str], outcome: Outcome = Outcome.SAME) -> JudgedCampaig
 def shown(histories: list[NodeHistory], selected: Selected) -> str:
     console = Console(width=400)
     with console.capture() as captured:
-        console.print(text.as_text(histories, selected))
+        console.print(text.as_text(Histories(tuple(histories)), selected))
     return captured.get()
 
 
