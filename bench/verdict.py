@@ -34,7 +34,7 @@ from bench.known_fleets import KINDS, MACHINES, PARTS, Kind, KnownFleet, Schedul
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.history import changes, selection, series
+from nodeprint.history import changes, selection
 from nodeprint.judge.judge import Judged, judge
 
 #: Outcomes that accuse a node, those that find something, and that of few nodes that contradict each other.
@@ -383,11 +383,11 @@ def year(case: Case) -> list[Tally]:
             packed.write(replace(measured, campaign=path.name), path)
             judge_and_write(path)
         judged = selection.campaigns([Path(folder)]).judged
-        histories = changes.histories(series.series(judged), judged)
-    found = [change for history in histories for change in history.changes]
+        histories = changes.histories(judged)
+    found = [change for history in histories.nodes for change in history.changes]
     single = [change for change in found if change.part.term not in _WHOLE]
     return [
-        Tally(f"a year with a season: {name}", len(of), len(histories), _listed(of))
+        Tally(f"a year with a season: {name}", len(of), len(histories.nodes), _listed(of))
         for name, of in (("changes of single components", single), ("changes of a node by itself", found))
     ]
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-#: So many nodes have to be measured in a round and in another one before it is known what they share.
+#: So many nodes, or all there are, have to be measured in a round and in another one before it is known what they
+#: share.
 FEWEST = 3
 #: The variance of a median, times that of a mean.
 _OF_MEDIAN = np.pi / 2
@@ -63,7 +64,8 @@ def rounds(means: Floats, owner: Ints, began: Floats) -> Rounds:
     several = np.minimum.reduceat(number, first) < np.maximum.reduceat(number, first)
     informing = several[owner]
     by_round = [np.flatnonzero(informing & (number == day)) for day in range(len(names))]
-    by_round = [jobs if len(np.unique(owner[jobs])) >= FEWEST else jobs[:0] for jobs in by_round]
+    enough = min(FEWEST, nodes)
+    by_round = [jobs if len(np.unique(owner[jobs])) >= max(enough, 2) else jobs[:0] for jobs in by_round]
     count = np.maximum(np.add.reduceat(np.isfinite(means), first, axis=0, dtype=np.int64), 1)
     for _ in range(_STEPS):
         rest = means - shift[number]

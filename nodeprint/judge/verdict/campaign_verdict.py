@@ -17,9 +17,9 @@ SCHEMA = 2
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The verdict of a campaign. `recheck` are the nodes to measure as a further job: suspects, invalid nodes and control
-    nodes; `decides` the subjects that an outcome rests on. `method` is the version of the method, 0 of
-    verdicts that do not state it, and `rules` are the acceptance rules in force, every default included."""
+    """The verdict of a campaign. `recheck` are the nodes to measure as a further job: suspects, invalid nodes and
+    control nodes; `decides` the subjects that an outcome rests on. `method` is the version of the method, 0 of verdicts
+    that do not state it, and `rules` are the acceptance rules in force, every default included."""
 
     campaign: str
     simulated: bool

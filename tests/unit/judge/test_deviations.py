@@ -231,7 +231,9 @@ def test_every_job_by_itself_is_an_estimate_of_its_runs() -> None:
     assert runs.min() == 0 and set(np.unique(runs)) == {0, 2, 3}
     np.testing.assert_array_equal(by_job.runs, runs)
     measured = runs > 0
-    np.testing.assert_allclose(by_job.of_runs[measured], (run.pooled * run.ratio[owner] / np.maximum(runs, 1))[measured])
+    np.testing.assert_allclose(
+        by_job.of_runs[measured], (run.pooled * run.ratio[owner] / np.maximum(runs, 1))[measured]
+    )
     assert np.isnan(by_job.difference[~measured]).all()
 
 

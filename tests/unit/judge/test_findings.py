@@ -277,6 +277,7 @@ def test_of_few_nodes_the_others_agree_within_the_bound_or_nobody_is_named(
     nodes: int, others: list[float], contradicted: bool
 ) -> None:
     """A bound of 0.1 and three standard errors of 0.02."""
+
     class Pooled:
         means = np.array([*others[:2], 7.0, *others[2:]])[:, None]
 
@@ -284,9 +285,7 @@ def test_of_few_nodes_the_others_agree_within_the_bound_or_nobody_is_named(
             assert positions == [2]
             return SimpleNamespace(error=np.array([[0.02]]))
 
-    series: Any = SimpleNamespace(
-        matrix=SimpleNamespace(nodes=range(nodes)), bound=np.array([0.1]), pooled=Pooled()
-    )
+    series: Any = SimpleNamespace(matrix=SimpleNamespace(nodes=range(nodes)), bound=np.array([0.1]), pooled=Pooled())
     assert findings._contradicted(series, 0, 2) == contradicted
 
 

@@ -25,7 +25,10 @@ def _slower(nodes: int, *groups: tuple[range, float]) -> PackedFleet:
     return times(made(nodes=nodes), HOPS, lambda node, job: next((1 + s for of, s in groups if node in of), 1.0))
 
 
-@pytest.mark.parametrize(("nodes", "slow", "sizes"), [(4, 2, [2, 2]), (6, 3, [3, 3]), (8, 3, [5, 3]), (9, 3, None), (10, 4, [6, 4]), (10, 3, None)])
+@pytest.mark.parametrize(
+    ("nodes", "slow", "sizes"),
+    [(4, 2, [2, 2]), (6, 3, [3, 3]), (8, 3, [5, 3]), (9, 3, None), (10, 4, [6, 4]), (10, 3, None)],
+)
 def test_split_only_where_no_group_has_two_thirds(nodes: int, slow: int, sizes: list[int] | None) -> None:
     verdict = judge(_slower(nodes, (range(slow), 0.06))).verdict
     if sizes is None:

@@ -56,7 +56,9 @@ def test_a_node_was_measured_when_its_newest_job_began() -> None:
     assert of.hours(0) == pytest.approx(np.datetime64("2026-01-02T05", "h").astype(int))
 
 
-@pytest.mark.parametrize(("first", "second", "together"), [(3, 2, True), (2, 2, True), (4, 2, False), (6, 4, True), (7, 3, False)])
+@pytest.mark.parametrize(
+    ("first", "second", "together"), [(3, 2, True), (2, 2, True), (4, 2, False), (6, 4, True), (7, 3, False)]
+)
 def test_configurations_of_one_machine_are_looked_at_together_without_a_majority(
     first: int, second: int, *, together: bool
 ) -> None:
