@@ -30,7 +30,7 @@ from nodeprint.judge.reduction import (
     term_values,
 )
 from nodeprint.stats import intervals
-from nodeprint.stats.rounds import Rounds, rounds
+from nodeprint.stats.rounds import FEWEST, Rounds, rounds
 from nodeprint.stats.runs import JobSpread, RunSpread, job_spread, run_spread
 
 Floats = npt.NDArray[np.float64]
@@ -355,7 +355,9 @@ def past(of: JoinedMatrix, rules: Acceptance) -> Past:
     # a campaign is at least a round of its own, also where two are of one day or no time is known
     day = np.floor(np.nan_to_num(matrix.began) / _DAY_S)
     campaign = np.array([job.campaign for job in of.jobs])
-    days = rounds(means, matrix.owner, (campaign * _MOST_DAYS + day) * _DAY_S)
+    label = (campaign * _MOST_DAYS + day) * _DAY_S
+    # of two nodes nobody knows which one moved, so that each is compared with its whole past
+    days = rounds(means, matrix.owner, label if len(matrix.nodes) >= FEWEST else np.zeros_like(label))
     run = run_spread(matrix.values, matrix.terms.pool, assumed.run)
     moved = _of_known(days)[days.number]
     return Past(of, means, runs, moved, run, days, bounds.of_matrix(matrix, rules), assumed.job**2)
