@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nodeprint.data.store import packed
 from nodeprint.history import courses, selection
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents
@@ -54,7 +55,7 @@ def test_damaged_campaigns_and_those_of_others_are_no_part_of_a_report(weeks: Pa
     shutil.copytree(weeks, folder)
     (folder / "broken").mkdir()
     (folder / "broken/verdict.json").write_text("{")
-    (folder / "week00/deviations.nc").write_bytes(b"no table")
+    (folder / "week00" / packed.FOLDER / "index.json").write_text("{")
     of_node = courses.beside(folder / "week03")(["node002"])["node002"]
     assert of_node.course.lines[0].campaigns == ("week01", "week02", "week03")
     assert "since 2026-01-15 (unchanged 2026-01-08), with BIOS 1.2.3 to 2.1" in of_node.sentences[0]
