@@ -8,7 +8,6 @@ depends on their order. docs/method/verdict.md has the formula of each column.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -160,9 +159,14 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def scatter(self) -> Floats:
-        """The variance of each component over all nodes, whoever is right (part)."""
-        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what fewer than two nodes have
-            return np.asarray(np.nan_to_num(np.nanvar(self.spreads.of_nodes, axis=0, ddof=1)))
+        """The variance of each component over the other nodes, whoever of them is right (node, part); 0 where nobody
+        asks, as it is known what is right, or fewer than two others have a value."""
+        values = np.where(self.referenced, 0.0, self.spreads.of_nodes - np.nanmedian(self.spreads.of_nodes, axis=0))
+        present = np.isfinite(values)
+        values = np.nan_to_num(values)
+        count = present.sum(axis=0) - present
+        total, squares = values.sum(axis=0) - values, (values**2).sum(axis=0) - values**2
+        return np.where(count > 1, (squares - total**2 / np.maximum(count, 1)) / np.maximum(count - 1, 1), 0.0)
 
     @cached_property
     def scattered(self) -> Bools:
@@ -350,9 +354,9 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
         them differ by."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
-        referenced, scatter = self.series.referenced, self.series.scatter
+        referenced, scatter = self.series.referenced, self.series.scatter[self.owner]
         nature = np.where(referenced, reference.share[kind] * self.nature, scatter)
-        degrees = np.where(referenced, reference.degrees[kind], max(len(reference.count) - 1.0, 1.0))
+        degrees = np.where(referenced, reference.degrees[kind], max(len(reference.count) - 2.0, 1.0))
         return intervals.combined([*self._variances, (nature, degrees)])
 
     @property
