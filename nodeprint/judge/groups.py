@@ -22,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 
 #: Of fewer nodes there are no two groups.
 FEWEST = 4
+#: The space between two groups is so many times the largest step inside either.
+_STEPS = 2.0
 #: Groups of nodes within their bound are reported where this share of the bound is surely between them.
 GAP = 0.5
 
@@ -173,7 +175,9 @@ def _alike(series: Series, rows: Ints, part: int) -> Ints:
         return rows[:0]
     apart = abs(float(values[alike].mean() - values[others].mean()))
     space = float(np.abs(values[alike][:, None] - values[others][None]).min())
-    return alike if space >= strata.EMPTY * apart else rows[:0]
+    steps = [float(np.diff(np.sort(values[of_it])).max(initial=0.0)) for of_it in (alike, others)]
+    is_empty = space >= strata.EMPTY * apart and space > _STEPS * max(steps)
+    return alike if is_empty else rows[:0]
 
 
 def gap(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> PeerGroup | None:

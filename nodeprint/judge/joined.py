@@ -36,6 +36,7 @@ from nodeprint.stats.runs import JobSpread, RunSpread, job_spread, run_spread
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+#: A round is a day of a campaign; a day has fewer digits than this.
 _DAY_S, _MOST_DAYS = 86400.0, 1e6
 #: A pair of campaigns says nothing of how long what jobs differ by lasts; so many jobs of a node do.
 _SEVERAL = 4

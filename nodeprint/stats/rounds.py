@@ -18,6 +18,7 @@ _OF_MEDIAN = np.pi / 2
 #: Alternating medians and means settle in two or three steps where all nodes are in all rounds; where rounds share only
 #: some of their nodes it takes more, until nothing moves by more than _SETTLED.
 _STEPS, _SETTLED = 200, 1e-5
+#: A round is a day.
 _DAY_S = 86400.0
 
 

@@ -255,11 +255,11 @@ def test_a_missing_part_is_never_passed_over() -> None:
 
 
 def test_tests_share_through_support_alone() -> None:
-    """No test imports another, nor a benchmark where it is not the subject; the programs of a virtual cluster are no
-    test."""
+    """No test imports another, nor a benchmark or the mutants if these are not the subject; the programs of a virtual
+    cluster are no test."""
     imports = re.compile(r"^\s*(?:from|import) (?:\.|bench\b|tests\.(?!support\b|system\.cluster\b))", re.MULTILINE)
     importing = [path for path in (ROOT / "tests").rglob("*.py") if imports.search(path.read_text())]
-    assert [path.name for path in importing] == ["test_bench_table.py"]
+    assert {path.name for path in importing} == {"test_bench_table.py", "test_mutants.py"}
 
 
 def prose(page: str) -> Iterator[str]:

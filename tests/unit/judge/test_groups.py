@@ -154,8 +154,8 @@ def test_a_healthy_fleet_is_never_split_and_a_deviating_node_is_no_group(nodes: 
 
 
 def test_a_wide_fleet_of_one_kind_is_not_split() -> None:
-    steps = np.linspace(-0.05, 0.05, 8)
-    verdict = judge(times(made(), HOPS, lambda node, job: 1 + steps[node])).verdict
+    steps = np.linspace(-0.05, 0.05, 16)
+    verdict = judge(times(made(nodes=16), HOPS, lambda node, job: 1 + steps[node])).verdict
     assert not verdict.fleet.groups
     assert verdict.fleet.outcome is not FleetOutcome.UNIFORM
 
