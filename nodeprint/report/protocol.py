@@ -31,7 +31,6 @@ from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.order import natural
 from nodeprint.report.pdf import Printer, plain
 from nodeprint.settings.texts import say
-from nodeprint.stats.peers import MAJORITY
 
 #: What was written from the verdict: the acceptance report lists it after the campaign's manifest.
 _WRITTEN = (
@@ -44,6 +43,8 @@ _WRITTEN = (
     "report/tables/*.csv",
 )
 
+#: A system is accepted with reservations if this share of its nodes is accepted.
+_ACCEPTED = 0.6
 #: Outcomes of a fleet in which it is open what its nodes differ from.
 _NO_MAJORITY = (FleetOutcome.SPLIT, FleetOutcome.NOT_UNIFORM)
 #: Findings of a node in its row.
@@ -146,7 +147,7 @@ def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decisi
     if results and accepted == len(results) and set(meanings) == {Accepted.ACCEPTED} and not warned:
         return Decision.ACCEPTED
     without_majority = any(verdict.fleet.outcome in _NO_MAJORITY for verdict in verdicts)
-    if without_majority or accepted < MAJORITY * len(results) or not results:
+    if without_majority or accepted < _ACCEPTED * len(results) or not results:
         return Decision.REJECTED
     return Decision.RESERVATIONS
 

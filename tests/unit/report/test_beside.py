@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nodeprint.cli import app
+from nodeprint.data import seal
 from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.presets import preset
@@ -32,18 +33,21 @@ def test_common_nodes_are_drawn_beside_themselves_those_that_changed_first(tmp_p
 
 def test_two_parts_without_a_common_node_are_on_one_scale(tmp_path: Path) -> None:
     parts = [campaign(tmp_path / "small", "graviton3-64", 1), campaign(tmp_path / "large", "naples-2x32", 1)]
-    (tmp_path / "large/store/fleet/index.json").write_text(
-        (tmp_path / "large/store/fleet/index.json").read_text().replace("node000", "other000")
-    )
+    _replace(tmp_path / "large/store/fleet/index.json", "node000", "other000")
     svg, _, csv = beside.write(parts, tmp_path / "figures")
     assert svg.name == "node000-other000-coherence-cas.svg"
     assert set(pd.read_csv(csv, comment="#")["matrix"].str.partition(": ")[2]) == {"node000", "other000"}
 
 
+def _replace(index: Path, old: str, new: str) -> None:
+    """A fleet that was packed with other words."""
+    index.write_text(index.read_text().replace(old, new))
+    seal.write_folder(index.parent)
+
+
 def test_campaigns_of_other_operations_are_refused(tmp_path: Path) -> None:
     both = [campaign(tmp_path / name, "graviton3-64", 1) for name in ("before", "after")]
-    index = both[1] / "store/fleet/index.json"
-    index.write_text(index.read_text().replace('"cas"', '"faa"'))
+    _replace(both[1] / "store/fleet/index.json", '"cas"', '"faa"')
     with pytest.raises(NodeprintError, match="no matrix of the same operation"):
         beside.write(both, tmp_path / "figures")
 

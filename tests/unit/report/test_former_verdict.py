@@ -58,11 +58,15 @@ def test_another_method_or_none_is_named_also_where_no_outcome_changed(
     stated = json.loads((folder / "verdict.json").read_text())
     (folder / "verdict.json").write_text(json.dumps({k: v for k, v in stated.items() if k not in ("method", "rules")}))
     judge(folder)
-    assert "(version of the method 0 -> 1); the former verdict is " in capsys.readouterr().err
-    monkeypatch.setattr(method, "METHOD", 2)
+    assert f"(version of the method 0 -> {method.METHOD}); the former verdict is " in capsys.readouterr().err
+    now = method.METHOD
+    monkeypatch.setattr(method, "METHOD", now + 1)
     judge(folder)
     words = capsys.readouterr().err
-    assert "(version of the method 1 -> 2); the former verdict is " in words and "  no outcome changed\n" in words
+    assert (
+        f"(version of the method {now} -> {now + 1}); the former verdict is " in words
+        and "  no outcome changed\n" in words
+    )
     assert [path.name for path in former(folder)] == ["verdict-1.json", "verdict-2.json"]
 
 

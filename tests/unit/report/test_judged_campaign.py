@@ -20,7 +20,8 @@ def test_what_came_and_went_is_drawn_as_the_job_that_showed_it_and_named(state: 
     fleet, verdict = made(DEFECT, jobs=2), judged(DEFECT, jobs=2).verdict
     (finding,) = verdict.nodes[NODE].findings
     first, second = finding.by_job
-    seen = replace(finding, state=state, effect=first.effect, by_job=(first, replace(second, effect=0.0)))
+    shows = state is not State.INTERMITTENT
+    seen = replace(finding, state=state, effect=first.effect, by_job=(first, replace(second, effect=0.0, shows=shows)))
     of_node = replace(verdict.nodes[NODE], findings=(seen,))
     campaign = Campaign(replace(verdict, nodes={**verdict.nodes, NODE: of_node}), fleet)
     drawn, newest = campaign.levels(MEASUREMENT, NODE), levels(fleet, MEASUREMENT, NODE)
