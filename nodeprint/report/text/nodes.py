@@ -208,4 +208,5 @@ def _epoch(epoch: Epoch) -> str:
 def one_node(name: str, node: NodeVerdict, groups: Sequence[Group] = ()) -> list[str]:
     """A node for a terminal; `groups` are the fleet's."""
     lines = [f"{printable(name)}: {node.outcome}. {node_sentence([node], groups)}"]
-    return [*lines, *(f"  {finding_sentence(finding)}" for finding in node.counted[1:])]
+    lines += [f"  {finding_sentence(finding)}" for finding in node.counted[1:]]
+    return [*lines, *(f"  {_epoch(epoch)}" for epoch in node.former)]
