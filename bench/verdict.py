@@ -386,10 +386,17 @@ def year(case: Case) -> list[Tally]:
         histories = changes.histories(judged)
     found = [change for history in histories.nodes for change in history.changes]
     single = [change for change in found if change.part.term not in _WHOLE]
+    common = [] if histories.common is None else histories.common.changes
+    of_pairs = [change for change in common if change.subject == "core-to-core"]  # within the tolerance of all else
+    counted = (("changes of single components", single), ("changes of a node by itself", found))
     return [
-        Tally(f"a year with a season: {name}", len(of), len(histories.nodes), _listed(of))
-        for name, of in (("changes of single components", single), ("changes of a node by itself", found))
+        *(Tally(f"a year with a season: {name}", len(of), len(histories.nodes), _listed(of)) for name, of in counted),
+        Tally("a year with a season: reported once", int(len(of_pairs) == 1), 1, _told(of_pairs)),
     ]
+
+
+def _told(of_pairs: Sequence[changes.Change]) -> str:
+    return "" if len(of_pairs) == 1 else _listed(of_pairs) or "not reported"
 
 
 def _listed(found: Sequence[changes.Change]) -> str:
@@ -442,6 +449,7 @@ PROMISES = {
     f"{_OUTVOTED}: healthy DEVIATES": Promise(),
     "a year with a season: changes of single components": NONE,
     "a year with a season: changes of a node by itself": NONE,
+    "a year with a season: reported once": Promise(100.0, at_least=True),
 }
 
 
