@@ -55,7 +55,7 @@ def verify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check that campaigns are as they were judged, and cards as they were made, and who signed them.
+    """Check that campaigns and cards are unchanged.
 
     Of a campaign each file that is missing, changed or new since it was judged is named; exits with status 3 if there
     is one. Exits with status 2 if a card was changed or a signature does not hold.

@@ -167,8 +167,8 @@ def junit_cases(folder: Path) -> list[TestCase]:
 def test_a_campaign_that_was_not_measured_here_says_so_too(campaign: Callable[..., Path]) -> None:
     folder = campaign("a", "b")
     node_sheet.write_sheet(folder / "nodes.tsv", [node_sheet.Node(name, name, state="imported") for name in "ab"])
-    record = folder / "nodes/b/job1/run1/coherence-cas.jsonl"
-    record.write_text(record.read_text().replace('"host": "b"', '"host": "c"').replace('"host":"b"', '"host":"c"'))
+    for record in (folder / "nodes/b/job1").glob("run*/*.jsonl"):
+        record.write_text(record.read_text().replace('"host": "b"', '"host": "c"').replace('"host":"b"', '"host":"c"'))
     assert judge_and_write(folder).nodes["b"].outcome is Outcome.NOT_MEASURED
     assert [node.standing for node in node_status.read(folder).nodes] == ["imported", "failed"]
     assert call("status", folder) == 1
@@ -186,8 +186,11 @@ def test_what_is_wrong_with_a_former_job_is_said_and_measured_no_more(
         job1, job2 = (folder / f"nodes/{name}/job{number}" for number in (1, 2))
         shutil.copytree(job1, job2)
         for path in job2.glob("run*/*.jsonl"):
-            path.write_text(re.sub(r'"latency_ns": ?(\d+)', r'"latency_ns":1\1', path.read_text()))
+            path.write_text(
+                re.sub(r'"((?:latency|ci_low|ci_high|min|median|p99)_ns)": ?(\d+)', r'"\1":1\2', path.read_text())
+            )
             path.write_text(re.sub(r'"seed": ?(\d+)', r'"seed":7\1', path.read_text()))
+            path.write_text(re.sub(r'"job": ?1\b', '"job": 2', path.read_text()))
         of_job2 = {"node": name, "host": name, "job": 2}
         job_status.write(job2, job_outcome("complete", run_outcome(), run_outcome(run=2), **of_job2))
     before = judge_and_write(folder)

@@ -88,10 +88,13 @@ def test_what_vanishes_while_it_is_read_is_in_the_archive(tmp_path: Path, monkey
 
 
 def test_a_garbled_line_in_an_archive_is_named_by_its_measurement_and_line(tmp_path: Path) -> None:
-    bad = RECORDS["coherence-cas"].replace('{"record": "trailer"', "{garbled}\n" + '{"record": "trailer"')
+    records = {
+        name: text.replace('"job": 1', '"job": 3').replace('"run": 1', '"run": 2') for name, text in RECORDS.items()
+    }
+    bad = records["coherence-cas"].replace('{"record": "trailer"', "{garbled}\n" + '{"record": "trailer"')
     job = tmp_path / "job3"
     job.mkdir()
-    (job / "run2.tar.xz").write_bytes(lzma.compress(tar_of(RECORDS | {"coherence-cas": bad}, run=2)))
+    (job / "run2.tar.xz").write_bytes(lzma.compress(tar_of(records | {"coherence-cas": bad}, run=2)))
     found = jobs.read(job)
     assert list(found.measured) == ["chase-levels"]
     (problem,) = found.problems

@@ -12,6 +12,7 @@ import pytest
 
 from nodeprint.campaign import followed as notes
 from nodeprint.campaign.followed import Followed
+from nodeprint.data.format import integrity
 from nodeprint.data.store import packing
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
@@ -67,10 +68,12 @@ def test_what_is_noted_of_a_job_is_its_first_submission_and_last_end(tmp_path: P
 def with_clocks(job: Path, change: Callable[[datetime], datetime]) -> None:
     """The records of a job as by another clock of its node."""
     for path in job.glob("run*/*.jsonl.gz"):
-        first, _, rest = gzip.decompress(path.read_bytes()).partition(b"\n")
-        header = json.loads(first)
+        first, *values, last = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
+        header, trailer = json.loads(first), json.loads(last)
         header["start_time"] = change(datetime.fromisoformat(header["start_time"])).strftime("%Y-%m-%dT%H:%M:%SZ")
-        path.write_bytes(gzip.compress(json.dumps(header).encode() + b"\n" + rest, compresslevel=1))
+        del trailer["crc32"]
+        text = integrity.sealed(json.dumps(header) + "\n" + "".join(values), trailer)
+        path.write_bytes(gzip.compress(text.encode(), compresslevel=1))
 
 
 @pytest.fixture(scope="module")
