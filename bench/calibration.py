@@ -34,8 +34,10 @@ NODES, JOB_PERCENTS, RUN_FACTORS = (3, 4, 8), (0.3, 0.6, 1.0), (1 / 6, 1.0, 4.0)
 MACHINES = ("1x16", "2x8", "1x32")
 #: Fleets of a round and kind.
 _EACH = 3
-#: What 90% intervals may hold, and in how many percent of fleets any node may be outside in a family.
+#: What 90% intervals may hold, and in how many percent of fleets any node may be outside in a family. Of one job it is
+#: more if jobs move by less than is assumed.
 HELD, ANY_OUTSIDE = Promise(85.0, at_least=True, most=95.0, mean=True), 6.0
+HELD_BY_ONE = Promise(85.0, at_least=True, mean=True)
 #: Constants of `stats.disagreement`: as they are, and others.
 _KEPT = disagreement.LEAST, disagreement._BY_CHANCE
 _CONSTANTS = (_KEPT, (1.05, _KEPT[1]), (1.2, _KEPT[1]), (_KEPT[0], 2.0), (_KEPT[0], 3.0), (_KEPT[0], 6.0))
@@ -125,7 +127,7 @@ PROMISES = {
     **{f"jobs of 0.3 to 1%, N = {nodes}: 90% intervals hold": HELD for nodes in NODES},
     **{f"jobs of {sd}%, N = {nodes}: 90% intervals hold": HELD for nodes in NODES for sd in JOB_PERCENTS},
     **{_of_measurement(name, nodes): Promise(mean=True) for nodes in NODES for name in RUNS},
-    **{f"runs x {of:.2g}, N = {nodes}: 90% intervals hold": HELD for nodes in NODES for of in RUN_FACTORS},
+    **{f"runs x {of:.2g}, N = {nodes}: 90% intervals hold": HELD_BY_ONE for nodes in NODES for of in RUN_FACTORS},
     **{f"one job, N = {nodes}: any node outside in a family": Promise(ANY_OUTSIDE, mean=True) for nodes in NODES},
 }
 
