@@ -33,9 +33,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-# a copy of this process has one thread, so that no other may hold a lock when it is copied
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
-os.environ.pop("NODEPRINT_DATA", None)
+if __name__ == "__main__":
+    # a copy of this process has one thread, so that no other may hold a lock when it is copied
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ.pop("NODEPRINT_DATA", None)
 
 import msgspec
 import pandas

@@ -1,5 +1,6 @@
 """The copy that mutants are drawn from is the project as it was committed, whatever a killed call left."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -41,3 +42,11 @@ def test_half_a_copy_is_none(tmp_path: Path, project: tuple[Path, str]) -> None:
     shutil.move(copy, tmp_path / "draw/copy.partial")
     (tmp_path / "draw/copy.partial/module.py").unlink()
     assert (clean_copy(tmp_path / "draw", commit, root) / "module.py").exists()
+
+
+def test_an_import_takes_no_reference_data_from_other_tests() -> None:
+    """Where it did, every test on published data was skipped in CI."""
+    command = [sys.executable, "-c", "import os, tests.mutants; print(os.environ['NODEPRINT_DATA'])"]
+    environment = {**os.environ, "NODEPRINT_DATA": "here"}
+    printed = subprocess.check_output(command, cwd=Path(__file__).parents[2], env=environment, text=True)
+    assert printed == "here\n"
