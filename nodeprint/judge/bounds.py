@@ -38,12 +38,6 @@ def of_pairs(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0
     return np.asarray(np.maximum(percent, np.array(least) / levels), dtype=np.float64)
 
 
-def of_class(median_ns: float, rules: Acceptance, *, tick_ns: float, harvested: bool) -> float:
-    """The relative bound of a class of pairs, or of a group of its pairs, with this median on a node; `harvested` is
-    one inside CCXs of which cores are fused off."""
-    return max(rules.bound("class"), _least_ns("class", rules, tick_ns, harvested=harvested) / median_ns)
-
-
 def of_whole(quantity: Quantity, rules: Acceptance) -> float:
     """The relative bound of all places of a measurement together."""
     return rules.bound("class") if quantity.of_pairs else rules.cell(quantity.model.term).bound

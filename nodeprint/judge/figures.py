@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from scipy.special import stdtrit
 
 from nodeprint.data.places.homes import FAR
-from nodeprint.data.places.layout import SAME_CCX, SOCKET, Ints, codes
+from nodeprint.data.places.layout import SOCKET, Ints, codes
 from nodeprint.data.places.quantity import Key, Quantity
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming, sets
@@ -52,9 +52,8 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for matrix in (matrix for matrix in reduced if matrix.quantity.of_pairs):
-        rows, layout = matrix.rows_used, matrix.quantity.pair_layout
+        rows = matrix.rows_used
         for name, home, apart, by_socket in _class_rows(matrix):
-            harvested = layout.harvested and name == layout.class_names[SAME_CCX]
             mixed = _mixtures(matrix.level, by_socket, rows)
             for node, over, pairs in _of_nodes(matrix.level, apart, rows):
                 groups = mixed.get(node) or _groups(matrix, rows[node], np.concatenate(apart))
@@ -70,8 +69,6 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
                         over.runs,
                         over.sd,
                         groups,
-                        matrix.quantity.tick_ns,
-                        harvested,
                         over.left_out,
                     )
                 )

@@ -21,10 +21,9 @@ class ClassFigure(msgspec.Struct, frozen=True):
     """A class of pairs on one node: the median in ns over `runs` with their 95 % interval and standard deviation (NaN
     of one). Both are of the majority of runs that agrees, without those `left_out`; where there is none all of them
     are, and the interval is from the lowest to the highest run. `groups` are the medians by socket, by found level or
-    by half where the median of all is that of a mixture: few pairs of a run are within 10 %. A tick of the clock is
-    `tick_ns` of a median (0 unknown); `harvested` is a class inside CCXs of which cores are fused off. Both are what
-    its bound follows from. `disturbed` is the largest share, in a run of its measurement, of CPU time that others took
-    or of values that the kernel flagged: from LOST on it is marked wherever it is shown."""
+    by half where the median of all is that of a mixture: few pairs of a run are within 10 %.
+    `disturbed` is the largest share, in a run of its measurement, of CPU time that others took or of values that the
+    kernel flagged: from LOST on it is marked wherever it is shown."""
 
     name: str
     measurement: str
@@ -36,8 +35,6 @@ class ClassFigure(msgspec.Struct, frozen=True):
     runs: int
     run_sd_ns: float
     groups: Mapping[str, float] = {}
-    tick_ns: float = 0.0
-    harvested: bool = False
     left_out: int = 0
     disturbed: float = 0.0
 

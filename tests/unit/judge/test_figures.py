@@ -99,7 +99,6 @@ def test_classes_have_the_median_over_runs_of_each_runs_median(machine: str) -> 
             assert (figure.median_ns, figure.run_sd_ns) == pytest.approx((median, sd), rel=1e-3)
             assert (figure.ci_low_ns, figure.ci_high_ns) == pytest.approx((median - half, median + half), rel=1e-3)
             assert (figure.pairs, figure.runs, figure.left_out) == (len(of_class), 12, 0) and not figure.groups
-            assert figure.harvested == (machine != "naples-2x32" and figure.name == "same CCX")
 
 
 def test_rows_have_the_worst_place_and_the_groups_median() -> None:
