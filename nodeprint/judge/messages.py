@@ -224,10 +224,13 @@ def _judged(ways: _Ways, fabric: Fabric, bound: float, of_runs: float, levels: L
     tail = levels.suspect / (4.0 * fabrics * parts * len(together))  # nodes and links share the level
     jobs = [_job(values, runs, of_runs, tail) for runs in together]
     outside = [job.difference - job.half > bound for job in jobs]
+    pooled = _job(values, np.concatenate(together), of_runs, levels.campaign / (4.0 * fabrics * parts))
+    several = np.sum([job.difference > bound for job in jobs], axis=0) > 1
+    confirmed = (pooled.difference - pooled.half > bound) & several
     findings = [
         finding
         for number in range(len(ways.ends))
-        if (finding := _finding(ways, fabric, number, jobs, outside, bound)) is not None
+        if (finding := _finding(ways, fabric, number, jobs, outside, confirmed, bound)) is not None
     ]
     limits = [_smallest_found(ways, fabric, job, flags, bound) for job, flags in zip(jobs, outside, strict=True)]
     effect, job = max(zip(limits, jobs, strict=True), key=lambda limit: limit[0])
@@ -324,11 +327,12 @@ def _finding(
     number: int,
     jobs: Sequence[_JobOfParts],
     outside: Sequence[Bools],
+    confirmed: Bools,
     bound: float,
 ) -> Finding | None:
     """The finding of a node or link that is slow in one or both directions, by the more certain of these."""
     columns = (2 * number, 2 * number + 1)
-    states = [_state(jobs, outside, bound, column) for column in columns]
+    states = [_state(jobs, outside, confirmed, bound, column) for column in columns]
     by_rank = [state for state in State if state in states]
     if not by_rank:
         return None
@@ -339,7 +343,7 @@ def _finding(
         (float(job.difference[at]), number, at)
         for number, (job, flags) in enumerate(zip(jobs, outside, strict=True))
         for at in of_state
-        if flags[at]
+        if flags[at] or confirmed[at]
     ]
     _, number_of_job, _ = min(shows)
     deciding = jobs[number_of_job]
@@ -384,14 +388,16 @@ def _finding(
     )
 
 
-def _state(jobs: Sequence[_JobOfParts], outside: Sequence[Bools], bound: float, column: int) -> State | None:
-    """What the jobs show of a part in one direction, all alike: None if it is in no job outside its bound. States are
-    those of `standing.Standing`."""
+def _state(
+    jobs: Sequence[_JobOfParts], outside: Sequence[Bools], confirmed: Bools, bound: float, column: int
+) -> State | None:
+    """What the jobs show of a part in one direction, all alike: None if it is outside its bound in no job, nor in all
+    together (`confirmed`). States are those of `standing.Standing`."""
     count = sum(bool(flags[column]) for flags in outside)
+    if count > 1 or confirmed[column]:
+        return State.CONFIRMED
     if not count:
         return None
-    if count > 1:
-        return State.CONFIRMED
     inside = (
         float(job.difference[column])
         + intervals.half_width(job.error[[column]], job.degrees[[column]], intervals.EQUIVALENCE)[0]

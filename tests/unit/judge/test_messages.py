@@ -275,7 +275,7 @@ def test_what_the_jobs_of_a_link_show_in_any_order(by_job: tuple[float, ...], st
             for at, difference in enumerate(order)
         ]
         outside = [job.difference - job.half > 0.1 for job in jobs]
-        assert messages._state(jobs, outside, 0.1, 0) is state, order
+        assert messages._state(jobs, outside, np.zeros(1, dtype=np.bool_), 0.1, 0) is state, order
 
 
 @pytest.mark.parametrize(("effect", "needed"), [(0.25, 4), (0.4, 16), (0.43, 20), (0.9, 20)])
