@@ -1074,7 +1074,7 @@ def test_what_was_measured_while_time_was_lost_is_flagged(operation: str, tmp_pa
             process.wait()
     assert done.returncode == 0, done.stderr
     (trailer,) = records(out, "trailer")
-    assert trailer["lost_share"] > 0.3
+    assert trailer["lost_share"] > 0.05  # from which on values are marked; how much it is depends on the scheduler
     assert any("disturbed" in cell["flags"] for cell in records(out, "cell"))
 
 
