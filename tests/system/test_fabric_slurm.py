@@ -21,7 +21,8 @@ import pytest
 
 from nodeprint.campaign import job_status
 from nodeprint.campaign.job_status import RunOutcome
-from nodeprint.data.format import integrity, records
+from nodeprint.data.format import records
+from tests.support.changed_records import with_header
 from tests.support.cluster_campaigns import main_job
 from tests.support.own_processes import is_ours
 from tests.support.real_parts import ROOT, environment, need
@@ -102,13 +103,10 @@ def outcomes(house: Path, campaign: str, number: int = 1) -> tuple[RunOutcome, .
 def an_hour_before(folder: Path) -> None:
     """Let the records of a job have begun an hour earlier than they did, as no test waits for ten minutes."""
     for path in folder.glob("main/run*/*.jsonl.gz"):
-        head, *values, last = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
-        header, trailer = json.loads(head), json.loads(last)
-        began = datetime.fromisoformat(header["start_time"]) - timedelta(hours=1)
-        header["start_time"] = began.strftime("%Y-%m-%dT%H:%M:%SZ")
-        del trailer["crc32"]
-        text = integrity.sealed(json.dumps(header) + "\n" + "".join(values), trailer)
-        path.write_bytes(gzip.compress(text.encode()))
+        text = gzip.decompress(path.read_bytes()).decode()
+        began = datetime.fromisoformat(json.loads(text.partition("\n")[0])["start_time"]) - timedelta(hours=1)
+        changed = with_header(text, start_time=began.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        path.write_bytes(gzip.compress(changed.encode()))
 
 
 def test_a_slow_node_is_named_with_its_direction_and_confirmed_by_a_second_job(house: Path, slurm: Path) -> None:

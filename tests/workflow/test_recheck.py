@@ -56,13 +56,13 @@ def moment(text: str) -> datetime:
 
 @pytest.mark.machine
 @pytest.mark.usefixtures("replaying")
-def test_a_suspicion_is_confirmed_by_a_second_job_beside_unsuspected_nodes(house: Path) -> None:
+def test_a_suspicion_is_confirmed_by_a_second_job_with_control_nodes(house: Path) -> None:
     folder, done = campaign(house, "recheck-hours", code=3)
     found = jobs(folder)
     again = {name for name, of_node in found.items() if len(of_node) == 2}
     assert {name for name, of_node in found.items() if len(of_node) == 1} == set(found) - again
     assert SUSPECT in again
-    assert len(again) == 3, "the suspect and two unsuspected ones"
+    assert len(again) == 7, "the suspect and six control nodes"
     assert "nodeprint: recheck 1 of at most 2, " in done.stderr and "node[" in done.stderr
     assert "recheck 2 of" not in done.stderr
     first = max(moment(of_node[0]["ended"]) for of_node in found.values())

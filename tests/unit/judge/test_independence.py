@@ -12,13 +12,13 @@ import pytest
 
 from nodeprint.campaign import followed as notes
 from nodeprint.campaign.followed import Followed
-from nodeprint.data.format import integrity
 from nodeprint.data.store import packing
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import independent
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, write
+from tests.support.changed_records import with_header
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -68,12 +68,10 @@ def test_what_is_noted_of_a_job_is_its_first_submission_and_last_end(tmp_path: P
 def with_clocks(job: Path, change: Callable[[datetime], datetime]) -> None:
     """The records of a job as by another clock of its node."""
     for path in job.glob("run*/*.jsonl.gz"):
-        first, *values, last = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
-        header, trailer = json.loads(first), json.loads(last)
-        header["start_time"] = change(datetime.fromisoformat(header["start_time"])).strftime("%Y-%m-%dT%H:%M:%SZ")
-        del trailer["crc32"]
-        text = integrity.sealed(json.dumps(header) + "\n" + "".join(values), trailer)
-        path.write_bytes(gzip.compress(text.encode(), compresslevel=1))
+        text = gzip.decompress(path.read_bytes()).decode()
+        began = change(datetime.fromisoformat(json.loads(text.partition("\n")[0])["start_time"]))
+        changed = with_header(text, start_time=began.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        path.write_bytes(gzip.compress(changed.encode(), compresslevel=1))
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from nodeprint.judge.verdict import Finding
 from nodeprint.report import checks, documents, files, names, protocol, text
 from nodeprint.settings.measurements import measurements
 from tests.support import verdicts
+from tests.support.changed_records import with_header
 from tests.support.command_line import call
 from tests.support.made_records import record_texts
 from tests.support.real_parts import built, need
@@ -39,6 +40,8 @@ DEFECTS = (
 )
 HEALTHY = "node000"
 #: The time of the whole machine, where nothing else runs.
+#: The values of a pair that a peer has.
+QUICKER = r'("latency_ns"|"ci_low_ns"|"ci_high_ns"):[0-9.]+'
 QUIET = "cpu  0 0 0 0 0 0 0 0 0 0\n"
 #: In place of a kernel: the next of some record files.
 REPLAY = """#!/bin/sh
@@ -288,11 +291,11 @@ def measured(campaign: Callable[..., Path], two_cpus: None) -> Path:
             words = f"{measurement.arguments} {measurement.presets['test']} --run {number}".split()
             command: list[str | Path] = [built() / measurement.kernel, *words, "--out", run / f"{name}.jsonl"]
             subprocess.run(command, check=True, capture_output=True, timeout=100)
-            text = re.sub(r'"host":"[^"]*"', '"host":"here"', (run / f"{name}.jsonl").read_text())
-            (run / f"{name}.jsonl").write_text(text)
+            record = run / f"{name}.jsonl"
+            record.write_text(with_header(record.read_text(), host="here"))
         pairs = (run / "coherence-cas.jsonl").read_text()
         for peer in ("peer1", "peer2", "peer3"):
-            quick = re.sub(r'"latency_ns":([0-9.]+)', '"latency_ns":6.5', pairs).replace('"here"', f'"{peer}"')
+            quick = with_header(re.sub(QUICKER, r"\1:6.5", pairs), host=peer)
             (folder / f"nodes/{peer}/job1/{run.name}/coherence-cas.jsonl").write_text(quick)
     (folder / "plan.tsv").write_text("".join(f"{name}\t{measurements()[name].kernel}\t\n" for name in REAL))
     judge_and_write(folder)
