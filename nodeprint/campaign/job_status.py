@@ -1,7 +1,7 @@
 """The outcome of a job, status.json: its one type, with its one reader and its one writer (docs/formats.md).
 
 On a node `kernels/node-run` writes it, where there is no Python; all else that writes one calls `write`: what follows
-jobs that were lost, LinkTest between nodes, importers and the simulator. Everybody reads it here.
+jobs that were lost, LinkTest between nodes, readers and the simulator. Everybody reads it here.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from nodeprint import files, importers
+from nodeprint import files
 from nodeprint.cards import hashing, of_matrix
 from nodeprint.cards.reference import Machine, Source, Table
 from nodeprint.errors import NodeprintError
+from nodeprint.readers import matrix_file
 
 _PUBLISHED = "core-to-core-latency"
 _ISSUES = "core-to-core-latency-issues"
@@ -56,7 +57,7 @@ def collect(folder: Path) -> Table:
 
 def _published(path: Path) -> Machine:
     dual = re.match(r"Dual (.*)", path.stem)
-    card = of_matrix.card(importers.read(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
+    card = of_matrix.card(matrix_file.read_output(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
     assert card.matrix is not None
     medians = {figure.name: round(figure.median, 1) for figure in card.figures}
     processor = card.processor

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, rounded, tenths
-from nodeprint.importers import Imported
 from nodeprint.machine.topology.level_names import level_name
+from nodeprint.readers.tool_output import ToolOutput
 from nodeprint.structure import Structure, find
 
 _SOCKET, _BEYOND = "same socket", "other socket"
 
 
-def card(imported: Imported, name: str, sockets: int = 0) -> Card:
+def card(imported: ToolOutput, name: str, sockets: int = 0) -> Card:
     """The card of an imported core-to-core matrix of the processor `name` (as /proc/cpuinfo has it, or as people write
     it). Raises NodeprintError where the file has no such matrix."""
     cores = imported.core_matrix()

@@ -43,9 +43,8 @@ def import_(
 
     It can be judged and reported like a measured one. A matrix that does not have the topology's layout is named.
     """
-    from nodeprint import importers
     from nodeprint.machine import topology as labels
-    from nodeprint.structure import layout_misfit
+    from nodeprint.readers import campaign_writer, layout_misfit, matrix_file
 
     if not part:
         of_part: dict[str, object] = {"--sockets": sockets, "--smt": smt is not None}
@@ -54,8 +53,8 @@ def import_(
         leave_out({"--part": part}, "--xml has the topology", "leave one of them out")
     machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets or 1, smt is not False) if part else None
     with input_files(*files) as kept:
-        imported = [importers.read(file, format) for file in kept]
-    names = importers.write_campaign(imported, out, machine)
+        imported = [matrix_file.read_output(file, format) for file in kept]
+    names = campaign_writer.write_campaign(imported, out, machine)
     differing = [f"{item.source}: {item.differing}" for item in imported if item.differing]
     for warning in (*differing, *(layout_misfit.warnings(imported, machine) if machine else ())):
         typer.echo(f"warning: {warning}", err=True)

@@ -167,15 +167,15 @@ def drift(
 
     By node, the fields of the fingerprint, and more that no verdict looks at: memory modules by slot, firmware, links.
     """
-    from nodeprint.data.store import packing
-    from nodeprint.importers import setup_facts, surveys
+    from nodeprint.data.store import packing, surveyed_nodes
     from nodeprint.judge import acceptance as rules
     from nodeprint.judge import drift as drifting
+    from nodeprint.readers import ansible_facts
 
-    if setup_facts.is_capture(campaign):
-        nodes, simulated = setup_facts.read(campaign), False
-    elif surveys.is_only_surveyed(campaign):
-        nodes, simulated = surveys.read(campaign), False
+    if ansible_facts.is_capture(campaign):
+        nodes, simulated = ansible_facts.read_facts(campaign), False
+    elif surveyed_nodes.is_only_surveyed(campaign):
+        nodes, simulated = surveyed_nodes.read_surveyed(campaign), False
     else:
         fleet = packing.pack(campaign)
         nodes, simulated = list(fleet.nodes), fleet.simulated

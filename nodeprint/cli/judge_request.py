@@ -124,9 +124,9 @@ class JudgeRequest:
     @property
     def of_campaign(self) -> bool:
         """Whether the source is a campaign, and no table or outputs of other programs."""
-        from nodeprint.tables import tools
+        from nodeprint.readers import tool_logs
 
-        return self.source.is_dir() and not tools.is_outputs(self.source)
+        return self.source.is_dir() and not tool_logs.is_outputs(self.source)
 
     def check(self) -> None:
         """Raise NodeprintError where an option is given that would have no effect."""
@@ -167,14 +167,14 @@ class JudgeRequest:
     def _of_table(self) -> Verdict:
         """The verdict of a table; with --to it is written as a campaign's folder first and judged there."""
         from nodeprint.judge import of_table
-        from nodeprint.tables import reading
+        from nodeprint.readers import table_file
 
         piped = str(self.source) == "-"
         with input_files(self.source) as (kept,):
             name = "standard input" if piped else str(self.source)
-            figures = reading.read(kept, name, self.table.node_name)
+            figures = table_file.read_table(kept, name, self.table.node_name)
         if self.table.fingerprint is not None:
-            figures = reading.with_fields(figures, self.table.fingerprint)
+            figures = table_file.with_fields(figures, self.table.fingerprint)
         rules = of_table.TableRules(self.acceptance, self.table.bounds, self.table.better)
         if self.table.to is not None:
             of_table.as_campaign(figures, self.table.to, rules)

@@ -71,15 +71,16 @@ def structure(
     The labels are not used; with a topology the result is compared with them. Irregularities are reported.
     """
     from nodeprint import structure as structures
+    from nodeprint.readers import matrix_source
     from nodeprint.report import matrix_files, placement_words, quadrant_words, structure_words
     from nodeprint.structure import quadrants
 
     pictures = matrix_files.check(pdf, svg)
     with input_files(file) as (kept,):
-        source = structures.read(kept, format)
+        source = matrix_source.read_source(kept, format)
     labels = _topology(root, xml, cpuid) if root or xml or cpuid else source.topology
     of_matrix = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
-    structure = structures.with_repetitions(of_matrix, source)
+    structure = structures.with_repetitions(of_matrix, source.differing)
     if pictures:
         drawn = matrix_files.of_structure(source, structure)
         matrix_files.write(drawn, pictures, file.name, simulated=source.simulated)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-#: Those of importers.FORMATS, which are not imported to print the help.
+#: Those of matrix_file.FORMATS, which are not imported to print the help.
 FORMATS = (
     "nodeprint",
     "intel-mlc",

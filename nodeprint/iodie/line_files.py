@@ -14,13 +14,13 @@ from nodeprint import files, structure
 from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
-from nodeprint.importers import long_table, record_file
-from nodeprint.importers.parsing import lines_of
 from nodeprint.iodie import detailed_records, node_lines
 from nodeprint.iodie.data import Census, Pass
 from nodeprint.iodie.node_lines import NodeLines
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
+from nodeprint.readers.text_lines import lines_of
+from nodeprint.readers.tools import long_table, record_file
 from nodeprint.settings.texts import say
 
 #: An address counts where so many of the pairs were measured on it.

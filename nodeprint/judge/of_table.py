@@ -1,4 +1,4 @@
-"""Figures that other programs measured, judged: as a fleet in memory, or as a campaign's folder that all else reads."""
+"""Values that other programs measured, judged: as a fleet in memory, or as a campaign's folder that all else reads."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import judge as method
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.judge import Judged
-from nodeprint.tables import fleet as fleets
-from nodeprint.tables.figures import Figures
-from nodeprint.tables.units import Better
+from nodeprint.readers import table_fleet
+from nodeprint.readers.units import Better
+from nodeprint.readers.value_table import ValueTable
 
 #: The SHA-256 of the table or outputs that were judged, as sha256sum writes it in the campaign's folder: a protocol
 #: rests on them, and they may have changed since.
@@ -32,22 +32,22 @@ class TableRules(msgspec.Struct, frozen=True):
     bounds: Sequence[str] = ()
     better: Sequence[str] = ()
 
-    def of(self, figures: Figures) -> Acceptance:
+    def of(self, figures: ValueTable) -> Acceptance:
         """The rules for a table. Raises NodeprintError naming the key or option that cannot be used."""
         metrics = tuple(dict.fromkeys(figures.frame["metric"]))
         return accepted.with_options(accepted.load(self.acceptance), metrics, self.bounds, self.better)
 
 
-def judge(figures: Figures, name: str, wanted: TableRules) -> Judged:
+def judge(figures: ValueTable, name: str, wanted: TableRules) -> Judged:
     """Judge a table, called `name`. Writes nothing."""
     rules = wanted.of(figures)
-    judged = method.judge(fleets.packed(figures, name, _better(rules)), rules)
+    judged = method.judge(table_fleet.packed_table(figures, name, _better(rules)), rules)
     called = "the defaults" if rules == Acceptance() else "acceptance.yaml and options of the call"
     versions = {**judged.verdict.versions, "acceptance": accepted.name_of(rules, called)}
     return msgspec.structs.replace(judged, verdict=msgspec.structs.replace(judged.verdict, versions=versions))
 
 
-def as_campaign(figures: Figures, folder: Path, wanted: TableRules) -> None:
+def as_campaign(figures: ValueTable, folder: Path, wanted: TableRules) -> None:
     """Write a table as a campaign's folder, with what is accepted of it; `judge.campaign` and all that follows read it.
 
     Raises NodeprintError where the folder holds another campaign or table, or cannot be written.
@@ -56,7 +56,7 @@ def as_campaign(figures: Figures, folder: Path, wanted: TableRules) -> None:
         raise NodeprintError("holds a campaign that was measured", where=folder, advice="name a new folder with --to")
     _see_whether_free(folder, figures)
     rules = wanted.of(figures)
-    packed.write(fleets.packed(figures, files.real(folder).name, _better(rules)), folder)
+    packed.write(table_fleet.packed_table(figures, files.real(folder).name, _better(rules)), folder)
     accepted.keep_rules(rules, folder)
     source = Path(figures.source)
     paths = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
@@ -64,7 +64,7 @@ def as_campaign(figures: Figures, folder: Path, wanted: TableRules) -> None:
         files.write(folder / TABLES, files.sums(paths, folder))
 
 
-def _see_whether_free(folder: Path, figures: Figures) -> None:
+def _see_whether_free(folder: Path, figures: ValueTable) -> None:
     """Raise NodeprintError where a folder holds what was judged of another table. The same file may have changed."""
     if not (folder / packed.FOLDER).exists() or _is_of(folder, Path(figures.source)):
         return

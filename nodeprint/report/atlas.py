@@ -8,10 +8,11 @@ from pathlib import Path
 import jinja2
 import msgspec
 
-from nodeprint import __version__, files, importers
+from nodeprint import __version__, files
 from nodeprint.cards import hashing, of_matrix, reference, signing
 from nodeprint.cards.card import Card
 from nodeprint.errors import NodeprintError
+from nodeprint.readers import matrix_file
 from nodeprint.settings import checked_yaml, sources
 
 _MATRICES = (".csv", ".txt", ".gz")
@@ -85,7 +86,7 @@ def _entry(path: Path, taken: set[str]) -> Entry:
         origin, signed_by = f"measured by {card.origin.program}", signing.signer(card)
     else:
         dual = re.match(r"Dual (.*)", path.stem)
-        card = of_matrix.card(importers.read(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
+        card = of_matrix.card(matrix_file.read_output(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
         origin, signed_by = f"{card.origin.program}, not known: {', '.join(card.origin.unknown)}", ""
     base = re.sub(r"[^a-z0-9]+", "-", reference.key(card.processor.name)).strip("-") or "machine"
     name, number = base, 1

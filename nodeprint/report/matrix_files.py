@@ -14,7 +14,8 @@ from nodeprint import __version__, files
 from nodeprint.cards.card import Matrix
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.level_names import level_name
-from nodeprint.structure import Source, Structure
+from nodeprint.readers.matrix_source import MatrixSource
+from nodeprint.structure import Structure
 
 if TYPE_CHECKING:
     from nodeprint.report.figures.matrix import MatrixData
@@ -51,7 +52,7 @@ def of_card(matrix: Matrix) -> MatrixData:
     return _data(matrix.latency_ns, matrix.places.cpus, matrix.places.parts, title)
 
 
-def of_structure(source: Source, structure: Structure) -> MatrixData:
+def of_structure(source: MatrixSource, structure: Structure) -> MatrixData:
     """Any matrix, its CPUs ordered by the levels that were found in it."""
     parts: dict[str, dict[int, int]] = {}
     for level in structure.levels:

@@ -22,18 +22,15 @@ from nodeprint.structure.levels import Detected, detect, levels_of_cores
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, averaged, numbered, positive, rand_index
 from nodeprint.structure.pair_classes import pair_classes
 from nodeprint.structure.siblings import sibling_labels
-from nodeprint.structure.source import Source, read
 
 __all__ = [
     "FoundLevel",
     "LabelAgreement",
     "PairClass",
-    "Source",
     "Structure",
     "StructureFinding",
     "Symmetry",
     "find",
-    "read",
     "with_repetitions",
 ]
 
@@ -104,11 +101,11 @@ def find(
     return Structure(levels, agreed, alike, findings)
 
 
-def with_repetitions(structure: Structure, source: Source) -> Structure:
-    """The structure of a source with a finding where its runs or passes differ, before all others."""
-    if not source.differing:
+def with_repetitions(structure: Structure, differing: str) -> Structure:
+    """The structure of a matrix with a finding where its runs or passes differ, before all others."""
+    if not differing:
         return structure
-    finding = StructureFinding.of("repetitions-differ", "warning", repetitions=source.differing)
+    finding = StructureFinding.of("repetitions-differ", "warning", repetitions=differing)
     return replace(structure, findings=(finding, *structure.findings))
 
 

@@ -13,7 +13,7 @@ from tests.support.real_parts import ROOT
 _MEMBER = re.compile(r'\\"(\w+)\\":')
 _FIELD = re.compile(r'\{\s*"(\w+)",\s*[A-Z_]+,\s*(?:DECIMALS|SIGNIFICANT)')
 #: Rooms that write records: what they name is not read.
-_WRITERS = ("simulate", "importers", "schemas")
+_WRITERS = ("simulate", "readers", "schemas")
 _HEADING = "### Fields that only a researcher reads\n"
 
 

@@ -31,7 +31,7 @@ OTHERS = {
     "data/format/records.py": "lines that are cut off",
     "data/format/integrity.py": "records that no kernel writes",
     "data/job/whole_runs.py": "runs that are not whole",
-    "tables/numbers.py": "cells that are no numbers",
+    "readers/table_numbers.py": "cells that are no numbers",
     "errors.py": "files that cannot be read",
     "reading.py": "files that unpack without end",
 }

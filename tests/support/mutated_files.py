@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodeprint import importers, structure
+from nodeprint import structure
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.tree import open_tree
-from nodeprint.tables import reading
+from nodeprint.readers import matrix_file, table_file
 
 _NUMBER = re.compile(rb"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _EXTREMES = (b"0", b"-1", b"1e308", b"1e-320", b"nan", b"inf", b"99999999999999999999", b"0x10", b"1_000", b"1,5", b"")
@@ -129,13 +129,13 @@ def _attempt(reader: object, path: Path) -> str:
 
 
 def _matrix(path: Path) -> None:
-    imported = importers.read(path)
+    imported = matrix_file.read_output(path)
     if imported.cores is not None and len(imported.cores.cpus) <= _MOST_CPUS:
         structure.find(imported.cores.latency_ns, imported.cores.cpus).as_text()
 
 
 def _table(path: Path) -> None:
-    reading.read(path)
+    table_file.read_table(path)
 
 
 def _is_topology(path: Path) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nodeprint import importers
+from nodeprint.readers import matrix_file
 from tests.support.latencies import Labels, Made
 
 
@@ -67,5 +67,5 @@ ARTEFACT = ("AMD EPYC 7R13 48-Core Processor", "Dual AMD EPYC 7742 64-Core Proce
 
 def machine(folder: Path, name: str) -> Made:
     """The published matrix with what is known of it; `folder` holds the CSV files."""
-    cores = importers.read(folder / f"{name}.csv").core_matrix()
+    cores = matrix_file.read_output(folder / f"{name}.csv").core_matrix()
     return Made(cores.latency_ns, _MACHINES[name])

@@ -31,7 +31,7 @@ def models() -> dict[str, Model]:
 
 
 def is_metric(name: str) -> bool:
-    """Whether a measurement is no kernel's: a metric of a table that other programs measured (`nodeprint.tables`)."""
+    """Whether a measurement is no kernel's: a metric of a table that other programs measured (`nodeprint.readers`)."""
     return bool(name) and known(name) is None
 
 

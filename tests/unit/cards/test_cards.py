@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
-from nodeprint import importers
 from nodeprint import simulate as simulator
 from nodeprint.cards import hashing, hwloc_export, of_campaign, of_matrix, reference, signing
 from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, tenths
@@ -25,6 +24,7 @@ from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology as labels
 from nodeprint.machine.tree import open_tree
+from nodeprint.readers import matrix_file
 from nodeprint.report import atlas
 from tests.support.real_parts import need
 
@@ -264,7 +264,7 @@ def test_published_matrices_make_an_atlas(tmp_path: Path, published: Path) -> No
 
 
 def test_the_card_of_a_published_matrix_is_as_the_reference(published: Path) -> None:
-    made = of_matrix.card(importers.read(published / "AMD EPYC 7773X.csv"), "AMD EPYC 7773X")
+    made = of_matrix.card(matrix_file.read_output(published / "AMD EPYC 7773X.csv"), "AMD EPYC 7773X")
     standing = reference.standing(made)
     assert [comparison.alike for comparison in standing.compared] == [True, True]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodeprint import importers
 from nodeprint.iodie import analysis, data, geometry, line_clusters, node_lines, paths
 from nodeprint.iodie.geometry import Distances, Geometry
 from nodeprint.iodie.sites import Sites
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
+from nodeprint.readers import matrix_file
 from nodeprint.simulate.lines import STEP_NS
 
 #: Local memory and that of the three other NUMA nodes of the socket under NPS4, ns, loads on two EPYC 7702 (Velten et
@@ -33,7 +33,7 @@ of_matrices = pytest.mark.parametrize("name, topology, socket", MATRICES, ids=["
 def hops(folder: Path, name: str, topology: Topology, socket: int) -> data.Pass:
     """A published matrix as a pass over one line at home in a socket, without siblings."""
     cores = len(topology.cpus)
-    ns = importers.read(folder / f"c2c/core-to-core-latency/{name}.csv").core_matrix().latency_ns
+    ns = matrix_file.read_output(folder / f"c2c/core-to-core-latency/{name}.csv").core_matrix().latency_ns
     a, b = np.tril_indices(cores, -1)
     return data.Pass("run1", 0, socket, a, b, np.zeros(1, dtype=int), ns[a, b][:, None], np.full((len(a), 2), np.nan))
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from nodeprint.cli import app
-from nodeprint.importers import setup_facts
 from nodeprint.judge import acceptance
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.drift import drift as fields_that_drift
 from nodeprint.machine import fingerprint
+from nodeprint.readers import ansible_facts
 from tests.support.fleets import made
 from tests.support.server_files import healthy
 
@@ -58,7 +58,7 @@ def test_setup_facts_name_the_host_that_differs(tmp_path: Path, capsys: pytest.C
 
 
 def test_what_setup_facts_say(tmp_path: Path) -> None:
-    (node,) = setup_facts.read(captures(tmp_path / "facts", cn01={}))
+    (node,) = ansible_facts.read_facts(captures(tmp_path / "facts", cn01={}))
     assert node.fingerprint == {
         "cpu": "AMD EPYC 7302 16-Core Processor",
         "sockets": 2,
@@ -72,7 +72,7 @@ def test_what_setup_facts_say(tmp_path: Path) -> None:
         "kernel": "6.1.0-18-amd64",
         "os": "Debian 12",
     }
-    garbled = setup_facts.fingerprint({key: {"not": [None]} for key in SETUP})
+    garbled = ansible_facts.fingerprint({key: {"not": [None]} for key in SETUP})
     assert dict(garbled) == {}
 
 

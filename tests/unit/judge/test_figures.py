@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nodeprint import importers
 from nodeprint.campaign import node_sheet
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.figures import Floats, _mixtures, over_runs, places
 from nodeprint.judge.verdict import ClassFigure
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
+from nodeprint.readers import campaign_writer, matrix_file
 from nodeprint.report.pages.common import class_table
 from tests.support import made_records, made_status, published
 from tests.support.fleets import judged
@@ -25,7 +25,7 @@ LABELLED = {"Dual AMD EPYC 7742 64-Core Processor": ("EPYC 7742", 2), "AMD EPYC 
 
 def classes_of(path: Path, campaign: Path, machine: Topology | None = None) -> tuple[ClassFigure, ...]:
     """The classes of pairs of an imported matrix."""
-    importers.write_campaign([importers.read(path)], campaign, machine)
+    campaign_writer.write_campaign([matrix_file.read_output(path)], campaign, machine)
     (node,) = judge(campaign).verdict.nodes.values()
     return node.classes
 

@@ -20,19 +20,20 @@ from nodeprint.judge import campaign, of_table
 from nodeprint.judge.of_table import TableRules
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
+from nodeprint.readers import table_file, value_table
+from nodeprint.readers.tool_value import Row
+from nodeprint.readers.value_table import ValueTable
 from nodeprint.report import files, text
-from nodeprint.tables import figures, reading
-from nodeprint.tables.row import Row
 
 
 def judged(rows: list[Row], **rules: object) -> Verdict:
-    return of_table.judge(figures.of_rows(rows, "made up"), "t", TableRules(**rules)).verdict  # type: ignore[arg-type]
+    return of_table.judge(value_table.from_values(rows, "made up"), "t", TableRules(**rules)).verdict  # type: ignore[arg-type]
 
 
 def fleet(
     nodes: int = 32, runs: int = 5, run_sd: float = 0.01, node_sd: float = 0.005, seed: int = 1
 ) -> npt.NDArray[np.float64]:
-    """Figures (node, run) of equal nodes."""
+    """Values (node, run) of equal nodes."""
     rng = np.random.default_rng(seed)
     return 2600 * (1 + node_sd * rng.standard_normal((nodes, 1))) * (1 + run_sd * rng.standard_normal((nodes, runs)))
 
@@ -139,7 +140,7 @@ def test_nodes_of_two_groups_are_not_compared(tmp_path: Path) -> None:
     frame = frame[["node", "run", "metric", "unit", "value"]]
     frame["group"] = np.where(frame["node"] < "n008", "A", "B")
     frame.to_csv(tmp_path / "table.csv", index=False)
-    verdict = of_table.judge(reading.read(tmp_path / "table.csv"), "t", TableRules()).verdict
+    verdict = of_table.judge(table_file.read_table(tmp_path / "table.csv"), "t", TableRules()).verdict
     assert len(names(verdict, Outcome.SAME)) == 16
 
 
@@ -149,7 +150,7 @@ def test_a_folder_of_a_table_names_its_file_and_no_command_that_measures(tmp_pat
     table, folder = tmp_path / "figures.csv", tmp_path / "judged"
     frame = pd.DataFrame([msgspec.structs.asdict(row) for row in rows_of(values)])
     frame[["node", "run", "metric", "unit", "value"]].to_csv(table, index=False)
-    of_table.as_campaign(reading.read(table), folder, TableRules())
+    of_table.as_campaign(table_file.read_table(table), folder, TableRules())
     verdict = campaign.judge(folder).verdict
     assert (folder / of_table.TABLES).read_text().split() == [
         hashlib.sha256(table.read_bytes()).hexdigest(),
@@ -170,10 +171,10 @@ EIGHT = ["n007", "n023", "n054", "n068", "n086", "n090", "n100", "n121"]
 
 def published(data: Path, name: str, kind: str, runs: int = 5) -> Verdict:
     """The verdict of a fleet by one of its metrics and its first runs."""
-    table = reading.read(data / "fleets" / f"{name}.csv")
+    table = table_file.read_table(data / "fleets" / f"{name}.csv")
     frame = table.frame
     kept = frame[frame["metric"].str.contains(kind) & (frame["run"].astype(int) <= runs)]
-    return of_table.judge(figures.Figures(table.source, kept.reset_index(drop=True)), name, TableRules()).verdict
+    return of_table.judge(ValueTable(table.source, kept.reset_index(drop=True)), name, TableRules()).verdict
 
 
 @pytest.mark.parametrize(("kind", "same", "undecided"), [("triad", 120, []), ("copy", 119, ["n000"])])
@@ -229,7 +230,7 @@ def test_the_folder_of_another_table_is_not_written_over(tmp_path: Path) -> None
         ]
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("\n".join(["node,triad", *rows]))
-        of_table.as_campaign(reading.read(tmp_path / name), tmp_path / "campaign", TableRules())
+        of_table.as_campaign(table_file.read_table(tmp_path / name), tmp_path / "campaign", TableRules())
 
     def values() -> list[float]:
         (quantity,) = packed.read(tmp_path / "campaign").quantities

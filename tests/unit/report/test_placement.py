@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nodeprint import importers
 from nodeprint.data.store import packing
 from nodeprint.machine.topology.presets import preset
+from nodeprint.readers import campaign_writer, matrix_file
 from nodeprint.report.figures.node_levels import levels
 from nodeprint.report.placement_words import ends, isolation, of_node, rooms, sentences
 from nodeprint.simulate import Plan, Spread, fleet
@@ -89,7 +89,9 @@ def test_without_labels_two_threads_of_a_core_are_no_two_cores(tmp_path: Path) -
     square = np.where(cpu[:, None] // 8 == cpu // 8, 25.0, 100.0) + 0.1 * np.sin(np.add.outer(cpu, cpu))
     square[cpu[:, None] // 2 == cpu // 2] = 4.0
     (tmp_path / "m.csv").write_text("\n".join(",".join(f"{ns:.2f}" for ns in row) for row in square) + "\n")
-    (node,) = importers.write_campaign([importers.read(tmp_path / "m.csv", None)], tmp_path / "imported", None)
+    (node,) = campaign_writer.write_campaign(
+        [matrix_file.read_output(tmp_path / "m.csv", None)], tmp_path / "imported", None
+    )
     pin, extremes = of_node(levels(packing.pack(tmp_path / "imported"), "coherence-cas", node), node, {})
     assert "4 fit into one CCX, 25 ns" in pin and "more, up to 8, 99.9 ns" in pin
     assert extremes.startswith("Of different cores lowest 24.9 ns"), extremes

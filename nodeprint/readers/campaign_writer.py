@@ -1,0 +1,213 @@
+"""An imported matrix as a campaign of records, which all that follows takes for a measured one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodeprint import files
+from nodeprint.campaign import job_status, node_sheet
+from nodeprint.campaign.job_status import JobStatus, RunOutcome
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.data.format import integrity
+from nodeprint.data.places.quantity import IMPORTED_HOPS
+from nodeprint.errors import NodeprintError
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import Topology
+from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
+from nodeprint.settings.measurements import measurements
+
+Record = dict[str, Any]
+
+#: Matrices of so many CPUs are not alike in all figures unless one is a copy of the other.
+_SURELY_ITS_OWN = 8
+
+
+def node_names(sources: Sequence[Path]) -> list[str]:
+    """A node name for every file, by its name: letters, digits, `_` and `-`, each once."""
+    names: list[str] = []
+    for source in sources:
+        stem = source.name
+        for ending in (".gz", ".csv", ".txt", ".log", ".dat", ".out", ".jsonl"):
+            stem = stem.removesuffix(ending)
+        base = re.sub(r"[^A-Za-z0-9_]+", "-", stem).strip("-")[:60].strip("-") or "node"
+        name, number = base, 1
+        while name in names:
+            number += 1
+            name = f"{base}-{number}"
+        names.append(name)
+    return names
+
+
+def write_campaign(
+    imported: Sequence[ToolOutput], campaign: Path, topologies: Topology | Sequence[Topology | None] | None = None
+) -> list[str]:
+    """Write every file as a node with one job of one run into the folder `campaign`; returns the nodes' names.
+
+    `topologies` is one for all nodes or one each; it is stored in the job and gives the labels. Raises NodeprintError
+    where the campaign exists already, where nothing is given or something twice, or where a topology does not have the
+    matrix's CPUs.
+    """
+    if not imported:
+        raise NodeprintError("no file to import", advice="name at least one")
+    if (campaign / "nodes.tsv").exists() or (campaign / "nodes").exists():
+        raise NodeprintError("holds a campaign already", where=campaign, advice="import into a new folder")
+    _check_once(imported)
+    each = topologies if isinstance(topologies, Sequence) else [topologies] * len(imported)
+    for item, machine in zip(imported, each, strict=True):
+        _check(item, machine)
+    names = node_names([item.source for item in imported])
+    sheet = []
+    for name, item, machine in zip(names, imported, each, strict=True):
+        job = campaign / "nodes" / name / "job1"
+        written = _records(name, item)
+        for measurement, records in written.items():
+            _write(job / "run1" / f"{measurement}.jsonl.gz", records)
+        if machine is not None:
+            files.write(job / "topology.json", json.dumps(topology.as_json(machine), indent=1) + "\n")
+        cpus = len(item.cores.cpus) if item.cores else 0
+        job_status.write(job, _status(name, cpus, list(written)))
+        sheet.append(Node(name, name, cpus=cpus, state="imported", reason=f"from {item.source.name}", measure=False))
+    node_sheet.write_sheet(campaign / "nodes.tsv", sheet)
+    return names
+
+
+def _check_once(imported: Sequence[ToolOutput]) -> None:
+    """A copy would be judged as another node that is the same."""
+    seen: dict[Path | bytes, Path] = {}
+    for item in imported:
+        own = item.cores is not None and len(item.cores.cpus) >= _SURELY_ITS_OWN
+        figures = item.cores.latency_ns.tobytes() if item.cores is not None and own else files.real(item.source)
+        if figures in seen:
+            advice = "name each measurement once"
+            raise NodeprintError(f"has the same figures as {seen[figures]}", where=item.source, advice=advice)
+        seen[figures] = item.source
+
+
+def _check(item: ToolOutput, machine: Topology | None) -> None:
+    if machine is None or item.cores is None:
+        return
+    machine_cpus = {cpu.cpu for cpu in machine.cpus}
+    absent = [cpu for cpu in item.cores.cpus if cpu not in machine_cpus]
+    if absent:
+        raise NodeprintError(
+            f"CPU {absent[0]} of the matrix is not in the topology, which has {len(machine_cpus)} CPUs",
+            where=item.source,
+            advice="give the topology of this machine, with the number of sockets and threads that it had",
+        )
+    if len(machine_cpus) != len(item.cores.cpus):
+        raise NodeprintError(
+            f"{len(item.cores.cpus)} CPUs, but the topology has {len(machine_cpus)}: which of them were measured is "
+            "unknown",
+            where=item.source,
+            advice="give the sockets that the machine had (--sockets), and --no-smt where siblings were left out",
+        )
+
+
+def _records(node: str, item: ToolOutput) -> dict[str, list[Record]]:
+    """The records of each measurement, by its name."""
+    header = {
+        "record": "header",
+        "schema": 1,
+        "segment": 0,
+        "host": node,
+        "job": 1,
+        "run": 1,
+        "arguments": [],
+        "passes": 1,
+        "imported": {
+            "format": item.format,
+            "source": item.source.name,
+            "unknown": list(item.unknown),
+            "notes": [*item.notes, *filter(None, [item.differing])],
+        },
+    }
+    out = {}
+    if item.cores is not None:
+        name, records = _pairs(header, item.cores)
+        out[name] = records
+    for table in item.tables:
+        cells: list[Record] = [
+            {"record": "cell", **dict(zip(table.dims, place, strict=True)), "pass": 0, table.value: value, "flags": []}
+            for place, value in table.cells
+        ]
+        kernel = item.format.rpartition("-")[2]
+        table_header = header | {
+            "kernel": kernel,
+            "operation": table.name,
+            "quantity": table.quantity,
+            "unit": table.unit,
+            "cpus": [],
+            "cells": {"dims": list(table.dims), "values": {table.value: table.unit}},
+        }
+        trailer = {"record": "trailer", "elapsed_s": 0.0, "cells": len(cells), "complete": True}
+        out[f"{kernel}-{table.name}"] = [table_header, *cells, trailer]
+    return out
+
+
+def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:
+    """Name and records of a core-to-core matrix; the two directions of a pair are averaged."""
+    there, back = cores.latency_ns, cores.latency_ns.T
+    both = np.where(np.isnan(back), there, np.where(np.isnan(there), back, (there + back) / 2))
+    measured = np.argwhere(np.triu(~np.isnan(both), 1))
+    pairs: list[Record] = []
+    for i, j in measured:
+        a, b = sorted((cores.cpus[i], cores.cpus[j]))
+        latency = round(float(both[i, j]), 6)
+        pairs.append({"record": "pair", "a": a, "b": b, "home": -1, "pass": 0, "latency_ns": latency, "flags": []})
+    pairs_header = header | {
+        "kernel": cores.kernel,
+        "operation": cores.operation,
+        "quantity": cores.quantity,
+        "unit": "ns",
+        "cpus": sorted(cores.cpus),
+        "home": cores.home,
+        **cores.facts,
+    }
+    beginning: list[Record] = [{"record": "pass", "pass": 0, "home": -1, "line_set": []}]
+    trailer = {"record": "trailer", "elapsed_s": 0.0, "pairs": len(pairs), "complete": True}
+    begin = beginning if cores.kernel == "coherence" else []
+    return _measurement(cores), [pairs_header, *begin, *pairs, trailer]
+
+
+def _measurement(cores: CoreMatrix) -> str:
+    """The measurement of pairs that a matrix is of, by its kernel and operation."""
+    for name, known in measurements().items():
+        of_pairs = known.model is not None and known.model.places == "pairs"
+        if of_pairs and (known.kernel, known.operation) == (cores.kernel, cores.operation):
+            return name
+    return IMPORTED_HOPS
+
+
+def _write(path: Path, records: Sequence[Record]) -> None:
+    *before, trailer = records
+    text = integrity.sealed("".join(json.dumps(record) + "\n" for record in before), trailer)
+    files.write(path, gzip.compress(text.encode(), mtime=0))
+
+
+def _status(node: str, cpus: int, done: Sequence[str]) -> JobStatus:
+    measurements = tuple(
+        RunOutcome(name=name, run=1, outcome="done", exit_code=0, seconds=0.0, pinned_by="", message="imported")
+        for name in done
+    )
+    return JobStatus(
+        schema=1,
+        node=node,
+        host=node,
+        job=1,
+        started=None,
+        ended=None,
+        runs=1,
+        outcome="complete",
+        cpus_allowed=cpus,
+        cpus_expected=cpus,
+        simulated=False,
+        imported=True,
+        measurements=measurements,
+    )

@@ -1,0 +1,405 @@
+"""A square table of latencies as people paste it: found among other lines, and its form decided or refused.
+
+Tables come as a square, as a triangle with or without its diagonal, with CPU numbers in a first line, in a first column
+or in neither, and separated by commas, semicolons, tabs, bars or blanks, where an empty diagonal leaves no trace. Each
+form fixes how many cells each line has and where the CPU numbers are, so that all forms are tried. Where two remain
+that differ in what is a latency, the table is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.readers.text_lines import latencies, nothing
+from nodeprint.readers.tool_output import Matrix
+from nodeprint.settings.texts import say
+
+#: What separates cells; None is blanks.
+Separator = Literal[",", ";", "\t", "|"] | None
+_SEPARATORS: tuple[Separator, ...] = (";", "\t", "|", ",")
+_NAMES = {",": "','", ";": "';'", "\t": "a tab", "|": "'|'", None: "blanks"}
+#: Characters of lines that hold nothing but latencies.
+_PLAIN = frozenset("0123456789.,;|\t +-exna±")
+_CELL = re.compile(
+    r"(?:(?:cpu|core|thread|vcpu|pu|p)?[ _#]?\d+|[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[+-]?\d+)?|x|-+|nan|n/?a)?",
+    re.IGNORECASE,
+)
+#: What may stand before a CPU's number.
+_CPU_NAME = re.compile(r"^(?:cpu|core|thread|vcpu|pu|p)[ _#]?(?=\d+$)", re.IGNORECASE)
+#: A line under a head, of Markdown and of drawn tables.
+_RULE = re.compile(r"[\s|+:=_-]*[-=_]{2,}[\s|+:=_-]*")
+_DEVIATION = re.compile(r"\s*(?:±|\+/-)\s*[\d.,]*")
+_DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
+Columns = slice | npt.NDArray[np.int64]
+#: How much of a line that a note quotes.
+_QUOTED = 40
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Latencies (n, n) in the table's unit, NaN where it has none; the `cpus` of its rows, None where it does not
+    number them; what was left out of the file."""
+
+    cpus: tuple[int, ...] | None
+    values: Matrix
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the file with its number from 1."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Lines that are one table, and what separates their cells."""
+
+    rows: Sequence[_Row]
+    separator: Separator
+
+    def cells(self, row: _Row) -> list[str]:
+        """The cells of a row, without blanks and quotes."""
+        text = row.text.strip().strip("|") if self.separator == "|" else row.text
+        return [cell.strip().strip('"') for cell in text.split(self.separator)] or [""]
+
+    def width(self, row: _Row) -> int:
+        """How many cells a row has: counted, as the cells of 2,048 CPUs take 250 MB."""
+        if self.separator is None:
+            return len(row.text.split())
+        return (row.text.strip().strip("|") if self.separator == "|" else row.text).count(self.separator) + 1
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a table is to be read: whether it begins with a line of CPU numbers (`head`) and each line with one
+    (`index`), how many empty cells end each line, the CPU numbers, and of the rows below the head the `shape`, the
+    number `n` of CPUs and the `first` of them that has a row."""
+
+    head: bool
+    index: bool
+    ends: int
+    cpus: tuple[int, ...] | None
+    shape: Literal["square", "without diagonal", "lower", "upper"]
+    n: int
+    first: int
+
+    @property
+    def labels(self) -> int:
+        """How surely its numbers are CPUs: both ways of numbering agree, one is there, or none."""
+        return self.head + 2 * self.index
+
+
+def rows_of(lines: Sequence[str]) -> int:
+    """How many lines of a file could be rows of a table."""
+    return sum(map(len, _blocks(lines)))
+
+
+def read_grid(path: Path, lines: Sequence[str]) -> Grid:
+    """The one table of a file. Raises NodeprintError with line and column (cells counted from 1) of the first fault,
+    and where there are two tables or two ways to read it."""
+    blocks = _blocks(lines)
+    every = [row for block in blocks for row in block]
+    if not every:
+        raise NodeprintError("no table of numbers", where=path, advice="give a matrix with a row for each CPU")
+    table, form = _decided(path, every)
+    if form is None:
+        large = [block for block in blocks if len(block) > 1]
+        decided = [(block, *_decided(path, block)) for block in large]
+        readable = [(block, table, form) for block, table, form in decided if form is not None]
+        if len(large) > 1 and len(readable) == len(large):
+            raise NodeprintError(
+                f"{len(large)} tables, from line {' and from line '.join(str(block[0].number) for block in large)}",
+                where=path,
+                advice="give one table a file",
+            )
+        if len(large) != 1 or not readable:
+            raise _misfit(path, table)
+        every, table, form = readable[0]
+    notes = _left_out(path, lines, every, form)
+    values = np.full((form.n, form.n), np.nan)
+    commas = False
+    for place, row in enumerate(every[form.head :]):
+        cells = table.cells(row)
+        if "±" in row.text or "+/-" in row.text:
+            cells = [_DEVIATION.sub("", cell) for cell in cells]
+        if table.separator != "," and "," in row.text:
+            commas, cells = True, [_DECIMAL_COMMA.sub(".", cell) for cell in cells]
+        cells = cells[form.index : len(cells) - form.ends if form.ends else None]
+        _check_separators(path, row, cells, table.separator, form.index)
+        values[form.first + place, _columns(form, place, len(cells))] = latencies(
+            cells, path, row.number, 1 + form.index
+        )
+    if commas:
+        notes = (*notes, "decimal commas were read as points")
+    return Grid(form.cpus, values, notes)
+
+
+def _columns(form: _Form, place: int, width: int) -> Columns:
+    """The columns of the cells of the row at this place."""
+    if form.shape == "without diagonal":
+        return np.delete(np.arange(form.n), form.first + place)
+    return slice(form.n - width, form.n) if form.shape == "upper" else slice(0, width)
+
+
+def _decided(path: Path, rows: Sequence[_Row]) -> tuple[_Table, _Form | None]:
+    """The table of some rows and its form, None where it has none that is known. Raises NodeprintError where two forms
+    remain."""
+    separator = _separator(rows)
+    tables = [_Table(rows, separator)]
+    if separator == "\t":  # also used to align columns, several in a row
+        tables.append(_Table(rows, None))
+    for table in tables:
+        forms = list(_forms(table))
+        plain = next((form for form in forms if not form.labels), None)
+        numbered = sorted((form for form in forms if form.labels), key=lambda form: -form.labels)
+        sure = next((form for form in numbered if _surely_numbers(table, form)), None)
+        if sure is not None or (plain is None and numbered):
+            return table, sure or numbered[0]
+        if numbered and numbered[0].labels == 3 and _counted(numbered[0].cpus or ()):
+            raise NodeprintError(
+                "its first line and first column may be CPU numbers or latencies",
+                where=path,
+                line=rows[0].number,
+                column=1,
+                advice="write CPU in the corner, or latencies with a decimal point",
+            )
+        if plain is not None:
+            return table, plain
+    return tables[0], None
+
+
+def _counted(cpus: Sequence[int]) -> bool:
+    """Whether numbers follow each other in equal steps, as CPUs mostly do and latencies hardly ever."""
+    return len(cpus) > 2 and len({b - a for a, b in pairwise(cpus)}) == 1 and cpus[0] < cpus[1]
+
+
+def _forms(table: _Table) -> Iterator[_Form]:
+    """All forms that a table can have by its widths and its CPU numbers."""
+    widths = [table.width(row) for row in table.rows]
+    empty_ends = all(not table.cells(row)[-1] for row in table.rows) if table.separator is not None else False
+    for head, index, ends in product((False, True), (False, True), (0, 1) if empty_ends else (0,)):
+        body = table.rows[head:]
+        corner = table.cells(table.rows[0])[0]
+        if len(body) < 1 + head or (not head and corner.isalpha() and not nothing(corner)):
+            continue
+        for shape, n, first in _shapes(
+            table, body, [width - index - ends for width in widths[head:]], int(index), ends
+        ):
+            cpus = _cpus(table, head, index, ends, n, first)
+            if cpus is not None or not (head or index):
+                yield _Form(head, index, ends, cpus, shape, n, first)
+
+
+def _shapes(
+    table: _Table, body: Sequence[_Row], widths: Sequence[int], skip: int, ends: int
+) -> Iterator[tuple[Literal["square", "without diagonal", "lower", "upper"], int, int]]:
+    """By the widths of the rows the shapes that they can have, the number of CPUs and the first that has a row."""
+    count = len(body)
+
+    def diagonal(end: int) -> bool:
+        return all(nothing(table.cells(row)[end]) for row in body)
+
+    if widths == [count] * count:
+        yield "square", count, 0
+    elif count > 1 and widths == [count - 1] * count and all(all(table.cells(row)) for row in body):
+        yield "without diagonal", count, 0
+    if count > 1 and widths == list(range(1, count + 1)):
+        # the last cell of each line is the diagonal, or the pair with the CPU before where the first line has a number
+        yield ("lower", count, 0) if diagonal(-1 - ends) else ("lower", count + 1, 1)
+    elif count > 1 and (
+        widths == list(range(count))
+        or (count > 2 and widths == [1, *range(1, count)] and nothing(table.cells(body[0])[skip]))
+    ):
+        yield "lower", count, 0
+    if count > 1 and widths == list(range(count, 0, -1)):
+        yield ("upper", count, 0) if diagonal(skip) else ("upper", count + 1, 0)
+    elif count > 1 and widths == list(range(count - 1, -1, -1)):
+        yield "upper", count, 0
+
+
+def _cpus(table: _Table, head: bool, index: bool, ends: int, n: int, first: int) -> tuple[int, ...] | None:
+    """The CPU numbers in a first line, a first column or both; None where these are no numbers or contradict."""
+    heads: list[str] | None = None
+    if head:
+        cells = table.cells(table.rows[0])
+        if len(cells) == n + index + ends:
+            heads = cells[index : index + n]
+        elif len(cells) == n:
+            heads = cells
+        else:
+            return None
+        if not _numbers(heads):
+            return None
+    if index:
+        column = [table.cells(row)[0] for row in table.rows[head:]]
+        expected = [_number(text) for text in heads or map(str, range(n))][first : first + len(column)]
+        if [_number(text) for text in column] != expected:
+            return None
+    elif heads is not None and [_number(text) for text in heads] != list(range(n)):
+        return None  # without a column beside it a line of any whole numbers could be latencies
+    return tuple(_number(text) for text in heads) if heads is not None else tuple(range(n)) if index else None
+
+
+def _number(text: str) -> int:
+    """A CPU's number, -1 of what is none."""
+    digits = _CPU_NAME.sub("", text)
+    return int(digits) if digits.isdecimal() and len(digits) < 7 else -1
+
+
+def _numbers(texts: Sequence[str]) -> bool:
+    numbers = [_number(text) for text in texts]
+    return bool(numbers) and min(numbers) >= 0 and len(set(numbers)) == len(numbers)
+
+
+def _surely_numbers(table: _Table, form: _Form) -> bool:
+    """Whether the numbers of a form are CPUs and no latencies: they count from 0 without a gap, they are named, or the
+    latencies have decimals and they have none."""
+    if form.cpus == tuple(range(form.n)) or form.cpus is None:
+        return form.cpus is not None
+    if not form.head:
+        return False
+    corner, *heads = table.cells(table.rows[0])
+    named = any(_CPU_NAME.match(head) for head in heads)
+    word = corner.isalpha() and corner.lower() != "x"
+    from_zero = form.cpus[0] == 0 and not corner
+    decimals = any("." in row.text for row in table.rows)
+    return named or word or from_zero or (decimals and not (corner and nothing(corner)))
+
+
+def _separator(rows: Sequence[_Row]) -> Separator:
+    """What separates the cells of most rows; a comma beside another separator is a decimal comma."""
+    counts = {kind: sum(kind in row.text for row in rows) for kind in _SEPARATORS if kind is not None}
+    most = max(counts.values())
+    if 2 * most < len(rows) and not (most and len(rows) < 3):
+        return None
+    return next(kind for kind in _SEPARATORS if kind is not None and counts[kind] == most)
+
+
+def _blocks(lines: Sequence[str]) -> list[list[_Row]]:
+    """Lines that may be rows of a table, those between two other lines together; empty lines and rules are neither."""
+    some = [
+        _Row(number, line)
+        for number, line in enumerate(lines, start=1)
+        if line.strip(" ") and not _RULE.fullmatch(line)
+    ]
+    inside = [_is_row(row.text) for row in some]
+    for place in range(1, len(some)):  # one with a fault has as many separators as the one before it
+        inside[place] |= inside[place - 1] and _as_wide(some[place].text, some[place - 1].text)
+    if len(some) > 1 and inside[1]:
+        inside[0] |= _as_wide(some[0].text, some[1].text)
+    blocks: list[list[_Row]] = [[]]
+    for row, is_inside in zip(some, inside, strict=True):
+        if is_inside:
+            blocks[-1].append(row)
+        elif blocks[-1]:
+            blocks.append([])
+    return [block for block in blocks if block]
+
+
+def _as_wide(line: str, row: str) -> bool:
+    """Whether a line has as many separators as a row, of any kind but blanks."""
+    return any(kind and kind in row and line.count(kind) == row.count(kind) for kind in _SEPARATORS)
+
+
+def _is_row(line: str) -> bool:
+    """Whether at least half of what is in a line are cells of a table."""
+    text = line.strip().lower()
+    if text.startswith(("#", "//")):
+        return False
+    if set(text) <= _PLAIN and (any(c.isdigit() for c in text) or any(kind and kind in text for kind in _SEPARATORS)):
+        return True
+    kinds = [kind for kind in _SEPARATORS if kind and kind in text]
+    cells = [cell.strip().strip('"') for cell in re.split(f"[{''.join(kinds)}]", text)] if kinds else text.split()
+    cells = [_DEVIATION.sub("", cell) for cell in cells if cell]
+    good = sum(_CELL.fullmatch(cell) is not None for cell in cells)
+    return good > 0 and 2 * good >= len(cells)
+
+
+def _left_out(path: Path, lines: Sequence[str], rows: Sequence[_Row], form: _Form) -> tuple[str, ...]:
+    """Notes on the lines that are no rows. Raises NodeprintError where the table may have been cut by what follows."""
+    inside = {row.number for row in rows}
+    texts = [
+        _Row(number, line)
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and number not in inside and not _RULE.fullmatch(line)
+    ]
+    after = [row for row in texts if row.number > rows[-1].number]
+    if after and form.shape in ("lower", "upper") and not form.head:
+        raise NodeprintError(
+            f"{printable(repr(after[0].text.strip()), _QUOTED)} after a triangle, which may be cut there",
+            where=path,
+            line=after[0].number,
+            column=1,
+            advice="take the line out where the table is complete",
+        )
+    if not texts:
+        return ()
+    quoted = printable(repr(texts[0].text.strip()), _QUOTED)
+    lines = f"{len(texts)} line{'s' * (len(texts) > 1)}"
+    return (say("read", "beside", lines=lines, first=quoted),)
+
+
+def _check_separators(path: Path, row: _Row, cells: Sequence[str], separator: Separator, skip: bool) -> None:
+    """Raise NodeprintError where a cell has another separator in it."""
+    for column, cell in enumerate(cells, start=1 + skip):
+        kind = next((kind for kind in _SEPARATORS if kind and kind != separator and kind in cell), None)
+        if kind is not None:
+            raise NodeprintError(
+                f"{_NAMES[kind]} beside {_NAMES[separator]} as separator",
+                where=path,
+                line=row.number,
+                column=column,
+                advice="write the whole table with one separator",
+            )
+
+
+def _misfit(path: Path, table: _Table) -> NodeprintError:
+    """Why a table has no form: another separator, CPU numbers that contradict, or the first line that has another
+    number of cells than there are lines."""
+    heads = table.cells(table.rows[0])
+    if heads[0].isalpha() and heads[0].lower() != "x" and all(_number(text) >= 0 for text in heads[1:]):
+        twice = next((text for text in heads[1:] if heads.count(text) > 1), None)
+        if twice is not None:
+            return NodeprintError(
+                f"CPU {_number(twice)} is listed twice",
+                where=path,
+                line=table.rows[0].number,
+                column=1,
+                advice="give each CPU one column",
+            )
+        for row, text in zip(table.rows[1:], heads[1:], strict=False):
+            if _number(table.cells(row)[0]) != _number(text):
+                return NodeprintError(
+                    f"the row is not that of CPU {_number(text)}",
+                    where=path,
+                    line=row.number,
+                    column=1,
+                    advice="order rows as columns",
+                )
+    widths = [table.width(row) for row in table.rows]
+    odd = next((i for i, width in enumerate(widths) if width != len(widths)), 0)
+    if table.separator is not None:
+        try:
+            for row in table.rows:
+                _check_separators(path, row, table.cells(row), table.separator, skip=False)
+        except NodeprintError as error:
+            return error
+    return NodeprintError(
+        f"{widths[odd]} cells in a table of {len(widths)} lines",
+        where=path,
+        line=table.rows[odd].number,
+        column=min(widths[odd], len(widths)),
+        advice="give a square matrix or its lower triangle, complete",
+    )

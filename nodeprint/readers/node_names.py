@@ -1,0 +1,205 @@
+"""Which node an output is of, by its text: a line that names the host, or what gathered several outputs into one.
+
+A text that names several hosts and does not mark which lines are whose is rejected: its results would silently become
+runs of one node. What a file's name says is in `file_names`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.readers import host_words
+
+_NAME = r"[A-Za-z0-9](?:[\w.-]*\w)?"
+#: pdsh, clush and Ansible put a node's name before each of its lines.
+_PREFIX = re.compile(rf"({_NAME}):(?: (.*)|)")
+#: dshbak and clush -b write the nodes between two rules, tail the file.
+_RULE = re.compile(r"-{15,16}")
+_TAIL = re.compile(r"==> (.+) <==")
+#: What srun --label and mpirun --tag-output put before a line.
+TASK = re.compile(r"^\s*(?:\d+:|\[[^\]\s]*\d+,\d+\](?:\[[^\]]*\])?<std(?:out|err)>:)\s?")
+_KEYS = r"SLURMD_NODENAME|SLURM_NODENAME|HOSTNAME|host ?name|host|node ?name|node"
+#: What scripts print of the host that they run on.
+_HOST = re.compile(
+    rf"(?:{_KEYS}|running on(?: host| node)?)\s*[:=]?\s+?({_NAME})|(?:{_KEYS})\s*[:=]\s*({_NAME})", re.IGNORECASE
+)
+#: A job's first lines: beyond them a line without a sign between key and name is a sentence, unless the name has a
+#: number or another line began so before.
+_FIRST = 60
+#: What scripts print of a job's nodes: all of their names, or their number.
+_HOSTS = re.compile(
+    r"(?:(?:SLURM\w*_|PBS_|LSB_)?(?:NODELIST|HOSTS|NODES)|(?:job )?node ?list|hosts?|nodes?|running on"
+    r"(?: hosts?| nodes?)?)"
+    r"\s*[:=]?\s*(\w[\w.,\[\]-]*[,\[][\w.,\[\]-]*)",
+    re.IGNORECASE,
+)
+_NUMBER_OF_HOSTS = re.compile(
+    r"(?:SLURM\w*_N?NODES|SLURM_JOB_NUM_NODES|number of nodes|nnodes|nodes)\s*[:=]\s*(\d+)", re.IGNORECASE
+)
+#: Signs around a word in a line that separates results, and the words of the longest such line.
+_SIGNS = "#=-:*[]<>()|,;'\"@~+_!"
+_MOST_WORDS = 10
+#: A share of all lines that have a node before them.
+_PREFIXED = 0.9
+#: So many hosts are named in a message.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines of one node: its name, or the path of the file that they are from, as tail has it; both are empty where
+    what gathered them says neither. Lines of others are empty, so that lines keep their numbers."""
+
+    node: str
+    path: str
+    lines: list[str]
+
+
+def split(lines: list[str]) -> list[Section]:
+    """A text by what gathered it."""
+    return _by_prefix(lines) or _by_rules(lines) or [Section("", "", lines)]
+
+
+def host(lines: Sequence[str], results: int, own: Collection[int], where: str, *, is_stated: bool) -> str:
+    """The host that a text names, empty where it names none. It has so many `results`, whose figures are in its `own`
+    lines (from 1). Whoever `is_stated`, lines that may separate hosts are not looked for.
+
+    Raises NodeprintError where it names several hosts: nobody knows which figures are whose.
+    """
+    foreign: list[tuple[int, str]] = []
+    gap = 0
+    for number, line in enumerate(lines, start=1):
+        gap += number in own
+        if number not in own and len(line) < 120:
+            foreign.append((gap, TASK.sub("", line).strip()))
+    texts = [text for _, text in foreign]
+    stated = _stated(texts)
+    if len(stated) > 1:
+        raise _several(stated, where)
+    if is_stated:
+        return stated[0] if stated else ""
+    listed = host_words.distinct([name for text in texts for name in _listed(text)])
+    listed = listed if len(listed) > 1 else _bare_list(texts)
+    separating = _separating(foreign, results, stated) if results > 1 else []
+    others = [name for name in host_words.distinct([*listed, *separating]) if name not in stated]
+    if others and (results > 1 or not stated):
+        raise _several([*stated, *others], where)
+    number_of_hosts = max((int(match[1]) for text in texts if (match := _NUMBER_OF_HOSTS.fullmatch(text))), default=1)
+    if number_of_hosts > 1 and results > 1:
+        what = f"{results} results of a job on {number_of_hosts} nodes, and nothing marks which is whose"
+        raise NodeprintError(what, where=where, advice=GATHER)
+    return stated[0] if stated else ""
+
+
+#: What to do where results of several hosts are in one text.
+GATHER = (
+    "give each host's output a file of its own, or gather them by pdsh, clush -b, dshbak or tail -n +1, which mark them"
+)
+
+
+def _several(names: Sequence[str], where: str) -> NodeprintError:
+    shown = ", ".join(printable(name, 40) for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return NodeprintError(
+        f"several hosts are named ({shown}{more}), and nothing marks which figures are whose",
+        where=where,
+        advice=GATHER,
+    )
+
+
+def _stated(lines: Sequence[str]) -> list[str]:
+    """The hosts that lines name by a key; numbers alone count where there are no names."""
+    found, begun = [], set()
+    for number, line in enumerate(lines):
+        if match := _HOST.fullmatch(line):
+            name = match[1] or match[2]
+            key = line.removesuffix(name)
+            if number < _FIRST or key in begun or {*":=", *"0123456789"} & {*line}:
+                found.append(name)
+                begun.add(key)
+    names = [name for name in found if not name.isdecimal()]
+    by_short = {name.partition(".")[0].lower(): name for name in reversed(names or found)}  # a domain may follow
+    return list(reversed(by_short.values()))
+
+
+def _listed(line: str) -> list[str]:
+    match = _HOSTS.fullmatch(line)
+    return _expanded(match[1]) if match else []
+
+
+def _bare_list(lines: Sequence[str]) -> list[str]:
+    """The hosts of a list with a name a line, as a job's file of nodes is; none of fewer than two."""
+    names = host_words.distinct([line for line in lines if host_words.is_numbered(line)])
+    return names if len(names) > 1 else []
+
+
+def _separating(lines: Sequence[tuple[int, str]], results: int, stated: Collection[str]) -> list[str]:
+    """What may be names of hosts in lines that separate results and are otherwise the same, as `### cn001` and
+    `### cn002`. Each line comes with the number of the gap between figures that it is in: what is the same in all gaps
+    separates nothing. A word without a number has to be there before each result; numbers alone may count runs,
+    unless a `stated` host is among them."""
+    by_form: dict[str, dict[int, set[str]]] = {}
+    for gap, line in lines:
+        words = line.split()[: _MOST_WORDS + 1]
+        for at, word in enumerate(words if len(words) <= _MOST_WORDS else ()):
+            name = word.strip(_SIGNS)
+            if name.isdecimal() or host_words.is_numbered(name) or host_words.may_be_host(name):
+                form = " ".join([*words[:at], word.replace(name, "@"), *words[at + 1 :]])
+                by_form.setdefault(re.sub(r"\d+", "0", form), {}).setdefault(gap, set()).add(name)
+    found: list[str] = []
+    for gaps in by_form.values():
+        names = sorted({name for of_gap in gaps.values() for name in of_gap})
+        differ = len(gaps) > 1 and len(set(map(frozenset, gaps.values()))) > 1
+        is_before_each = len(gaps) >= results and all(len(of_gap) == 1 for of_gap in gaps.values())
+        are_numbered = any(map(host_words.is_numbered, names))
+        are_words = is_before_each and not any(name.isdecimal() for name in names)
+        if differ and (are_numbered or are_words or {*stated} & {*names}):
+            found += names
+    return host_words.distinct(found)
+
+
+def _by_prefix(lines: list[str]) -> list[Section]:
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    found = {number: match for number in filled if (match := _PREFIX.fullmatch(lines[number]))}
+    names = Counter(match[1] for match in found.values())
+    # a task's number is no node, and a tool's own words before colons are many with a line each
+    often = {name for name, count in names.items() if count > 2 and not name.isdecimal()}
+    prefixed = {number: match for number, match in found.items() if match[1] in often}
+    if not prefixed or len(prefixed) < _PREFIXED * len(filled):
+        return []
+    of_nodes: dict[str, list[str]] = {}
+    for number, match in prefixed.items():
+        of_nodes.setdefault(match[1], [""] * len(lines))[number] = match[2] or ""
+    return [Section(node, "", own) for node, own in of_nodes.items()]
+
+
+def _by_rules(lines: list[str]) -> list[Section]:
+    starts: list[tuple[int, int, list[str], str]] = []
+    for number, line in enumerate(lines):
+        before, after = lines[number - 1] if number else "", lines[number + 1] if number + 1 < len(lines) else ""
+        if _RULE.fullmatch(before) and _RULE.fullmatch(after) and " " not in line.strip():
+            starts.append((number - 1, number + 2, _expanded(line.strip()), ""))
+        elif tail := _TAIL.fullmatch(line):
+            starts.append((number, number + 1, [""], tail[1]))
+    return list(_sections(lines, starts))
+
+
+def _sections(lines: list[str], starts: Sequence[tuple[int, int, list[str], str]]) -> Iterator[Section]:
+    ends = [*(begin for begin, *_ in starts[1:]), len(lines)]
+    for (_, begin, names, path), end in zip(starts, ends, strict=False):
+        own = ["" if number < begin or number >= end else line for number, line in enumerate(lines)]
+        yield from (Section(name, path, own) for name in names)
+
+
+def _expanded(text: str) -> list[str]:
+    """The nodes of a folded list, as dshbak -c has them."""
+    try:
+        return list(NodeSet(text)) or [text]
+    except NodeSetException:
+        return [text]

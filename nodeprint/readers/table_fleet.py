@@ -1,0 +1,145 @@
+"""Values of a table as the arrays of a fleet, which the judge compares as it does its own measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from nodeprint.campaign.gathered import State
+from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, models
+from nodeprint.data.store.packed import PackedFleet, PackedNode
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.readers import units
+from nodeprint.readers.value_table import MOST_PLACES, ValueTable
+from nodeprint.settings.measurements import Model, measurements
+from nodeprint.settings.texts import say
+
+#: No table says which CPUs a node has: figures are at the places that it names.
+_NO_LAYOUT = NodeLayout(np.zeros((0, 6), dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
+#: More dimensions of a place than these make no sets of their own.
+_MOST_DIMENSIONS = 4
+
+
+def packed_table(figures: ValueTable, campaign: str, better: Mapping[str, units.Better]) -> PackedFleet:
+    """The fleet of a table, called `campaign`; `better` has by metric which side is better where it is known.
+
+    A metric is a quantity of one pass a run, whose places are the parts that the table names. Raises NodeprintError
+    where a metric has too many places.
+    """
+    frame = figures.frame
+    names = sorted({*frame["node"], *figures.unmeasured})
+    number = {name: i for i, name in enumerate(names)}
+    numbered = frame.assign(
+        node=frame["node"].map(number).astype(np.int64), job=_ordered(frame, "job"), run=_ordered(frame, "run")
+    )
+    quantities = tuple(
+        _quantity(str(metric), rows, figures, better) for metric, rows in numbered.groupby("metric", sort=True)
+    )
+    unmeasured: tuple[State, str] = ("not measured", say("unmeasured", "no_figure"))
+    wrong: tuple[State, str] = ("wrong", say("unmeasured", "own_check"))
+    states = dict.fromkeys(figures.unmeasured, unmeasured) | dict.fromkeys(figures.wrong, wrong)
+    nodes = tuple(
+        PackedNode(
+            name,
+            name,
+            *states.get(name, ("measured", "")),
+            fingerprint=dict(figures.fields.get(name, {})),
+            imported=True,
+        )
+        for name in names
+    )
+    # what a protocol rests on is named by it, as the table itself is not in the campaign's folder
+    versions = {"table": f"{Path(figures.source).name}, SHA-256 {figures.digest}"} if figures.digest else {}
+    return PackedFleet(campaign, False, nodes, quantities, versions, notes=figures.notes)
+
+
+#: Terms of pairs of CPUs, and what outcomes rest on beside the terms of models.
+_TERMS = frozenset((
+    "node", "socket", "class", "quadrant", "link", "ccd", "ccx", "block", "core", "other", "core-to-core", "coherence",
+    "messages", "memory", "memory-latency",
+))  # fmt: skip
+
+
+def called(metric: str) -> str:
+    """A metric's name as a measurement: its own, unless nodeprint has a measurement or a term of that name."""
+    taken = {*measurements(), *(model.term for model in models().values()), *_TERMS}
+    return f"{metric} (table)" if metric in taken else metric
+
+
+def _ordered(frame: pd.DataFrame, column: str) -> npt.NDArray[np.int64]:
+    """Jobs or runs as numbers: their own where all are numbers, else by the time of their first figure, or by the line
+    that they stand in first."""
+    texts = frame[column].astype(str)
+    unique = pd.unique(texts)
+    if all(text.isdecimal() and len(text) < 10 for text in unique):
+        return np.array(texts, dtype=np.int64)
+    if set(unique) == {""}:
+        return np.ones(len(frame), dtype=np.int64)
+    first = frame.assign(name=texts).groupby("name", sort=False)[["time", "line"]].min()
+    order = {name: place for place, name in enumerate(first.sort_values(["time", "line"]).index, start=1)}
+    return np.array(texts.map(order), dtype=np.int64)
+
+
+def _quantity(metric: str, rows: pd.DataFrame, figures: ValueTable, better: Mapping[str, units.Better]) -> Quantity:
+    dims = [part for part in figures.parts if (rows[part] != "").all()]
+    places, names, place = _places(rows, dims)
+    size = len(next(iter(places.values()))) if places else 1
+    if size > MOST_PLACES:
+        what = f"{printable(metric, 60)} has {size} places on a node ({', '.join(dims)})"
+        raise NodeprintError(what, where=figures.source, advice=f"give at most {MOST_PLACES}, or one median a part")
+    keys = rows[["node", "job", "run"]].to_numpy()
+    unique, row = np.unique(keys, axis=0, return_inverse=True)
+    values = np.full((len(unique), 1, size), np.nan, dtype=np.float32)
+    values[row, 0, place] = rows["value"].to_numpy()
+    started = np.full(len(unique), "", dtype=object)
+    for at, time in zip(row[::-1].tolist(), rows["time"].to_numpy()[::-1].tolist(), strict=True):
+        started[at] = time
+    unit = str(rows["unit"].iloc[0])
+    side = better.get(metric) or units.better(metric, unit) or "higher"
+    model = Model("value", "log", called(metric), side, _terms(dims), {}, tuple(dims))
+    node, job, run = unique.T.copy()
+    return Quantity(
+        called(metric),
+        metric,
+        "figure",
+        unit,
+        model,
+        _NO_LAYOUT,
+        places or {"node": np.zeros(1, dtype=np.int64)},
+        values,
+        node,
+        job,
+        run,
+        tuple(started),
+        np.zeros(len(unique)),
+        names,
+    )
+
+
+def _places(rows: pd.DataFrame, dims: list[str]) -> tuple[dict[str, Ints], dict[str, tuple[str, ...]], Ints]:
+    """The places of a metric by dimension, the words of those that are no numbers, and the place of each row."""
+    names: dict[str, tuple[str, ...]] = {}
+    columns = []
+    for dim in dims:
+        texts = rows[dim].astype(str)
+        if all(text.isdecimal() and len(text) < 16 for text in pd.unique(texts)):
+            columns.append(texts.astype(np.int64).to_numpy())
+        else:
+            codes, words = pd.factorize(texts, sort=True)
+            columns.append(codes.astype(np.int64))
+            names[dim] = tuple(map(str, words))
+    if not columns:
+        return {}, {}, np.zeros(len(rows), dtype=np.int64)
+    unique, place = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return dict(zip(dims, unique.T.copy(), strict=True)), names, place
+
+
+def _terms(dims: list[str]) -> tuple[tuple[str, ...], ...]:
+    """The labels that name a set of places together: each dimension alone, then several, then all of them."""
+    sizes = range(1, len(dims) + 1) if len(dims) <= _MOST_DIMENSIONS else (1, len(dims))
+    return tuple(term for size in sizes for term in combinations(dims, size))

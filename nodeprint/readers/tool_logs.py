@@ -1,0 +1,224 @@
+"""What benchmarks print, as figures of nodes: a file, a folder of files, or one file of many nodes' outputs.
+
+A module a tool: `matches` says whether its output is in a text, `rows` reads it. A log may have several tools' outputs.
+The node is named by the text, by what gathered it (pdsh, clush, srun --label, tail), or by the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from nodeprint.campaign import derived
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.readers import file_names, node_names, value_table
+from nodeprint.readers.parsing import WrongResultError
+from nodeprint.readers.text_lines import lines_of
+from nodeprint.readers.tool_value import Row
+from nodeprint.readers.tools import (
+    dcgm,
+    google_benchmark,
+    hpcg,
+    hpl,
+    hyperfine,
+    imb,
+    likwid_bench,
+    mlc_values,
+    nvbandwidth,
+    osu,
+    reframe,
+    stream,
+    superbench,
+    sysbench,
+)
+from nodeprint.readers.value_table import ValueTable
+
+
+class _Tool(Protocol):
+    """What the module of a tool has."""
+
+    NAME: str
+
+    def matches(self, lines: list[str]) -> bool: ...
+
+    def rows(self, path: Path, lines: list[str]) -> list[Row]: ...
+
+
+_MODULES: tuple[_Tool, ...] = (
+    stream,
+    likwid_bench,
+    hpl,
+    hpcg,
+    osu,
+    imb,
+    mlc_values,
+    sysbench,
+    nvbandwidth,
+    dcgm,
+    reframe,
+    superbench,
+    google_benchmark,
+    hyperfine,
+)
+#: By name.
+TOOLS = {module.NAME: module for module in _MODULES}
+#: What comes in has no name of a file.
+_STREAM = "standard input"
+#: So many files of a folder that are no outputs are named; all are counted.
+_NAMED = 3
+
+
+def is_outputs(folder: Path) -> bool:
+    """Whether a folder is one of outputs, and no campaign."""
+    return folder.is_dir() and not any((folder / name).exists() for name in ("nodes.tsv", "nodes", derived.FLEET))
+
+
+def has_output(lines: list[str]) -> bool:
+    """Whether a text has the output of a known tool, whatever gathered it."""
+    return any(_of(section.lines) for section in node_names.split(lines))
+
+
+@dataclass(frozen=True)
+class _Output:
+    """A file, or a node's part of it, with a known tool's output: its path below the folder, where messages say it is,
+    its rows, and why it has none. `node` is empty where the text names none."""
+
+    path: str
+    where: str
+    rows: list[Row]
+    node: str = ""
+    fault: NodeprintError | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the text says whose each figure is."""
+        return bool(self.node) or (bool(self.rows) and all(row.node for row in self.rows))
+
+
+def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
+    """The figures of a file or of all files below a folder; `name` is what it is called in messages, `pattern` says
+    where a file's path has its node's name, as `stream-{node}-*.log`.
+
+    Raises NodeprintError where there is no output of a known tool, where nothing says which node a result is of, and
+    where a file of a single one is faulty; of several the node of a faulty one is not measured, and a note says why.
+    """
+    source = name or str(path)
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    if not files:
+        raise NodeprintError("has no files", where=source, advice="name the folder that has the outputs")
+    outputs: list[_Output] = []
+    strangers: list[str] = []
+    for file in files:
+        try:
+            lines = lines_of(file)
+        except NodeprintError as error:
+            if len(files) == 1:
+                raise
+            strangers.append(str(error))
+            continue
+        below = file.relative_to(path).as_posix() if path.is_dir() else file.name
+        is_stated = bool(pattern) and source != _STREAM
+        found, without = _outputs(file, lines, below, source if len(files) == 1 else str(file), is_stated=is_stated)
+        outputs += found
+        strangers += [below if len(files) > 1 else source] * without
+    if len(files) == 1 and len(outputs) == 1 and outputs[0].fault is not None:
+        raise outputs[0].fault
+    return _of_outputs(_with_nodes(outputs, pattern, source), strangers, source, several=len(files) > 1)
+
+
+def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated: bool) -> tuple[list[_Output], int]:
+    """The outputs in a file, and how many nodes' parts of it have none. `is_stated` where the user says whose it is."""
+    out, without = [], 0
+    for section in node_names.split(lines):
+        rows: list[Row] = []
+        fault = None
+        tools = _of(section.lines)
+        without += not tools
+        try:
+            rows = [row for tool in tools for row in tool.rows(file, section.lines)]
+        except NodeprintError as error:
+            fault = error
+        output = _Output(section.path or below, where, rows, section.node, fault)
+        if tools and not output.is_named:
+            own = {row.line for row in rows}
+            named = node_names.host(section.lines, _results(rows), own, where, is_stated=is_stated)
+            output = replace(output, node=named)
+        out += [output] if tools else []
+    return out, without
+
+
+def _results(rows: Sequence[Row]) -> int:
+    """How many results there are of what has most: as often as a figure is there again, or copies of a process."""
+    again: dict[tuple[object, ...], set[int]] = {}
+    for row in rows:
+        again.setdefault((row.metric, *sorted(row.parts.items())), set()).add(row.line)
+    copies = max((int(row.settings.get("copies", 1)) for row in rows), default=1)
+    return max(copies, *map(len, again.values()), 1)
+
+
+def _with_nodes(outputs: Sequence[_Output], pattern: str, source: str) -> list[_Output]:
+    """The outputs with the nodes that their paths say, where the texts name none. Raises NodeprintError where nothing
+    does."""
+    unnamed = [output for output in outputs if not output.is_named]
+    paths = {output.path for output in unnamed}
+    is_stated = bool(pattern) and source != _STREAM
+    if len(paths) == 1 and not is_stated:
+        for output in unnamed:
+            if (results := _results(output.rows)) > 1:
+                how = "print `hostname: NAME` first" if source == _STREAM else "state it by --node-name '{node}.log'"
+                advice = f"{how} if all are of one node; else {node_names.GATHER}"
+                what = f"{results} results, and nothing says of which nodes"
+                raise NodeprintError(what, where=output.where, advice=advice)
+    if source == _STREAM and len(paths) == 1:
+        named = dict.fromkeys(paths, _STREAM)
+    else:
+        named = file_names.nodes([output.path for output in unnamed], pattern, source) if unnamed else {}
+    return [output if output.is_named else replace(output, node=named[output.path]) for output in outputs]
+
+
+def _of_outputs(outputs: Sequence[_Output], strangers: Sequence[str], source: str, *, several: bool) -> ValueTable:
+    faulty = {output.node: output.fault for output in outputs if output.fault is not None}
+    wrong = {node for node, fault in faulty.items() if isinstance(fault, WrongResultError)}
+    rows = [_named(row, output.node, several) for output in outputs for row in output.rows]
+    rows = [row for row in rows if row.node not in wrong]  # what else it printed is not to be trusted
+    if not rows:
+        raise _nothing(source, {node: str(fault) for node, fault in faulty.items()}, strangers)
+    notes = []
+    if strangers:
+        shown = ", ".join(printable(text, 80) for text in strangers[:_NAMED])
+        more = f" and {len(strangers) - _NAMED} more" if len(strangers) > _NAMED else ""
+        notes.append(f"no known tool's output: {shown}{more}")
+    notes += map(str, faulty.values())
+    measured = {row.node for row in rows}
+    out = value_table.from_values(rows, source)
+    return replace(
+        out,
+        notes=(*out.notes, *notes),
+        unmeasured=tuple(sorted({*out.unmeasured, *(set(faulty) - measured)})),
+        wrong=frozenset(wrong),
+    )
+
+
+def _of(lines: list[str]) -> list[_Tool]:
+    """The tools whose output is in a text."""
+    return [tool for tool in _MODULES if tool.matches(lines)]
+
+
+def _named(row: Row, node: str, several: bool) -> Row:
+    """A row with its node, which the text names better than the file; of several files a line number says nothing."""
+    return msgspec.structs.replace(row, node=row.node or node, line=0 if several else row.line)
+
+
+def _nothing(source: str, faulty: dict[str, str], strangers: Sequence[str]) -> NodeprintError:
+    if faulty:
+        node, reason = next(iter(faulty.items()))
+        return NodeprintError(
+            f"no node has a figure; of {printable(node, 40)}: {reason}", where=source, advice="see to the first of them"
+        )
+    what = "it is empty" if not strangers else f"{printable(strangers[0], 80)} is of no known tool"
+    advice = f"give outputs of {', '.join(TOOLS)}, or a table with a column node"
+    return NodeprintError(f"has no figure ({what})", where=source, advice=advice)

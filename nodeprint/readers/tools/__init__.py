@@ -1,0 +1,1 @@
+"""The tools: a module reads the output of one."""

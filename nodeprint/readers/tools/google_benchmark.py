@@ -1,0 +1,47 @@
+"""Google Benchmark's JSON (https://github.com/google/benchmark, docs/tools.md): real time of each benchmark, the median
+over repetitions, and its rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodeprint.readers.parsing import figure, json_of, listed, number
+from nodeprint.readers.tool_value import Row
+
+NAME = "google-benchmark"
+_RATES = {"bytes_per_second": "B/s", "items_per_second": "1/s"}
+
+
+def matches(lines: list[str]) -> bool:
+    """Whether both its objects are there."""
+    text = "\n".join(lines[:200])
+    return '"benchmarks"' in "\n".join(lines) and '"context"' in text and '"library_build_type"' in text
+
+
+def rows(path: Path, lines: list[str]) -> list[Row]:
+    """A row for each benchmark and rate. Repetitions of one process are no runs. Raises NodeprintError where there is
+    no list of benchmarks."""
+    content = json_of(path, lines)
+    context = content.get("context") if isinstance(content, dict) else None
+    node, date = (str(context.get(key) or "") if isinstance(context, dict) else "" for key in ("host_name", "date"))
+    of_run: dict[str, list[Mapping[str, Any]]] = {}
+    for item in listed(content, "benchmarks", path):
+        aggregate = item.get("aggregate_name")
+        if item.get("error_occurred") or aggregate not in (None, "median"):
+            continue
+        of_run.setdefault(str(item.get("run_name") or item.get("name")), []).append(item)
+    out: list[Row] = []
+    for name, items in of_run.items():
+        # all repetitions, or the median where the tool reported aggregates alone
+        repetitions = [item for item in items if item.get("aggregate_name") is None] or items
+        unit = str(repetitions[0].get("time_unit") or "ns")
+        figures = [("real_time", unit, name), *((key, rate, f"{name} {key}") for key, rate in _RATES.items())]
+        for key, of_key, metric in figures:
+            values = [number(item.get(key)) for item in repetitions if key in item]
+            for row in figure(float(np.median(values)) if values else 0.0, metric, of_key, 0, node=node):
+                out.append(Row(node=node, metric=metric, value=row.value, unit=of_key, time=date))
+    return out

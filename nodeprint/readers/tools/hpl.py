@@ -1,0 +1,39 @@
+"""HPL: the rate of each problem that it solved (https://www.netlib.org/benchmark/hpl, HPL_pdtest.c), also of HPCC and
+of NVIDIA's build, which adds the rate of one GPU in brackets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nodeprint.errors import NodeprintError
+from nodeprint.readers.parsing import NUMBER, WrongResultError, figure, with_parts_that_differ
+from nodeprint.readers.tool_value import Row
+
+NAME = "hpl"
+_HEAD = re.compile(r"T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops.*")
+_ROW = re.compile(rf"(W[RC]\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({NUMBER})\s+({NUMBER})(?:\s*\(.*\))?\s*")
+
+
+def matches(lines: list[str]) -> bool:
+    """Whether its banner or the head of its table is there."""
+    return any(line.startswith("HPLinpack ") or _HEAD.fullmatch(line.strip()) for line in lines)
+
+
+def rows(path: Path, lines: list[str]) -> list[Row]:
+    """A row for each problem; variant, order, block size and grid are parts where several were solved. Raises
+    NodeprintError where a residual check failed, or nothing was solved."""
+    failed = next((n for n, line in enumerate(lines, start=1) if "||_oo" in line and "FAILED" in line), None)
+    if failed is not None:
+        advice = "the node calculates wrongly or the build is broken: run it again"
+        raise WrongResultError("HPL's residual check failed", where=path, line=failed, advice=advice)
+    out: list[Row] = []
+    for number, line in enumerate(lines, start=1):
+        if row := _ROW.fullmatch(line.strip()):
+            parts: dict[str, int | str] = {"variant": row[1], "N": int(row[2]), "NB": int(row[3])}
+            parts["grid"] = f"{row[4]}x{row[5]}"
+            out += figure(float(row[7]), "hpl", "Gflop/s", number, parts)
+    if not out:
+        advice = "see what it says at the end, and let it end"
+        raise NodeprintError("HPL solved no problem", where=path, line=len(lines), advice=advice)
+    return with_parts_that_differ(out)

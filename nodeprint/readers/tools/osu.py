@@ -1,0 +1,83 @@
+"""OSU micro-benchmarks: a table by message size under the test's title
+(https://mvapich.cse.ohio-state.edu/benchmarks, 3 to 7).
+
+Of a table with minimum and maximum the average is read. Rates that are printed as 0.00 are below what it resolves.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nodeprint.errors import NodeprintError
+from nodeprint.readers.parsing import NUMBER, figure, slug
+from nodeprint.readers.tool_value import Row
+
+NAME = "osu"
+_TITLE = re.compile(r"#\s*OSU\s+(.*?)\s*(?:v[\d.]+.*)?")
+_SIZES = re.compile(r"#\s*Size\s+(.*)")
+_ROW = re.compile(rf"(\d+)((?:\s+{NUMBER})+)(?:\s+(Pass|Fail)\w*)?", re.IGNORECASE)
+#: Of tests without sizes: a head of times alone, as of a barrier, or a sentence, as of MPI_Init.
+_TIMES = re.compile(r"#\s*Avg Latency\s?\(us\).*")
+_SENTENCE = re.compile(rf"nprocs: \d+, .*avg: ({NUMBER}) (ms|us|s)")
+_COLUMN = re.compile(r"\s{2,}")
+_UNIT = re.compile(r"(.*?)\s*\(([^)]*)\)\s*")
+#: Columns that are no average: extremes, percentiles, counts and words.
+_BESIDE = re.compile(r"Min|Max|Iterations|P\d+|Tail|Validation", re.IGNORECASE)
+
+
+def matches(lines: list[str]) -> bool:
+    """Whether a title of a test is there."""
+    return any(_TITLE.fullmatch(line.strip()) for line in lines)
+
+
+def rows(path: Path, lines: list[str]) -> list[Row]:
+    """A row for each size. Raises NodeprintError where a test has the head of a table and no line in it, and where what
+    was received is not what was sent."""
+    out: list[Row] = []
+    heads: list[str] = []
+    test, begun, without_sizes = "", 0, False
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if title := _TITLE.fullmatch(text):
+            _check(path, begun)
+            test, heads, begun, without_sizes = slug(title[1].removesuffix("Test")), [], 0, False
+        elif test and (head := _SIZES.fullmatch(text)):
+            heads, begun = _COLUMN.split(head[1].strip()), number
+        elif test and _TIMES.fullmatch(text):
+            without_sizes, begun = True, number
+        elif without_sizes and re.fullmatch(rf"{NUMBER}(\s+{NUMBER})*", text):
+            out += figure(float(text.split()[0]), f"osu-{test}", "us", number)
+            begun, without_sizes = 0, False
+        elif test and (sentence := _SENTENCE.fullmatch(text)):
+            out += figure(float(sentence[1]), f"osu-{test}", sentence[2], number)
+        elif heads and (row := _ROW.fullmatch(text)):
+            if (row[3] or "").lower() == "fail":
+                advice = "messages are corrupted: see to the network before its rates"
+                raise NodeprintError(f"{test} does not validate", where=path, line=number, advice=advice)
+            begun = 0
+            values = [float(cell) for cell in row[2].split()]
+            out += _of_size(test, heads, values, int(row[1]), number)
+    _check(path, begun)
+    return out
+
+
+def _of_size(test: str, heads: list[str], values: list[float], size: int, line: int) -> list[Row]:
+    """The columns that are figures: an average, a rate of bytes, one of messages."""
+    out: list[Row] = []
+    for head, value in zip(heads, values, strict=False):
+        unit = _UNIT.fullmatch(head)
+        name = unit[1] if unit else head
+        if _BESIDE.match(name):
+            continue
+        kind = slug(re.sub(r"^(?:Avg|Overall)\s*", "", name))
+        plain = kind in ("latency", "bandwidth", "bi-bandwidth", "mb/s", "") or kind in test
+        metric = f"osu-{test}" if plain else f"osu-{test}-{kind}"
+        out += figure(value, metric, unit[2] if unit else name, line, {"message bytes": size})
+    return out
+
+
+def _check(path: Path, line: int) -> None:
+    if line:
+        advice = "let the test end, and give all that it printed"
+        raise NodeprintError("a table without a line", where=path, line=line, advice=advice)
