@@ -28,15 +28,15 @@ from msgspec import structs
 from bench import coherence, table
 from bench.table import ROOT, Row, row
 from nodeprint import simulate
-from nodeprint.iodie import analysis, die, geometry, line_clusters, node_lines, paths, sites
-from nodeprint.iodie.data import Pass
-from nodeprint.iodie.die import Die
 from nodeprint.machine import dies
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate.line_values import detailed
 from nodeprint.simulate.lines import Hashing
 from nodeprint.structure.matrix_arithmetic import rand_index
+from nodeprint_addons.iodie import analysis, die, geometry, line_clusters, node_lines, paths, sites
+from nodeprint_addons.iodie.data import Pass
+from nodeprint_addons.iodie.die import Die
 from tests.support import routed_dies as apart
 
 Ints = npt.NDArray[np.int64]

@@ -231,6 +231,7 @@ def schemas_page() -> str:
         if path.name.endswith(".json")
     }
     schemas |= {
+        "iodie": json.loads((ROOT / "nodeprint_addons/iodie/iodie.json").read_text()),
         "acceptance": schema_of(Acceptance, "acceptance.yaml of nodeprint"),
         "record": record_format.schema(),
         "status": job_status.schema(),

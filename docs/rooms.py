@@ -1,5 +1,5 @@
 """The map of the package, as nodeprint/README.md: each room and each module by the first sentence that it says of
-itself, from the command line down to what imports nothing.
+itself, from the command line down to what imports nothing; then the add-ons.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ import ast
 import re
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "nodeprint"
+ROOT = Path(__file__).parents[1]
+PACKAGE, ADDONS = ROOT / "nodeprint", ROOT / "nodeprint_addons"
+_OF_ADDONS = "Above all of this: an add-on imports the core, and neither the core nor another add-on imports it."
 #: From the top down; a module imports what is in its own line or below, which tests/house/test_house.py holds.
 FLOORS = (
     ("__main__",),
@@ -18,7 +20,6 @@ FLOORS = (
     ("history",),
     ("report",),
     ("cards",),
-    ("iodie",),
     ("judge",),
     ("readers",),
     ("structure", "simulate"),
@@ -28,7 +29,7 @@ FLOORS = (
     ("waiting",),
     ("settings",),
     ("stats",),
-    ("files", "reading", "processes"),
+    ("files", "reading", "processes", "addons"),
     ("errors",),
 )
 #: The rooms of a room, from the top down.
@@ -55,6 +56,9 @@ def page() -> str:
         alone = PACKAGE / f"{room}.py"
         out += ["", f"## {room}{'' if alone.exists() else '/'}"]
         out += [first_sentence(alone)] if alone.exists() else _modules(PACKAGE / room)
+    out += ["", "# Add-ons", "", "An add-on imports the core and itself. The core imports no add-on."]
+    for addon in sorted(path.parent for path in ADDONS.glob("*/__init__.py")):
+        out += ["", f"## {addon.relative_to(ROOT)}/", *_modules(addon)]
     return "\n".join(out) + "\n"
 
 

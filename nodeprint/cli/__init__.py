@@ -1,5 +1,6 @@
 """The command line. Each command is thin: read its arguments, call one function, print."""
 
+from nodeprint import addons
 from nodeprint.cli import (
     card_commands,
     data_commands,
@@ -11,6 +12,9 @@ from nodeprint.cli import (
     show_commands,
 )
 from nodeprint.cli.app import app, main
+
+for _commands in addons.load(addons.COMMANDS).values():
+    app.registered_commands += _commands.registered_commands
 
 __all__ = [
     "app",

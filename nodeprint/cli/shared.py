@@ -19,6 +19,7 @@ from nodeprint.errors import NodeprintError
 
 if TYPE_CHECKING:
     from nodeprint.judge.verdict import Verdict
+    from nodeprint.machine.topology.model import Topology
 
 Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -45,6 +46,19 @@ def leave_out(options: Mapping[str, object], problem: str, advice: str) -> None:
     """Raise NodeprintError where one of the options, by name, is given: it would have no effect."""
     if given := [option for option, value in options.items() if value]:
         raise NodeprintError(problem, key=given[0], advice=advice)
+
+
+def read_labels(root: Path | None, xml: Path | None, cpuid: Path | None) -> Topology:
+    """The labels of a machine from --root, --xml or --cpuid, or of this machine; of two of them NodeprintError."""
+    from nodeprint.machine import topology as labels
+    from nodeprint.machine.tree import open_tree
+
+    given: dict[str, object] = {"--root": root, "--xml": xml, "--cpuid": cpuid}
+    *first, _ = [option for option, path in given.items() if path] or [""]
+    leave_out(dict.fromkeys(first, True), "one source of labels is read, and there are several", "leave it out")
+    if xml:
+        return labels.read_xml(xml)
+    return labels.read_cpuid(cpuid) if cpuid else labels.read(open_tree(root or Path("/")))
 
 
 @contextmanager

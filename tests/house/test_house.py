@@ -12,7 +12,7 @@ import rattler
 import yaml
 
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
-from tests.support.real_parts import ROOT
+from tests.support.real_parts import PACKAGES, ROOT
 
 #: The floors of nodeprint/, from top to bottom; a module imports only from lower floors or its own room.
 ROOMS = runpy.run_path(str(ROOT / "docs/rooms.py"))
@@ -57,6 +57,58 @@ def test_imports_go_down_only() -> None:
     assert not wrong
 
 
+def modules_imported(source: str) -> set[str]:
+    """Modules that a source imports at any depth, functions included, and that it names in a string, as
+    `import_module` takes it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{name.name}" for name in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[\w.]+", node.value):
+            found.add(node.value)
+    return found
+
+
+def addons_imported(source: str) -> set[str]:
+    """Add-ons that a source imports; `""` is the package of all."""
+    modules = {module for module in modules_imported(source) if module.split(".")[0] == "nodeprint_addons"}
+    return {".".join(module.split(".")[1:2]) for module in modules}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import nodeprint_addons.iodie",
+        "from nodeprint_addons import iodie",
+        "from nodeprint_addons.iodie import die",
+        "def f():\n    from nodeprint_addons.iodie.die import Die",
+        "importlib.import_module('nodeprint_addons.iodie')",
+    ],
+)
+def test_every_way_to_import_an_addon_is_found(source: str) -> None:
+    assert addons_imported(source) == {"iodie"}
+
+
+def test_the_core_imports_no_addon() -> None:
+    rooms = ("nodeprint", "workflow", "kernels", "ansible")
+    core = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    assert len(core) > 100
+    assert [str(path) for path in core if addons_imported(path.read_text())] == []
+
+
+def test_an_addon_imports_the_core_and_itself() -> None:
+    paths = sorted(ROOMS["ADDONS"].rglob("*.py"))
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {other or 'all add-ons'}"
+        for path in paths
+        for other in addons_imported(path.read_text())
+        if other != path.relative_to(ROOMS["ADDONS"]).parts[0]
+    ]
+    assert len(paths) > 10 and wrong == []
+
+
 def test_imports_inside_a_room_go_down_only() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {module}"
@@ -70,13 +122,14 @@ def test_imports_inside_a_room_go_down_only() -> None:
 
 
 def room_of(path: Path) -> str:
-    return path.relative_to(ROOT / "nodeprint").parts[0]
+    package, room = path.relative_to(ROOT).parts[:2]
+    return room if package == "nodeprint" else f"{package}/{room}"
 
 
 def test_no_two_modules_of_a_room_have_one_name() -> None:
     # a figure is named after what it draws
     figures = ROOT / "nodeprint/report/figures"
-    paths = [path for path in (ROOT / "nodeprint").rglob("*.py") if not path.stem.startswith("__")]
+    paths = [p for package in PACKAGES for p in (ROOT / package).rglob("*.py") if not p.stem.startswith("__")]
     named = [(f"{room_of(path)}: {path.stem}", str(path.relative_to(ROOT))) for path in paths if path.parent != figures]
     assert repeated(named) == []
 
@@ -84,7 +137,8 @@ def test_no_two_modules_of_a_room_have_one_name() -> None:
 def test_no_two_public_classes_of_a_room_have_one_name() -> None:
     classes = [
         (f"{room_of(path)}: {node.name}", str(path.relative_to(ROOT)))
-        for path in sorted((ROOT / "nodeprint").rglob("*.py"))
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
@@ -176,7 +230,7 @@ def test_no_comprehension_hides_a_function_from_another() -> None:
     reused = "def f():\n    return [g for g in a], [g(b) for b in a]\n"
     assert list(hidden_names(reused)) == ["f: g"]
     assert list(hidden_names(reused.replace("[g for g in a]", "[c for c in a]"))) == []
-    modules = [path for folder in ("nodeprint", "workflow", "bench", "docs") for path in (ROOT / folder).rglob("*.py")]
+    modules = [path for folder in (*PACKAGES, "workflow", "bench", "docs") for path in (ROOT / folder).rglob("*.py")]
     assert [f"{path.name}: {name}" for path in modules for name in hidden_names(path.read_text())] == []
 
 
@@ -236,7 +290,7 @@ def test_every_warning_is_explained(page: str, sources: str) -> None:
 
 def test_documents_name_files_that_are_there() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), ROOT / "config/README.md"]
-    rooms = "ansible|bench|config|docs|kernels|nodeprint|profiles|reports|setup|tests|workflow"
+    rooms = "ansible|bench|config|docs|kernels|nodeprint|nodeprint_addons|profiles|reports|setup|tests|workflow"
     missing = [
         f"{page.name}: {name}"
         for page in pages

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.real_parts import ROOT
+from tests.support.real_parts import PACKAGES, ROOT
 
 #: A member that C writes by itself, and a row of a table of fields.
 _MEMBER = re.compile(r'\\"(\w+)\\":')
@@ -39,7 +39,8 @@ def read() -> set[str]:
     """What nodeprint looks up, and what its tables of measurements name."""
     modules = (
         path
-        for path in (ROOT / "nodeprint").glob("**/*.py")
+        for package in PACKAGES
+        for path in (ROOT / package).glob("**/*.py")
         if path.relative_to(ROOT).parts[1] not in _WRITERS and path.name != "record_format.py"
     )
     tables = [*(ROOT / "kernels").glob("**/measurements.yaml"), *(ROOT / "nodeprint").glob("**/measurements.yaml")]

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tests.support.real_parts import ROOT
+from tests.support.real_parts import PACKAGES, ROOT
 
 #: Modules whose long strings are no sentences of results, with what they are.
 OTHERS = {
@@ -109,8 +109,9 @@ def test_the_rule_finds_a_sentence_and_spares_an_error() -> None:
 
 def test_no_sentence_of_a_result_is_in_python() -> None:
     by_module = {
-        str(path.relative_to(ROOT / "nodeprint")): list(sentences(path.read_text()))
-        for path in sorted((ROOT / "nodeprint").rglob("*.py"))
+        str(path.relative_to(ROOT)).removeprefix("nodeprint/"): list(sentences(path.read_text()))
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
     }
     assert {name: found for name, found in by_module.items() if found and name not in OTHERS} == {}
     assert [name for name in OTHERS if not by_module[name]] == []  # else it needs no exception any more
@@ -131,7 +132,7 @@ def test_no_module_says_slower_or_faster() -> None:
     assert own.findall(yaml.safe_dump(said)) == []
     constants = {
         node.value
-        for room in ("nodeprint", "workflow")
+        for room in (*PACKAGES, "workflow")
         for path in (ROOT / room).rglob("*.py")
         if "acceptance_file" not in path.name
         for tree in [ast.parse(path.read_text())]
@@ -170,7 +171,8 @@ def test_every_sentence_has_its_values() -> None:
     assert list(missing_values('say("same_means", margin=1)', said)) == ["1: same_means lacks margins"]
     wrong = {
         f"{path.relative_to(ROOT)}:{call}"
-        for path in (ROOT / "nodeprint").rglob("*.py")
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
         for call in missing_values(path.read_text(), said)
     }
     assert wrong == set()

@@ -16,6 +16,8 @@ from typing import NoReturn
 import pytest
 
 ROOT = Path(__file__).parents[2]
+#: The package and its add-ons.
+PACKAGES = ("nodeprint", "nodeprint_addons")
 
 
 #: CPUs that the tests may use.

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.iodie.data import Pass
 from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate.line_values import Detailed
+from nodeprint_addons.iodie.data import Pass
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -1,11 +1,10 @@
-"""Files held against the JSON schemas of nodeprint/schemas/, which docs/formats.md explains."""
+"""Files held against their JSON schemas, which docs/formats.md explains."""
 
 from __future__ import annotations
 
 import gzip
 import json
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from nodeprint.judge import verdict
 from nodeprint.machine import topology
 from nodeprint.report import structure_output
 from nodeprint.settings.measurements import measurements
+from tests.support.real_parts import ROOT
 
 #: Files of a campaign that are one JSON object, and their schema.
 _OBJECTS = {"status.json": "status", "topology.json": "topology", "fleet.json": "fleet", "verdict.json": "verdict"}
@@ -24,10 +24,16 @@ _OBJECTS = {"status.json": "status", "topology.json": "topology", "fleet.json": 
 _MOST = 200
 
 
+#: Schemas that are files, by name.
+SCHEMAS = {
+    path.stem: path
+    for path in (*(ROOT / "nodeprint/schemas").glob("*.json"), ROOT / "nodeprint_addons/iodie/iodie.json")
+}
+
+
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema nodeprint/schemas/<name>.json; all but those of
-    iodie and of the configuration are made from types where they are asked for."""
+    """The schema of this name: most are made from types, those of the configuration and of an add-on are files."""
     made = {
         "topology": topology.schema,
         "structure": structure_output.schema,
@@ -38,7 +44,7 @@ def schema(name: str) -> dict[str, Any]:
     }
     if name in made:
         return made[name]()
-    content = json.loads((files("nodeprint") / "schemas" / f"{name}.json").read_text())
+    content = json.loads(SCHEMAS[name].read_text())
     assert isinstance(content, dict)
     return content
 

@@ -22,7 +22,7 @@ from nodeprint.settings.config_file import Config
 from tests.support import made_status
 from tests.support.combinations import in_turn
 from tests.support.command_line import MATRIX, call
-from tests.support.real_parts import ROOT, need, private_device
+from tests.support.real_parts import PACKAGES, ROOT, need, private_device
 from tests.support.untouched import condition
 
 KINDS = ("device", "pipe", "socket", "folder", "link to a file", "link to a device", "link to nothing")
@@ -442,8 +442,8 @@ RIGHT = {
 
 def test_one_module_writes() -> None:
     found: dict[str, set[str]] = {}
-    for path in sorted((ROOT / "nodeprint").rglob("*.py")):
-        name = str(path.relative_to(ROOT / "nodeprint"))
+    for path in (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))):
+        name = str(path.relative_to(ROOT)).removeprefix("nodeprint/")
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Call) or name == "files.py":
                 continue

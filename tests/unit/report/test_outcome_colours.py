@@ -14,7 +14,7 @@ from nodeprint.report import html, outcome_colours, pdf, terminal
 from nodeprint.report.figures import style
 from nodeprint.report.pages.blocks import Document, Page
 from nodeprint.settings import sources
-from tests.support.real_parts import ROOT
+from tests.support.real_parts import PACKAGES, ROOT
 
 ALARM = 'alarm: {light: "#b3261e", dark: "#ff8a80", terminal: red}'
 
@@ -61,7 +61,7 @@ def test_no_other_file_names_a_colour_of_an_outcome() -> None:
     named = {value for colour in style.load().outcomes.values() for value in (colour.light, colour.dark)}
     named -= set(style.load().colours.values()) | set(style.load().dark.values())
     kinds = (".py", ".css", ".html", ".typ", ".yaml")  # a chosen pair of explorer.js is drawn on white on any screen
-    paths = [path for room in ("nodeprint", "reports") for path in (ROOT / room).rglob("*.*") if path.suffix in kinds]
+    paths = [path for room in (*PACKAGES, "reports") for path in (ROOT / room).rglob("*.*") if path.suffix in kinds]
     naming = {path.name for path in paths if any(colour in path.read_text().lower() for colour in named)}
     assert naming == {"style.yaml"}
 

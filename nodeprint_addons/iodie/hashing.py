@@ -8,7 +8,7 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
-from nodeprint.iodie.data import Bools, Floats, Ints, Lines
+from nodeprint_addons.iodie.data import Bools, Floats, Ints, Lines
 
 #: A line has 64 bytes: the lowest bit that distinguishes lines.
 LINE_BITS = 6

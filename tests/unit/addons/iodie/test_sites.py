@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from nodeprint.iodie import analysis, listing, node_lines, sentences
-from nodeprint.iodie.die import Die
 from nodeprint.machine.topology.presets import from_part
+from nodeprint_addons.iodie import analysis, listing, node_lines, sentences
+from nodeprint_addons.iodie.die import Die
 from tests.support import routed_dies as apart
 
 GENOA = from_part("EPYC 9654", 1, smt=False)

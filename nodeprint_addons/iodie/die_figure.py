@@ -7,13 +7,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from nodeprint.iodie import listing, sentences
-from nodeprint.iodie.die import Die
 from nodeprint.machine import dies
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie import listing, sentences
+from nodeprint_addons.iodie.die import Die
 
 #: In mm: a site, a CCD beside it, and what is between sites across and along.
 _SITE, _END, _ACROSS, _ALONG = (34.0, 15.0), (23.0, 7.0), 26.0, 12.0

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.iodie import analysis, campaign_dies, line_files
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Modes, Plan, write
 from nodeprint.structure.matrix_arithmetic import rand_index
+from nodeprint_addons.iodie import analysis, campaign_dies, line_files
 from tests.support import routed_dies as apart
 from tests.support.schemas import valid
 

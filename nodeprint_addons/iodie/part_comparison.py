@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from nodeprint.iodie.analysis import Key, NodeDies, site_ends
-from nodeprint.iodie.data import Floats
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Level
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie.analysis import Key, NodeDies, site_ends
+from nodeprint_addons.iodie.data import Floats
 
 
 class ComparedPart(msgspec.Struct, frozen=True):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.iodie import line_clusters
-from nodeprint.iodie.die import Die
-from nodeprint.iodie.geometry import Geometry
-from nodeprint.iodie.hashing import Rule
-from nodeprint.iodie.line_clusters import Clusters
-from nodeprint.iodie.part_comparison import ComparedPart
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie import line_clusters
+from nodeprint_addons.iodie.die import Die
+from nodeprint_addons.iodie.geometry import Geometry
+from nodeprint_addons.iodie.hashing import Rule
+from nodeprint_addons.iodie.line_clusters import Clusters
+from nodeprint_addons.iodie.part_comparison import ComparedPart
 
 #: A place with a smaller share of the lines is not expected: a channel of twelve has 8 %.
 _SMALL_SHARE = 0.04

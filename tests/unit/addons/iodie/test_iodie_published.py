@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodeprint.iodie import analysis, data, geometry, line_clusters, node_lines, paths
-from nodeprint.iodie.geometry import Distances, Geometry
-from nodeprint.iodie.sites import Sites
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.readers import matrix_file
 from nodeprint.simulate.lines import STEP_NS
+from nodeprint_addons.iodie import analysis, data, geometry, line_clusters, node_lines, paths
+from nodeprint_addons.iodie.geometry import Distances, Geometry
+from nodeprint_addons.iodie.sites import Sites
 
 #: Local memory and that of the three other NUMA nodes of the socket under NPS4, ns, loads on two EPYC 7702 (Velten et
 #: al., ICPE 2022, table 2, section 7.1).

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 from scipy.special import chdtrc, stdtrit
 
-from nodeprint.iodie.data import Floats, Ints
-from nodeprint.iodie.paths import Fit
-from nodeprint.iodie.sites import Sites
 from nodeprint.machine import dies
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie.data import Floats, Ints
+from nodeprint_addons.iodie.paths import Fit
+from nodeprint_addons.iodie.sites import Sites
 
 #: By so much in logarithms a geometry must predict distances better than any other: a hundred to one.
 PREFERRED = 4.6

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from nodeprint.iodie.data import Floats, Ints
-from nodeprint.iodie.line_clusters import Clusters, k_means
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie.data import Floats, Ints
+from nodeprint_addons.iodie.line_clusters import Clusters, k_means
 
 #: Between two sites ends differ by so many times what ends of one site do, or what noise makes of them.
 GAP = 3.0

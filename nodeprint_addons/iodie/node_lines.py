@@ -13,12 +13,12 @@ from nodeprint.campaign import run_files
 from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
-from nodeprint.iodie import detailed_records
-from nodeprint.iodie.data import Census, Pass
-from nodeprint.iodie.detailed_records import Detail
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie import detailed_records
+from nodeprint_addons.iodie.data import Census, Pass
+from nodeprint_addons.iodie.detailed_records import Detail
 
 T = TypeVar("T")
 

@@ -16,13 +16,13 @@ import msgspec
 from nodeprint.campaign import node_sheet
 from nodeprint.data.store import kept, store
 from nodeprint.errors import NodeprintError
-from nodeprint.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
-from nodeprint.iodie.analysis import NodeDies
-from nodeprint.iodie.part_comparison import Comparison
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Topology
 from nodeprint.processes import mapped
 from nodeprint.waiting import counted
+from nodeprint_addons.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
+from nodeprint_addons.iodie.analysis import NodeDies
+from nodeprint_addons.iodie.part_comparison import Comparison
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
 SCHEMA = 3
@@ -42,7 +42,7 @@ class Found(msgspec.Struct, frozen=True):
         return any(node.simulated for node in self.nodes)
 
     def as_json(self) -> dict[str, Any]:
-        """As nodeprint/schemas/iodie.json has it."""
+        """As nodeprint_addons/iodie/iodie.json has it."""
         return {
             "simulated": self.simulated,
             "nodes": [json_output.of_node(node) for node in self.nodes],

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from nodeprint.iodie.data import Bools, Floats, Ints, Tensor
-from nodeprint.iodie.line_clusters import Clusters, less_pass_means
-from nodeprint.iodie.sites import Sites
+from nodeprint_addons.iodie.data import Bools, Floats, Ints, Tensor
+from nodeprint_addons.iodie.line_clusters import Clusters, less_pass_means
+from nodeprint_addons.iodie.sites import Sites
 
 #: A parameter: its kind and the numbers of its parts.
 Name = tuple[str, tuple[int, ...]]

@@ -19,10 +19,18 @@ from typer.testing import CliRunner
 from nodeprint.cli import app
 from nodeprint.data.places.layout import CCX
 from nodeprint.errors import NodeprintError
-from nodeprint.iodie import (
+from nodeprint.machine import dies
+from nodeprint.machine.topology.model import Topology
+from nodeprint.machine.topology.presets import from_part, preset
+from nodeprint.report.pages.blocks import Text
+from nodeprint.simulate import Modes, Plan, Spread, write
+from nodeprint.simulate.line_values import Detailed, detailed
+from nodeprint.structure.matrix_arithmetic import rand_index
+from nodeprint_addons.iodie import (
     analysis,
     campaign_dies,
     data,
+    die_pages,
     geometry,
     hashing,
     line_clusters,
@@ -30,17 +38,9 @@ from nodeprint.iodie import (
     node_lines,
     part_comparison,
 )
-from nodeprint.iodie import die as dies_of
-from nodeprint.iodie.campaign_dies import Found
-from nodeprint.iodie.data import Census, Lines, Pass
-from nodeprint.machine import dies
-from nodeprint.machine.topology.model import Topology
-from nodeprint.machine.topology.presets import from_part, preset
-from nodeprint.report.pages import die_pages
-from nodeprint.report.pages.blocks import Text
-from nodeprint.simulate import Modes, Plan, Spread, write
-from nodeprint.simulate.line_values import Detailed, detailed
-from nodeprint.structure.matrix_arithmetic import rand_index
+from nodeprint_addons.iodie import die as dies_of
+from nodeprint_addons.iodie.campaign_dies import Found
+from nodeprint_addons.iodie.data import Census, Lines, Pass
 from tests.support.real_parts import built
 from tests.support.routed_dies import passes_of
 from tests.support.schemas import valid

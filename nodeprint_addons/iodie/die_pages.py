@@ -7,14 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint import files
-from nodeprint.iodie import sentences
-from nodeprint.iodie.analysis import NodeDies
-from nodeprint.iodie.campaign_dies import Found
-from nodeprint.iodie.die import Die
-from nodeprint.iodie.part_comparison import Comparison
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import pdf
-from nodeprint.report.figures import die as die_figures
 from nodeprint.report.figures import render, style
 from nodeprint.report.pages.blocks import (
     Block,
@@ -30,6 +24,11 @@ from nodeprint.report.pages.blocks import (
 )
 from nodeprint.report.pages.common import anchor
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie import die_figure, sentences
+from nodeprint_addons.iodie.analysis import NodeDies
+from nodeprint_addons.iodie.campaign_dies import Found
+from nodeprint_addons.iodie.die import Die
+from nodeprint_addons.iodie.part_comparison import Comparison
 
 _WIDTH = 128.0
 
@@ -77,11 +76,11 @@ def _die(die: Die) -> Section:
 
 def floorplan(die: Die) -> Picture | None:
     """The sites of a die with their CCDs and memory, and what each step adds; None where there are too many ways."""
-    data = die_figures.of_die(die)
+    data = die_figure.of_die(die)
     if data is None or die.sites is None:
         return None
     of_figures = style.load()
-    drawn = render.figure(die_figures.die, data, of_figures, _WIDTH)
+    drawn = render.figure(die_figure.die, data, of_figures, _WIDTH)
     shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
     caption = say("dies", "page", "caption", shape=shape, word=level_name(die.frame.level))
     if die.agrees != 1:

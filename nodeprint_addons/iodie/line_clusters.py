@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from nodeprint.iodie.data import Bools, Floats, Ints, Lines, Tensor
 from nodeprint.structure.matrix_arithmetic import rand_index
+from nodeprint_addons.iodie.data import Bools, Floats, Ints, Lines, Tensor
 
 #: The two nearest clusters must be so many standard deviations apart, as in the kernel (kernels/harness/clusters.h): an
 #: even spread that is cut in the middle reaches 3.46, a normal one 2.65.

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nodeprint.iodie import sentences
-from nodeprint.iodie.analysis import NodeDies
-from nodeprint.iodie.die import Die
-from nodeprint.iodie.geometry import Geometry
-from nodeprint.iodie.part_comparison import Comparison
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie import sentences
+from nodeprint_addons.iodie.analysis import NodeDies
+from nodeprint_addons.iodie.die import Die
+from nodeprint_addons.iodie.geometry import Geometry
+from nodeprint_addons.iodie.part_comparison import Comparison
 
 
 def as_text(node: NodeDies) -> str:

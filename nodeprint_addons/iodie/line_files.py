@@ -14,14 +14,14 @@ from nodeprint import files, structure
 from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
-from nodeprint.iodie import detailed_records, node_lines
-from nodeprint.iodie.data import Census, Pass
-from nodeprint.iodie.node_lines import NodeLines
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.readers.text_lines import lines_of
 from nodeprint.readers.tools import long_table, record_file
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie import detailed_records, node_lines
+from nodeprint_addons.iodie.data import Census, Pass
+from nodeprint_addons.iodie.node_lines import NodeLines
 
 #: An address counts where so many of the pairs were measured on it.
 _MOST_PAIRS = 0.9

@@ -8,16 +8,16 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from nodeprint.iodie import data, geometry, hashing, line_clusters, paths, sites
-from nodeprint.iodie.data import Bools, Census, Floats, Frame, Ints, Lines, Tensor
-from nodeprint.iodie.geometry import Distances, Geometry
-from nodeprint.iodie.hashing import Rule
-from nodeprint.iodie.line_clusters import ClusterAgreement, Clusters
-from nodeprint.iodie.paths import Core, Far, Fit
-from nodeprint.iodie.sites import Sites
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
 from nodeprint.structure.matrix_arithmetic import rand_index
+from nodeprint_addons.iodie import data, geometry, hashing, line_clusters, paths, sites
+from nodeprint_addons.iodie.data import Bools, Census, Floats, Frame, Ints, Lines, Tensor
+from nodeprint_addons.iodie.geometry import Distances, Geometry
+from nodeprint_addons.iodie.hashing import Rule
+from nodeprint_addons.iodie.line_clusters import ClusterAgreement, Clusters
+from nodeprint_addons.iodie.paths import Core, Far, Fit
+from nodeprint_addons.iodie.sites import Sites
 
 #: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
 _APART_NS, _FALSE = 2.0, 0.01

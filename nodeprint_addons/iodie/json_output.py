@@ -1,4 +1,4 @@
-"""What was found of I/O dies for programs, as nodeprint/schemas/iodie.json has it."""
+"""What was found of I/O dies for programs, as nodeprint_addons/iodie/iodie.json has it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.iodie import sentences
-from nodeprint.iodie.analysis import NodeDies
-from nodeprint.iodie.die import Die
-from nodeprint.iodie.line_clusters import Clusters
-from nodeprint.iodie.part_comparison import Comparison
+from nodeprint_addons.iodie import sentences
+from nodeprint_addons.iodie.analysis import NodeDies
+from nodeprint_addons.iodie.die import Die
+from nodeprint_addons.iodie.line_clusters import Clusters
+from nodeprint_addons.iodie.part_comparison import Comparison
 
 
 def of_node(node: NodeDies) -> dict[str, Any]:

@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from nodeprint.iodie import data
-from nodeprint.iodie.data import Floats
-from nodeprint.iodie.die import Die, Link
-from nodeprint.iodie.die import find as find_die
-from nodeprint.iodie.node_lines import NodeLines
 from nodeprint.machine.topology.model import Level, Topology
 from nodeprint.settings.texts import say
+from nodeprint_addons.iodie import data
+from nodeprint_addons.iodie.data import Floats
+from nodeprint_addons.iodie.die import Die, Link
+from nodeprint_addons.iodie.die import find as find_die
+from nodeprint_addons.iodie.node_lines import NodeLines
 
 #: What a part is (an "end", the "way" between two sites to a line, a "link", the "share" of lines at a site), the
 #: socket of the lines, and the numbers of its ends: of a way those of both sites, of a link the other socket.

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from nodeprint.data.places.homes import FAR, NEAR
-from nodeprint.iodie import analysis, listing, node_lines
 from nodeprint.judge.campaign import judge
 from nodeprint.machine import topology as labels
 from nodeprint.machine.topology.model import NumaNode, Topology
 from nodeprint.machine.topology.presets import PRESETS, preset
 from nodeprint.machine.tree import open_tree
 from nodeprint.simulate import Plan, Spread, write
+from nodeprint_addons.iodie import analysis, listing, node_lines
 from tests.support.combinations import in_turn
 
 QUADRANTS = {1: {0: 0, 1: 0, 2: 0, 3: 0}, 2: {0: 0, 1: 0, 2: 1, 3: 1}, 4: {0: 0, 1: 1, 2: 2, 3: 3}}

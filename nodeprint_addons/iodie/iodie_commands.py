@@ -1,0 +1,55 @@
+"""The command that maps I/O dies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nodeprint.cli.app import MACHINES
+from nodeprint.cli.shared import Json, input_files, leave_out, print_json, read_labels, say_origin
+
+commands = typer.Typer()
+
+
+@commands.command(rich_help_panel=MACHINES, epilog="Example: nodeprint iodie results/main/nodes/cn017")
+def iodie(
+    where: Annotated[
+        list[Path],
+        typer.Argument(
+            help="A node's directory below nodes/, a campaign, or files of one machine. Files are records with "
+            "--detail, or tables of core-to-core-latency with a row for each pair and address.",
+            show_default=False,
+        ),
+    ],
+    root: Annotated[Path | None, typer.Option(help="A captured root, for the labels of files.")] = None,
+    xml: Annotated[Path | None, typer.Option(help="XML of lstopo, for the labels of files.")] = None,
+    cpuid: Annotated[Path | None, typer.Option(help="CPUID dumps of hwloc, for the labels of files.")] = None,
+    pdf: Annotated[Path | None, typer.Option(help="Write floor plans and tables as pages into this file.")] = None,
+    json: Json = False,
+) -> None:
+    """Map the I/O dies of a node from its core-to-core latencies.
+
+    Needs records of coherence with --detail. Prints clusters of cache lines, the relative positions of CCDs and memory,
+    and the latency of each segment of a path. Without a map it prints the reason and the detection limit
+    (docs/iodie.md).
+    """
+    from nodeprint_addons.iodie import campaign_dies
+
+    folder = len(where) == 1 and where[0].is_dir()
+    if folder:
+        given: dict[str, object] = {"--root": root, "--xml": xml, "--cpuid": cpuid}
+        leave_out(given, f"it is for files, and {where[0]} has its labels", "leave it out")
+    labels = read_labels(root, xml, cpuid) if root or xml or cpuid else None
+    with input_files(*where) as kept:
+        dies = campaign_dies.read(kept[0]) if folder else campaign_dies.of_files(kept, labels)
+    if pdf is not None:
+        from nodeprint_addons.iodie import die_pages
+
+        die_pages.write(dies, where[0].resolve().name, pdf)
+    if json:
+        print_json(dies.as_json())
+        return
+    say_origin(dies.simulated)
+    typer.echo(dies.as_text())
