@@ -7,7 +7,7 @@
 
 A node is healthy if it is truly within every tolerance, whatever its chips were drawn from. Shares have 95% intervals.
 
-healthy    nodes as they were drawn, of 2 to 40, by kind and one to five jobs: accused (DEVIATES, or DIFFERS where all
+healthy    nodes as they were drawn, of 2 to 40, by kind and one to five jobs: accused (DEVIATES, or MISMATCH where all
            nodes are healthy), SAME
 defects    nodes off by 1.2, 1.5 and 2.5 tolerances, one of each kind: SAME, found, confirmed after two jobs
 k_of_n     a defect of 2.5 tolerances in some of a node's jobs, and in some runs of a job
@@ -38,8 +38,8 @@ from nodeprint.history import changes, selection
 from nodeprint.judge.judge import Judged, judge
 
 #: Outcomes that accuse a node, those that find something, and that of few nodes that contradict each other.
-ACCUSED, FOUND = "DEVIATES", ("DEVIATES", "INTERMITTENT", "SUSPECT", "DIFFERS")
-DIFFERS, SAME, INTERMITTENT, UNDECIDED = "DIFFERS", "SAME", "INTERMITTENT", "INCONCLUSIVE"
+ACCUSED, FOUND = "DEVIATES", ("DEVIATES", "INTERMITTENT", "SUSPECT", "MISMATCH")
+MISMATCH, SAME, INTERMITTENT, UNDECIDED = "MISMATCH", "SAME", "INTERMITTENT", "INCONCLUSIVE"
 #: Nodes of healthy fleets, the numbers of their jobs, and sizes of defects in tolerances.
 NODES, JOBS, SIZES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 40), (1, 2, 3, 5), (1.2, 1.5, 2.5)
 #: Fleets up to this size have the most jobs, too.
@@ -107,7 +107,7 @@ def healthy(case: Case) -> list[Tally]:
         of = judged_outcomes(fleet.measured(jobs))
 
         def is_accused(outcome: str) -> bool:
-            return outcome == ACCUSED or (outcome == DIFFERS and bool(fleet.healthy.all()))
+            return outcome == ACCUSED or (outcome == MISMATCH and bool(fleet.healthy.all()))
 
         accused = tally("", of, within, is_accused)
         is_any = int(accused.count > 0)
@@ -143,7 +143,7 @@ def jobs(case: Case) -> list[Tally]:
     of, within = judged_outcomes(fleet.measured(2)), names(fleet.healthy)
     return [
         tally("healthy SAME at a job SD of 0.6%, two jobs", of, within, SAME.__eq__, bad=False),
-        tally("healthy accused at a job SD of 0.6%, two jobs", of, within, (ACCUSED, DIFFERS).__contains__),
+        tally("healthy accused at a job SD of 0.6%, two jobs", of, within, (ACCUSED, MISMATCH).__contains__),
         tally("healthy found at a job SD of 0.6%, two jobs", of, within, FOUND.__contains__),
     ]
 
@@ -186,7 +186,7 @@ def defects(case: Case) -> list[Tally]:
         out.append(tally(f"defects {size}, {count} jobs: found", of, ["n01"], FOUND.__contains__, bad=False))
         out.append(tally("healthy accused beside a defect", of, within, ACCUSED.__eq__))
         if count == 2:
-            confirmed = (ACCUSED, DIFFERS) if case["nodes"] < 5 else (ACCUSED,)
+            confirmed = (ACCUSED, MISMATCH) if case["nodes"] < 5 else (ACCUSED,)
             out.append(tally(f"defects {size}, 2 jobs: confirmed", of, ["n01"], confirmed.__contains__, bad=False))
             if case["times"] == SIZES[1]:
                 name = f"defects {size}, 2 jobs: found, {case['part']}"

@@ -25,6 +25,7 @@ from nodeprint.data.format import record_format
 from nodeprint.data.store import manifest
 from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
+from nodeprint.judge.outcome import Drain, FleetOutcome, Kind, Outcome, OutcomeClass
 from nodeprint.machine import topology
 from nodeprint.report import structure_output
 from nodeprint.settings.config_file import Config
@@ -122,12 +123,28 @@ def table_of_types() -> str:
     return "\n".join(out) + "\n"
 
 
+def table_of_outcomes() -> str:
+    """What follows from each outcome of a node."""
+    out = ["| class | outcome | `--fail-on` | JUnit | drain.sh | the fleet is at least |", "|---|---|---|---|---|---|"]
+    for outcome in sorted(Outcome, key=lambda outcome: list(OutcomeClass).index(outcome.outcome_class)):
+        entry = outcome.entry
+        kinds = ", ".join(f"`{kind}`" for kind in Kind if kind in entry.fails)
+        fleet = f"`{entry.fleet}`"
+        if entry.fleet is FleetOutcome.NO_PEERS:
+            fleet = f"`{FleetOutcome.INCONCLUSIVE}`, {fleet} if no node was compared"
+        drain = "" if entry.drain is Drain.NOTHING else entry.drain
+        cells = (f"`{outcome}`", kinds, entry.junit or "passed", drain, fleet)
+        out.append(f"| {' | '.join((outcome.outcome_class, *cells))} |")
+    return "\n".join(out) + "\n"
+
+
 TABLES = {
     "config": lambda: table_of_keys(Config),
     "acceptance": lambda: table_of_keys(Acceptance),
     "cells": table_of_cells,
     "columns": table_of_columns,
     "header": table_of_header,
+    "outcomes": table_of_outcomes,
     "status": lambda: table_of_keys(JobStatus),
     "verdict": table_of_types,
 }
@@ -142,6 +159,7 @@ def filled(path: Path) -> str:
 #: What is kept in the repository and made here, below its top.
 KEPT: Mapping[str, Callable[[], str]] = {
     "config/README.md": lambda: filled(ROOT / "config/README.md"),
+    "docs/how-to/outcomes.md": lambda: filled(ROOT / "docs/how-to/outcomes.md"),
     "docs/formats.md": lambda: filled(ROOT / "docs/formats.md"),
     "nodeprint/README.md": runpy.run_path(str(ROOT / "docs/rooms.py"))["page"],
     "docs/method/constants.md": runpy.run_path(str(ROOT / "docs/constants.py"))["page"],

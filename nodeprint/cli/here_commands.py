@@ -69,5 +69,5 @@ def here(
         for path in matrix_files.write(matrix_files.of_card(measured.card.matrix), pictures, name):
             typer.echo(path, err=True)
     print_json(measured) if json else print_text(view.as_text(measured))
-    if outcome.counts(kinds, [outcome.MEANING[measured.outcome]]):
+    if outcome.counts(kinds, [measured.outcome]):
         raise typer.Exit(3)

@@ -99,12 +99,11 @@ def _print_reference(fleet: FleetReference | None, campaign: Path, verdict: Verd
     and of a fleet also for those that are too few to have a majority."""
     from nodeprint.cards import fleet_reference, of_campaign
     from nodeprint.cards import reference as published
-    from nodeprint.judge.outcome import MEANING
     from nodeprint.report import beside_fleet
 
     few = fleet is not None and len(verdict.nodes) < fleet_reference.FEWEST
     for name, of_node in verdict.nodes.items():
-        if not (of_node.is_alone or (few and MEANING[of_node.outcome].measured)):
+        if not (of_node.is_alone or (few and of_node.outcome.entry.measured)):
             continue
         if fleet is None:
             card = of_campaign.Measured(campaign, name).card
@@ -129,7 +128,7 @@ def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool
     else:
         say_origin(verdict.simulated)
         typer.echo("\n".join(text.one_node(name, node, verdict.fleet.groups)))
-    if outcome.counts(kinds, [outcome.MEANING[node.outcome]]):
+    if outcome.counts(kinds, [node.outcome]):
         raise typer.Exit(3)
 
 

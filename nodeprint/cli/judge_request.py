@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeprint.cli.shared import input_files, judge_and_write, leave_out
+from nodeprint.judge.outcome import FleetOutcome, Outcome
 
 if TYPE_CHECKING:
     from nodeprint.cards.fleet_reference import FleetReference
@@ -31,20 +32,20 @@ Acceptance = Annotated[
         help="Bounds and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use."
     ),
 ]
+_FOUND = ", ".join(outcome for outcome in Outcome if outcome.entry.found)
 FailOn = Annotated[
     str | None,
     typer.Option(
-        help="End with 3 where a node, the fleet or messages between nodes have such an outcome: found (OUTSIDE"
-        " LIMIT, WRONG RESULT, DEVIATES, INTERMITTENT, SUSPECT, DIFFERS, SPLIT, NOT UNIFORM, a slow link), not-same"
-        " (anything but SAME, to accept nodes by a script), configuration (DIFFERENT CONFIGURATION), not-measured,"
-        " invalid or nothing; several separated by commas.",
+        help=f"Exit with status 3 if a node, the fleet or messages between nodes have such an outcome: found ({_FOUND},"
+        f" {FleetOutcome.NON_UNIFORM}, a slow link), not-same (anything but SAME, to accept nodes by a script),"
+        " configuration (DIFFERENT CONFIGURATION), not-measured, invalid or nothing; several separated by commas.",
         show_default=False,
     ),
 ]
 Reference = Annotated[
     str | None,
     typer.Option(
-        help="For nodes with NO PEER: `published`, how published machines of their processor are, or a file of"
+        help="For nodes with NO PEERS: `published`, how published machines of their processor are, or a file of"
         " `baseline export`, how a fleet is.",
         show_default=False,
     ),

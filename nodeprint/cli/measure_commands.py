@@ -194,5 +194,5 @@ def _status_of(campaign: Path, name: str, fail_on: str) -> None:
     reason = f" ({standing.reason})" if standing.reason else ""
     warnings = text.memory_warnings(verdict.fleet, name) if verdict else ()
     typer.echo(". ".join([f"{name}: {standing.standing}{reason}; {result}", *warnings]))
-    if outcome.counts(kinds, [outcome.MEANING[result]]):
+    if outcome.counts(kinds, [result]):
         raise typer.Exit(3)

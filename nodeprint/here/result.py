@@ -49,7 +49,7 @@ def read(folder: Path, fleet: FleetReference | None = None) -> Result:
     except NodeprintError as error:
         why = "; ".join(f"{name}: {reason}" for name, reason in unmeasured.items())
         raise NodeprintError(why or str(error), where=folder, advice="see node-run.log there") from error
-    outcome = Outcome.NOT_MEASURED if _any_failed(folder) else Outcome.INVALID if measured.invalid else Outcome.NO_PEER
+    outcome = Outcome.NOT_MEASURED if _any_failed(folder) else Outcome.INVALID if measured.invalid else Outcome.NO_PEERS
     warnings = tuple(preflight.check(open_tree(Path("/"))))
     card = measured.card
     disturbances = tuple(measured.disturbances)

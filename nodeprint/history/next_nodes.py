@@ -9,7 +9,7 @@ import msgspec
 
 from nodeprint.history.changes import NodeHistory
 from nodeprint.history.judged import JudgedCampaign, JudgedNode
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.fingerprint import DRIFT
 
 #: So many nodes that are SAME are measured with the others, as a recheck has two companions: what changes on them, too,
@@ -73,7 +73,7 @@ def _ordered(
     verdicts: dict[str, list[JudgedNode]] = {}
     for campaign in judged:
         for name, node in campaign.nodes.items():
-            if MEANING[node.outcome].measured:
+            if node.outcome.entry.measured:
                 verdicts.setdefault(name, []).append(node)
     # what only one measurement came before cannot be measured again
     doubtful = {h.node for h in histories if any(change.counts[1] < _ENOUGH for change in h.changes)}
@@ -87,7 +87,7 @@ def _ordered(
             why = Why.NEVER
         elif _changed(past):
             why = Why.CHANGED
-        elif MEANING[past[-1].outcome].again or name in doubtful:
+        elif past[-1].outcome.entry.again or name in doubtful:
             why = Why.SUSPICIOUS
         else:
             why = Why.LONGEST

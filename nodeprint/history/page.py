@@ -10,7 +10,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.history import courses, text
 from nodeprint.history.changes import Change, Histories, NodeHistory
 from nodeprint.history.selection import Selected, pictured
-from nodeprint.judge.outcome import MEANING
+from nodeprint.judge.outcome import Outcome
 from nodeprint.report import html, names, pdf
 from nodeprint.report import text as report_text
 from nodeprint.report.figures import course as course_figure
@@ -109,7 +109,7 @@ def _campaigns(selected: Selected) -> Table:
         judged = (judged[0], *judged[1 - _MOST_CAMPAIGNS :])
     rows = []
     for campaign in judged:
-        counts = dict.fromkeys(sorted(MEANING, key=lambda outcome: MEANING[outcome].rank), 0)
+        counts = dict.fromkeys(Outcome, 0)
         for node in campaign.nodes.values():
             counts[node.outcome] += 1
         outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)

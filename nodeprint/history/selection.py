@@ -16,7 +16,6 @@ from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import NodeHistory
 from nodeprint.history.judged import JudgedCampaign, read, read_brief
 from nodeprint.judge.baseline import judged_folders
-from nodeprint.judge.outcome import MEANING
 
 #: The fields of a fingerprint that only another processor changes.
 PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets")
@@ -150,7 +149,7 @@ def _with(campaigns: Sequence[JudgedCampaign], node: str) -> list[int]:
     return [
         number
         for number, campaign in enumerate(campaigns)
-        if node in campaign.nodes and MEANING[campaign.nodes[node].outcome].measured
+        if node in campaign.nodes and campaign.nodes[node].outcome.entry.measured
     ]
 
 

@@ -13,7 +13,6 @@ from nodeprint.errors import printable
 from nodeprint.history.changes import Change, Course, Histories, NodeHistory
 from nodeprint.history.next_nodes import NextNode, Why
 from nodeprint.history.selection import ALL_NODES, OtherMachine, Selected
-from nodeprint.judge.outcome import MEANING
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
 from nodeprint.report import text as report_text
@@ -216,7 +215,7 @@ def _other_machines(others: Sequence[OtherMachine]) -> list[str]:
 def _measured(selected: Selected) -> list[str]:
     """The nodes that any of the campaigns measured."""
     nodes = (entry for campaign in selected.judged for entry in campaign.nodes.items())
-    return list(dict.fromkeys(name for name, node in nodes if MEANING[node.outcome].measured))
+    return list(dict.fromkeys(name for name, node in nodes if node.outcome.entry.measured))
 
 
 def few(campaigns: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ import random
 from collections.abc import Mapping
 
 from nodeprint.campaign.recheck import MOST_JOBS
-from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.population import Population
 from nodeprint.judge.verdict import NodeVerdict
 
@@ -27,7 +26,7 @@ def recheck(population: Population, nodes: Mapping[str, NodeVerdict]) -> tuple[s
     chosen: set[str] = set()
     for configuration in population.configurations:
         members = configuration.tolist()
-        again = [i for i in members if MEANING[nodes[names[i]].outcome].again and len(population.jobs(i)) < MOST_JOBS]
+        again = [i for i in members if nodes[names[i]].outcome.entry.again and len(population.jobs(i)) < MOST_JOBS]
         calm = [i for i in members if not nodes[names[i]].counted and i in population.group_of and i not in again]
         if not again:
             continue

@@ -18,7 +18,7 @@ from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import expected, naming
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.deviations import Estimates, Series
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.standing import FEW_NODES, Standing
 from nodeprint.judge.terms import scoped
@@ -70,11 +70,11 @@ def of_standing(standing: Standing, i: int, node: PackedNode) -> list[Shown]:
     alive = standing.confirmed | standing.suspected
     out = []
     for cause in _causes(standing, alive):
-        state = State.CONFIRMED if standing.confirmed[cause.head] else State.SUSPECTED
+        state = Certainty.CONFIRMED if standing.confirmed[cause.head] else Certainty.SUSPECTED
         out.append(_shown(standing, cause, state, i, node))
     for cause in _causes(standing, alive | standing.intermittent):
         if not alive[np.concatenate([[cause.head], cause.members, cause.finer])].any():
-            out.append(_shown(standing, cause, State.INTERMITTENT, i, node))
+            out.append(_shown(standing, cause, Certainty.INTERMITTENT, i, node))
     return out
 
 
@@ -109,7 +109,7 @@ def _largest(estimate: Estimates, parts: npt.NDArray[np.intp], matrix: Matrix) -
     return Cause(term.name, scoped(term.family, term.where), head, np.array([head]), term.covers, none)
 
 
-def _shown(standing: Standing, cause: Cause, state: State, i: int, node: PackedNode) -> Shown:
+def _shown(standing: Standing, cause: Cause, state: Certainty, i: int, node: PackedNode) -> Shown:
     finding = _finding(standing, cause, state, node)
     return Shown(standing, cause, finding, _key(standing.series.matrix, cause))
 
@@ -119,11 +119,11 @@ def _key(matrix: Matrix, cause: Cause) -> str:
     return f"{matrix.name} {cause.term} {where or 'all'}"
 
 
-def _finding(standing: Standing, cause: Cause, state: State, node: PackedNode) -> Finding:
+def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNode) -> Finding:
     series, head = standing.series, cause.head
     matrix, estimate = series.matrix, standing.evidence(head)
-    if state in (State.CONFIRMED, State.SUSPECTED) and _contradicted(series, head, standing.position):
-        state = State.DIFFERS
+    if state in (Certainty.CONFIRMED, Certainty.SUSPECTED) and _contradicted(series, head, standing.position):
+        state = Certainty.MISMATCH
     usual = _usual(matrix, head)
     effect, half = float(estimate.difference[0, head]), estimate.half_of_job[0]
     relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
@@ -255,7 +255,7 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
     """One finding for one cause: pairs of several homes and measurements that have a part in common are one, cells
     in one place too. The largest share of its bound is the finding, the others are finer. Confirmed ones come first."""
     out: list[Shown] = []
-    for state in State:
+    for state in Certainty:
         of_state = [part for part in shown if part.finding.state is state]
         pairs = [part for part in of_state if part.matrix.quantity.of_pairs]
         for part in sorted(pairs, key=lambda part: (-part.finding.times_bound, part.key, part.finding.home)):
@@ -267,7 +267,7 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
         out += _by_place([part for part in of_state if not part.matrix.quantity.of_pairs])
     cells = [part for part in out if not part.matrix.quantity.of_pairs]
     out = [*(part for part in out if part.matrix.quantity.of_pairs), *_nested(cells)]
-    rank = {state: number for number, state in enumerate(State)}
+    rank = {state: number for number, state in enumerate(Certainty)}
     return sorted(out, key=lambda part: (rank[part.finding.state], not part.finding.worse, -part.finding.times_bound))
 
 
@@ -298,7 +298,7 @@ def _nested(shown: Sequence[Shown]) -> list[Shown]:
     """One finding for a place and those that it is in: one slow memory channel shows in its NUMA node, less in the
     socket and in the whole machine. Where several places inside a wider one show as much as that does, or it alone is
     confirmed, it is the wider one."""
-    certain = list(State).index
+    certain = list(Certainty).index
     out = list(shown)
     for wide in sorted(shown, key=_width):
         inside = [part for part in out if _explains(part, wide)]

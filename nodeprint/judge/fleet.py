@@ -18,7 +18,7 @@ from nodeprint.judge.control_nodes import recheck
 from nodeprint.judge.deviations import of_each_node, run_means
 from nodeprint.judge.groups import Cut, PeerGroup
 from nodeprint.judge.nodes import Reading
-from nodeprint.judge.outcome import FleetOutcome, Outcome, Why
+from nodeprint.judge.outcome import Detail, FleetOutcome, Outcome
 from nodeprint.judge.population import Population
 from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import (
@@ -111,24 +111,21 @@ def _assumed_jobs(reading: Reading, subjects: Sequence[str]) -> dict[str, float]
 def _outcome(
     reading: Reading, nodes: Mapping[str, NodeVerdict], spreads: Sequence[Spread], measured: int
 ) -> FleetOutcome:
-    """The outcome of a fleet, which never says more than those of its nodes."""
-    outcomes = {node.outcome for node in nodes.values()}
+    """The outcome of a fleet, which never says more than those of its nodes: the worst that they ask for."""
     if not measured:
         return FleetOutcome.NOT_MEASURED
-    if reading.population.split_nodes:
-        return FleetOutcome.SPLIT
-    if outcomes & {Outcome.DEVIATES, Outcome.OUTSIDE_LIMIT, Outcome.WRONG_RESULT}:
-        return FleetOutcome.DEVIATIONS
-    uncertain = outcomes & {Outcome.INTERMITTENT, Outcome.SUSPECT, Outcome.DIFFERS}
-    scattered = any(reason.why is Why.NO_CENTRE for node in nodes.values() for reason in node.reasons)
-    if uncertain or scattered:
-        certain = FleetOutcome.INTERMITTENT if Outcome.INTERMITTENT in uncertain else FleetOutcome.SUSPECTS
-        return FleetOutcome.NOT_UNIFORM if scattered or any(spread.wide for spread in spreads) else certain
-    if not reading.population.groups:
-        alone = outcomes <= {Outcome.NO_PEER, Outcome.NOT_MEASURED, Outcome.DIFFERENT_CONFIGURATION}
-        return FleetOutcome.NO_PEER if alone else FleetOutcome.INCONCLUSIVE
-    uniform = outcomes == {Outcome.SAME} and not _without_figure(reading)
-    return FleetOutcome.UNIFORM if uniform else FleetOutcome.INCONCLUSIVE
+    asked = [node.outcome.entry.fleet for node in nodes.values()]
+    scattered = any(reason.why is Detail.NO_CENTRE for node in nodes.values() for reason in node.reasons)
+    asked += [FleetOutcome.SPLIT] if reading.population.split_nodes else []
+    asked += [FleetOutcome.NON_UNIFORM] if scattered else []
+    worst = min(asked, key=lambda outcome: outcome.rank)
+    if worst in (FleetOutcome.INTERMITTENT, FleetOutcome.SUSPECTS) and any(spread.wide for spread in spreads):
+        return FleetOutcome.NON_UNIFORM
+    if worst is FleetOutcome.NO_PEERS and reading.population.groups:  # the other nodes were compared
+        return FleetOutcome.INCONCLUSIVE
+    if worst is FleetOutcome.UNIFORM and _without_figure(reading):
+        return FleetOutcome.INCONCLUSIVE
+    return worst
 
 
 def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Margin, ...]:

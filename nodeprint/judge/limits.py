@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Interval, JobEffect, Part
 
 
@@ -62,7 +62,7 @@ def outside(
             interval = Interval(effect - relative_half, effect + relative_half)
             yield Finding(
                 id="limit",
-                state=State.CONFIRMED,
+                state=Certainty.CONFIRMED,
                 measurement=figure.measurement,
                 home=figure.home,
                 part=Part("limit", "limit", {"figure": figure.called, "reason": limit.reason}),

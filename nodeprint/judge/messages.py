@@ -21,7 +21,7 @@ from nodeprint.data.job.fabric import Fabric, Fabrics
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.margins import FAR, MOST_RUNS, NINE_OF_TEN
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.reduction import independent
 from nodeprint.judge.verdict import FabricVerdict, Finding, Interval, JobEffect, Limit, Part, SizeFigure
 from nodeprint.stats import intervals
@@ -333,7 +333,7 @@ def _finding(
     """The finding of a node or link that is slow in one or both directions, by the more certain of these."""
     columns = (2 * number, 2 * number + 1)
     states = [_state(jobs, outside, confirmed, bound, column) for column in columns]
-    by_rank = [state for state in State if state in states]
+    by_rank = [state for state in Certainty if state in states]
     if not by_rank:
         return None
     state = by_rank[0]
@@ -390,12 +390,12 @@ def _finding(
 
 def _state(
     jobs: Sequence[_JobOfParts], outside: Sequence[Bools], confirmed: Bools, bound: float, column: int
-) -> State | None:
+) -> Certainty | None:
     """What the jobs show of a part in one direction, all alike: None if it is outside its bound in no job, nor in all
     together (`confirmed`). States are those of `standing.Standing`."""
     count = sum(bool(flags[column]) for flags in outside)
     if count > 1 or confirmed[column]:
-        return State.CONFIRMED
+        return Certainty.CONFIRMED
     if not count:
         return None
     inside = (
@@ -404,7 +404,7 @@ def _state(
         <= bound
         for job in jobs
     )
-    return State.INTERMITTENT if any(inside) else State.SUSPECTED
+    return Certainty.INTERMITTENT if any(inside) else Certainty.SUSPECTED
 
 
 def _effect_of(job: _JobOfParts, column: int, fabric: Fabric, ways: _Ways, shows: bool) -> JobEffect:

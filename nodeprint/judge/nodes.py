@@ -10,11 +10,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.data.job.sensors import PeerSensors
-from nodeprint.judge import expected, figures, findings, limits, margins, messages, quality, reached
+from nodeprint.judge import expected, figures, findings, limits, margins, messages, outcome_rules, quality, reached
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.deviations import USUAL, Series
 from nodeprint.judge.findings import Shown
-from nodeprint.judge.outcome import OUTCOME_OF, State, Why, first
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.population import Population
 from nodeprint.judge.renumbered import Exchange
 from nodeprint.judge.verdict import (
@@ -29,29 +29,10 @@ from nodeprint.judge.verdict import (
     Margin,
     NodeVerdict,
     Part,
-    Reason,
     TimeEffect,
 )
 from nodeprint.settings.texts import say
 from nodeprint.stats.peers import FEWEST
-
-#: By the state of a finding the reason that it is.
-_WHY = {
-    State.CONFIRMED: Why.CONFIRMED,
-    State.INTERMITTENT: Why.INTERMITTENT,
-    State.SUSPECTED: Why.SUSPECTED,
-    State.DIFFERS: Why.DIFFERS,
-}
-#: By the kind of a disturbance that makes a job invalid the reason that it is.
-_OF_DISTURBANCE = {
-    "disturbed": Why.DISTURBED,
-    "missing": Why.MISSING_PAIRS,
-    quality.ODD_RUN: Why.ODD_RUN,
-    "cpus-moved": Why.DISTURBED,
-    "unpinned": Why.DISTURBED,
-}
-#: By finding why where that does not follow from its state.
-_WHY_OF = {"limit": Why.LIMIT, quality.WRONG_RESULT: Why.WRONG}
 
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
@@ -103,14 +84,24 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         node = self.population.fleet.nodes[i]
         findings = tuple(self._findings(i))
         node_margins = self._margins(i)
-        reasons = sorted(self._reasons(i, findings, node_margins), key=lambda reason: _RANK[reason.why])
+        reasons = outcome_rules.reasons(
+            outcome_rules.NodeEvidence(
+                self.population,
+                i,
+                findings,
+                node_margins,
+                tuple(self._series_of(i)),
+                self._usual(i),
+                self.exchanged.get(i),
+            )
+        )
         disturbances = [disturbance for job in self.population.disturbed[i].values() for disturbance in job]
         disturbances += [Disturbance("record", invalid=False, detail=text) for text in (*node.unusable, *node.quality)]
         quantities = [measurement.quantity for measurement in self.population.reduced]
         lost = quality.lost(node, i, self.population.reduced)
         disturbances += quality.beside(node, i, quantities, self.population.reduced, self.population.rules)
         return NodeVerdict(
-            OUTCOME_OF[first(reason.why for reason in reasons)],
+            reasons[0].outcome,
             tuple(reasons),
             findings,
             node_margins,
@@ -146,17 +137,17 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             alike = tuple(name for name in self.shared.get(self._alike(i, shown), ()) if name != node.name)
             peers = self.sensors[self.population.group_of[i]]
             finding = replace(findings.explained(shown, i, node, peers, fields), shared_by=alike)
-            if finding.state is State.CONFIRMED and not self._of_majority(i, shown):
-                finding = replace(finding, state=State.DIFFERS)
+            if finding.state is Certainty.CONFIRMED and not self._of_majority(i, shown):
+                finding = replace(finding, state=Certainty.MISMATCH)
             every.append(finding)
         every += self._events(i)
         every += messages.of_node(self.fabrics, node.name)
         every += self.since.findings.get(node.name, ()) if self.since is not None else ()
-        if any(finding.state is State.DIFFERS for finding in every):
+        if any(finding.state is Certainty.MISMATCH for finding in every):
             # with so few nodes nothing that is not confirmed says which of them is right
             every = [
-                replace(finding, state=State.DIFFERS)
-                if finding.state is State.SUSPECTED and finding.by_job
+                replace(finding, state=Certainty.MISMATCH)
+                if finding.state is Certainty.SUSPECTED and finding.by_job
                 else finding
                 for finding in every
             ]
@@ -201,7 +192,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             cpus = ",".join(map(str, quality.wrong_cpus(self.population.fleet.nodes[i]))) if wrong else ""
             yield Finding(
                 id=kind,
-                state=State.CONFIRMED if wrong or len(by_job) > 1 else State.SUSPECTED,
+                state=Certainty.CONFIRMED if wrong or len(by_job) > 1 else Certainty.SUSPECTED,
                 measurement="",
                 home=-1,
                 part=Part(kind, kind, {"cpus": cpus} if cpus else {}),
@@ -233,106 +224,6 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             for margin in margins.margins(worst, node, self.population.rules)
         )
 
-    def _reasons(self, i: int, findings: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
-        """Every reason for the outcome of a node."""
-        population = self.population
-        node = population.fleet.nodes[i]
-        if node.state != "measured":
-            yield Reason(Why.FAILED_CHECK if node.state == "wrong" else Why.NOT_MEASURED, detail=node.reason)
-            return
-        for finding in findings:
-            if finding.counts:
-                why = _WHY_OF.get(finding.id, _WHY[finding.state])
-                yield Reason(why, (finding.id,))
-        if any(finding.accepted and finding.is_outside for finding in findings):
-            yield Reason(Why.SUPPRESSED)
-        if unusable := [*node.unusable, *filter(None, [node.reason])]:
-            yield Reason(Why.UNUSABLE, detail=unusable[0])
-            return
-        invalid = population.disturbed[i]
-        # a lone machine is compared with nothing: the quality of its data is beside its only outcome
-        if population.lone:
-            yield self._no_peer(i)
-            return
-        if invalid and not set(population.jobs(i)) - set(invalid):
-            worst = max(
-                (disturbance for job in invalid.values() for disturbance in job),
-                key=lambda disturbance: (disturbance.kind in ("cpus-moved", "unpinned"), disturbance.share),
-            )
-            yield Reason(_OF_DISTURBANCE[worst.kind], (worst.measurement,), worst.share)
-            return
-        if i not in population.group_of:
-            yield self._alone(i)
-            return
-        if i in population.split_nodes:
-            yield Reason(Why.SPLIT)
-        if exchanged := self.exchanged.get(i):
-            level = exchanged.level
-            yield Reason(Why.RENUMBERED, (f"{level} {exchanged.first}", f"{level} {exchanged.second}"))
-            return
-        yield from self._doubts(i, findings, of_node)
-
-    def _alone(self, i: int) -> Reason:
-        """Why a node is compared with no other."""
-        population = self.population
-        node = population.fleet.nodes[i]
-        differing = [d for d in population.differing.get(node.name, ()) if d.hard]
-        hard = tuple(d.key for d in differing)
-        if node.imported and not node.identified:
-            return self._no_peer(i, say("unknown_processor"))
-        if len(population.configuration_of[i]) > 1:
-            return self._no_peer(i)
-        values = {d.key: (d.value, d.majority) for d in differing}
-        return Reason(Why.CONFIGURATION, hard, values=values)
-
-    def _no_peer(self, i: int, detail: str = "") -> Reason:
-        """That nothing is like a node; what its newest job lacks stays to be measured, as its status says."""
-        lacking = tuple(self.population.fleet.nodes[i].lacking)
-        return Reason(Why.ALONE_IN_PART if lacking else Why.ALONE, lacking, detail=detail)
-
-    def _doubts(self, i: int, findings: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
-        """Why a compared node is not the same though nothing deviates, or that it is."""
-        rules = self.population.rules
-        deciding = [margin for margin in of_node if margin.decides]
-        doubts = []
-        if missing := self._missing(i):
-            doubts.append(Reason(Why.MISSING, missing))
-        if not deciding:
-            doubts.append(Reason(Why.MISSING, rules.decides))
-        if rebooted := self.population.fleet.nodes[i].rebooted:
-            doubts.append(Reason(Why.REBOOTED, rebooted))
-        if any(margin.runs < 2 for margin in deciding):
-            doubts.append(Reason(Why.ONE_RUN))
-        unseen = [
-            family
-            for series, _ in self._series_of(i)
-            if margins.subject(series.matrix.quantity) in rules.decides
-            for family in series.matrix.terms.unwitnessed
-        ]
-        if unseen:
-            doubts.append(Reason(Why.UNEXAMINED, tuple(dict.fromkeys(unseen))))
-        if scattered := tuple(self._scattered(i)):
-            doubts.append(Reason(Why.NO_CENTRE, scattered))
-        # a part that is known to be outside its bound is not undecided, whether it counts or is accepted
-        outside = {margins.subject_of(f) for f in findings if f.counts or (f.accepted and f.is_outside)}
-        unresolved = tuple(
-            margin.subject
-            for margin in deciding
-            if margin.share > 1 and margin.runs > 1 and margin.subject not in {*outside, *scattered}
-        )
-        if unresolved:
-            doubts.append(Reason(Why.UNRESOLVED, unresolved))
-        yield from doubts
-        if not doubts and not outside:
-            yield Reason(Why.WITHIN_BOUNDS, tuple(margin.subject for margin in deciding))
-
-    def _scattered(self, i: int) -> Iterator[str]:
-        """Subjects that decide, in some part of which no majority of the nodes is alike."""
-        for series, _ in self._series_of(i):
-            subject = margins.subject(series.matrix.quantity)
-            if subject in self.population.rules.decides and series.scattered.any():
-                yield subject
-
     def _series_of(self, i: int) -> Iterator[tuple[Series, int]]:
         """The series that a node is in, each with its position there."""
         for series in self.series:
@@ -340,19 +231,9 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             if position is not None:
                 yield series, position
 
-    def _missing(self, i: int) -> tuple[str, ...]:
-        """Measurements that were planned and not made on a node, or not in every run of its newest job, or not of all
-        parts that its peers have."""
-        population = self.population
-        measured = population.measured(i) | set(population.fleet.nodes[i].not_applicable)
-        wanted = dict.fromkeys((*population.planned, *population.rules.required))
-        missing = [name for name in wanted if name not in measured]
-        missing += population.fleet.nodes[i].lacking
-        for series, position in self._series_of(i):
-            if np.any(series.usual & ~np.isfinite(series.spreads.of_nodes[position])):
-                missing.append(series.matrix.name)
-        missing += [name for name in self.usual_measurements[population.group_of[i]] if name not in measured]
-        return tuple(dict.fromkeys(missing))
+    def _usual(self, i: int) -> list[str]:
+        """The measurements that most nodes of its group have; of a node without a group none."""
+        return self.usual_measurements[self.population.group_of[i]] if i in self.population.group_of else []
 
     @cached_property
     def usual_measurements(self) -> list[list[str]]:
@@ -363,6 +244,3 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             quantities = [one.quantity for one in self.population.reduced]
             out.append([q.measurement for q in quantities if len(nodes & q.rows.keys()) >= USUAL * len(nodes)])
         return out
-
-
-_RANK = {why: number for number, why in enumerate(OUTCOME_OF)}

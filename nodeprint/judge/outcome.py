@@ -1,90 +1,51 @@
-"""The outcomes of nodes and fleets and the reasons for them: one table that statuses, files, pages and exit codes read.
+"""The outcomes of nodes and fleets: one table that statuses, files, pages and exit codes read.
 
-Nothing else in the program ranks, colours or counts an outcome, so that exit status, JUnit, protocol, drain lines,
-alert rules and pages cannot disagree (`tests/unit/judge/test_outcome.py` crosses every outcome with every output).
+An outcome is one entry of `Outcome`: its word and all that follows from it. A new one needs that entry, a rule that
+gives it to a node (`nodeprint.judge.outcome_rules`), and its sentence under `reasons` in reports/texts.yaml, and
+nothing else (`tests/unit/judge/test_new_outcome.py` adds one). Nothing else in the program ranks, colors or counts an
+outcome, so that exit status, JUnit, acceptance report, drain lines, alert rules and pages cannot disagree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from enum import StrEnum
+from typing import Self
 
 import msgspec
 
 from nodeprint.errors import NodeprintError, printable
 
 
-class Outcome(StrEnum):
-    """What a node's measurements amount to; a node has one."""
+class OutcomeClass(StrEnum):
+    """The class of an outcome. Warnings are unconfirmed, or cannot be attributed to one node."""
 
-    NOT_MEASURED = "NOT MEASURED"
-    WRONG_RESULT = "WRONG RESULT"
-    OUTSIDE_LIMIT = "OUTSIDE LIMIT"
-    DEVIATES = "DEVIATES"
-    INTERMITTENT = "INTERMITTENT"
-    SUSPECT = "SUSPECT"
-    DIFFERS = "DIFFERS"
-    SPLIT = "SPLIT"
-    INVALID = "INVALID"
-    DIFFERENT_CONFIGURATION = "DIFFERENT CONFIGURATION"
-    INCONCLUSIVE = "INCONCLUSIVE"
-    NO_PEER = "NO PEER"
-    SAME = "SAME"
+    FAIL = "FAIL"
+    WARN = "WARN"
+    UNDETERMINED = "UNDETERMINED"
+    NOT_COMPARED = "NOT COMPARED"
+    PASS = "PASS"
 
 
-class FleetOutcome(StrEnum):
-    """What a campaign's nodes amount to together."""
-
-    NOT_MEASURED = "NOT MEASURED"
-    SPLIT = "SPLIT"
-    DEVIATIONS = "DEVIATIONS"
-    NOT_UNIFORM = "NOT UNIFORM"
-    INTERMITTENT = "INTERMITTENT"
-    SUSPECTS = "SUSPECTS"
-    INCONCLUSIVE = "INCONCLUSIVE"
-    NO_PEER = "NO PEER"
-    UNIFORM = "UNIFORM"
+#: By class the element of an outcome in verdict.xml.
+_JUNIT = {
+    OutcomeClass.FAIL: "failure",
+    OutcomeClass.WARN: "failure",
+    OutcomeClass.UNDETERMINED: "error",
+    OutcomeClass.NOT_COMPARED: "skipped",
+    OutcomeClass.PASS: "",
+}
 
 
-class Why(StrEnum):
-    """The kinds of reasons for an outcome."""
-
-    NOT_MEASURED = "not measured"
-    WRONG = "wrong results"
-    FAILED_CHECK = "a benchmark's own check failed"
-    LIMIT = "outside a limit"
-    CONFIRMED = "found in two jobs"
-    INTERMITTENT = "found in some jobs or runs and not in others"
-    SUSPECTED = "found in one job"
-    DIFFERS = "two or few nodes differ"
-    SPLIT = "the fleet is split"
-    UNUSABLE = "records cannot be used"
-    MISSING_PAIRS = "pairs are missing"
-    DISTURBED = "measurements were disturbed"
-    ODD_RUN = "a run is off the others of its job"
-    CONFIGURATION = "configured differently"
-    ALONE = "no peer"
-    ALONE_IN_PART = "no peer, and not measured in full"
-    MISSING = "planned and not measured"
-    RENUMBERED = "an exchange of parts explains an imported matrix"
-    REBOOTED = "booted again within a job"
-    ONE_RUN = "one run"
-    UNEXAMINED = "a part that no data examine"
-    NO_CENTRE = "no majority is alike"
-    UNRESOLVED = "not resolved within the bound"
-    SUPPRESSED = "a suppressed finding"
-    WITHIN_BOUNDS = "within every bound"
-
-
-class State(StrEnum):
-    """How certain a finding is. A finding of one job is `SUSPECTED`; two independent jobs confirm it. What one job
-    shows and another does not, or several runs of a job and others not, is `INTERMITTENT`. Of few nodes that contradict
-    each other it is not known which is right (`DIFFERS`)."""
+class Certainty(StrEnum):
+    """How certain a finding is, the most certain first. A finding of one job is `SUSPECTED`; two independent jobs
+    confirm it. If one job shows it and another does not, or several runs of a job do and others do not, it is
+    `INTERMITTENT`. If few nodes contradict each other, the data cannot tell which one is right (`MISMATCH`)."""
 
     CONFIRMED = "confirmed"
     INTERMITTENT = "intermittent"
     SUSPECTED = "suspected"
-    DIFFERS = "differs"
+    MISMATCH = "mismatch"
 
 
 class Kind(StrEnum):
@@ -107,116 +68,184 @@ class Drain(StrEnum):
 
 
 class Accepted(StrEnum):
-    """What the protocol says of a node, and of a system by all of its nodes."""
+    """What the acceptance report says of a node, and of a system by all of its nodes."""
 
     ACCEPTED = "accepted"
     DEVIATION = "deviation"
     OPEN = "open"
 
 
-class Meaning(msgspec.Struct, frozen=True):
-    """What an outcome means to everything that reads it.
+class OutcomeEntry(msgspec.Struct, frozen=True):
+    """All that follows from an outcome.
 
-    `rank` is its order on pages, the most urgent first; `symbol` and `colour` (a name of reports/style.yaml) mark it,
-    never the colour alone. `junit` is its element in verdict.xml (empty: passed). `fails` are the values of --fail-on
-    that count it. `drain` is what drain.sh has of the node. `again`: a further job would decide. `measured`: there are
-    records of it.
+    `kind` is the value of --fail-on that counts it (not-same counts all but SAME and UNIFORM). `symbol` and `color` (a
+    name in reports/style.yaml) mark it, never the color alone. `again`: another job would decide. `measured`: the node
+    has records.
     """
 
-    rank: int
+    outcome_class: OutcomeClass
+    kind: Kind
     symbol: str
-    colour: str
-    junit: str
-    fails: tuple[Kind, ...]
-    drain: Drain = Drain.NOTHING
+    color: str
     again: bool = False
     measured: bool = True
 
     @property
+    def fails(self) -> frozenset[Kind]:
+        """The values of --fail-on that count it."""
+        return frozenset() if self.kind is Kind.NOTHING else frozenset((self.kind, Kind.NOT_SAME))
+
+    @property
+    def junit(self) -> str:
+        """Its element in verdict.xml; empty: passed. The undetermined is an error, so that no pipeline passes it."""
+        return _JUNIT[self.outcome_class]
+
+    @property
     def found(self) -> bool:
         """Whether something was found: the default of `make run`, and what alerts are for."""
-        return Kind.FOUND in self.fails
+        return self.kind is Kind.FOUND
 
     @property
     def accepted(self) -> Accepted:
-        """What the protocol says: accepted is what no kind of --fail-on counts."""
+        """What the acceptance report says: accepted is what no kind of --fail-on counts."""
         return Accepted.DEVIATION if self.found else Accepted.OPEN if self.fails else Accepted.ACCEPTED
 
 
-_FOUND = (Kind.FOUND, Kind.NOT_SAME)
-_NOT_MEASURED = (Kind.NOT_MEASURED, Kind.NOT_SAME)
-_CONFIGURATION = (Kind.CONFIGURATION, Kind.NOT_SAME)
-_OPEN = (Kind.NOT_SAME,)
-#: By outcome of a node what it means. In JUnit what was found, or is configured differently, is a failure; what could
-#: not be decided is an error, so that a pipeline cannot pass on it; of a node without a peer nothing was asked.
-MEANING: dict[Outcome, Meaning] = {
-    Outcome.WRONG_RESULT: Meaning(0, "▼", "alarm", "failure", _FOUND, Drain.SUGGESTED),
-    Outcome.OUTSIDE_LIMIT: Meaning(1, "■", "alarm", "failure", _FOUND),
-    Outcome.DEVIATES: Meaning(2, "▲", "alarm", "failure", _FOUND, Drain.SUGGESTED),
-    Outcome.INTERMITTENT: Meaning(3, "◈", "warning", "failure", _FOUND, Drain.LEFT_ALONE, again=True),
-    Outcome.SUSPECT: Meaning(4, "◆", "warning", "failure", _FOUND, again=True),
-    Outcome.DIFFERS: Meaning(5, "△", "warning", "failure", _FOUND),
-    Outcome.SPLIT: Meaning(6, "◐", "warning", "failure", _FOUND, again=True),
-    Outcome.INVALID: Meaning(7, "✕", "disturbed", "error", (Kind.INVALID, Kind.NOT_SAME), again=True),
-    Outcome.NOT_MEASURED: Meaning(8, "\u2013", "neutral", "error", _NOT_MEASURED, measured=False),
-    Outcome.DIFFERENT_CONFIGURATION: Meaning(9, "□", "different", "failure", _CONFIGURATION),
-    Outcome.INCONCLUSIVE: Meaning(10, "◇", "neutral", "error", _OPEN),
-    Outcome.NO_PEER: Meaning(11, "○", "different", "skipped", _OPEN),
-    Outcome.SAME: Meaning(12, "●", "good", "", ()),
-}
-#: By outcome of a fleet what it means; its nodes, fabric and the fleet itself are counted together.
-FLEET_MEANING: dict[FleetOutcome, Meaning] = {
-    FleetOutcome.SPLIT: Meaning(0, "◐", "warning", "failure", _FOUND),
-    FleetOutcome.DEVIATIONS: Meaning(1, "▲", "alarm", "failure", _FOUND),
-    FleetOutcome.NOT_UNIFORM: Meaning(2, "◆", "warning", "failure", _FOUND),
-    FleetOutcome.INTERMITTENT: Meaning(3, "◈", "warning", "failure", _FOUND),
-    FleetOutcome.SUSPECTS: Meaning(4, "◆", "warning", "failure", _FOUND),
-    FleetOutcome.NOT_MEASURED: Meaning(5, "\u2013", "neutral", "error", _NOT_MEASURED, measured=False),
-    FleetOutcome.INCONCLUSIVE: Meaning(6, "◇", "neutral", "error", _OPEN),
-    FleetOutcome.NO_PEER: Meaning(7, "○", "different", "skipped", _OPEN),
-    FleetOutcome.UNIFORM: Meaning(8, "●", "good", "", ()),
-}
-#: By the state of what was found between nodes the outcome of their messages.
-FLEET_OF_STATE: dict[State, FleetOutcome] = {
-    State.CONFIRMED: FleetOutcome.DEVIATIONS,
-    State.INTERMITTENT: FleetOutcome.INTERMITTENT,
-    State.SUSPECTED: FleetOutcome.SUSPECTS,
-    State.DIFFERS: FleetOutcome.SUSPECTS,
-}
-#: By reason the outcome that it gives a node; the first reason of this order counts.
-OUTCOME_OF: dict[Why, Outcome] = {
-    Why.NOT_MEASURED: Outcome.NOT_MEASURED,
-    Why.WRONG: Outcome.WRONG_RESULT,
-    Why.FAILED_CHECK: Outcome.WRONG_RESULT,
-    Why.LIMIT: Outcome.OUTSIDE_LIMIT,
-    Why.CONFIRMED: Outcome.DEVIATES,
-    Why.INTERMITTENT: Outcome.INTERMITTENT,
-    Why.SUSPECTED: Outcome.SUSPECT,
-    Why.DIFFERS: Outcome.DIFFERS,
-    Why.SPLIT: Outcome.SPLIT,
-    Why.UNUSABLE: Outcome.INVALID,
-    Why.MISSING_PAIRS: Outcome.INVALID,
-    Why.DISTURBED: Outcome.INVALID,
-    Why.ODD_RUN: Outcome.INVALID,
-    Why.CONFIGURATION: Outcome.DIFFERENT_CONFIGURATION,
-    Why.ALONE_IN_PART: Outcome.INCONCLUSIVE,
-    Why.ALONE: Outcome.NO_PEER,
-    Why.RENUMBERED: Outcome.INCONCLUSIVE,
-    Why.MISSING: Outcome.INCONCLUSIVE,
-    Why.REBOOTED: Outcome.INCONCLUSIVE,
-    Why.ONE_RUN: Outcome.INCONCLUSIVE,
-    Why.UNEXAMINED: Outcome.INCONCLUSIVE,
-    Why.NO_CENTRE: Outcome.INCONCLUSIVE,
-    Why.UNRESOLVED: Outcome.INCONCLUSIVE,
-    Why.SUPPRESSED: Outcome.INCONCLUSIVE,
-    Why.WITHIN_BOUNDS: Outcome.SAME,
-}
-_ORDER = list(OUTCOME_OF)
+class _Table(StrEnum):
+    """Words with an entry each, the worst first."""
+
+    entry: OutcomeEntry
+    rank: int
+
+    def __new__(cls, word: str, entry: OutcomeEntry) -> Self:
+        """A word with its entry; its rank is its place in the table."""
+        made = str.__new__(cls, word)
+        made._value_ = word
+        made.entry, made.rank = entry, len(cls.__members__)
+        return made
+
+    @property
+    def outcome_class(self) -> OutcomeClass:
+        """The class that every output shows first."""
+        return self.entry.outcome_class
 
 
-def first(reasons: Iterable[Why]) -> Why:
-    """Of several reasons the one that decides the outcome."""
-    return min(reasons, key=_ORDER.index)
+_FAIL, _WARN, _OPEN = OutcomeClass.FAIL, OutcomeClass.WARN, OutcomeClass.UNDETERMINED
+_ALONE, _PASS = OutcomeClass.NOT_COMPARED, OutcomeClass.PASS
+
+
+class FleetOutcome(_Table):
+    """What a campaign's nodes amount to together, and the messages between them; the worst first."""
+
+    SPLIT = "SPLIT", OutcomeEntry(_WARN, Kind.FOUND, "◐", "warning")
+    DEVIATIONS = "DEVIATIONS", OutcomeEntry(_FAIL, Kind.FOUND, "▲", "alarm")
+    NON_UNIFORM = "NON-UNIFORM", OutcomeEntry(_WARN, Kind.FOUND, "◆", "warning")
+    INTERMITTENT = "INTERMITTENT", OutcomeEntry(_WARN, Kind.FOUND, "◈", "warning")
+    SUSPECTS = "SUSPECTS", OutcomeEntry(_WARN, Kind.FOUND, "◆", "warning")
+    NOT_MEASURED = "NOT MEASURED", OutcomeEntry(_OPEN, Kind.NOT_MEASURED, "\u2013", "neutral", measured=False)
+    INCONCLUSIVE = "INCONCLUSIVE", OutcomeEntry(_OPEN, Kind.NOT_SAME, "◇", "neutral")
+    NO_PEERS = "NO PEERS", OutcomeEntry(_ALONE, Kind.NOT_SAME, "○", "different")
+    UNIFORM = "UNIFORM", OutcomeEntry(_PASS, Kind.NOTHING, "●", "good")
+
+
+class NodeEntry(OutcomeEntry, frozen=True, kw_only=True):
+    """All that follows from an outcome of a node. `fleet` is what a fleet is at least if one of its nodes has the
+    outcome (NO PEERS: INCONCLUSIVE if other nodes were compared), `drain` what drain.sh has of the node. `usable`: its
+    values may stand for those of its group.
+    """
+
+    fleet: FleetOutcome
+    drain: Drain = Drain.NOTHING
+    usable: bool = True
+
+
+class Outcome(_Table):
+    """What a node's measurements amount to; a node has one. The worst first."""
+
+    entry: NodeEntry
+
+    WRONG_RESULT = (
+        "WRONG RESULT",
+        NodeEntry(_FAIL, Kind.FOUND, "▼", "alarm", fleet=FleetOutcome.DEVIATIONS, drain=Drain.SUGGESTED),
+    )
+    OUT_OF_SPEC = "OUT OF SPEC", NodeEntry(_FAIL, Kind.FOUND, "■", "alarm", fleet=FleetOutcome.DEVIATIONS)
+    DEVIATES = (
+        "DEVIATES",
+        NodeEntry(_FAIL, Kind.FOUND, "▲", "alarm", fleet=FleetOutcome.DEVIATIONS, drain=Drain.SUGGESTED),
+    )
+    INTERMITTENT = (
+        "INTERMITTENT",
+        NodeEntry(
+            _WARN,
+            Kind.FOUND,
+            "◈",
+            "warning",
+            again=True,
+            fleet=FleetOutcome.INTERMITTENT,
+            drain=Drain.LEFT_ALONE,
+        ),
+    )
+    SUSPECT = "SUSPECT", NodeEntry(_WARN, Kind.FOUND, "◆", "warning", again=True, fleet=FleetOutcome.SUSPECTS)
+    MISMATCH = "MISMATCH", NodeEntry(_WARN, Kind.FOUND, "△", "warning", fleet=FleetOutcome.SUSPECTS)
+    SPLIT = "SPLIT", NodeEntry(_WARN, Kind.FOUND, "◐", "warning", again=True, fleet=FleetOutcome.SPLIT)
+    INVALID = (
+        "INVALID",
+        NodeEntry(_OPEN, Kind.INVALID, "✕", "disturbed", again=True, fleet=FleetOutcome.INCONCLUSIVE, usable=False),
+    )
+    NOT_MEASURED = (
+        "NOT MEASURED",
+        NodeEntry(
+            _OPEN,
+            Kind.NOT_MEASURED,
+            "\u2013",
+            "neutral",
+            measured=False,
+            fleet=FleetOutcome.NO_PEERS,
+            usable=False,
+        ),
+    )
+    DIFFERENT_CONFIGURATION = (
+        "DIFFERENT CONFIGURATION",
+        NodeEntry(_WARN, Kind.CONFIGURATION, "□", "different", fleet=FleetOutcome.NO_PEERS, usable=False),
+    )
+    INCONCLUSIVE = (
+        "INCONCLUSIVE",
+        NodeEntry(_OPEN, Kind.NOT_SAME, "◇", "neutral", fleet=FleetOutcome.INCONCLUSIVE),
+    )
+    NO_PEERS = (
+        "NO PEERS",
+        NodeEntry(_ALONE, Kind.NOT_SAME, "○", "different", fleet=FleetOutcome.NO_PEERS),
+    )
+    SAME = "SAME", NodeEntry(_PASS, Kind.NOTHING, "●", "good", fleet=FleetOutcome.UNIFORM)
+
+
+#: By how certain the worst finding of a node is its outcome; of a fabric it is what a fleet with such a node is.
+OUTCOME_OF: dict[Certainty, Outcome] = {
+    Certainty.CONFIRMED: Outcome.DEVIATES,
+    Certainty.INTERMITTENT: Outcome.INTERMITTENT,
+    Certainty.SUSPECTED: Outcome.SUSPECT,
+    Certainty.MISMATCH: Outcome.MISMATCH,
+}
+
+
+class Detail(StrEnum):
+    """Why a node has an outcome that it may have for several reasons."""
+
+    WRONG = "wrong results"
+    FAILED_CHECK = "a benchmark's own check failed"
+    UNUSABLE = "records cannot be used"
+    MISSING_PAIRS = "pairs are missing"
+    DISTURBED = "measurements were disturbed"
+    ODD_RUN = "a run is off the others of its job"
+    ALONE_IN_PART = "no peer, and not measured in full"
+    MISSING = "planned and not measured"
+    RENUMBERED = "an exchange of parts explains an imported matrix"
+    REBOOTED = "booted again within a job"
+    ONE_RUN = "one run"
+    UNEXAMINED = "a part that no data examine"
+    NO_CENTRE = "no majority is alike"
+    UNRESOLVED = "not resolved within the bound"
+    SUPPRESSED = "a suppressed finding"
 
 
 def kinds(text: str) -> tuple[Kind, ...]:
@@ -235,6 +264,6 @@ def kinds(text: str) -> tuple[Kind, ...]:
     return tuple(Kind(name) for name in names)
 
 
-def counts(wanted: Collection[Kind], meanings: Iterable[Meaning]) -> bool:
-    """Whether one of the meanings is counted by one of the wanted kinds."""
-    return any(kind in meaning.fails for meaning in meanings for kind in wanted)
+def counts(wanted: Collection[Kind], outcomes: Iterable[Outcome | FleetOutcome]) -> bool:
+    """Whether one of the outcomes is counted by one of the wanted kinds."""
+    return any(not outcome.entry.fails.isdisjoint(wanted) for outcome in outcomes)

@@ -20,7 +20,7 @@ from nodeprint.data.store import packing
 from nodeprint.data.store.packed import FOLDER, PackedFleet
 from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import Outcome
 from nodeprint.processes import mapped
 from nodeprint.report import checks, explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
@@ -207,7 +207,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             return frozenset(self.called.text(node) for node in self.nodes)
         nodes = self.source.verdict.nodes
         if self.figures is not None:
-            return frozenset(name for name, node in nodes.items() if MEANING[node.outcome].measured)
+            return frozenset(name for name, node in nodes.items() if node.outcome.entry.measured)
         return frozenset(name for name, node in nodes.items() if node.counted) if len(nodes) > 1 else frozenset()
 
     @cached_property

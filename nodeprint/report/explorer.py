@@ -17,7 +17,7 @@ import numpy as np
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import NAMES
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import Outcome
 from nodeprint.report import text
 from nodeprint.report.figures import matrix
 from nodeprint.report.figures.node_levels import Floats
@@ -54,7 +54,7 @@ class Encoded(msgspec.Struct, frozen=True):
 def explored(campaign: Campaign) -> list[str]:
     """The nodes whose matrices the file holds."""
     nodes = campaign.verdict.nodes
-    measured = [name for name in nodes if MEANING[nodes[name].outcome].measured]
+    measured = [name for name in nodes if nodes[name].outcome.entry.measured]
     return sorted(measured, key=lambda name: (severity(nodes[name]), natural(name)))[:MOST_NODES]
 
 
@@ -130,13 +130,12 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
 
 def _row(campaign: Campaign, name: str) -> dict[str, Any]:
     node = campaign.verdict.nodes[name]
-    meaning = MEANING[node.outcome]
     first = text.subject(node.counted[0]) if node.counted else ""
     return {
         "node": printable(name, 120),
         "word": node.outcome,
-        "symbol": meaning.symbol,
-        "colour": meaning.colour,
+        "symbol": node.outcome.entry.symbol,
+        "colour": node.outcome.entry.color,
         "same": node.outcome is Outcome.SAME,
         "place": printable(node.rack, 40),
         "finding": first,

@@ -17,7 +17,7 @@ import msgspec
 from nodeprint import files, reading
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import verdict as verdict_types
-from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Drain, Outcome, State
+from nodeprint.judge.outcome import Certainty, Drain, FleetOutcome, Outcome
 from nodeprint.judge.verdict import SCHEMA, Finding, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import checks, text
 from nodeprint.settings.texts import say
@@ -165,7 +165,7 @@ def junit(verdict: Verdict) -> str:
         return out
 
     fleet = verdict.fleet
-    element, warnings = FLEET_MEANING[fleet.outcome].junit, text.memory_warnings(fleet)
+    element, warnings = fleet.outcome.entry.junit, text.memory_warnings(fleet)
     details = [*warnings, *text.fleet_notes(verdict)]  # of a fleet that passes nothing else is shown
     cases = [case("fleet", element, fleet.outcome, text.first_line(verdict), details)]
     for name, node in sorted(verdict.nodes.items()):
@@ -174,7 +174,7 @@ def junit(verdict: Verdict) -> str:
         cases.append(
             case(
                 f"node {name}",
-                MEANING[node.outcome].junit,
+                node.outcome.entry.junit,
                 node.outcome,
                 text.node_sentence([node], fleet.groups),
                 details,
@@ -182,7 +182,7 @@ def junit(verdict: Verdict) -> str:
         )
     for fabric in verdict.fabric:
         name = f"fabric {fabric.measurement}, partition {fabric.partition}"
-        element = FLEET_MEANING[fabric.outcome].junit
+        element = fabric.outcome.entry.junit
         cases.append(case(name, element, fabric.outcome, text.fabric(fabric), text.fabric_findings(fabric)))
     suite = ju.TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))
     suite.add_testcases(cases)  # case by case it counts all of them again for each
@@ -245,11 +245,11 @@ def prometheus(verdict: Verdict) -> str:
         (f'node="{_label(name)}"{mark}', memory.of_most) for memory in verdict.fleet.memory for name in memory.nodes
     )
     measured = [(labels, datetime.fromisoformat(node.measured).timestamp()) for labels, node in nodes if node.measured]
-    counts = [(f'verdict="{outcome}"{mark}', float(verdict.fleet.counts.get(outcome, 0))) for outcome in Outcome]
+    counts = [(f"{_outcome(outcome)}{mark}", float(verdict.fleet.counts.get(outcome, 0))) for outcome in Outcome]
     lines = [
         *_gauge("campaign_info", [(f'campaign="{_label(verdict.campaign)}"{mark}', 1.0)]),
-        *_gauge("fleet_verdict", [(f'verdict="{verdict.fleet.outcome}"{mark}', 1.0)]),
-        *_gauge("node_verdict", [(f'{labels},verdict="{node.outcome}"', 1.0) for labels, node in nodes]),
+        *_gauge("fleet_verdict", [(f"{_outcome(verdict.fleet.outcome)}{mark}", 1.0)]),
+        *_gauge("node_verdict", [(f"{labels},{_outcome(node.outcome)}", 1.0) for labels, node in nodes]),
         *_gauge("nodes", counts),
         *_gauge("measured_timestamp_seconds", measured),
         *_gauge("class_latency_seconds", classes),
@@ -259,6 +259,11 @@ def prometheus(verdict: Verdict) -> str:
         *_gauge("finding_effect_ratio", list(findings.items())),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _outcome(outcome: Outcome | FleetOutcome) -> str:
+    """The labels of an outcome: its class, and the outcome as the reason."""
+    return f'class="{outcome.outcome_class}",verdict="{outcome}"'
 
 
 def _series_of(finding: Finding) -> str:
@@ -300,18 +305,20 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
     if mark := text.origin(verdict):
         lines.append(say("drain", "other_nodes", mark=mark))
     for name, node in sorted(verdict.nodes.items()):
-        if MEANING[node.outcome].drain is Drain.LEFT_ALONE:
+        suggested = node.outcome.entry.drain
+        if suggested is Drain.LEFT_ALONE:
             lines.append(say("drain", "intermittent", name=printable(name), outcome=node.outcome))
-        if MEANING[node.outcome].drain is not Drain.SUGGESTED:
+        if suggested is not Drain.SUGGESTED:
             continue
         fault, (state, reason) = _own_fault(node), sheet.get(name, ("", ""))
-        if fault is None:
+        if fault is None and any(finding.state is Certainty.CONFIRMED for finding in node.counted):
             lines.append(say("drain", "shared", name=printable(name), outcome=node.outcome))
         elif reason and not reason.startswith("nodeprint"):
             kept = say("drain", "accepted", state=printable(state, 40), reason=printable(reason, 120))
             lines.append(f"# {printable(name)}: {node.outcome}, {kept}")
         else:
-            why = f"nodeprint: {node.outcome}: {printable(text.finding_sentence(fault), 120)}"
+            words = text.node_sentence([node]) if fault is None else text.finding_sentence(fault)
+            why = f"nodeprint: {node.outcome}: {printable(words, 120)}"
             line = f"scontrol update NodeName={_quoted(name)} State=DRAIN Reason={_quoted(why)}"
             lines.append(f"# {line}" if mark else line)
     return "\n".join(lines) + "\n"
@@ -319,7 +326,7 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
 
 def _own_fault(node: NodeVerdict) -> Finding | None:
     """The first finding that two jobs confirmed, that is on the bad side and that no other node shares."""
-    faults = (f for f in node.counted if f.state is State.CONFIRMED and f.worse and not f.shared_by)
+    faults = (f for f in node.counted if f.state is Certainty.CONFIRMED and f.worse and not f.shared_by)
     return next(faults, None)
 
 

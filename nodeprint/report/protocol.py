@@ -22,7 +22,7 @@ from nodeprint.data.store import manifest, packed, packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.acceptance_file import ContractLimit
-from nodeprint.judge.outcome import MEANING, Accepted, FleetOutcome, Outcome
+from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.report import checks, names, site_branding, text
 from nodeprint.report import files as verdict_files
@@ -46,7 +46,7 @@ _WRITTEN = (
 #: A system is accepted with reservations if this share of its nodes is accepted.
 _ACCEPTED = 0.6
 #: Outcomes of a fleet in which it is open what its nodes differ from.
-_NO_MAJORITY = (FleetOutcome.SPLIT, FleetOutcome.NOT_UNIFORM)
+_NO_MAJORITY = (FleetOutcome.SPLIT, FleetOutcome.NON_UNIFORM)
 #: Findings of a node in its row.
 _MOST_OF_NODE = 3
 #: Limits of a contract, accepted findings and reservations that have a row; of more there is a word.
@@ -131,7 +131,7 @@ def _tables(folder: Path, base: Path) -> str:
 
 def result(outcomes: Iterable[Outcome | None]) -> Accepted:
     """What a node is over its outcomes in all campaigns (None: not part of it): a single deviation outweighs all."""
-    of_each = {Accepted.OPEN if outcome is None else MEANING[outcome].accepted for outcome in outcomes}
+    of_each = {Accepted.OPEN if outcome is None else outcome.entry.accepted for outcome in outcomes}
     if Accepted.DEVIATION in of_each:
         return Accepted.DEVIATION
     return Accepted.ACCEPTED if of_each == {Accepted.ACCEPTED} else Accepted.OPEN
@@ -142,9 +142,9 @@ def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decisi
     rejected where a fleet is split or not uniform, or no majority of the nodes is accepted, as it then is open what
     the others differ from; with reservations else, also where memory could be more than it is."""
     accepted = sum(of_node is Accepted.ACCEPTED for of_node in results)
-    meanings = [meaning.accepted for verdict in verdicts for meaning in verdict.meanings]
+    every = {outcome.entry.accepted for verdict in verdicts for outcome in verdict.outcomes}
     warned = any(verdict.fleet.memory for verdict in verdicts)
-    if results and accepted == len(results) and set(meanings) == {Accepted.ACCEPTED} and not warned:
+    if results and accepted == len(results) and every == {Accepted.ACCEPTED} and not warned:
         return Decision.ACCEPTED
     without_majority = any(verdict.fleet.outcome in _NO_MAJORITY for verdict in verdicts)
     if without_majority or accepted < _ACCEPTED * len(results) or not results:
@@ -309,7 +309,7 @@ def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
             remedies.append(text.next_step(entry.group, groups) or say("protocol_remedies", "compare"))
         elif entry.outcome is not Outcome.SAME:
             rows.append([campaign.verdict.campaign, text.sentence(text.node_sentence([entry]))])
-            remedies += [] if MEANING[entry.outcome].measured else [say("protocol_remedies", "measure")]
+            remedies += [] if entry.outcome.entry.measured else [say("protocol_remedies", "measure")]
     complete = [entry for entry in entries if entry is not None]
     return {
         "node": name,

@@ -11,7 +11,7 @@ from textwrap import wrap
 from rich.text import Text
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Outcome
+from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
@@ -21,10 +21,7 @@ from nodeprint.settings import config
 from nodeprint.settings.texts import say
 
 #: The colour of each outcome's word.
-_COLOURS: Mapping[str, str] = {
-    **{str(outcome): meaning.colour for outcome, meaning in FLEET_MEANING.items()},
-    **{str(outcome): meaning.colour for outcome, meaning in MEANING.items()},
-}
+_COLOURS: Mapping[str, str] = {str(of): of.entry.color for of in (*FleetOutcome, *Outcome)}
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
 #: What is before the text in a row of a table, and how far the second line of other lines is indented.
@@ -42,7 +39,7 @@ def summary(campaign: Path) -> tuple[str, bool]:
     if same and len(verdict.nodes) > _ALL_NODES:
         remarks.append(f"{names.counted(same, 'node')} that need no action")
     pdf = campaign / "report" / "cluster.pdf"
-    measured = any(MEANING[node.outcome].measured for node in verdict.nodes.values())
+    measured = any(node.outcome.entry.measured for node in verdict.nodes.values())
     report = f"report: {pdf}" if pdf.exists() else say("remarks", "no_report", campaign=campaign)
     lines = [text.summary(verdict, most=_ALL_NODES, remarks=remarks), report]
     return "\n".join(lines), measured and pdf.exists()

@@ -153,7 +153,7 @@ def test_the_workflow_as_a_module_of_another(installed: Path, tmp_path: Path) ->
     node_run.write_text(works)
     call("snakemake", "--cores", "all", cwd=folder, **path)
     (node,) = json.loads((folder / "results/main/verdict.json").read_text())["nodes"].values()
-    assert node["outcome"] == "NO PEER"
+    assert node["outcome"] == "NO PEERS"
 
 
 def test_the_sources_are_copied_into_a_new_folder_only(tmp_path: Path) -> None:

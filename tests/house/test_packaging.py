@@ -78,7 +78,7 @@ def test_nhc_reads_the_verdict_of_its_own_node(campaign: Callable[..., Path]) ->
         if text is not None:
             path.write_text(text)
         script = (
-            f'die() {{ echo "$2"; }}; . {PACKAGING}/nhc/nodeprint.nhc; check_nodeprint {path} DEVIATES "OUTSIDE LIMIT"'
+            f'die() {{ echo "$2"; }}; . {PACKAGING}/nhc/nodeprint.nhc; check_nodeprint {path} DEVIATES "OUT OF SPEC"'
         )
         done = subprocess.run(
             ["bash", "-c", script],
@@ -93,10 +93,10 @@ def test_nhc_reads_the_verdict_of_its_own_node(campaign: Callable[..., Path]) ->
     before = path.read_text()
     outcome = re.findall(r'^   "outcome": "(.*)"', before, re.MULTILINE)[1]
     head, _, tail = before.rpartition(f'   "outcome": "{outcome}"')
-    bad = head + '   "outcome": "OUTSIDE LIMIT"' + tail
+    bad = head + '   "outcome": "OUT OF SPEC"' + tail
     assert checked("a", bad) == (0, "")
     code, output = checked("b", bad)
-    assert code == 1 and output.startswith("check_nodeprint: b is OUTSIDE LIMIT; ")
+    assert code == 1 and output.startswith("check_nodeprint: b is OUT OF SPEC; ")
 
 
 def address_of(path: Path) -> Any:

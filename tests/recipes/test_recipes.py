@@ -106,7 +106,7 @@ def test_reframe_measures_each_node_and_judges_all_of_them(
     assert measured == (["cn01", "cn02", "cn03"] if accepted else ["cn01"])
     verdict = json.loads(next(tmp_path.rglob("verdict.json")).read_text())
     assert sorted(verdict["nodes"]) == measured
-    assert accepted or verdict["nodes"]["cn01"]["outcome"] == "NO PEER"
+    assert accepted or verdict["nodes"]["cn01"]["outcome"] == "NO PEERS"
 
 
 # --- NHC --------------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_nhc_reads_the_verdict_of_a_node_among_a_thousand_in_50_ms(tmp_path: Pat
     nodes["cn0990"]["outcome"] = "DEVIATES"
     path = tmp_path / "verdict.json"
     path.write_text(json.dumps({"nodes": nodes}, indent=1, sort_keys=True))
-    check = f'die() {{ echo "$2"; }}; . {PACKAGING}/nhc/nodeprint.nhc; check_nodeprint {path} DEVIATES "OUTSIDE LIMIT"'
+    check = f'die() {{ echo "$2"; }}; . {PACKAGING}/nhc/nodeprint.nhc; check_nodeprint {path} DEVIATES "OUT OF SPEC"'
 
     def called(node: str) -> tuple[int, str, float]:
         began = time.monotonic()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Finding, Interval, JobEffect, Part
 from nodeprint.report.figures.node_levels import NodeLevels
 
@@ -60,7 +60,7 @@ def _finding(
     )
     return Finding(
         id=f"{part.term}-slow",
-        state=State.CONFIRMED,
+        state=Certainty.CONFIRMED,
         measurement=levels.quantity.measurement,
         home=home,
         part=part,

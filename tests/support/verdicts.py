@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from nodeprint.data.store import packed
-from nodeprint.judge.outcome import FleetOutcome, Outcome, State, Why
+from nodeprint.judge.outcome import Certainty, Detail, FleetOutcome, Outcome
 from nodeprint.judge.verdict import (
     CellFigure,
     ClassFigure,
@@ -56,9 +56,9 @@ def margin(subject: str = "core-to-core", within: float = 0.014, bound: float = 
     return replace(made, **changes)
 
 
-def finding(effect: float = 0.059, state: State = State.CONFIRMED, **changes: Any) -> Finding:
+def finding(effect: float = 0.059, state: Certainty = Certainty.CONFIRMED, **changes: Any) -> Finding:
     """Core 37, slower to its socket, in two jobs of nine runs."""
-    jobs = ("job1", "job2") if state is State.CONFIRMED else ("job1",)
+    jobs = ("job1", "job2") if state is Certainty.CONFIRMED else ("job1",)
     by_job = tuple(
         JobEffect(
             job, effect, Interval(effect - 0.004, effect + 0.003), {f"{job}/run{n}": effect for n in range(1, 10)}
@@ -140,7 +140,17 @@ def cells() -> tuple[CellFigure, ...]:
     )
 
 
-def node(outcome: Outcome = Outcome.SAME, why: Why = Why.WITHIN_BOUNDS, **changes: Any) -> NodeVerdict:
+#: Every outcome of a node with its reasons.
+REASONS: list[tuple[Outcome, Detail | None]] = [
+    (Outcome.WRONG_RESULT, Detail.WRONG),
+    (Outcome.WRONG_RESULT, Detail.FAILED_CHECK),
+    *((Outcome.INVALID, why) for why in (Detail.UNUSABLE, Detail.MISSING_PAIRS, Detail.DISTURBED, Detail.ODD_RUN)),
+    *((Outcome.INCONCLUSIVE, why) for why in list(Detail)[list(Detail).index(Detail.ALONE_IN_PART) :]),
+    *((of, None) for of in Outcome if of not in (Outcome.WRONG_RESULT, Outcome.INVALID, Outcome.INCONCLUSIVE)),
+]
+
+
+def node(outcome: Outcome = Outcome.SAME, why: Detail | None = None, **changes: Any) -> NodeVerdict:
     """A node, the same as its peers by default."""
     fingerprint = {
         "cpu": "AMD EPYC 7713 64-Core Processor",
@@ -152,7 +162,7 @@ def node(outcome: Outcome = Outcome.SAME, why: Why = Why.WITHIN_BOUNDS, **change
     margins = tuple(margin(subject) for subject in DECIDES)
     made = NodeVerdict(
         outcome,
-        (Reason(why),),
+        (Reason(outcome, why),),
         margins=margins,
         fingerprint=fingerprint,
         classes=classes(),
@@ -167,7 +177,7 @@ def verdict(nodes: dict[str, NodeVerdict] | None = None, **changes: Any) -> Verd
     """Eight nodes, of which one has a slow core; with `nodes` these."""
     if nodes is None:
         nodes = {f"cn{n:03}": node() for n in range(1, 9)}
-        nodes["cn003"] = node(Outcome.DEVIATES, Why.CONFIRMED, findings=(finding(),), jobs=("job1", "job2"))
+        nodes["cn003"] = node(Outcome.DEVIATES, findings=(finding(),), jobs=("job1", "job2"))
     outcomes = [member.outcome for member in nodes.values()]
     counts = {str(outcome): outcomes.count(outcome) for outcome in Outcome if outcome in outcomes}
     fleet_outcome = FleetOutcome.DEVIATIONS if Outcome.DEVIATES in outcomes else FleetOutcome.UNIFORM
@@ -236,7 +246,7 @@ def campaign(folder: Path, topology: str = "milan-2x64", nodes: int = 8, **chang
         near = [s for s in range(len(pairs.layout.slots)) if pairs.layout.slots[s, 0] == pairs.layout.slots[slot, 0]]
         own = {37: tuple(fleet.nodes[1].cpus[s] for s in near if s != slot)}
         finding_of_pairs = finding(pairs=own, measurement=pairs.measurement)
-        members["node001"] = node(Outcome.DEVIATES, Why.CONFIRMED, findings=(finding_of_pairs,), jobs=("job1", "job2"))
+        members["node001"] = node(Outcome.DEVIATES, findings=(finding_of_pairs,), jobs=("job1", "job2"))
     made = verdict(members, campaign=folder.name, simulated=True, **changes)
     files.write(made, folder)
     return made

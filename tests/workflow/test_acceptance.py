@@ -85,23 +85,23 @@ def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: 
     campaign = house / "results/limited"
     verdict_file, pdf = campaign / "verdict.json", campaign / "report/cluster.pdf"
     ((name, node),) = json.loads(verdict_file.read_text())["nodes"].items()
-    assert node["outcome"] == "NO PEER"
+    assert node["outcome"] == "NO PEERS"
     measured = {path: path.stat().st_mtime_ns for path in campaign.glob("nodes/*/job1/**/*") if path.is_file()}
 
     sites_file.write_text(LIMIT.format(name=node["classes"][0]["name"]))
     second = run(house, settings)
     assert second.returncode == 3, "a limit that is not met is found"
     judged = json.loads(verdict_file.read_text())
-    assert judged["nodes"][name]["outcome"] == "OUTSIDE LIMIT", judged
+    assert judged["nodes"][name]["outcome"] == "OUT OF SPEC", judged
     assert {path: path.stat().st_mtime_ns for path in measured} == measured, "nothing is measured for it"
     digest = hashlib.sha256((campaign / "acceptance.yaml").read_bytes()).hexdigest()
     assert judged["versions"]["acceptance"] == f"acceptance.yaml of the campaign, SHA-256 {digest}"
     assert "OUTSIDELIMIT" in text_of(pdf) and "contract4711" in text_of(pdf)
-    assert "OUTSIDE LIMIT" in second.stdout
+    assert "OUT OF SPEC" in second.stdout
 
     # What is called by hand goes by the campaign's copy; the next call by the site's file again.
     alone = shutil.copytree(campaign, house / "alone")
-    assert judge(alone).verdict.nodes[name].outcome == "OUTSIDE LIMIT"
+    assert judge(alone).verdict.nodes[name].outcome == "OUT OF SPEC"
     sites_file.write_text("limits: []\n")
     again = subprocess.run(
         [house / "workflow/run", "--config", settings.name, "--report-only"],
@@ -112,7 +112,7 @@ def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: 
         check=False,
     )
     assert again.returncode == 0, again.stderr
-    assert json.loads(verdict_file.read_text())["nodes"][name]["outcome"] == "NO PEER"
+    assert json.loads(verdict_file.read_text())["nodes"][name]["outcome"] == "NO PEERS"
 
 
 @pytest.mark.parametrize("text", ["limits: [{measurement: a}]", "bounds: 3", "- a"])

@@ -44,9 +44,9 @@ def test_the_main_job_ends_with_a_pdf(house: Path, done: subprocess.CompletedPro
     pdf = house / "results/done/report/cluster.pdf"
     assert pdf.read_bytes().startswith(b"%PDF")
     assert "report: results/done/report/cluster.pdf" in done.stdout
-    assert "NO PEER" in done.stdout
+    assert "NO PEERS" in done.stdout
     page = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
-    assert "NO PEER" in page and "Measured and judged by nodeprint" in page
+    assert "NO PEERS" in page and "Measured and judged by nodeprint" in page
 
 
 def test_a_call_shows_its_steps_and_leaves_snakemakes_words_in_the_log(

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Kind, Meaning, counts
+from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, counts
 from nodeprint.judge.verdict.fabric_verdict import FabricVerdict
 from nodeprint.judge.verdict.fleet_verdict import FleetVerdict
 from nodeprint.judge.verdict.node_verdict import NodeVerdict
 
 #: The version of verdict.json.
-SCHEMA = 2
+SCHEMA = 3
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -35,11 +35,11 @@ class Verdict(msgspec.Struct, frozen=True):
     schema: int = SCHEMA
 
     @property
-    def meanings(self) -> list[Meaning]:
-        """What the outcomes of the fleet, of its nodes and of the messages between them mean."""
-        of_all = [self.fleet.outcome, *(fabric.outcome for fabric in self.fabric)]
-        return [*(FLEET_MEANING[of] for of in of_all), *(MEANING[node.outcome] for node in self.nodes.values())]
+    def outcomes(self) -> list[Outcome | FleetOutcome]:
+        """The outcomes of the fleet, of the messages between its nodes, and of these."""
+        between = [fabric.outcome for fabric in self.fabric]
+        return [self.fleet.outcome, *between, *(node.outcome for node in self.nodes.values())]
 
     def fails(self, kinds: Collection[Kind]) -> bool:
         """Whether --fail-on counts an outcome of a node, of the fleet or of the fabric."""
-        return counts(kinds, self.meanings)
+        return counts(kinds, self.outcomes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nodeprint.judge.outcome import FLEET_OF_STATE, FleetOutcome, State
+from nodeprint.judge.outcome import OUTCOME_OF, Certainty, FleetOutcome
 from nodeprint.judge.verdict.finding import Finding
 from nodeprint.judge.verdict.fleet_verdict import Limit
 
@@ -51,5 +51,5 @@ class FabricVerdict(msgspec.Struct, frozen=True):
         """What the messages of a partition amount to, in the words of a fleet: its most certain finding."""
         states = [finding.state for finding in self.findings if finding.counts]
         if states:
-            return FLEET_OF_STATE[min(states, key=list(State).index)]
+            return OUTCOME_OF[min(states, key=list(Certainty).index)].entry.fleet
         return FleetOutcome.INCONCLUSIVE if self.inconclusive else FleetOutcome.UNIFORM

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict.part import Interval, Part
 
 
@@ -85,7 +85,7 @@ class Finding(msgspec.Struct, frozen=True):
     """
 
     id: str
-    state: State
+    state: Certainty
     measurement: str
     home: int
     part: Part
@@ -158,4 +158,4 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def is_outside(self) -> bool:
         """Whether the node is outside its bound: what comes and goes is so in some jobs alone."""
-        return self.state is not State.INTERMITTENT
+        return self.state is not Certainty.INTERMITTENT

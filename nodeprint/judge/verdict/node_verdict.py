@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.judge.outcome import Detail, Outcome, OutcomeClass
 from nodeprint.judge.verdict.finding import Finding
 from nodeprint.judge.verdict.node_figures import CellFigure, ClassFigure
 from nodeprint.judge.verdict.part import Part
@@ -42,15 +42,21 @@ class Margin(msgspec.Struct, frozen=True):
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why a node has its outcome: the kind, what it is of (measurements, families or fields), and in `detail` the text
-    of another program (Slurm's reason, what cannot be read), which is shown and never interpreted. Of a node that is
-    configured differently `values` has by field its value and that of most nodes."""
+    """Why a node has its outcome: the outcome, for some also `why`, what the reason is of (measurements, families or
+    fields), and in `detail` the text of another program (Slurm's reason, what cannot be read), which is shown and never
+    interpreted. Of a node that is configured differently `values` has by field its value and that of most nodes."""
 
-    why: Why
+    outcome: Outcome
+    why: Detail | None = None
     of: tuple[str, ...] = ()
     share: float = 0.0
     detail: str = ""
     values: Mapping[str, tuple[str, str]] = {}
+
+    @property
+    def key(self) -> str:
+        """The key of its sentence in reports/texts.yaml."""
+        return str(self.why or self.outcome)
 
 
 class Disturbance(msgspec.Struct, frozen=True):
@@ -90,7 +96,8 @@ class Epoch(msgspec.Struct, frozen=True):
 
 
 class NodeVerdict(msgspec.Struct, frozen=True):
-    """A node's outcome: the `reasons` for it, the decisive one first, its findings by severity, and its figures.
+    """A node's outcome and its `class`, the `reasons` for it, the decisive one first, its findings by severity, and its
+    figures.
 
     `group` is the letter of its group in a split fleet. `notes` are fields of the fingerprint in which it differs from
     the majority without being another configuration. `measured` is when its newest run began (ISO 8601), empty where
@@ -114,11 +121,16 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     measured: str = ""
     untaken: Mapping[str, str] = {}
     former: tuple[Epoch, ...] = ()
+    outcome_class: OutcomeClass = msgspec.field(name="class", default=OutcomeClass.UNDETERMINED)
+
+    def __post_init__(self) -> None:
+        """The class follows from the outcome, whatever a file says."""
+        msgspec.structs.force_setattr(self, "outcome_class", self.outcome.outcome_class)
 
     @property
     def is_alone(self) -> bool:
         """Whether no other measured node is of its kind."""
-        return any(reason.why in (Why.ALONE, Why.ALONE_IN_PART) for reason in self.reasons[:1])
+        return self.outcome is Outcome.NO_PEERS or any(r.why is Detail.ALONE_IN_PART for r in self.reasons[:1])
 
     @property
     def counted(self) -> tuple[Finding, ...]:

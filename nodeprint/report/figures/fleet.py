@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Interval, Verdict
 from nodeprint.report import text
 from nodeprint.report.figures.bounds import Bound
@@ -72,7 +72,7 @@ def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
 
 def is_marked(outcome: Outcome) -> bool:
     """Whether an outcome asks for attention on a figure of the fleet."""
-    return MEANING[outcome].found
+    return outcome.entry.found
 
 
 # --- difference maps ---

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 
 from nodeprint import __version__
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.report import names
 from nodeprint.report.pages.blocks import FactRows
@@ -91,7 +90,7 @@ def measured(campaign: Campaign) -> FactRows:
     ends = [*started[:1], *sorted((*started[-1:], *last))[-1:]]
     jobs = sorted({len(node.jobs) for node in verdict.nodes.values() if node.jobs})
     runs = sorted({figure.runs for node in verdict.nodes.values() for figure in node.classes})
-    done = [name for name, node in verdict.nodes.items() if MEANING[node.outcome].measured]
+    done = [name for name, node in verdict.nodes.items() if node.outcome.entry.measured]
     counts = (
         names.counted(jobs[-1], "job") + " a node" if jobs else "",
         f"{_range(runs)} of core-to-core latency" if runs else "",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from nodeprint.judge.outcome import FLEET_MEANING, MEANING, FleetOutcome, Outcome
+from nodeprint.judge.outcome import FleetOutcome, Outcome
 
 FactRows = tuple[tuple[str, str], ...]
 
@@ -28,8 +28,7 @@ class Mark(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, outcome: Outcome | FleetOutcome) -> Mark:
         """The mark of an outcome of a node or a fleet."""
-        meaning = MEANING[outcome] if isinstance(outcome, Outcome) else FLEET_MEANING[outcome]
-        return cls(meaning.symbol, outcome, meaning.colour)
+        return cls(outcome.entry.symbol, outcome, outcome.entry.color)
 
 
 class Picture(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
+from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import ClassFigure, Finding, NodeVerdict, Verdict
 from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import message_rates, names, structure_words, terminal, text
@@ -144,7 +144,7 @@ def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
     something else is to be said: what differs in plain words, by how much, the bound, what to do and the page; as many
     as have room, and how many more there are."""
     verdict = campaign.verdict
-    if verdict.fleet.outcome is FleetOutcome.NO_PEER:
+    if verdict.fleet.outcome is FleetOutcome.NO_PEERS:
         return Bullets(())
     with_findings = shown_nodes(verdict.nodes)
     rest = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.SAME and not node.counted}
@@ -268,7 +268,7 @@ def _next(campaign: Campaign, node: str) -> str:
     program measured is measured again by that."""
     name = node if names.nodes([node]) == node else "NAME"
     folder = campaign.folder or Path(campaign.verdict.campaign)
-    again = MEANING[campaign.verdict.nodes[node].outcome].again
+    again = campaign.verdict.nodes[node].outcome.entry.again
     if campaign.verdict.imported:
         return say("next_command", "imported" if again else "imported_after")
     return say("next_command", "again" if again else "after", command=config.again(folder, name))
@@ -378,7 +378,7 @@ def _fabric(campaign: Campaign) -> list[Section]:
 
 def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
     """The logs of nodes without a result with their reasons, of each reason that of the first node."""
-    without = {name: node for name, node in nodes.items() if not MEANING[node.outcome].measured}
+    without = {name: node for name, node in nodes.items() if not node.outcome.entry.measured}
     blocks: list[Block] = []
     for line in text.node_lines(without)[:_MOST_NOTES]:
         first = line.nodes[0]
@@ -425,7 +425,7 @@ def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
 def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
     """A row a node: outcome, place, how much of its bounds it uses, and its first finding."""
     nodes = campaign.verdict.nodes
-    order = sorted(nodes, key=lambda name: (MEANING[nodes[name].outcome].rank, natural(name)))
+    order = sorted(nodes, key=lambda name: (nodes[name].outcome.rank, natural(name)))
     shown = [name for name in order if len(order) <= _MOST_ROWS or nodes[name].outcome is not Outcome.SAME]
     rows: list[tuple[Cell, ...]] = []
     for name in shown:

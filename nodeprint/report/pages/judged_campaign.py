@@ -16,7 +16,7 @@ from nodeprint.data.store import packed_jobs
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.data.store.packed_jobs import NodeJobs
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import text
 from nodeprint.report.figures import style as styles
@@ -98,7 +98,7 @@ class Campaign:
     def measurements(self, node: str, *, pairs: bool) -> list[str]:
         """Names of what was measured on a node, of pairs of CPUs or of cells; the kernels' order of the fleet."""
         number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), None)
-        if number is None or not MEANING[self.verdict.nodes[node].outcome].measured:
+        if number is None or not self.verdict.nodes[node].outcome.entry.measured:
             return []
         quantities = (q for q in self.fleet.quantities if q.of_pairs == pairs and number in q.newest_rows)
         return list(dict.fromkeys(quantity.measurement for quantity in quantities))
@@ -159,7 +159,7 @@ class Campaign:
 
 
 def _usable(node: NodeVerdict) -> bool:
-    return node.outcome not in (Outcome.NOT_MEASURED, Outcome.INVALID, Outcome.DIFFERENT_CONFIGURATION)
+    return node.outcome.entry.usable
 
 
 def _spread(names: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from nodeprint import __version__
 from nodeprint.data.store.packed_jobs import JobMeasured, PackedJob
-from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
@@ -152,7 +151,7 @@ def limit_table(verdict: Verdict) -> Table:
 def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
     """The rules of Hoefler and Belli, answered for this campaign."""
     verdict, fleet = campaign.verdict, campaign.verdict.fleet
-    measured = [node for node in nodes if MEANING[node.outcome].measured]
+    measured = [node for node in nodes if node.outcome.entry.measured]
     figures: list[ClassFigure | CellFigure] = []
     for node in measured:
         figures += (*node.classes, *node.cells)

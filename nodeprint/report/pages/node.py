@@ -13,7 +13,7 @@ from typing import Any
 
 from nodeprint.data.store.packed_jobs import NodeJobs, PackedJob
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.machine.topology.facts import list_text
@@ -144,7 +144,7 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     changed = text.jobs_changed(verdict, now) if now is not None else ""
     groups = campaign.verdict.fleet.groups
     # what is found on a node of a split fleet is beside its own group alone
-    split = any(reason.why is Why.SPLIT for reason in verdict.reasons[1:])
+    split = any(reason.outcome is Outcome.SPLIT for reason in verdict.reasons[1:])
     apart = text.belongs(verdict.group, groups) if split else ""
     beside = text.sentence(f"{load}.") if load else ""
     return tuple(filter(None, (text.node_sentence([verdict], groups), apart, changed, where, beside)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import NodeVerdict
 
 
@@ -16,4 +15,4 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 def severity(node: NodeVerdict) -> tuple[int, float]:
     """A key that sorts nodes by urgency, then by how far beyond its bound their first finding is."""
     worst = max((finding.times_bound for finding in node.counted), default=0.0)
-    return MEANING[node.outcome].rank, -worst
+    return node.outcome.rank, -worst

@@ -17,7 +17,7 @@ from nodeprint.data.places.layout import SOCKET
 from nodeprint.data.places.quantity import is_metric
 from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
+from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding, NodeVerdict
 from nodeprint.report import names, text
 from nodeprint.report.figures import (
@@ -435,7 +435,7 @@ def in_bounds(campaign: Campaign) -> Iterator[Picture]:
 def two_nodes(campaign: Campaign) -> Iterator[Picture]:
     """A typical node's matrix beside the node that differs most, or beside a second one, on one scale."""
     for measurement, names_of in itertools.islice(_kinds(campaign), 1):
-        if len(names_of) < 2 or campaign.verdict.fleet.outcome is FleetOutcome.NO_PEER:
+        if len(names_of) < 2 or campaign.verdict.fleet.outcome is FleetOutcome.NO_PEERS:
             continue
         levels = campaign.levels(measurement, names_of[0])
         if len(matrix.drawn_slots(levels.quantity)) < 3:
@@ -602,7 +602,7 @@ def machines_in_order(campaign: Campaign) -> list[str]:
 
 
 def _is_compared_with_none(node: NodeVerdict) -> bool:
-    return node.is_alone or node.outcome is Outcome.DIFFERENT_CONFIGURATION
+    return node.is_alone or node.outcome.entry.kind is Kind.CONFIGURATION
 
 
 def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]:
@@ -624,7 +624,7 @@ def _kinds(campaign: Campaign) -> Iterator[tuple[str, list[str]]]:
         of_kind = [
             name
             for name in order
-            if name in measured_nodes and MEANING[nodes[name].outcome].measured and name not in listed
+            if name in measured_nodes and nodes[name].outcome.entry.measured and name not in listed
         ]
         for group in dict.fromkeys(nodes[name].group for name in of_kind):
             yield quantity.measurement, [name for name in of_kind if nodes[name].group == group]

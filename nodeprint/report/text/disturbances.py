@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from nodeprint.data.places.quantity import models
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import MEANING, Why
-from nodeprint.judge.verdict import LOST, Disturbance, Verdict
+from nodeprint.judge.outcome import Detail
+from nodeprint.judge.verdict import LOST, Disturbance, NodeVerdict, Verdict
 from nodeprint.report import names
 from nodeprint.report.text.wording import measured, named, sentence
 from nodeprint.settings.texts import say, texts
@@ -17,7 +17,7 @@ from nodeprint.settings.texts import say, texts
 #: A detection limit is shown as this at most: of few disturbed runs Student's quantile makes it any number.
 MOST_SHOWN = 10.0
 #: The reasons that other load decides, where it was measured.
-_BY_LOAD = (Why.DISTURBED, Why.UNRESOLVED, Why.ALONE, Why.ALONE_IN_PART)
+_BY_LOAD = (Detail.DISTURBED, Detail.UNRESOLVED)
 
 
 def disturbed_first(verdict: Verdict) -> list[str]:
@@ -35,19 +35,26 @@ def busy_nodes(verdict: Verdict) -> list[str]:
     busy = {
         name: taken
         for name, node in verdict.nodes.items()
-        if node.reasons and node.reasons[0].why in _BY_LOAD and (taken := taken_most(node.disturbances))
+        if node.reasons
+        and (node.is_alone or node.reasons[0].why in _BY_LOAD)
+        and (taken := taken_most(node.disturbances))
     }
     if not busy:
         return []
     deciding = [limit.effect for limit in verdict.fleet.limits if limit.subject in verdict.decides]
     effect = min(max(filter(math.isfinite, deciding), default=0.0), MOST_SHOWN)
     unresolved = say("busy_unresolved", effect=names.percent(effect)) if effect else ""
-    measured = [name for name, node in verdict.nodes.items() if MEANING[node.outcome].measured]
+    measured = [name for name, node in verdict.nodes.items() if node.outcome.entry.measured]
     # a word before the names, as a sentence begins with a capital letter and a name may not
     which = "the nodes were" if len(busy) == len(measured) > 1 else f"nodes {names.nodes(busy)} were"
     if len(busy) == 1:
         which = f"node {names.nodes(busy)} was"
     return [_busy(which, max(busy.values(), key=lambda disturbance_there: disturbance_there.share), unresolved)]
+
+
+def _by_load(node: NodeVerdict) -> bool:
+    """Whether load decides the outcome of a node, if there was any."""
+    return node.is_alone or any(reason.why in _BY_LOAD for reason in node.reasons[:1])
 
 
 def busy_machine(taken: Disturbance) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from nodeprint.data.places.quantity import is_metric, models
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Evidence, Finding, JobEffect
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
@@ -85,7 +85,7 @@ def _finding_sentence(finding: Finding) -> str:
             finding.effect,
             finding.measurement,
             several=names.is_plural(finding.part),
-            past=finding.state is State.INTERMITTENT,
+            past=finding.state is Certainty.INTERMITTENT,
         ),
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
         "bound": names.bound(finding.bound),
@@ -202,7 +202,7 @@ def runs_beyond(finding: Finding) -> str:
 
 def remedy(finding: Finding) -> str:
     """What to do about a finding."""
-    if finding.state is State.DIFFERS:
+    if finding.state is Certainty.MISMATCH:
         return say("remedy_of_few")
     remedies, term = texts()["remedies"], terms().get(finding.part.term)
     of_term = term.remedy if term is not None else remedies.get(finding.part.term)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome
+from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import FabricVerdict, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import names
 from nodeprint.report.text.disturbances import disturbed, disturbed_first
@@ -51,8 +51,8 @@ def plain_outcome(verdict: Verdict) -> str:
     same, nodes = fleet.counts.get(Outcome.SAME, 0), names.counted(fleet.nodes, "node")
     kept = (Outcome.SAME, Outcome.SPLIT) if fleet.outcome is FleetOutcome.SPLIT else (Outcome.SAME,)
     others = [name for name, node in verdict.nodes.items() if node.outcome not in kept]
-    outside = [name for name in others if verdict.nodes[name].outcome is Outcome.OUTSIDE_LIMIT]
-    found = [name for name in others if MEANING[verdict.nodes[name].outcome].found and name not in set(outside)]
+    outside = [name for name in others if verdict.nodes[name].outcome is Outcome.OUT_OF_SPEC]
+    found = [name for name in others if verdict.nodes[name].outcome.entry.found and name not in set(outside)]
     rest = [name for name in others if name not in {*outside, *found}]
     clauses = [
         say("plain_clause", kind, nodes=_few(on), are="is" if len(on) == 1 else "are")
@@ -113,12 +113,12 @@ def not_same(verdict: Verdict) -> list[str]:
     split = verdict.fleet.outcome is FleetOutcome.SPLIT
     contested = {name for shared in verdict.fleet.shared if shared.may_be_right for name in shared.nodes}
     out = []
-    for outcome in sorted(MEANING, key=lambda outcome: MEANING[outcome].rank):
+    for outcome in Outcome:
         of_it = [name for name, node in verdict.nodes.items() if node.outcome is outcome]
         if outcome is Outcome.SAME or not of_it or alone or (split and outcome is Outcome.SPLIT):
             continue
         listed = names.nodes(of_it)
-        right = say("or_right") if contested.intersection(of_it) and MEANING[outcome].found else ""
+        right = say("or_right") if contested.intersection(of_it) and outcome.entry.found else ""
         out.append(f"{outcome}: {listed if len(listed) <= _MOST_NAMED else f'{len(of_it)} nodes'}{right}")
     return out
 
@@ -185,4 +185,4 @@ def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> 
 def counts_of(nodes: Iterable[NodeVerdict]) -> dict[Outcome, int]:
     """How many nodes have each outcome, by urgency."""
     counts = Counter(node.outcome for node in nodes)
-    return {outcome: counts[outcome] for outcome in sorted(counts, key=lambda outcome: MEANING[outcome].rank)}
+    return {outcome: counts[outcome] for outcome in sorted(counts, key=lambda outcome: outcome.rank)}

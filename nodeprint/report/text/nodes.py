@@ -11,8 +11,8 @@ import msgspec
 from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.places.quantity import is_metric
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import MEANING, Outcome, Why
-from nodeprint.judge.verdict import Disturbance, Epoch, Group, Margin, NodeVerdict
+from nodeprint.judge.outcome import Detail, Outcome
+from nodeprint.judge.verdict import Disturbance, Epoch, Group, Margin, NodeVerdict, Reason
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.text.disturbances import disturbance, taken_most
@@ -57,7 +57,7 @@ def node_lines(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -
             NodeLine(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members], groups))
             for members in sets
         ]
-    return sorted(lines, key=lambda line: (MEANING[line.outcome].rank, line.nodes))
+    return sorted(lines, key=lambda line: (line.outcome.rank, line.nodes))
 
 
 def _kind(node: NodeVerdict) -> tuple[Any, ...]:
@@ -71,7 +71,7 @@ def _kind(node: NodeVerdict) -> tuple[Any, ...]:
     return (
         node.outcome,
         node.group,
-        tuple((reason.why, reason.of, *reason.values.items()) for reason in node.reasons),
+        tuple((reason.key, reason.of, *reason.values.items()) for reason in node.reasons),
         details,
         findings,
         known,
@@ -102,32 +102,33 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
     first = alike[0]
     if not first.reasons:
         return ""
-    why, of = first.reasons[0].why, first.reasons[0].of
+    reason = first.reasons[0]
+    key, why, of, is_split = reason.key, reason.why, reason.of, reason.outcome is Outcome.SPLIT
     reasons = [reason for member in alike for reason in member.reasons[:1]]
     detail = next((printable(reason.detail, 300) for reason in reasons if reason.detail), "")
     findings = [finding for member in alike for finding in (member.counted or member.findings)[:1]]
     more, nexts = len(first.counted) - 1, texts()["next_job"]
     values = {
-        "finding": worst_finding(findings) if findings else detail or str(why),
+        "finding": worst_finding(findings) if findings else detail or key,
         "more": say("more_findings", count=names.counted(more, "more finding")) if more > 0 else "",
         "nothing": say("nothing", "else" if first.accepted else "at all"),
         "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
-        "margins": _margins(alike, why) or f"{names.listed(named_subject(key) for key in of)}.",
+        "margins": _margins(alike) or f"{names.listed(named_subject(key) for key in of)}.",
         "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
         "families": names.listed(named("terms", key) for key in of),
         "parts": names.listed(of),
         "measurements": names.listed(named_subject(key) for key in of),
         "of": f" of {names.listed(of)}" if of else "",
         "group": say("of_group", group=first.group) if first.group else "",
-        "split": f"{belongs(first.group, groups)} {next_step(first.group, groups)}" if why is Why.SPLIT else "",
-        "next_job": say("next_job", why, "last" if len(first.jobs) >= MOST_JOBS else "again") if why in nexts else "",
-        "detail": _detail(why, detail),
+        "split": f"{belongs(first.group, groups)} {next_step(first.group, groups)}" if is_split else "",
+        "next_job": say("next_job", key, "last" if len(first.jobs) >= MOST_JOBS else "again") if key in nexts else "",
+        "detail": _detail(reason, detail),
     }
     known = [] if first.counted else [accepted(finding) for finding in first.accepted]
-    busy = why is Why.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
-    table = why is Why.ONE_RUN and any(is_metric(margin.measurement) for margin in first.margins)
-    key = "one run of a table" if table else why
+    busy = why is Detail.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
+    table = why is Detail.ONE_RUN and any(is_metric(margin.measurement) for margin in first.margins)
+    key = "one run of a table" if table else key
     words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", key, **values)
     return " ".join([*known, words.rstrip()])
 
@@ -143,17 +144,17 @@ def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
     return "; ".join(words)
 
 
-def _detail(why: Why, detail: str) -> str:
+def _detail(reason: Reason, detail: str) -> str:
     """Another program's words, as the sentence of the reason takes them."""
-    if why in (Why.NOT_MEASURED, Why.UNUSABLE):
+    if reason.outcome is Outcome.NOT_MEASURED or reason.why is Detail.UNUSABLE:
         return detail or say("unknown_reason")
     return f" ({detail})" if detail else ""
 
 
-def _margins(alike: Sequence[NodeVerdict], why: Why) -> str:
+def _margins(alike: Sequence[NodeVerdict]) -> str:
     """The margins that a reason speaks of: all that decide where the node is the same, else those that are open."""
     worst = _worst_margins(alike)
-    if why is Why.WITHIN_BOUNDS:
+    if alike[0].outcome is Outcome.SAME:
         return names.listed(short_margin(margin) for margin in worst.values() if margin.decides) or "every bound"
     open_ = [margin for margin in worst.values() if margin.decides and margin.share > 1]
     return " ".join(map(margin_with_remedy, sorted(open_, key=lambda margin: -margin.share)))
@@ -192,7 +193,7 @@ def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:
 def further(node: NodeVerdict) -> list[str]:
     """What is to be known of a node beside its outcome: jobs that do not count, and other disturbances."""
     leading = {reason.why for reason in node.reasons[:1]}
-    disturbed = leading & {Why.DISTURBED, Why.MISSING_PAIRS, Why.ODD_RUN, Why.UNUSABLE}
+    disturbed = leading & {Detail.DISTURBED, Detail.MISSING_PAIRS, Detail.ODD_RUN, Detail.UNUSABLE}
     seen = [sentence(disturbance(seen)) for seen in node.disturbances if not (seen.invalid and disturbed)]
     return [*map(_epoch, node.former), *seen]
 

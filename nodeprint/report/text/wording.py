@@ -6,7 +6,7 @@ import math
 import re
 
 from nodeprint.data.places.quantity import is_metric, models
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Finding, Margin
 from nodeprint.report import names
 from nodeprint.settings.measurements import known, terms
@@ -70,7 +70,7 @@ def is_channel(finding: Finding) -> bool:
     """Whether it looks like a memory channel of a node, from its own CPUs."""
     where = finding.part.where
     own = where.get("cpu_node", where.get("memory_node")) == where.get("memory_node", -1)
-    slow = finding.effect < 0 and finding.unit == "B/s" and finding.state is not State.INTERMITTENT
+    slow = finding.effect < 0 and finding.unit == "B/s" and finding.state is not Certainty.INTERMITTENT
     return slow and own and "memory-channel" in finding.consistent_with
 
 

@@ -145,7 +145,7 @@ def test_every_door_says_it_of_a_lone_node_too(
 ) -> None:
     """Nothing is compared with it, and what it refused is to be measured all the same."""
     folder, _ = whole(campaign, "b")
-    assert judge_and_write(folder).nodes["b"].outcome is Outcome.NO_PEER
+    assert judge_and_write(folder).nodes["b"].outcome is Outcome.NO_PEERS
     assert (call("status", folder), junit(folder)) == (0, {"fleet": ["skipped"], "node b": ["skipped"]})
     harm(folder / "nodes/b/job1")
     verdict = judge_and_write(folder)

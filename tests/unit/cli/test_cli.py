@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from nodeprint import __version__
 from nodeprint.cli import app
 from nodeprint.cli.app import GROUPS
-from nodeprint.judge.outcome import MEANING, FleetOutcome, Kind
+from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.settings import commit
 from tests.support.command_line import call
 from tests.support.real_parts import ROOT
@@ -137,5 +137,5 @@ def test_the_demo_replaces_no_measurement(tmp_path: Path) -> None:
 def test_help_of_fail_on_names_every_outcome_that_is_found() -> None:
     words = " ".join(output("judge", "--help").split())
     listed = words.partition("found (")[2].partition(")")[0].split(", ")
-    found = {str(of) for of, meaning in MEANING.items() if Kind.FOUND in meaning.fails}
-    assert found <= set(listed) and str(FleetOutcome.NOT_UNIFORM) in listed
+    found = {str(outcome) for outcome in Outcome if Kind.FOUND in outcome.entry.fails}
+    assert found <= set(listed) and str(FleetOutcome.NON_UNIFORM) in listed

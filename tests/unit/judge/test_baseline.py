@@ -17,7 +17,7 @@ from nodeprint.judge import acceptance, baseline
 from nodeprint.judge.acceptance_file import Suppression
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.judge import judge as judge_fleet
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Finding, Note, Shared, Verdict
 from nodeprint.report.text import notes as text
 from tests.support.fleets import made, times
@@ -101,9 +101,11 @@ def test_a_node_that_stayed_while_all_others_moved_did_not_change(base: Path, tm
 
 
 @pytest.mark.parametrize(
-    ("slow", "state"), [((1, 2), State.CONFIRMED), ((1,), State.INTERMITTENT), ((2,), State.INTERMITTENT)]
+    ("slow", "state"), [((1, 2), Certainty.CONFIRMED), ((1,), Certainty.INTERMITTENT), ((2,), Certainty.INTERMITTENT)]
 )
-def test_jobs_of_the_newer_campaign_confirm_each_other_or_not(base: Path, slow: tuple[int, ...], state: State) -> None:
+def test_jobs_of_the_newer_campaign_confirm_each_other_or_not(
+    base: Path, slow: tuple[int, ...], state: Certainty
+) -> None:
     """Two of two jobs: confirmed; one of two, whichever it is: intermittent."""
     two = made(nodes=6, runs=3, pair_runs=3, jobs=2)
     fleet = times(two, "coherence-cas", lambda node, job: 1.15 if node == 1 and job in slow else 1.0)

@@ -96,7 +96,7 @@ def test_a_lone_virtual_machine_that_moves_says_so_first() -> None:
     verdict = judged(changed(made(nodes=1), run(4.6, (0, 2), (0, 5)), virtual=True))
     found = next(found for found in verdict.nodes["node000"].disturbances if found.kind == "cpus-moved")
     first = text.first_line(verdict)
-    assert first.startswith("SIMULATED: NO PEER: The host moves the virtual CPUs of node000: the same pair takes ")
+    assert first.startswith("SIMULATED: NO PEERS: The host moves the virtual CPUs of node000: the same pair takes ")
     assert all(f"{ns:.3g} ns" in first for ns in (found.low, found.high)) and "Pin the virtual CPUs" in first
     assert found.high / found.low >= 1.5
     still = judged(changed(made(nodes=1), run(1.2, (0, 2)), virtual=True))
@@ -126,7 +126,7 @@ def test_where_a_host_moves_cpus_a_node_with_other_cpus_in_all_runs_is_not_accus
     verdict = judged(changed(made(nodes=3), run(4.6, *all_of_it, (2, 1)), virtual=True))
     assert {str(node.outcome) for node in verdict.nodes.values()} == {"INVALID"}
     real = judged(changed(made(nodes=3), run(4.6, *all_of_it), virtual=False))
-    assert str(real.nodes["node000"].outcome) in {"SUSPECT", "DIFFERS"}
+    assert str(real.nodes["node000"].outcome) in {"SUSPECT", "MISMATCH"}
 
 
 def test_jobs_of_a_virtual_machine_on_other_cpus_are_no_confirmation() -> None:
@@ -161,7 +161,7 @@ def test_a_real_guest_whose_host_moves_its_cpus_is_named(tmp_path: Path) -> None
     assert (moved.low, moved.high) == pytest.approx((8.185, 76.62), rel=1e-3)
     assert moved.odd == ("job1/run1", "job1/run2", "job1/run3", "job1/run4")
     assert text.summary(verdict).startswith(
-        "NO PEER: The host moves the virtual CPUs of vm: the same pair takes 8.19 ns"
+        "NO PEERS: The host moves the virtual CPUs of vm: the same pair takes 8.19 ns"
     )
 
 

@@ -15,7 +15,7 @@ from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import findings
 from nodeprint.judge.causes import Cause
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Evidence, Part
 from nodeprint.settings.measurements import terms
 from tests.support import verdicts
@@ -150,7 +150,11 @@ _SLOTS = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [1, 2], [1, 2], [1, 3], [1, 3
 
 
 def _cells(
-    term: str, where: Mapping[str, int | str], effect: float = -0.1, state: State = State.CONFIRMED, **changes: Any
+    term: str,
+    where: Mapping[str, int | str],
+    effect: float = -0.1,
+    state: Certainty = Certainty.CONFIRMED,
+    **changes: Any,
 ) -> Any:
     """A finding of cells of a machine of eight CPUs: two sockets, four CCXs, a NUMA node a socket."""
     layout = SimpleNamespace(slots=_SLOTS, levels=("socket", "ccx"), numa=_SLOTS[:, 0])
@@ -241,9 +245,9 @@ def test_a_narrow_place_explains_the_wider_ones_and_several_are_the_wide_one() -
 
 def test_a_wider_place_that_alone_is_confirmed_is_the_finding() -> None:
     wide, inner = {"socket": 0}, {"ccx": 0}
-    suspected = _cells("bandwidth", inner, -0.1, State.SUSPECTED)
+    suspected = _cells("bandwidth", inner, -0.1, Certainty.SUSPECTED)
     assert _nested(_cells("bandwidth", wide, -0.05), suspected) == [(wide, 1)]
-    assert _nested(_cells("bandwidth", wide, -0.05, State.SUSPECTED), suspected) == [(inner, 1)]
+    assert _nested(_cells("bandwidth", wide, -0.05, Certainty.SUSPECTED), suspected) == [(inner, 1)]
 
 
 def test_what_is_merged_is_ordered_by_state_side_and_size() -> None:
@@ -251,7 +255,7 @@ def test_what_is_merged_is_ordered_by_state_side_and_size() -> None:
         _cells("bandwidth", {"ccx": 0}, 0.4),
         _cells("bandwidth", {"ccx": 1}, -0.1),
         _cells("bandwidth", {"ccx": 2}, -0.2),
-        _cells("bandwidth", {"ccx": 3}, -0.9, State.SUSPECTED),
+        _cells("bandwidth", {"ccx": 3}, -0.9, Certainty.SUSPECTED),
     ]
     assert [of.finding.part.where["ccx"] for of in findings.merged(shown)] == [2, 1, 0, 3]
 

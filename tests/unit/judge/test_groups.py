@@ -166,7 +166,7 @@ def test_a_defect_is_found_within_its_group() -> None:
     assert [f.part.term for f in found.findings] == ["core"]
 
 
-@pytest.mark.parametrize(("nodes", "outcome"), [(6, Outcome.DIFFERS), (12, Outcome.DEVIATES)])
+@pytest.mark.parametrize(("nodes", "outcome"), [(6, Outcome.MISMATCH), (12, Outcome.DEVIATES)])
 def test_a_defect_deviates_where_a_majority_of_the_split_fleet_is_alike(nodes: int, outcome: Outcome) -> None:
     """The halves differ in all pairs, and one node in a core, too. Of three nodes nobody knows which is right."""
     fleet = made("node001: core 17 +12%", nodes=nodes, jobs=2)
@@ -183,7 +183,7 @@ def test_nobody_deviates_that_is_within_the_bound_of_a_majority_of_the_split_fle
     verdict = judge(times(split, HOPS, lambda node, job: levels[node])).verdict
     assert [len(group.nodes) for group in verdict.fleet.groups] == [6, 6]
     found = verdict.nodes["node005"]
-    assert found.outcome is Outcome.DIFFERS
+    assert found.outcome is Outcome.MISMATCH
     assert [finding.measurement for finding in found.findings] == [HOPS]
 
 
@@ -213,7 +213,7 @@ def test_half_of_a_fleet_off_in_one_part_has_no_centre(machine: str, nodes: int,
     """Two jobs each, with the same half off in both: nobody is accused, and nobody is the same."""
     defects = tuple(f"node{i:03d}: {part}" for i in range(off))
     verdict = judge(made(*defects, nodes=nodes, jobs=2, pair_runs=3, machine=machine)).verdict
-    assert verdict.fleet.outcome in (FleetOutcome.SPLIT, FleetOutcome.NOT_UNIFORM)
+    assert verdict.fleet.outcome in (FleetOutcome.SPLIT, FleetOutcome.NON_UNIFORM)
     outcomes = {name: node.outcome for name, node in verdict.nodes.items()}
     assert Outcome.DEVIATES not in outcomes.values()
     assert Outcome.SAME not in outcomes.values()

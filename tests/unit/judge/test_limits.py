@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from nodeprint.judge import limits
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import CellFigure
 from tests.support import verdicts
 
@@ -46,7 +46,7 @@ def of_row(**ends: float) -> Acceptance:
 
 def test_a_finding_has_how_far_the_median_is_from_its_limit() -> None:
     (finding,) = limits.outside((), [MEMORY], of_row(at_least=200.0), "job2")
-    assert (finding.id, finding.state, finding.home, finding.worse) == ("limit", State.CONFIRMED, -1, True)
+    assert (finding.id, finding.state, finding.home, finding.worse) == ("limit", Certainty.CONFIRMED, -1, True)
     assert finding.part.where == {"figure": "load, own node", "reason": "contract"}
     assert finding.effect == pytest.approx(-0.1) and finding.effect_unit == pytest.approx(-20.0)
     assert finding.half_95 == pytest.approx(3 / 200)

@@ -8,7 +8,7 @@ import pytest
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.judge import judge
-from nodeprint.judge.outcome import Outcome, State
+from nodeprint.judge.outcome import Certainty, Outcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
@@ -44,7 +44,7 @@ def test_a_slow_way_to_one_memory_is_found_and_named(defect: str, where: dict[st
 def test_a_slow_way_is_confirmed_by_a_second_job() -> None:
     node = judged("node003: memory node1-to-node3 +20%", jobs=2).nodes["node003"]
     assert node.outcome is Outcome.DEVIATES
-    assert [finding.state for finding in node.findings] == [State.CONFIRMED]
+    assert [finding.state for finding in node.findings] == [Certainty.CONFIRMED]
 
 
 def test_ways_of_two_nodes_to_one_memory_are_two_findings() -> None:

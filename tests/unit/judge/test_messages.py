@@ -13,7 +13,7 @@ from nodeprint.data.job.fabric import Fabric, Fabrics
 from nodeprint.judge import acceptance, messages
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.judge import judge
-from nodeprint.judge.outcome import Kind, Outcome, State
+from nodeprint.judge.outcome import Certainty, Kind, Outcome
 from nodeprint.judge.verdict import FabricVerdict
 from nodeprint.stats import intervals
 from tests.support.fleets import made, with_outcomes
@@ -118,9 +118,9 @@ def test_a_slow_link_is_named_with_its_direction() -> None:
 
 @pytest.mark.parametrize(
     ("by_job", "state"),
-    [((1.5, 1.5), State.CONFIRMED), ((1.5, 1.0), State.INTERMITTENT), ((1.0, 1.5), State.INTERMITTENT)],
+    [((1.5, 1.5), Certainty.CONFIRMED), ((1.5, 1.0), Certainty.INTERMITTENT), ((1.0, 1.5), Certainty.INTERMITTENT)],
 )
-def test_a_second_job_confirms_or_contradicts_in_either_order(by_job: tuple[float, ...], state: State) -> None:
+def test_a_second_job_confirms_or_contradicts_in_either_order(by_job: tuple[float, ...], state: Certainty) -> None:
     slow = fabric(runs=4, hours=(0, 0, 1, 1))
     slow.values[:2, 2, 5] *= by_job[0]
     slow.values[2:, 2, 5] *= by_job[1]
@@ -255,18 +255,18 @@ def test_an_effect_in_a_job_has_its_interval_and_each_run() -> None:
     ("by_job", "state"),
     [
         ((0.0,), None),
-        ((0.4,), State.SUSPECTED),
-        ((0.4, 0.4), State.CONFIRMED),
-        ((0.4, 0.15), State.SUSPECTED),  # beyond its bound, and not with all of its interval
-        ((0.4, 0.0), State.INTERMITTENT),
-        ((0.4, 0.09), State.SUSPECTED),  # not within it with all of its interval
-        ((0.4, np.nan), State.SUSPECTED),  # what was not measured contradicts nothing
-        ((0.4, 0.4, 0.0), State.CONFIRMED),
-        ((0.4, 0.15, 0.0), State.INTERMITTENT),
-        ((0.4, -0.4), State.INTERMITTENT),  # faster is not slower
+        ((0.4,), Certainty.SUSPECTED),
+        ((0.4, 0.4), Certainty.CONFIRMED),
+        ((0.4, 0.15), Certainty.SUSPECTED),  # beyond its bound, and not with all of its interval
+        ((0.4, 0.0), Certainty.INTERMITTENT),
+        ((0.4, 0.09), Certainty.SUSPECTED),  # not within it with all of its interval
+        ((0.4, np.nan), Certainty.SUSPECTED),  # what was not measured contradicts nothing
+        ((0.4, 0.4, 0.0), Certainty.CONFIRMED),
+        ((0.4, 0.15, 0.0), Certainty.INTERMITTENT),
+        ((0.4, -0.4), Certainty.INTERMITTENT),  # faster is not slower
     ],
 )
-def test_what_the_jobs_of_a_link_show_in_any_order(by_job: tuple[float, ...], state: State | None) -> None:
+def test_what_the_jobs_of_a_link_show_in_any_order(by_job: tuple[float, ...], state: Certainty | None) -> None:
     """With a bound of 0.1, intervals of 0.06 and a standard error of 0.02."""
     one = np.ones(1)
     for order in permutations(by_job):

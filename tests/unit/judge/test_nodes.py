@@ -12,7 +12,7 @@ from msgspec import structs
 from nodeprint.judge import acceptance
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Suppression
 from nodeprint.judge.judge import judge
-from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, State, Why
+from nodeprint.judge.outcome import Certainty, Detail, FleetOutcome, Kind, Outcome
 from nodeprint.report.text import first_line, node_sentence
 from tests.support.fleets import HARVESTED, judged, made, times, with_outcomes, without
 
@@ -35,7 +35,7 @@ def test_a_planned_measurement_that_is_missing_is_inconclusive_and_named(nodes: 
     verdict = judge(without(made(cells=True), HOPS, *nodes), planned=CELLS).verdict
     lacking = verdict.nodes["node002"]
     assert lacking.outcome is Outcome.INCONCLUSIVE
-    assert next(r for r in lacking.reasons if r.why is Why.MISSING).of == (HOPS,)
+    assert next(r for r in lacking.reasons if r.why is Detail.MISSING).of == (HOPS,)
     assert verdict.fleet.missing == (() if nodes else (HOPS,))
     assert verdict.fleet.outcome is FleetOutcome.INCONCLUSIVE
     assert verdict.fails([Kind.NOT_SAME])
@@ -47,7 +47,8 @@ def test_what_half_of_the_nodes_have_is_missing_on_the_others(
 ) -> None:
     verdict = judge(without(made(nodes=4, pair_runs=2, cells=True), "chase-latency", *lacking)).verdict
     of_nodes = [
-        next((reason.of for reason in node.reasons if reason.why is Why.MISSING), ()) for node in verdict.nodes.values()
+        next((reason.of for reason in node.reasons if reason.why is Detail.MISSING), ())
+        for node in verdict.nodes.values()
     ]
     assert of_nodes == [("chase-latency",) if i in missing else () for i in range(4)]
 
@@ -60,7 +61,7 @@ def test_what_decides_nothing_alone_makes_nobody_same() -> None:
 
 def test_one_run_is_inconclusive() -> None:
     node = judged(runs=1, pair_runs=1).verdict.nodes["node000"]
-    assert (node.outcome, node.reasons[0].why) == (Outcome.INCONCLUSIVE, Why.ONE_RUN)
+    assert (node.outcome, node.reasons[0].why) == (Outcome.INCONCLUSIVE, Detail.ONE_RUN)
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 4])
@@ -70,7 +71,7 @@ def test_of_few_healthy_nodes_none_is_accused(nodes: int) -> None:
 
 def test_two_nodes_that_differ_blame_neither() -> None:
     campaign = judged("node001: core 17 +15%", nodes=2, jobs=2)
-    assert with_outcomes(campaign) == {"node000": "DIFFERS", "node001": "DIFFERS"}
+    assert with_outcomes(campaign) == {"node000": "MISMATCH", "node001": "MISMATCH"}
 
 
 @pytest.mark.parametrize("nodes", [3, 4])
@@ -82,7 +83,7 @@ def test_one_of_three_or_four_is_named_where_the_others_agree(nodes: int) -> Non
 
 def test_alone_has_no_peer() -> None:
     verdict = judged(nodes=1).verdict
-    assert (verdict.fleet.outcome, verdict.nodes["node000"].outcome) == (FleetOutcome.NO_PEER, Outcome.NO_PEER)
+    assert (verdict.fleet.outcome, verdict.nodes["node000"].outcome) == (FleetOutcome.NO_PEERS, Outcome.NO_PEERS)
 
 
 def test_three_of_ten_with_one_difference_keep_their_findings_and_share_it() -> None:
@@ -100,7 +101,7 @@ def test_three_of_ten_with_one_difference_keep_their_findings_and_share_it() -> 
 
 def test_many_nodes_beyond_their_bounds_in_different_places_are_not_uniform() -> None:
     verdict = judged(*[f"node{i:03d}: core {7 * i + 3} +10%" for i in (1, 2, 4, 6)]).verdict
-    assert verdict.fleet.outcome is FleetOutcome.NOT_UNIFORM
+    assert verdict.fleet.outcome is FleetOutcome.NON_UNIFORM
     wide = [spread for spread in verdict.fleet.spreads if spread.wide]
     assert wide
     assert all(spread.smallest_bound > spread.bound for spread in wide)
@@ -117,7 +118,7 @@ def test_harvested_parts_are_the_same_and_a_slow_core_of_one_is_named() -> None:
 
 def test_a_finding_is_complete() -> None:
     (finding,) = judged("node001: core 17 +9%", jobs=2).verdict.nodes["node001"].findings
-    assert (finding.id, finding.state) == ("core-slow", State.CONFIRMED)
+    assert (finding.id, finding.state) == ("core-slow", Certainty.CONFIRMED)
     assert finding.part.where == {"core": 17, "cpu": 17}
     assert finding.times_bound == pytest.approx(finding.effect / finding.bound)
     assert finding.effect_unit == pytest.approx(finding.value - finding.peers, rel=1e-6)
@@ -150,7 +151,7 @@ def test_a_suppressed_finding_counts_no_more_until_its_day(
     assert bool(verdict.nodes["node001"].findings[0].suppressed) == (outcome is Outcome.INCONCLUSIVE)
     assert [n.kind for n in verdict.fleet.notes] == ([note] if note else [])
     if outcome is Outcome.INCONCLUSIVE:
-        assert [reason.why for reason in verdict.nodes["node001"].reasons] == [Why.SUPPRESSED]
+        assert [reason.why for reason in verdict.nodes["node001"].reasons] == [Detail.SUPPRESSED]
         words = node_sentence([verdict.nodes["node001"]])
         assert words.startswith("Core 17 (CPU 17) is ") and "; accepted until 2999-01-01: ticket 42." in words
         assert "resolved" not in words and "Nothing else deviates" in words
@@ -184,7 +185,7 @@ def test_a_limit_of_a_contract_is_held_to_every_node() -> None:
         ),
     )
     verdict = judge(made(), strict).verdict
-    assert {node.outcome for node in verdict.nodes.values()} == {Outcome.OUTSIDE_LIMIT}
+    assert {node.outcome for node in verdict.nodes.values()} == {Outcome.OUT_OF_SPEC}
     assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS
     assert [note.kind for note in verdict.fleet.notes] == ["limit-not-applied"]
     assert verdict.nodes["node000"].findings[0].id == "limit"
@@ -209,7 +210,7 @@ def test_a_cpu_that_calculates_wrongly_is_no_matter_of_peers_bounds_or_a_second_
     first, *others = campaign.nodes
     verdict = judge(replace(campaign, nodes=(replace(first, seen=(*first.seen, run)), *others))).verdict
     node = verdict.nodes[first.name]
-    assert node.outcome is Outcome.WRONG_RESULT and node.findings[0].state is State.CONFIRMED
+    assert node.outcome is Outcome.WRONG_RESULT and node.findings[0].state is Certainty.CONFIRMED
     assert "CPU 37 calculated wrong numbers, in 4 bursts" in node_sentence([node])
     assert all(verdict.nodes[other.name].outcome is Outcome.SAME for other in others)
     assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS

@@ -12,7 +12,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, reduction
 from nodeprint.judge.judge import judge
 from nodeprint.judge.odd_runs import odd_runs
-from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.judge.outcome import Detail, Outcome
 from nodeprint.report import text
 from tests.support.fleets import made, with_outcomes
 
@@ -34,7 +34,7 @@ def test_one_bad_run_is_named_and_the_others_keep_their_outcome(nodes: int, pair
     healthy = made(nodes=nodes, pair_runs=pair_runs)
     verdict = judge(_run_times(healthy, factor, 2)).verdict
     bad = verdict.nodes["node001"]
-    assert (bad.outcome, bad.reasons[0].why) == (Outcome.INVALID, Why.ODD_RUN)
+    assert (bad.outcome, bad.reasons[0].why) == (Outcome.INVALID, Detail.ODD_RUN)
     (off,) = re.findall(
         r"Run 2 of job1 is ([0-9.]+) % off its other runs of core-to-core latency", text.node_sentence([bad])
     )
@@ -45,7 +45,7 @@ def test_one_bad_run_is_named_and_the_others_keep_their_outcome(nodes: int, pair
     if nodes > 4 and pair_runs > 2:
         assert after == others
     else:  # with few peers, or one run less of two, what is near its bound may be undecided
-        assert set(after.values()) <= {"SAME", "INCONCLUSIVE", "NO PEER"}
+        assert set(after.values()) <= {"SAME", "INCONCLUSIVE", "NO PEERS"}
 
 
 def test_a_node_all_runs_of_which_are_slow_is_not_disturbed() -> None:

@@ -67,7 +67,7 @@ def test_equal_nodes_are_the_same_and_one_at_half_is_suspected() -> None:
 def test_a_node_at_half_is_suspected_where_nodes_have_no_centre_too() -> None:
     values = fleet(nodes=24) * np.linspace(0.88, 1.12, 24)[:, None]
     verdict = judged(rows_of(values))
-    assert verdict.fleet.outcome in (FleetOutcome.INCONCLUSIVE, FleetOutcome.NOT_UNIFORM)
+    assert verdict.fleet.outcome in (FleetOutcome.INCONCLUSIVE, FleetOutcome.NON_UNIFORM)
     assert names(verdict, Outcome.SUSPECT) == names(verdict, Outcome.SAME) == []
     values[7] /= 2
     verdict = judged(rows_of(values))

@@ -66,7 +66,7 @@ def test_a_busy_fleet_says_so_first_and_the_rest_in_plain_words() -> None:
 
 
 def test_a_lone_busy_machine_says_so_first() -> None:
-    assert "NO PEER: Node node000 was busy: up to 87.0 % of" in text.first_line(judged(1, 0.87))
+    assert "NO PEERS: Node node000 was busy: up to 87.0 % of" in text.first_line(judged(1, 0.87))
     assert "busy" not in text.first_line(judged(1, 0.01))
     assert "busy" not in text.first_line(judged(8, 0.87))  # who is the same all the same
 

@@ -15,7 +15,7 @@ from tests.support.job_sets import Job, fleet, outcomes
 
 #: What one job shows of core 0, whose tolerance is 4%: nothing, less, more, and much more.
 _SLOWER = (0.0, 0.0, 0.03, 0.07, 0.2)
-_FOUND = {"DEVIATES", "INTERMITTENT", "SUSPECT", "DIFFERS"}
+_FOUND = {"DEVIATES", "INTERMITTENT", "SUSPECT", "MISMATCH"}
 _FEW, _MORE = settings(max_examples=12, derandomize=True), settings(max_examples=20, derandomize=True)
 
 

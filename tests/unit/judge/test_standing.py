@@ -20,7 +20,7 @@ from nodeprint.judge import acceptance
 from nodeprint.judge.acceptance_file import Suppression
 from nodeprint.judge.deviations import Series
 from nodeprint.judge.judge import judge
-from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, State
+from nodeprint.judge.outcome import Certainty, FleetOutcome, Kind, Outcome
 from nodeprint.judge.standing import Standing, standings
 from nodeprint.report import text
 from tests.support.drawn import bound, matrix, of_values
@@ -252,19 +252,19 @@ def _runs(fleet: PackedFleet, job: int, *effects: float) -> PackedFleet:
 @pytest.mark.parametrize(
     ("by_job", "outcome", "state"),
     [
-        ((0.10,), Outcome.SUSPECT, State.SUSPECTED),
-        ((0.10, 0.10), Outcome.DEVIATES, State.CONFIRMED),
-        ((0.10, 0.00), Outcome.INTERMITTENT, State.INTERMITTENT),
-        ((0.00, 0.10), Outcome.INTERMITTENT, State.INTERMITTENT),
-        ((0.10, 0.10, 0.00), Outcome.DEVIATES, State.CONFIRMED),
-        ((0.00, 0.10, 0.10), Outcome.DEVIATES, State.CONFIRMED),
-        ((0.00, 0.10, 0.00), Outcome.INTERMITTENT, State.INTERMITTENT),
-        ((0.10, 0.00, 0.10, 0.00), Outcome.DEVIATES, State.CONFIRMED),
+        ((0.10,), Outcome.SUSPECT, Certainty.SUSPECTED),
+        ((0.10, 0.10), Outcome.DEVIATES, Certainty.CONFIRMED),
+        ((0.10, 0.00), Outcome.INTERMITTENT, Certainty.INTERMITTENT),
+        ((0.00, 0.10), Outcome.INTERMITTENT, Certainty.INTERMITTENT),
+        ((0.10, 0.10, 0.00), Outcome.DEVIATES, Certainty.CONFIRMED),
+        ((0.00, 0.10, 0.10), Outcome.DEVIATES, Certainty.CONFIRMED),
+        ((0.00, 0.10, 0.00), Outcome.INTERMITTENT, Certainty.INTERMITTENT),
+        ((0.10, 0.00, 0.10, 0.00), Outcome.DEVIATES, Certainty.CONFIRMED),
         ((0.00, 0.00), Outcome.SAME, None),
     ],
 )
 def test_the_outcome_is_of_how_many_jobs_show_it(
-    by_job: tuple[float, ...], outcome: Outcome, state: State | None
+    by_job: tuple[float, ...], outcome: Outcome, state: Certainty | None
 ) -> None:
     verdict = judge(_core(made(jobs=len(by_job)), *by_job)).verdict
     node = verdict.nodes["node001"]
@@ -284,7 +284,7 @@ def test_runs_that_come_and_go_are_named_and_never_the_same(effects: tuple[float
     node = verdict.nodes["node001"]
     assert node.outcome is Outcome.INTERMITTENT
     (finding,) = node.findings
-    assert finding.state is State.INTERMITTENT
+    assert finding.state is Certainty.INTERMITTENT
     assert abs(finding.effect) > finding.bound
     named = [f"job{job}/run{run + 1}" for run, effect in enumerate(effects) if effect]
     assert [run for of in finding.by_job for run in of.showing] == named
@@ -338,7 +338,7 @@ def test_what_is_accepted_is_no_reason_against_a_node_that_is_within_its_bound_i
     accepted = Suppression("node001", "core-slow", "known", datetime.date(2999, 1, 1))
     rules = structs.replace(acceptance.load(), suppressions=(accepted,))
     node = judge(_core(made(jobs=4), 0.12, 0.0, 0.0, 0.0), rules).verdict.nodes["node001"]
-    assert node.findings[0].state is State.INTERMITTENT and node.findings[0].suppressed
+    assert node.findings[0].state is Certainty.INTERMITTENT and node.findings[0].suppressed
     assert node.outcome in (Outcome.SAME, Outcome.INCONCLUSIVE)
     assert "known" in text.node_sentence([node])
 
@@ -347,7 +347,7 @@ def test_a_suspicion_is_shown_with_the_interval_that_made_it() -> None:
     """The second job leaves it open: its own interval reaches into the bound."""
     for effects in ((0.09, 0.037), (0.037, 0.09)):
         (finding,) = judge(_core(made(jobs=2), *effects)).verdict.nodes["node001"].findings
-        assert finding.state is State.SUSPECTED
+        assert finding.state is Certainty.SUSPECTED
         assert finding.interval.low > finding.bound
         assert finding.effect == pytest.approx(finding.by_job[effects.index(0.09)].effect)
 
@@ -375,7 +375,7 @@ def test_a_confirmed_finding_is_headed_by_a_part_that_both_jobs_show(both: int) 
         return np.asarray(1 + own * np.where(beyond, 0.08, 0.10 * (job == both)) * (node == 1), dtype=np.float64)
 
     (finding,) = judge(times(fleet, HOPS, slower)).verdict.nodes["node001"].findings
-    assert (finding.state, finding.part.term, finding.part.family) == (State.CONFIRMED, "core", "core-far")
+    assert (finding.state, finding.part.term, finding.part.family) == (Certainty.CONFIRMED, "core", "core-far")
 
 
 @pytest.mark.parametrize("by_job", [(0.1, 0.1), (0.1, 0.08)])

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nodeprint.judge import verdict
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from tests.support.fleets import judged
 
 TYPES = [of for of in vars(verdict).values() if isinstance(of, type) and issubclass(of, msgspec.Struct)]
@@ -24,13 +24,13 @@ def test_what_is_left_out_is_nothing(of: type[msgspec.Struct]) -> None:
 @pytest.mark.parametrize(
     ("state", "counts", "is_outside"),
     [
-        (State.CONFIRMED, True, True),
-        (State.SUSPECTED, True, True),
-        (State.DIFFERS, True, True),
-        (State.INTERMITTENT, True, False),
+        (Certainty.CONFIRMED, True, True),
+        (Certainty.SUSPECTED, True, True),
+        (Certainty.MISMATCH, True, True),
+        (Certainty.INTERMITTENT, True, False),
     ],
 )
-def test_what_came_and_went_counts_and_is_not_outside_now(state: State, counts: bool, is_outside: bool) -> None:
+def test_what_came_and_went_counts_and_is_not_outside_now(state: Certainty, counts: bool, is_outside: bool) -> None:
     shown = judged("node003: core 17 +10%").verdict.nodes["node003"].findings[0]
     finding = msgspec.structs.replace(shown, state=state)
     assert (finding.counts, finding.accepted, finding.is_outside) == (counts, False, is_outside)

@@ -442,7 +442,7 @@ def test_matrices_of_unknown_processors_are_no_peers(tmp_path: Path, write: Writ
     campaign_writer.write_campaign([matrix_file.read_output(file) for file in files], tmp_path / "out")
     nodes = judge(tmp_path / "out").verdict.nodes
     assert {figure.name for node in nodes.values() for figure in node.classes} == {"every pair"}
-    assert {node.outcome for node in nodes.values()} == {Outcome.NO_PEER}
+    assert {node.outcome for node in nodes.values()} == {Outcome.NO_PEERS}
     assert not any(node.findings for node in nodes.values())
     assert all("--part or --xml" in node.reasons[0].detail for node in nodes.values())
 
@@ -478,7 +478,7 @@ def test_published_matrices_of_different_processors_are_no_peers(data: Path, tmp
     status, output = cli("judge", tmp_path / "out")
     assert status == 0 and "name it by --part or --xml" in " ".join(output.split())
     nodes = judge(tmp_path / "out").verdict.nodes
-    assert len(nodes) == 4 and {node.outcome for node in nodes.values()} == {Outcome.NO_PEER}
+    assert len(nodes) == 4 and {node.outcome for node in nodes.values()} == {Outcome.NO_PEERS}
     assert cli("judge", tmp_path / "out", "--fail-on", "not-same")[0] == 3
 
 

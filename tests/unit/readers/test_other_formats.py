@@ -238,5 +238,5 @@ def test_what_is_imported_can_be_judged(tmp_path: Path, text: str, measurement: 
     campaign = tmp_path / "campaign"
     campaign_writer.write_campaign([read(tmp_path, text)], campaign)
     node = judge(campaign).verdict.nodes["m"]
-    assert node.outcome is Outcome.NO_PEER
+    assert node.outcome is Outcome.NO_PEERS
     assert {figure.measurement for figure in node.classes} == {measurement}

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.report.figures import effects, own_places
 from nodeprint.report.figures.node_levels import levels, median_of_runs
 from tests.support.fleets import judged, made
 
 
-@pytest.mark.parametrize("state", [State.CONFIRMED, State.INTERMITTENT])
-def test_what_a_job_does_not_show_is_drawn_as_the_job_that_shows_it_most(state: State) -> None:
+@pytest.mark.parametrize("state", [Certainty.CONFIRMED, Certainty.INTERMITTENT])
+def test_what_a_job_does_not_show_is_drawn_as_the_job_that_shows_it_most(state: Certainty) -> None:
     (finding,) = judged("node003: core 17 +12%", jobs=2).verdict.nodes["node003"].findings
     first, second = finding.by_job
-    intermittent = state is State.INTERMITTENT
+    intermittent = state is Certainty.INTERMITTENT
     healthy = replace(second, effect=0.0, shows=False) if intermittent else second
     deciding = 0 if intermittent or first.effect > second.effect else 1
     finding = replace(finding, state=state, effect=finding.by_job[deciding].effect, by_job=(first, healthy))

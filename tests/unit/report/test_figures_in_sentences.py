@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeprint.judge.judge import judge
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import names, text
@@ -53,7 +53,7 @@ def test_printed_effect_over_printed_bound_is_the_printed_factor(number: int, jo
             assert finding.times_bound == pytest.approx(abs(finding.effect) / finding.bound)
             effect, low, high, bound, _ = map(float, _FIGURES.search(words).groups())  # type: ignore[union-attr]
             assert low <= effect <= high, words
-            if finding.state in (State.CONFIRMED, State.SUSPECTED):
+            if finding.state in (Certainty.CONFIRMED, Certainty.SUSPECTED):
                 assert low >= bound - 0.051, words  # the interval that decided
     assert seen
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Outcome, State, Why
+from nodeprint.judge.outcome import Certainty, Detail, Outcome
 from nodeprint.judge.verdict import Reason
 from nodeprint.report import files
 from tests.support import verdicts
@@ -47,9 +47,9 @@ def test_junit_has_a_case_for_nodes_fleet_and_fabric() -> None:
     cases = {case.name: case for case in suite}
     assert len(cases) == len(made.nodes) + 2
     elements = {name: type(case.result[0]).__name__.lower() if case.result else "" for name, case in cases.items()}
-    assert elements["fleet"] == FLEET_MEANING[made.fleet.outcome].junit
+    assert elements["fleet"] == made.fleet.outcome.entry.junit
     assert elements["fabric linktest-fabric, partition compute"] == "failure"
-    assert all(elements[f"node {name}"] == MEANING[node.outcome].junit for name, node in made.nodes.items())
+    assert all(elements[f"node {name}"] == node.outcome.entry.junit for name, node in made.nodes.items())
 
 
 def test_drain_is_for_confirmed_faults_of_a_node_alone() -> None:
@@ -61,11 +61,15 @@ def test_drain_is_for_confirmed_faults_of_a_node_alone() -> None:
 
     assert len(lines()) == 1 and "NodeName='cn003'" in lines()[0]
     assert not lines(findings=(verdicts.finding(shared_by=("cn004",)),))
-    assert not lines(findings=(verdicts.finding(state=State.SUSPECTED),))
+    assert not lines(outcome=Outcome.SUSPECT, findings=(verdicts.finding(state=Certainty.SUSPECTED),))
+    (own,) = lines(
+        outcome=Outcome.WRONG_RESULT, reasons=(Reason(Outcome.WRONG_RESULT, Detail.FAILED_CHECK),), findings=()
+    )
+    assert "A benchmark that ran on it found its own result wrong" in own
     assert not lines(findings=(verdicts.finding(-0.06, worse=False),))
     disturbed = {
         "outcome": Outcome.INVALID,
-        "reasons": (Reason(Why.DISTURBED),),
+        "reasons": (Reason(Outcome.INVALID, Detail.DISTURBED),),
         "disturbances": (verdicts.disturbed(),),
     }
     assert not lines(**disturbed)
@@ -80,7 +84,7 @@ def test_drain_leaves_other_reasons_alone_and_comments_what_is_simulated() -> No
 
 def test_prometheus_has_no_campaign_in_the_series_of_nodes() -> None:
     text = files.prometheus(verdicts.verdict())
-    assert 'nodeprint_node_verdict{node="cn003",verdict="DEVIATES"} 1' in text
+    assert 'nodeprint_node_verdict{node="cn003",class="FAIL",verdict="DEVIATES"} 1' in text
     assert (
         'nodeprint_bandwidth_bytes_per_second{node="cn001",measurement="bandwidth-nodes",name="load, own"} 1.61e+11'
         in text

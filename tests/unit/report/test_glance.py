@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.judge.outcome import Outcome
 from nodeprint.report import files, glance
 from nodeprint.report.pages import common
 from tests.support import verdicts
@@ -50,7 +50,7 @@ def test_what_has_no_short_name_has_a_line_on_a_machine_alone() -> None:
 
 
 def test_machines_of_several_kinds_have_no_common_median() -> None:
-    alone = {f"cn{n}": verdicts.node(Outcome.NO_PEER, Why.ALONE) for n in range(2)}
+    alone = {f"cn{n}": verdicts.node(Outcome.NO_PEERS) for n in range(2)}
     assert [glance.of_nodes(alone).count(line) for line in ("node cn0, AMD EPYC 7713 64-Core Processor",)] == [1]
     assert not any("over 2 nodes" in line for line in glance.of_nodes(alone))
     assert any("over 2 nodes" in line for line in glance.of_nodes({"cn0": verdicts.node(), "cn1": verdicts.node()}))

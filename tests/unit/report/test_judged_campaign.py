@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from nodeprint.judge.outcome import State
+from nodeprint.judge.outcome import Certainty
 from nodeprint.report.figures.node_levels import levels, median_of_runs
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -15,17 +15,17 @@ from tests.support.fleets import judged, made
 DEFECT, NODE, MEASUREMENT = "node003: core 17 +12%", "node003", "coherence-cas"
 
 
-@pytest.mark.parametrize("state", [State.CONFIRMED, State.INTERMITTENT])
-def test_what_came_and_went_is_drawn_as_the_job_that_showed_it_and_named(state: State) -> None:
+@pytest.mark.parametrize("state", [Certainty.CONFIRMED, Certainty.INTERMITTENT])
+def test_what_came_and_went_is_drawn_as_the_job_that_showed_it_and_named(state: Certainty) -> None:
     fleet, verdict = made(DEFECT, jobs=2), judged(DEFECT, jobs=2).verdict
     (finding,) = verdict.nodes[NODE].findings
     first, second = finding.by_job
-    shows = state is not State.INTERMITTENT
+    shows = state is not Certainty.INTERMITTENT
     seen = replace(finding, state=state, effect=first.effect, by_job=(first, replace(second, effect=0.0, shows=shows)))
     of_node = replace(verdict.nodes[NODE], findings=(seen,))
     campaign = Campaign(replace(verdict, nodes={**verdict.nodes, NODE: of_node}), fleet)
     drawn, newest = campaign.levels(MEASUREMENT, NODE), levels(fleet, MEASUREMENT, NODE)
-    job = 1 if state is State.INTERMITTENT else 2
+    job = 1 if state is Certainty.INTERMITTENT else 2
     expected = median_of_runs(drawn.quantity, drawn.quantity.rows[3][job])
     np.testing.assert_array_equal(drawn.of(NODE), expected)
     np.testing.assert_array_equal(drawn.of("node002"), newest.of("node002"))
@@ -36,4 +36,4 @@ def test_what_came_and_went_is_drawn_as_the_job_that_showed_it_and_named(state: 
         *(picture.caption for picture in pictures.difference(campaign, NODE, MEASUREMENT)),
     ]
     assert len(captions) == 4
-    assert all(("in job1" in caption) is (state is State.INTERMITTENT) for caption in captions)
+    assert all(("in job1" in caption) is (state is Certainty.INTERMITTENT) for caption in captions)

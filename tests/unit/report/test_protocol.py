@@ -15,7 +15,7 @@ from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
-from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome, Why
+from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Limit, NodeVerdict, Reason
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import files, protocol
@@ -29,10 +29,10 @@ SAME, DEVIATES, MISSED = Outcome.SAME, Outcome.DEVIATES, Outcome.NOT_MEASURED
 def node(outcome: Outcome) -> NodeVerdict:
     fingerprint = {"serials": "product S4711"}
     if outcome is DEVIATES:
-        return verdicts.node(outcome, Why.CONFIRMED, findings=(verdicts.finding(),), fingerprint=fingerprint)
+        return verdicts.node(outcome, findings=(verdicts.finding(),), fingerprint=fingerprint)
     if outcome is MISSED:
-        reasons = (Reason(Why.NOT_MEASURED, detail="drained: DIMM 7 is bad"),)
-        return verdicts.node(outcome, Why.NOT_MEASURED, reasons=reasons, fingerprint={})
+        reasons = (Reason(Outcome.NOT_MEASURED, detail="drained: DIMM 7 is bad"),)
+        return verdicts.node(outcome, reasons=reasons, fingerprint={})
     return verdicts.node(outcome, fingerprint=fingerprint)
 
 
@@ -94,9 +94,9 @@ def test_node_is_accepted_where_it_is_same_in_every_campaign(outcomes: list[Outc
         ([SAME] * 9 + [MISSED], FleetOutcome.UNIFORM, "accepted with reservations"),
         ([SAME] * 6 + [MISSED] * 4, FleetOutcome.UNIFORM, "accepted with reservations"),
         ([SAME] * 5 + [MISSED] * 5, FleetOutcome.UNIFORM, "rejected"),
-        ([SAME] * 9 + [DEVIATES], FleetOutcome.NOT_UNIFORM, "rejected"),
+        ([SAME] * 9 + [DEVIATES], FleetOutcome.NON_UNIFORM, "rejected"),
         ([SAME] * 10, FleetOutcome.SPLIT, "rejected"),
-        ([Outcome.NO_PEER], FleetOutcome.NO_PEER, "rejected"),
+        ([Outcome.NO_PEERS], FleetOutcome.NO_PEERS, "rejected"),
         ([], FleetOutcome.NOT_MEASURED, "rejected"),
     ],
 )

@@ -19,7 +19,7 @@ from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.places.quantity import models
 from nodeprint.errors import CannotWriteError, NodeprintError
-from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.judge.outcome import Detail, Outcome
 from nodeprint.judge.verdict import Part, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents, files, names, pdf
@@ -133,9 +133,7 @@ def test_html_has_contents_and_the_same_sentences(written: list[Path]) -> None:
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_names_and_settings_print_harmlessly(hostile: str, tmp_path: Path) -> None:
     node = verdicts.node(fingerprint={"cpu": hostile, "bios": hostile}, rack=hostile, log_tail=(hostile,))
-    hostile_node = verdicts.node(
-        Outcome.NOT_MEASURED, Why.NOT_MEASURED, reasons=(Reason(Why.NOT_MEASURED, detail=hostile),)
-    )
+    hostile_node = verdicts.node(Outcome.NOT_MEASURED, reasons=(Reason(Outcome.NOT_MEASURED, detail=hostile),))
     files.write(
         verdicts.verdict({hostile: node, "cn2": hostile_node, "cn3": verdicts.node()}, campaign=hostile), tmp_path
     )
@@ -219,8 +217,8 @@ def test_every_finding_has_a_figure_of_its_own_places(folder: Path, tmp_path: Pa
 
 def test_nodes_that_were_not_measured_show_their_reason_and_no_figure(folder: Path, tmp_path: Path) -> None:
     def refused(verdict: Verdict) -> Verdict:
-        reasons = (Reason(Why.NOT_MEASURED, detail="drained: bad fan"),)
-        node = verdicts.node(Outcome.NOT_MEASURED, Why.NOT_MEASURED, reasons=reasons, classes=(), cells=(), margins=())
+        reasons = (Reason(Outcome.NOT_MEASURED, detail="drained: bad fan"),)
+        node = verdicts.node(Outcome.NOT_MEASURED, reasons=reasons, classes=(), cells=(), margins=())
         return replace(verdict, nodes={**verdict.nodes, "node002": node})
 
     written = documents.write(changed(folder, tmp_path, refused))
@@ -268,7 +266,7 @@ def test_a_limit_is_shown_as_a_limit_and_not_as_a_bound_of_peers(tmp_path: Path)
     table = finding_numbers(beyond)
     assert table is not None and table.header == ("measured", "limit", "beyond it", "interval")
     assert table.rows[0][:3] == ("205 ns", "at most 100 ns", "+105.0 %")
-    nodes = {f"cn{n}": verdicts.node(Outcome.OUTSIDE_LIMIT, Why.LIMIT, findings=(beyond,)) for n in range(3)}
+    nodes = {f"cn{n}": verdicts.node(Outcome.OUT_OF_SPEC, findings=(beyond,)) for n in range(3)}
     files.write(verdicts.verdict(nodes), tmp_path)
     page = cluster.page(source(tmp_path), {})
     (found,) = (section for section in page.sections if section.title == "Who is not the same")
@@ -283,13 +281,13 @@ def test_a_limit_is_shown_as_a_limit_and_not_as_a_bound_of_peers(tmp_path: Path)
 
 
 def test_nodes_are_sorted_by_severity() -> None:
-    weak = verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.finding(),))
-    strong = verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.memory_finding(),))
+    weak = verdicts.node(Outcome.DEVIATES, findings=(verdicts.finding(),))
+    strong = verdicts.node(Outcome.DEVIATES, findings=(verdicts.memory_finding(),))
     assert cluster.shown_nodes({"a": weak, "b": verdicts.node(), "c": strong}) == ["c", "a"]
 
 
 def test_machines_without_a_peer_have_no_median_over_the_fleet(tmp_path: Path) -> None:
-    alone = {f"cn{n}": verdicts.node(Outcome.NO_PEER, Why.ALONE) for n in range(3)}
+    alone = {f"cn{n}": verdicts.node(Outcome.NO_PEERS) for n in range(3)}
     files.write(verdicts.verdict(alone), tmp_path)
     page = cluster.page(source(tmp_path), {})
     assert "Medians over the fleet" not in [section.title for section in page.sections]
@@ -310,8 +308,8 @@ def test_configuration_differences_are_listed() -> None:
 
 def test_large_fleets_have_files_of_nodes_with_something_found(tmp_path: Path) -> None:
     nodes = {f"cn{n:03}": verdicts.node() for n in range(80)}
-    nodes |= {f"cn{n:03}": verdicts.node(Outcome.INCONCLUSIVE, Why.UNRESOLVED) for n in range(10, 40)}
-    nodes["cn007"] = verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.finding(),))
+    nodes |= {f"cn{n:03}": verdicts.node(Outcome.INCONCLUSIVE, Detail.UNRESOLVED) for n in range(10, 40)}
+    nodes["cn007"] = verdicts.node(Outcome.DEVIATES, findings=(verdicts.finding(),))
     files.write(verdicts.verdict(nodes), tmp_path)
     written = [path.name for path in documents.write(tmp_path)]
     assert [name for name in written if not name.endswith(".csv")] == ["cluster.pdf", "cluster.html", "cn007.pdf"]

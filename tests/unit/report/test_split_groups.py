@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge.outcome import FleetOutcome, Outcome, Why
+from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Group, Interval, Part, Reason, Verdict
 from nodeprint.report import files, protocol, text
 from nodeprint.report.figures import in_bounds
@@ -38,7 +38,7 @@ def split(first: Group = FIRST, away: Group = AWAY, **of_node: Any) -> Verdict:
     """A fleet of two groups; changes are of the nodes of the second."""
     made = verdicts.verdict()
     fleet = replace(made.fleet, outcome=FleetOutcome.SPLIT, groups=(first, away), nodes=6, counts={Outcome.SPLIT: 6})
-    alike = verdicts.node(Outcome.SPLIT, Why.SPLIT)
+    alike = verdicts.node(Outcome.SPLIT)
     nodes = {name: replace(alike, group="A") for name in first.nodes}
     nodes |= {name: replace(alike, group="B", **of_node) for name in away.nodes}
     return replace(made, fleet=fleet, nodes=nodes)
@@ -144,8 +144,8 @@ def test_three_groups_are_in_one_figure_and_a_line_each() -> None:
 
 
 def test_a_page_of_a_node_with_a_finding_says_how_far_its_group_is_from_the_other() -> None:
-    reasons = (Reason(Why.LIMIT, ("limit",)), Reason(Why.SPLIT))
-    made = split(outcome=Outcome.OUTSIDE_LIMIT, reasons=reasons, findings=(verdicts.finding(),))
+    reasons = (Reason(Outcome.OUT_OF_SPEC, of=("limit",)), Reason(Outcome.SPLIT))
+    made = split(outcome=Outcome.OUT_OF_SPEC, reasons=reasons, findings=(verdicts.finding(),))
     campaign = Campaign(made, PackedFleet("c", simulated=False, nodes=(), quantities=()))
     (apart,) = (words for words in node.page(campaign, "cn3").lead if "group B of a split fleet" in words)
     assert "8.0 % slower than in group A" in apart

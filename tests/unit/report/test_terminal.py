@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.judge.outcome import Detail, Outcome
 from nodeprint.report import files, terminal, text
 from tests.support import verdicts
 
@@ -22,7 +22,7 @@ def test_summary_begins_with_the_outcome_and_ends_with_the_report(tmp_path: Path
 
 def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
     nodes = {f"cn{n:03}": verdicts.node() for n in range(60)}
-    nodes["cn070"] = verdicts.node(Outcome.INVALID, Why.DISTURBED, disturbances=(verdicts.disturbed(),))
+    nodes["cn070"] = verdicts.node(Outcome.INVALID, Detail.DISTURBED, disturbances=(verdicts.disturbed(),))
     files.write(verdicts.verdict(nodes), tmp_path)
     summary, _ = terminal.summary(tmp_path)
     assert "cn070: INVALID" in summary and "cn[000-059]: SAME" not in summary
@@ -76,9 +76,9 @@ def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_outcomes_are_in_colour_and_the_longest_word_wins() -> None:
-    out = terminal.coloured("NOT UNIFORM: cn1: DEVIATES. cn2: SAME.")
+    out = terminal.coloured("NON-UNIFORM: cn1: DEVIATES. cn2: SAME.")
     of_words = {out.plain[span.start : span.end]: str(span.style) for span in out.spans}
-    assert of_words["NOT UNIFORM"] == "bold yellow" and of_words["SAME"] == "bold green"
+    assert of_words["NON-UNIFORM"] == "bold yellow" and of_words["SAME"] == "bold green"
     assert of_words["DEVIATES"] == "bold red" and str(out.spans[-1].style) == "bold yellow"
 
 

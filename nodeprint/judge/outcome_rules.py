@@ -1,0 +1,256 @@
+"""The rules that give a node its outcome, a function each, in the order in which they are asked.
+
+A rule yields the reasons that it has for an outcome; the worst outcome is the node's. After a rule that `decides` and
+has a reason, no further rule is asked: of a node that was not measured nothing else is known. To add an outcome, add
+its entry to `nodeprint.judge.outcome.Outcome`, a rule here, and its
+sentence to reports/texts.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from nodeprint.judge import margins, quality
+from nodeprint.judge.deviations import Series
+from nodeprint.judge.outcome import OUTCOME_OF, Detail, Outcome
+from nodeprint.judge.population import Population
+from nodeprint.judge.renumbered import Exchange
+from nodeprint.judge.verdict import Finding, Margin, Reason
+from nodeprint.settings.texts import say
+
+#: By the kind of a disturbance that makes a job invalid the reason that it is.
+_OF_DISTURBANCE = {
+    "disturbed": Detail.DISTURBED,
+    "missing": Detail.MISSING_PAIRS,
+    quality.ODD_RUN: Detail.ODD_RUN,
+    "cpus-moved": Detail.DISTURBED,
+    "unpinned": Detail.DISTURBED,
+}
+
+
+class NodeEvidence(msgspec.Struct, frozen=True):
+    """What rules are asked about: a node of the population by its number, its findings and margins, the series that it
+    is in with its place there, the measurements that most of its peers have, and the exchange of parts that explains
+    its imported matrix."""
+
+    population: Population
+    i: int
+    findings: Sequence[Finding]
+    margins: Sequence[Margin]
+    series: Sequence[tuple[Series, int]]
+    usual: Sequence[str]
+    exchange: Exchange | None
+
+    @property
+    def deciding(self) -> list[Margin]:
+        """The margins that its outcome is based on."""
+        return [margin for margin in self.margins if margin.decides]
+
+    @property
+    def outside(self) -> set[str]:
+        """Subjects of which a part is known to be outside its bound, whether it counts or is accepted."""
+        return {margins.subject_of(f) for f in self.findings if f.counts or (f.accepted and f.is_outside)}
+
+    @property
+    def scattered(self) -> tuple[str, ...]:
+        """Subjects that decide, in some part of which no majority of the nodes is alike."""
+        decides = self.population.rules.decides
+        of = ((margins.subject(series.matrix.quantity), series) for series, _ in self.series)
+        return tuple(subject for subject, series in of if subject in decides and series.scattered.any())
+
+
+Rule = Callable[[NodeEvidence], Iterator[Reason]]
+_RULES: list[tuple[Rule, bool]] = []
+
+
+def reasons(evidence: NodeEvidence) -> list[Reason]:
+    """Every reason for the outcome of a node, the decisive one first; without any it is the same as its peers."""
+    out: list[Reason] = []
+    for asked, decides in _RULES:
+        own = list(asked(evidence))
+        out += own
+        if own and decides:
+            break
+    if not out:
+        out = [Reason(Outcome.SAME, of=tuple(margin.subject for margin in evidence.deciding))]
+    return sorted(out, key=lambda reason: reason.outcome.rank)
+
+
+def rule(*, decides: bool = False) -> Callable[[Rule], Rule]:
+    """Make a function a rule; if it `decides` and has a reason, no further rule is asked."""
+
+    def added(function: Rule) -> Rule:
+        _RULES.append((function, decides))
+        return function
+
+    return added
+
+
+@rule(decides=True)
+def not_measured(of: NodeEvidence) -> Iterator[Reason]:
+    """There are no records of it, or a benchmark's own check failed."""
+    node = of.population.fleet.nodes[of.i]
+    if node.state == "wrong":
+        yield Reason(Outcome.WRONG_RESULT, Detail.FAILED_CHECK, detail=node.reason)
+    elif node.state != "measured":
+        yield Reason(Outcome.NOT_MEASURED, detail=node.reason)
+
+
+@rule()
+def found(of: NodeEvidence) -> Iterator[Reason]:
+    """What was found, by how certain it is; wrong numbers and limits are outcomes of their own."""
+    for finding in of.findings:
+        if not finding.counts:
+            continue
+        if finding.id == quality.WRONG_RESULT:
+            yield Reason(Outcome.WRONG_RESULT, Detail.WRONG, (finding.id,))
+        elif finding.id == "limit":
+            yield Reason(Outcome.OUT_OF_SPEC, of=(finding.id,))
+        else:
+            yield Reason(OUTCOME_OF[finding.state], of=(finding.id,))
+
+
+@rule(decides=True)
+def unusable(of: NodeEvidence) -> Iterator[Reason]:
+    """Records of it cannot be used."""
+    node = of.population.fleet.nodes[of.i]
+    if broken := [*node.unusable, *filter(None, [node.reason])]:
+        yield Reason(Outcome.INVALID, Detail.UNUSABLE, detail=broken[0])
+
+
+@rule(decides=True)
+def single_machine(of: NodeEvidence) -> Iterator[Reason]:
+    """It is compared with nothing: the quality of its data stands beside its only outcome."""
+    if of.population.lone:
+        yield _no_peers(of)
+
+
+@rule(decides=True)
+def disturbed(of: NodeEvidence) -> Iterator[Reason]:
+    """Each of its jobs was disturbed."""
+    invalid = of.population.disturbed[of.i]
+    if invalid and not set(of.population.jobs(of.i)) - set(invalid):
+        worst = max(
+            (disturbance for job in invalid.values() for disturbance in job),
+            key=lambda disturbance: (disturbance.kind in ("cpus-moved", "unpinned"), disturbance.share),
+        )
+        yield Reason(Outcome.INVALID, _OF_DISTURBANCE[worst.kind], (worst.measurement,), worst.share)
+
+
+@rule(decides=True)
+def without_peers(of: NodeEvidence) -> Iterator[Reason]:
+    """Its group has no other node, or its configuration is another one."""
+    population = of.population
+    if of.i in population.group_of:
+        return
+    node = population.fleet.nodes[of.i]
+    differing = [d for d in population.differing.get(node.name, ()) if d.hard]
+    if node.imported and not node.identified:
+        yield _no_peers(of, say("unknown_processor"))
+    elif len(population.configuration_of[of.i]) > 1:
+        yield _no_peers(of)
+    else:
+        values = {d.key: (d.value, d.majority) for d in differing}
+        yield Reason(Outcome.DIFFERENT_CONFIGURATION, of=tuple(values), values=values)
+
+
+def _no_peers(of: NodeEvidence, detail: str = "") -> Reason:
+    """That nothing is like a node; what its newest job lacks stays to be measured, as its status says."""
+    if lacking := tuple(of.population.fleet.nodes[of.i].lacking):
+        return Reason(Outcome.INCONCLUSIVE, Detail.ALONE_IN_PART, lacking, detail=detail)
+    return Reason(Outcome.NO_PEERS, detail=detail)
+
+
+@rule()
+def split(of: NodeEvidence) -> Iterator[Reason]:
+    """It is in a group of a split fleet."""
+    if of.i in of.population.split_nodes:
+        yield Reason(Outcome.SPLIT)
+
+
+@rule(decides=True)
+def renumbered(of: NodeEvidence) -> Iterator[Reason]:
+    """An exchange of parts explains its imported matrix."""
+    if exchange := of.exchange:
+        level = exchange.level
+        yield Reason(
+            Outcome.INCONCLUSIVE, Detail.RENUMBERED, (f"{level} {exchange.first}", f"{level} {exchange.second}")
+        )
+
+
+@rule()
+def missing(of: NodeEvidence) -> Iterator[Reason]:
+    """Something that it should have been measured by is missing."""
+    if names := _missing(of):
+        yield Reason(Outcome.INCONCLUSIVE, Detail.MISSING, names)
+    if not of.deciding:
+        yield Reason(Outcome.INCONCLUSIVE, Detail.MISSING, of.population.rules.decides)
+
+
+def _missing(of: NodeEvidence) -> tuple[str, ...]:
+    """Measurements that were planned and not made on a node, or not in every run of its newest job, or not of all
+    parts that its peers have."""
+    population, node = of.population, of.population.fleet.nodes[of.i]
+    measured = population.measured(of.i) | set(node.not_applicable)
+    wanted = dict.fromkeys((*population.planned, *population.rules.required))
+    names = [name for name in wanted if name not in measured]
+    names += node.lacking
+    for series, position in of.series:
+        if np.any(series.usual & ~np.isfinite(series.spreads.of_nodes[position])):
+            names.append(series.matrix.name)
+    names += [name for name in of.usual if name not in measured]
+    return tuple(dict.fromkeys(names))
+
+
+@rule()
+def rebooted(of: NodeEvidence) -> Iterator[Reason]:
+    """It was booted again within a job."""
+    if jobs := of.population.fleet.nodes[of.i].rebooted:
+        yield Reason(Outcome.INCONCLUSIVE, Detail.REBOOTED, jobs)
+
+
+@rule()
+def single_run(of: NodeEvidence) -> Iterator[Reason]:
+    """With one run nobody knows how far its runs differ."""
+    if any(margin.runs < 2 for margin in of.deciding):
+        yield Reason(Outcome.INCONCLUSIVE, Detail.ONE_RUN)
+
+
+@rule()
+def unexamined(of: NodeEvidence) -> Iterator[Reason]:
+    """A part that decides is examined by no data."""
+    decides = of.population.rules.decides
+    unseen = [
+        family
+        for series, _ in of.series
+        if margins.subject(series.matrix.quantity) in decides
+        for family in series.matrix.terms.unwitnessed
+    ]
+    if unseen:
+        yield Reason(Outcome.INCONCLUSIVE, Detail.UNEXAMINED, tuple(dict.fromkeys(unseen)))
+
+
+@rule()
+def without_majority(of: NodeEvidence) -> Iterator[Reason]:
+    """No majority of the nodes is alike in some part."""
+    if of.scattered:
+        yield Reason(Outcome.INCONCLUSIVE, Detail.NO_CENTRE, of.scattered)
+
+
+@rule()
+def unresolved(of: NodeEvidence) -> Iterator[Reason]:
+    """An interval reaches beyond its bound; a part that is known to be outside is not undecided."""
+    known = {*of.outside, *of.scattered}
+    subjects = tuple(m.subject for m in of.deciding if m.share > 1 and m.runs > 1 and m.subject not in known)
+    if subjects:
+        yield Reason(Outcome.INCONCLUSIVE, Detail.UNRESOLVED, subjects)
+
+
+@rule()
+def waived(of: NodeEvidence) -> Iterator[Reason]:
+    """A part outside its bound is accepted: SAME is not said of the node."""
+    if any(finding.accepted and finding.is_outside for finding in of.findings):
+        yield Reason(Outcome.INCONCLUSIVE, Detail.SUPPRESSED)
