@@ -12,7 +12,7 @@ from tests.support import mutated_files
 from tests.support.latencies import epyc
 from tests.support.tool_output import C2CLAT
 
-OUTPUTS = Path(__file__).parents[1] / "tables" / "outputs"
+OUTPUTS = Path(__file__).parent / "outputs"
 XML = """<?xml version="1.0" encoding="UTF-8"?>
 <topology version="2.0"><object type="Machine" os_index="0" cpuset="0x0000000f"><object type="Package" os_index="0"
  cpuset="0x0000000f"><object type="L3Cache" cpuset="0x0000000f"><object type="Core" os_index="0" cpuset="0x00000003">
