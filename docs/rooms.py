@@ -19,7 +19,7 @@ FLOORS = (
     ("here",),
     ("history",),
     ("report",),
-    ("cards",),
+    ("summary",),
     ("judge",),
     ("readers",),
     ("structure", "simulate"),

@@ -10,6 +10,8 @@ from nodeprint.errors import NodeprintError
 
 #: An add-on's commands: a typer app, whose commands become commands of `nodeprint`.
 COMMANDS = "nodeprint.commands"
+#: Machines that a single node is compared with, as in nodeprint/summary/references.py.
+REFERENCES = "nodeprint.references"
 
 
 def load(group: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from nodeprint import addons
 from nodeprint.cli import (
-    card_commands,
     data_commands,
     here_commands,
     history_commands,
@@ -18,7 +17,6 @@ for _commands in addons.load(addons.COMMANDS).values():
 
 __all__ = [
     "app",
-    "card_commands",
     "data_commands",
     "here_commands",
     "history_commands",

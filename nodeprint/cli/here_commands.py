@@ -40,11 +40,11 @@ def here(
     from rich.console import Console
 
     from nodeprint import files
-    from nodeprint.cards import fleet_reference
-    from nodeprint.cards.card import pairs_csv
     from nodeprint.here import measure, result, view
     from nodeprint.judge import outcome
     from nodeprint.report import matrix_files
+    from nodeprint.summary import fleet_reference
+    from nodeprint.summary.node_summary import pairs_csv
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
     fleet = fleet_reference.read(reference) if reference is not None else None
@@ -62,11 +62,11 @@ def here(
             typer.echo(say("commands", "stopped", folder=folder), err=True)
             raise typer.Exit(130) from None
     measured = result.read(folder, fleet)
-    if csv and measured.card.matrix is not None:
-        typer.echo(files.write(csv, pairs_csv(measured.card.matrix)), err=True)
-    if pictures and measured.card.matrix is not None:
-        name = measured.card.processor.name
-        for path in matrix_files.write(matrix_files.of_card(measured.card.matrix), pictures, name):
+    if csv and measured.summary.matrix is not None:
+        typer.echo(files.write(csv, pairs_csv(measured.summary.matrix)), err=True)
+    if pictures and measured.summary.matrix is not None:
+        name = measured.summary.processor.name
+        for path in matrix_files.write(matrix_files.of_summary(measured.summary.matrix), pictures, name):
             typer.echo(path, err=True)
     print_json(measured) if json else print_text(view.as_text(measured))
     if outcome.counts(kinds, [measured.outcome]):

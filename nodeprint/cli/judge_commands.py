@@ -20,9 +20,9 @@ from nodeprint.cli.shared import (
 from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
-    from nodeprint.cards.fleet_reference import FleetReference
     from nodeprint.judge.outcome import Kind
     from nodeprint.judge.verdict import Verdict
+    from nodeprint.summary.fleet_reference import FleetReference
 
 _Accepted = Annotated[
     Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
@@ -87,27 +87,27 @@ def judge(
     else:
         print_outcome(text.summary(verdict))
     if reference:
-        _print_reference(fleet, campaign, verdict)
+        _print_reference(fleet, reference, campaign, verdict)
     if notify:
         notified.send(notify, written.as_json(verdict))
     if verdict.fails(kinds):
         raise typer.Exit(3)
 
 
-def _print_reference(fleet: FleetReference | None, campaign: Path, verdict: Verdict) -> None:
-    """How a fleet's nodes, or without it published machines of their processor, are: for the nodes that have no peer,
-    and of a fleet also for those that are too few to have a majority."""
-    from nodeprint.cards import fleet_reference, of_campaign
-    from nodeprint.cards import reference as published
+def _print_reference(fleet: FleetReference | None, reference: str, campaign: Path, verdict: Verdict) -> None:
+    """Print how nodes compare with a fleet's, or with the reference of an add-on: nodes without peers, and with a fleet
+    also nodes that are too few for a majority."""
     from nodeprint.report import beside_fleet
+    from nodeprint.summary import fleet_reference, measured_node
+    from nodeprint.summary.references import references
 
     few = fleet is not None and len(verdict.nodes) < fleet_reference.FEWEST
     for name, of_node in verdict.nodes.items():
         if not (of_node.is_alone or (few and of_node.outcome.entry.measured)):
             continue
         if fleet is None:
-            card = of_campaign.Measured(campaign, name).card
-            words: Sequence[str] = published.sentences(published.standing(card))
+            summary = measured_node.MeasuredNode(campaign, name).summary
+            words: Sequence[str] = references()[reference](summary).sentences()
         else:
             processor = fleet_reference.processor_of(of_node).name
             words = beside_fleet.sentences(fleet, processor, fleet_reference.of_verdict(of_node))
@@ -227,9 +227,9 @@ def export(
     Of nodes in which nothing was found, five or more of one processor. `nodeprint judge --reference FILE` and
     `nodeprint here --reference FILE` compare a single node with it.
     """
-    from nodeprint.cards import fleet_reference
     from nodeprint.judge import acceptance
     from nodeprint.report import files as written
+    from nodeprint.summary import fleet_reference
 
     reference = fleet_reference.of_fleet(written.read(campaign), acceptance.load(acceptance.kept(campaign)))
     typer.echo(fleet_reference.write(reference, to))

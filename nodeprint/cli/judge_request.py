@@ -12,8 +12,8 @@ from nodeprint.cli.shared import input_files, judge_and_write, leave_out
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 
 if TYPE_CHECKING:
-    from nodeprint.cards.fleet_reference import FleetReference
     from nodeprint.judge.verdict import Verdict
+    from nodeprint.summary.fleet_reference import FleetReference
 
 Source = Annotated[
     Path,
@@ -45,8 +45,8 @@ FailOn = Annotated[
 Reference = Annotated[
     str | None,
     typer.Option(
-        help="For nodes with NO PEERS: `published`, how published machines of their processor are, or a file of"
-        " `baseline export`, how a fleet is.",
+        help="Compare nodes without peers with a fleet: a file of `baseline export`. `published` (atlas add-on) has"
+        " published machines instead.",
         show_default=False,
     ),
 ]
@@ -81,8 +81,6 @@ NodeName = Annotated[
     str,
     typer.Option(help="Of outputs: where a file's path has the node's name, as 'stream-{node}-*.log'."),
 ]
-#: The value of --reference that is no file.
-PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
@@ -153,9 +151,10 @@ class JudgeRequest:
 
     def fleet_reference(self) -> FleetReference | None:
         """The fleet that nodes are compared with, where --reference names its file."""
-        from nodeprint.cards import fleet_reference
+        from nodeprint.summary import fleet_reference
+        from nodeprint.summary.references import references
 
-        if not self.reference or self.reference == PUBLISHED:
+        if not self.reference or self.reference in references():
             return None
         return fleet_reference.read(Path(self.reference))
 

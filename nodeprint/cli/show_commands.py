@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from msgspec import structs
 
 from nodeprint.cli.app import SHOW, app
-from nodeprint.cli.shared import Campaign, leave_out, print_result
-from nodeprint.errors import CannotWriteError
+from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, print_result
+from nodeprint.errors import CannotWriteError, printable
+from nodeprint.settings.texts import say
 
 #: Those of export.TABLES, which are not imported to print the help.
 Table = Literal["pairs", "cells", "details", "messages", "classes", "deviations"]
@@ -86,6 +88,38 @@ def report(
         typer.echo(path)
 
 
+@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint verify results/main")
+def verify(
+    campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Check that campaigns are unchanged since they were judged.
+
+    Prints each file that is missing, changed or new, and then exits with status 3.
+    """
+    from nodeprint.data.store import manifest
+
+    results: dict[str, object] = {}
+    differ = False
+    for campaign in campaigns:
+        sealed = manifest.read(campaign)
+        changes = manifest.changes(campaign, sealed)
+        by_kind = structs.asdict(changes)
+        results[str(campaign)] = {"files": len(sealed.files), **by_kind}
+        differ |= bool(changes)
+        if json:
+            continue
+        for kind, names in by_kind.items():
+            for name in names:
+                typer.echo(printable(f"{campaign / name}: {kind}", 500))
+        if not changes:
+            typer.echo(say("commands", "as_judged", campaign=campaign, files=len(sealed.files)))
+    if json:
+        print_json(results)
+    if differ:
+        raise typer.Exit(3)
+
+
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint show results/main")
 def show(campaign: Campaign) -> None:
     """Print the result of a campaign and its PDF's path.
@@ -143,7 +177,7 @@ def export(
     if to is None:
         leave_out({"--table": table}, "it is written into a file", "name one with --to FILE.csv")
     if hwloc:
-        from nodeprint.cards import hwloc_export
+        from nodeprint.summary import hwloc_export
 
         with _advised("make it writable, or work in a copy of the campaign"):
             for path in hwloc_export.export(campaign):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.cards.card import Matrix
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report.painted import Square
 from nodeprint.settings.texts import say
 from nodeprint.stats.robust import finite_median
+from nodeprint.summary.node_summary import LatencyMatrix
 
 #: Up to so many rows are shown.
 _MOST_ROWS = 32
@@ -16,7 +16,7 @@ _MOST_ROWS = 32
 _LEVELS = ("core", "ccx", "ccd", "quadrant", "numa", "socket")
 
 
-def square(matrix: Matrix) -> Square:
+def square(matrix: LatencyMatrix) -> Square:
     """The matrix CPU by CPU, or the medians between the parts of the finest level that has few enough."""
     cpus = matrix.places.cpus
     values = matrix.latency_ns

@@ -1,4 +1,4 @@
-"""What came of measuring this machine: its card, and what keeps the figures from being the hardware's."""
+"""What came of measuring this machine: its summary, and what keeps the figures from being the hardware's."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ import msgspec
 
 from nodeprint.campaign import job_status
 from nodeprint.campaign.job_status import JobStatus
-from nodeprint.cards.card import Card
-from nodeprint.cards.fleet_reference import FleetReference, of_card
-from nodeprint.cards.of_campaign import Measured
-from nodeprint.cards.reference import Standing, standing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import reached
 from nodeprint.judge.outcome import Outcome
@@ -22,20 +18,24 @@ from nodeprint.machine.topology.model import Warning
 from nodeprint.machine.tree import open_tree
 from nodeprint.report import beside_fleet
 from nodeprint.settings.config import read_plan
+from nodeprint.summary.fleet_reference import FleetReference, of_summary
+from nodeprint.summary.measured_node import MeasuredNode
+from nodeprint.summary.node_summary import NodeSummary
+from nodeprint.summary.references import ReferenceResult, references
 
 
 class Result(msgspec.Struct, frozen=True):
     """A measurement of this machine. `unmeasured` says why a measurement of the plan is not there, `warnings` what the
-    machine shows that is in the way, `standing` how its figures are beside those of published machines, and
+    machine shows that is in the way, `references` how its results compare with machines of add-ons, and
     `beside_fleet` in sentences beside those of a fleet. `memory` is there where it could be more or gives little."""
 
     folder: str
     outcome: Outcome
-    card: Card
+    summary: NodeSummary
     disturbances: tuple[Disturbance, ...]
     warnings: tuple[Warning, ...]
     unmeasured: Mapping[str, str]
-    standing: Standing
+    references: Mapping[str, ReferenceResult]
     beside_fleet: tuple[str, ...] = ()
     memory: tuple[MemoryReached, ...] = ()
 
@@ -45,17 +45,18 @@ def read(folder: Path, fleet: FleetReference | None = None) -> Result:
     nothing was measured."""
     unmeasured = _unmeasured(folder)
     try:
-        measured = Measured(folder)
+        measured = MeasuredNode(folder)
     except NodeprintError as error:
         why = "; ".join(f"{name}: {reason}" for name, reason in unmeasured.items())
         raise NodeprintError(why or str(error), where=folder, advice="see node-run.log there") from error
     outcome = Outcome.NOT_MEASURED if _any_failed(folder) else Outcome.INVALID if measured.invalid else Outcome.NO_PEERS
     warnings = tuple(preflight.check(open_tree(Path("/"))))
-    card = measured.card
+    summary = measured.summary
+    compared = {name: compare(summary) for name, compare in references().items()}
     disturbances = tuple(measured.disturbances)
-    beside = () if fleet is None else beside_fleet.sentences(fleet, card.processor.name, of_card(card))
+    beside = () if fleet is None else beside_fleet.sentences(fleet, summary.processor.name, of_summary(summary))
     memory = reached.of_machines({measured.node.name: (measured.node.fingerprint, measured.rows)})
-    return Result(str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card), tuple(beside), memory)
+    return Result(str(folder), outcome, summary, disturbances, warnings, unmeasured, compared, tuple(beside), memory)
 
 
 def _any_failed(folder: Path) -> bool:

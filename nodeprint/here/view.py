@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from nodeprint.cards import reference
-from nodeprint.cards.card import LEVELS, Card, Figure
 from nodeprint.errors import printable
 from nodeprint.here.matrix_text import square
 from nodeprint.here.plan import steps
@@ -17,6 +15,7 @@ from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
 from nodeprint.report.painted import painted
 from nodeprint.settings.texts import say
+from nodeprint.summary.node_summary import LEVELS, MedianValue, NodeSummary
 
 #: So many columns of text a matrix takes at most.
 _COLUMNS = 100
@@ -30,19 +29,20 @@ def shown(measurement: str) -> str:
 
 def as_text(result: Result) -> Text:
     """Everything, the matrix first and what is to be done last."""
-    card = result.card
+    summary = result.summary
     moved = text.moved_most(result.disturbances)
     taken = text.taken_most(result.disturbances)
     disturbed = text.moved_cpus(moved) if moved else text.busy_machine(taken) if taken else ""
     first = [*filter(None, [disturbed]), *(text.memory_warning(memory, 1) for memory in result.memory)]
     out = Text("\n".join(first) + "\n\n" if first else "")
-    out.append(f"{heading(card)}\n{labels(card)}\n")
-    if card.matrix is not None and len(card.matrix.places.cpus) > 2:
-        out.append("\ncore to core, ").append_text(painted(square(card.matrix), _COLUMNS)).append("\n")
-    out.append("\n" + "\n".join(medians(card.figures)) + "\n")
-    if lost := max((figure.disturbed or 0.0 for figure in card.figures), default=0.0):
+    out.append(f"{heading(summary)}\n{labels(summary)}\n")
+    if summary.matrix is not None and len(summary.matrix.places.cpus) > 2:
+        out.append("\ncore to core, ").append_text(painted(square(summary.matrix), _COLUMNS)).append("\n")
+    out.append("\n" + "\n".join(medians(summary.figures)) + "\n")
+    if lost := max((figure.disturbed or 0.0 for figure in summary.figures), default=0.0):
         out.append(f"* {say('marked', share=names.percent(lost))}\n")
-    for sentence in (*reference.sentences(result.standing), *result.beside_fleet):
+    published = [sentence for compared in result.references.values() for sentence in compared.sentences()]
+    for sentence in (*published, *result.beside_fleet):
         out.append(f"\n{sentence}")
     notes = [say("here_unmeasured", name=shown(name), reason=why) for name, why in result.unmeasured.items()]
     beside = [disturbance for disturbance in result.disturbances if disturbance is not moved]
@@ -55,18 +55,18 @@ def as_text(result: Result) -> Text:
     return out
 
 
-def heading(card: Card) -> str:
+def heading(summary: NodeSummary) -> str:
     """The processor and what there is of it, as far as that is known."""
-    made_of = card.processor
+    made_of = summary.processor
     parts = ((made_of.sockets, "socket"), (made_of.cores, "core"), (made_of.cpus, "CPU"))
     counts = [names.counted(count, part) for count, part in parts if count]
     counts += ["a virtual machine"] if made_of.virtual else []
     return ": ".join(filter(None, [printable(made_of.name) or "unknown processor", ", ".join(counts)]))
 
 
-def labels(card: Card) -> str:
+def labels(summary: NodeSummary) -> str:
     """How many parts of each level the measured CPUs are in, and where that is known from."""
-    labelled = card.matrix.places if card.matrix else None
+    labelled = summary.matrix.places if summary.matrix else None
     if labelled is None or not labelled.parts:
         return "no labels"
     lines = []
@@ -78,7 +78,7 @@ def labels(card: Card) -> str:
     return "labels: " + ", ".join(lines)
 
 
-def medians(figures: Sequence[Figure]) -> list[str]:
+def medians(figures: Sequence[MedianValue]) -> list[str]:
     """A line for each figure: what it is of, its median, its interval."""
     rows = [row for figure in figures for row in _rows(figure)]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
@@ -90,7 +90,7 @@ def medians(figures: Sequence[Figure]) -> list[str]:
     return lines
 
 
-def _rows(figure: Figure) -> list[tuple[str, str, str, str]]:
+def _rows(figure: MedianValue) -> list[tuple[str, str, str, str]]:
     label = shown(figure.measurement)
     name = "" if figure.name == "all" else names.row(printable(figure.name, 40))
     unit = names.of_measurement(figure.unit, figure.measurement)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nodeprint.cards.fleet_reference import Beside, FleetReference, beside
 from nodeprint.errors import printable
 from nodeprint.report import names, text
 from nodeprint.settings.texts import say
+from nodeprint.summary.fleet_reference import Beside, FleetReference, beside
 
 
 def sentences(reference: FleetReference, processor: str, values: Mapping[tuple[str, str, int], float]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A matrix that belongs to no campaign, as a figure in a file: of a card, or of the structure of any tool's matrix."""
+"""A matrix without a campaign as a figure in a file: of a node's summary, or in the order of its structure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import __version__, files
-from nodeprint.cards.card import Matrix
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.readers.matrix_source import MatrixSource
 from nodeprint.structure import Structure
+from nodeprint.summary.node_summary import LatencyMatrix
 
 if TYPE_CHECKING:
     from nodeprint.report.figures.matrix import MatrixData
@@ -46,8 +46,8 @@ def check(pdf: Path | None, svg: Path | None) -> list[Path]:
     return asked
 
 
-def of_card(matrix: Matrix) -> MatrixData:
-    """The matrix of a card in the order of its places, with their outlines."""
+def of_summary(matrix: LatencyMatrix) -> MatrixData:
+    """The matrix of a summary in the order of its places, with their outlines."""
     title = f"{matrix.operation}, latency (round trip / 2), ns"
     return _data(matrix.latency_ns, matrix.places.cpus, matrix.places.parts, title)
 

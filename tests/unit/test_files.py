@@ -419,7 +419,6 @@ WRITING = {
 }  # fmt: skip
 RIGHT = {
     "campaign/plans.py": {"write_text"},
-    "cards/signing.py": {"write_text"},
     "cli/shared.py": {"open"},
     "data/export/netcdf.py": {"File", "copyfile"},
     "data/export/netcdf_table.py": {"File"},
@@ -430,13 +429,14 @@ RIGHT = {
     "data/store/store.py": {"rmtree", "rmdir"},
     "interface/export.py": {"rename"},
     "judge/baseline.py": {"copy2", "copytree", "write_text"},
-    "report/atlas.py": {"write_text", "write_bytes"},
     "report/figures/render.py": {"savefig"},
     "report/figures/side_by_side.py": {"rename"},
     "report/run_check.py": {"write_text"},
     "report/pdf.py": {"copy", "write_text", "write_bytes"},
     "settings/sources.py": {"copytree", "copy2"},
     "simulate/demo.py": {"rmtree", "rename"},
+    "nodeprint_addons/atlas/atlas_site.py": {"write_text", "write_bytes"},
+    "nodeprint_addons/atlas/signing.py": {"write_text"},
 }
 
 

@@ -10,26 +10,31 @@ from pathlib import Path
 
 import pytest
 
-#: The command line where no add-on is installed: none is named, and importing one fails.
-_HIDDEN = """
+#: What hides all add-ons: no entry point is found, and importing one fails.
+_HIDE = """
 import sys
 from importlib import metadata
 every = metadata.entry_points
 metadata.entry_points = lambda **of: () if of.get("group", "").startswith("nodeprint.") else every(**of)
 sys.modules["nodeprint_addons"] = None
-from nodeprint.cli import main
-main()
 """
-#: One where an installed add-on is broken.
-_BROKEN = """
+#: An installed add-on that is broken.
+_BREAK = """
 from importlib import metadata
 every = metadata.entry_points
 broken = metadata.EntryPoint("gone", "nodeprint_gone:commands", "nodeprint.commands")
 metadata.entry_points = lambda **of: (broken, *every(**of)) if of.get("group") == "nodeprint.commands" else every(**of)
-from nodeprint.cli import main
-main()
 """
 _PRESENT = "from nodeprint.cli import main; main()"
+_HIDDEN = _HIDE + _PRESENT
+_BROKEN = _BREAK + _PRESENT
+#: The text of `nodeprint here` for a measured campaign.
+_HERE = """
+import sys
+from pathlib import Path
+from nodeprint.here import result, view
+print(view.as_text(result.read(Path(sys.argv[1]))))
+"""
 
 
 def call(program: str, *words: object) -> subprocess.CompletedProcess[str]:
@@ -44,7 +49,7 @@ def commands(program: str) -> set[str]:
 
 
 def test_commands_come_and_go_with_the_addons() -> None:
-    assert commands(_PRESENT) - commands(_HIDDEN) == {"iodie"}
+    assert commands(_PRESENT) - commands(_HIDDEN) == {"atlas", "iodie", "publish", "verify-card"}
     done = call(_HIDDEN, "iodie", "results/main")
     assert done.returncode == 2 and "No such command 'iodie'" in done.stderr
 
@@ -61,6 +66,20 @@ def test_a_campaign_is_judged_and_reported_without_addons(campaign: Callable[...
     done = call(_HIDDEN, "report", folder)
     assert done.returncode == 0, done.stderr
     assert "3 nodes" in (folder / "report/cluster.html").read_text()
+
+
+@pytest.mark.slow
+def test_rows_of_a_single_machine_come_and_go_with_the_addons(campaign: Callable[..., Path]) -> None:
+    folder = campaign("a")
+    (folder / "plan.tsv").write_text("coherence-cas\tcoherence\t--op cas\t2\n")
+    present, hidden = call(_HERE, folder), call(_HIDE + _HERE, folder)
+    assert present.returncode == hidden.returncode == 0, present.stderr + hidden.stderr
+    row = "Not compared with published machines:"
+    assert row in present.stdout and row not in hidden.stdout
+    assert "core to core  every pair  51.5 ns" in hidden.stdout
+    present, hidden = (call(program, "judge", folder, "--reference", "published") for program in (_PRESENT, _HIDDEN))
+    assert present.returncode == 0 and f"a: {row}" in present.stdout
+    assert hidden.returncode == 2 and "published: cannot be read" in hidden.stderr
 
 
 def test_a_broken_addon_is_named_and_left_out() -> None:

@@ -17,8 +17,6 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from nodeprint import simulate as simulator
-from nodeprint.cards import of_campaign
-from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, tenths
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.here import matrix_text, measure, plan, result, view
@@ -26,6 +24,16 @@ from nodeprint.judge.campaign import judge
 from nodeprint.machine import topology as labels
 from nodeprint.report import text
 from nodeprint.report.painted import painted
+from nodeprint.summary import measured_node
+from nodeprint.summary.node_summary import (
+    CpuLabels,
+    LatencyMatrix,
+    MedianValue,
+    NodeSummary,
+    ProcessorFacts,
+    SummaryOrigin,
+    tenths,
+)
 from tests.support.real_parts import ROOT, need
 
 
@@ -69,9 +77,12 @@ def test_one_cpu_is_refused_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_what_is_not_known_of_a_processor_is_not_counted() -> None:
-    assert view.heading(Card(Processor("X", virtual=True), Origin("nodeprint", "", {}))) == "X: a virtual machine"
-    assert view.heading(Card(Processor("X", cpus=4), Origin("nodeprint", "", {}))) == "X: 4 CPUs"
-    assert view.heading(Card(Processor(""), Origin("nodeprint", "", {}))) == "unknown processor"
+    assert (
+        view.heading(NodeSummary(ProcessorFacts("X", virtual=True), SummaryOrigin("nodeprint", "", {})))
+        == "X: a virtual machine"
+    )
+    assert view.heading(NodeSummary(ProcessorFacts("X", cpus=4), SummaryOrigin("nodeprint", "", {}))) == "X: 4 CPUs"
+    assert view.heading(NodeSummary(ProcessorFacts(""), SummaryOrigin("nodeprint", "", {}))) == "unknown processor"
 
 
 def test_richer_arguments_where_there_is_time() -> None:
@@ -96,7 +107,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_large_matrix_is_shown_by_parts(campaign: Path) -> None:
-    matrix = of_campaign.Measured(campaign).card.matrix
+    matrix = measured_node.MeasuredNode(campaign).summary.matrix
     assert matrix is not None
     shown = matrix_text.square(matrix)
     assert "CCX by CCX" in shown.title and len(shown.names) == 16
@@ -107,14 +118,16 @@ def test_a_large_matrix_is_shown_by_parts(campaign: Path) -> None:
 @pytest.mark.parametrize("cpus", [2, 3, 8, 32, 33, 100])
 def test_matrices_of_all_sizes_without_labels(cpus: int) -> None:
     values = np.full((cpus, cpus), 1234.0)
-    shown = matrix_text.square(Matrix("m", "cas", "hop", "", Places(tuple(range(0, 2 * cpus, 2))), tenths(values)))
+    shown = matrix_text.square(
+        LatencyMatrix("m", "cas", "hop", "", CpuLabels(tuple(range(0, 2 * cpus, 2))), tenths(values))
+    )
     square = painted(shown, 100)
     Console(width=120, record=True, file=open(os.devnull, "w")).print(square)  # noqa: SIM115, PTH123
     assert len(square.plain.splitlines()) == len(shown.names) + 2
 
 
 def test_medians_have_unit_and_interval(campaign: Path) -> None:
-    lines = view.medians(of_campaign.Measured(campaign).card.figures)
+    lines = view.medians(measured_node.MeasuredNode(campaign).summary.figures)
     inside = next(line for line in lines if "same CCX" in line)
     assert " ns" in inside and "95 % over" in inside
 
@@ -159,7 +172,7 @@ def test_here_measures_prints_and_keeps(tmp_path: Path, monkeypatch: pytest.Monk
     assert "<svg" in (tmp_path / "m.svg").read_text()
     card = tmp_path / "card.json"
     assert run.invoke(app, ["publish", "--to", str(card)]).exit_code == 0
-    assert run.invoke(app, ["verify", str(card)]).exit_code == 0
+    assert run.invoke(app, ["verify-card", str(card)]).exit_code == 0
     assert run.invoke(app, ["here", "--fail-on", "not-same", "--json"]).exit_code == 3
 
 
@@ -211,7 +224,7 @@ def test_the_wheel_names_its_extras() -> None:
 
 
 def test_figures_are_in_the_words_and_units_of_the_report() -> None:
-    flops = Figure("load-together", "steady", "1/s", 117.6e9)
-    moved = Figure("bandwidth-scaling", "machine, load, huge", "B/s", 5.6e9)
+    flops = MedianValue("load-together", "steady", "1/s", 117.6e9)
+    moved = MedianValue("bandwidth-scaling", "machine, load, huge", "B/s", 5.6e9)
     lines = view.medians([flops, moved])
     assert "117.6 Gflop/s" in lines[0] and "machine, load, huge pages" in lines[1]

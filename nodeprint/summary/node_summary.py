@@ -1,7 +1,8 @@
-"""The card of a node: what was measured on which processor, for people and programs that have nothing else of it."""
+"""A node in a few numbers: its processor, medians, latency matrix and settings, without names of hosts or sites."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -11,14 +12,13 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-SCHEMA = 1
 #: Matrices are kept in tenths of a nanosecond.
 TENTH_NS = 0.1
-#: Levels of places, from coarse to fine, as `Places` has them.
+#: Levels of places, from coarse to fine, as `CpuLabels` has them.
 LEVELS = ("socket", "numa", "quadrant", "ccd", "ccx", "core")
 
 
-class Processor(msgspec.Struct, frozen=True):
+class ProcessorFacts(msgspec.Struct, frozen=True):
     """What machine it is: the processor's name and generation, how many of everything; 0 or empty is unknown."""
 
     name: str
@@ -30,7 +30,7 @@ class Processor(msgspec.Struct, frozen=True):
     virtual: bool | None = None
 
 
-class Places(msgspec.Struct, frozen=True):
+class CpuLabels(msgspec.Struct, frozen=True):
     """The CPUs of a matrix in the order of its rows, and for each level the number of the part that each is in, -1
     where that is unknown. `provenance` says where a level's labels come from."""
 
@@ -39,7 +39,7 @@ class Places(msgspec.Struct, frozen=True):
     provenance: Mapping[str, str] = {}
 
 
-class Figure(msgspec.Struct, frozen=True):
+class MedianValue(msgspec.Struct, frozen=True):
     """A median in `unit` with its 95 % interval over `runs`, None where there are too few of them.
 
     `name` is the class of pairs, or the row of a measurement's table; `groups` are medians by socket where the median
@@ -55,13 +55,13 @@ class Figure(msgspec.Struct, frozen=True):
     runs: int = 1
     home: int = -1
     groups: Mapping[str, float] = {}
-    #: Absent where it is 0: a card of before has the hash that it had.
+    #: Absent where it is 0: a card of an earlier version keeps its hash.
     left_out: int | msgspec.UnsetType = msgspec.UNSET
     #: The share that was lost, as of `nodeprint.judge.verdict.ClassFigure`; absent where it is less than is marked.
     disturbed: float | msgspec.UnsetType = msgspec.UNSET
 
 
-class Matrix(msgspec.Struct, frozen=True, dict=True):
+class LatencyMatrix(msgspec.Struct, frozen=True, dict=True):
     """Core-to-core latencies: the upper triangle row by row in tenths of a nanosecond, -1 where nothing was measured.
 
     `home` is the policy of the line's home, empty where it is unknown.
@@ -71,7 +71,7 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
     operation: str
     quantity: str
     home: str
-    places: Places
+    places: CpuLabels
     tenths_ns: tuple[int, ...]
 
     @cached_property
@@ -84,7 +84,7 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
         return np.where(np.isnan(out), out.T, out)
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SummaryOrigin(msgspec.Struct, frozen=True):
     """Where it comes from: the day of measuring (ISO 8601, empty where unknown), with which program and versions, and
     for another tool's matrix its file and what that does not say."""
 
@@ -96,23 +96,26 @@ class Origin(msgspec.Struct, frozen=True):
     simulated: bool = False
 
 
-class Card(msgspec.Struct, frozen=True):
-    """All of a node. `disturbed` are kinds of disturbances that its records show, `settings` fields of its
-    configuration that change figures. `sha256` is of all fields above it, `signature` (ssh-keygen's) of `sha256`."""
+class NodeSummary(msgspec.Struct, frozen=True):
+    """A node without its records. `disturbed` are kinds of disturbances that its records show, `settings` fields of
+    its configuration that change results."""
 
-    processor: Processor
-    origin: Origin
-    figures: tuple[Figure, ...] = ()
-    matrix: Matrix | None = None
+    processor: ProcessorFacts
+    origin: SummaryOrigin
+    figures: tuple[MedianValue, ...] = ()
+    matrix: LatencyMatrix | None = None
     settings: Mapping[str, str | int | float | bool | None] = {}
     disturbed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    schema: int = SCHEMA
-    sha256: str = ""
-    signature: str = ""
 
 
-def pairs_csv(matrix: Matrix) -> str:
+def processor_key(name: str) -> str:
+    """A processor's name without the additions of people and kernels: `amd epyc 7742`."""
+    words = re.sub(r"\((r|tm)\)|,.*|@.*|\b\d+-core\b|\bdual\b|\b\w+-core processor\b", " ", name.lower())
+    return " ".join(word for word in words.split() if word not in ("cpu", "processor"))
+
+
+def pairs_csv(matrix: LatencyMatrix) -> str:
     """The pairs of a matrix as a table that every program reads, and `nodeprint structure` again; its first line names
     the columns with their unit."""
     cpus, latency = matrix.places.cpus, matrix.latency_ns
@@ -125,7 +128,7 @@ def pairs_csv(matrix: Matrix) -> str:
 
 
 def tenths(latency_ns: Floats) -> tuple[int, ...]:
-    """The upper triangle of an (n, n) matrix in ns as `Matrix` has it."""
+    """The upper triangle of an (n, n) matrix in ns as `LatencyMatrix` has it."""
     upper = latency_ns[np.triu_indices(len(latency_ns), 1)]
     return tuple(np.where(np.isnan(upper), -1, np.rint(np.nan_to_num(upper) / TENTH_NS)).astype(int).tolist())
 

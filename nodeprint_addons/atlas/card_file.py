@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from nodeprint import files
-from nodeprint.cards.card import SCHEMA, Card
 from nodeprint.errors import NodeprintError, printable, unreadable
+from nodeprint_addons.atlas.card import SCHEMA, Card
 
 #: More than twice what a machine of 256 CPUs has.
 _MOST_BYTES = 4 << 20

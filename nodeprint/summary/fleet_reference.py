@@ -13,12 +13,11 @@ import msgspec
 import numpy as np
 
 from nodeprint import __version__, files
-from nodeprint.cards.card import Card, Processor, rounded
-from nodeprint.cards.reference import key
 from nodeprint.errors import NodeprintError, printable, unreadable
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.stats.robust import robust_sd
+from nodeprint.summary.node_summary import NodeSummary, ProcessorFacts, processor_key, rounded
 
 SCHEMA = 1
 #: A centre and a spread are of this many nodes at least: of fewer they are of single machines.
@@ -151,10 +150,10 @@ def read(path: Path) -> FleetReference:
     return reference
 
 
-def of_card(card: Card) -> dict[_Key, float]:
-    """The figures of a card by measurement, name and home."""
+def of_summary(summary: NodeSummary) -> dict[_Key, float]:
+    """The figures of a summary by measurement, name and home."""
     out: dict[_Key, float] = {}
-    for figure in card.figures:
+    for figure in summary.figures:
         named = {f"{figure.name}, {group}": value for group, value in figure.groups.items()} or {
             figure.name: figure.median
         }
@@ -169,7 +168,7 @@ def of_verdict(node: NodeVerdict) -> dict[_Key, float]:
 
 def beside(reference: FleetReference, processor: str, values: Mapping[_Key, float]) -> tuple[Beside, ...]:
     """How figures of a node are beside a fleet's. None where its processor is another."""
-    if reference.processor and processor and key(reference.processor) != key(processor):
+    if reference.processor and processor and processor_key(reference.processor) != processor_key(processor):
         return ()
     out = []
     for figure in reference.figures:
@@ -183,6 +182,6 @@ def beside(reference: FleetReference, processor: str, values: Mapping[_Key, floa
     return tuple(out)
 
 
-def processor_of(node: NodeVerdict) -> Processor:
+def processor_of(node: NodeVerdict) -> ProcessorFacts:
     """What a judged node's processor is called."""
-    return Processor(str(node.fingerprint.get("cpu") or ""))
+    return ProcessorFacts(str(node.fingerprint.get("cpu") or ""))

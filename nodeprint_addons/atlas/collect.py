@@ -1,5 +1,6 @@
-"""python -m nodeprint.cards.collect FOLDER --out reference.json: the table of published machines, from the figures of
-core-to-core-latency's matrices in FOLDER (a file for each machine, named after its processor) and from cards there.
+"""python -m nodeprint_addons.atlas.collect FOLDER --out reference.json: the table of published machines.
+
+Its medians are those of matrices by core-to-core-latency in FOLDER, each named after its processor, and of cards there.
 """
 
 from __future__ import annotations
@@ -13,24 +14,25 @@ from pathlib import Path
 import msgspec
 
 from nodeprint import files
-from nodeprint.cards import hashing, of_matrix
-from nodeprint.cards.reference import Machine, Source, Table
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_file
+from nodeprint_addons.atlas import card_file
+from nodeprint_addons.atlas.matrix_card import card_of_matrix
+from nodeprint_addons.atlas.published_machines import PublishedMachine, ReferenceSource, ReferenceTable
 
 _PUBLISHED = "core-to-core-latency"
 _ISSUES = "core-to-core-latency-issues"
 _SOURCES = {
-    _ISSUES: Source("https://github.com/nviennot/core-to-core-latency/issues", "November 2026", ""),
-    _PUBLISHED: Source("https://github.com/nviennot/core-to-core-latency", "96a943a", "MIT"),
-    "card": Source("sent by users", "", ""),
+    _ISSUES: ReferenceSource("https://github.com/nviennot/core-to-core-latency/issues", "November 2026", ""),
+    _PUBLISHED: ReferenceSource("https://github.com/nviennot/core-to-core-latency", "96a943a", "MIT"),
+    "card": ReferenceSource("sent by users", "", ""),
 }
 
 
 #: Medians inside a CCX and between CCXs of a socket, of matrices that were sent to the tool's project and are no file
 #: of it; `file` has the number there. The home of the line was not controlled.
 _SENT = tuple(
-    Machine(processor, sockets, cpus, "cas", {"same CCX": inside, "same socket": between}, _ISSUES, issue)
+    PublishedMachine(processor, sockets, cpus, "cas", {"same CCX": inside, "same socket": between}, _ISSUES, issue)
     for processor, sockets, cpus, inside, between, issue in (
         ("AMD EPYC 74F3 24-Core Processor", 1, 48, 19.8, 100.0, "33"),
         ("AMD EPYC 9454P 48-Core Processor", 1, 96, 26.4, 103.0, "144"),
@@ -40,7 +42,7 @@ _SENT = tuple(
 )
 
 
-def collect(folder: Path) -> Table:
+def collect(folder: Path) -> ReferenceTable:
     """The table of what was sent to the tool's project, and of all matrices and cards below `folder`; files that hold
     neither are named on standard error."""
     machines = [*_SENT]
@@ -52,27 +54,31 @@ def collect(folder: Path) -> Table:
                 machines.append(_sent(path))
         except NodeprintError as error:
             print(f"left out: {error}", file=sys.stderr)
-    return Table({name: _SOURCES[name] for name in sorted({machine.source for machine in machines})}, tuple(machines))
+    return ReferenceTable(
+        {name: _SOURCES[name] for name in sorted({machine.source for machine in machines})}, tuple(machines)
+    )
 
 
-def _published(path: Path) -> Machine:
+def _published(path: Path) -> PublishedMachine:
     dual = re.match(r"Dual (.*)", path.stem)
-    card = of_matrix.card(matrix_file.read_output(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
+    card = card_of_matrix(matrix_file.read_output(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
     assert card.matrix is not None
     medians = {figure.name: round(figure.median, 1) for figure in card.figures}
     processor = card.processor
     sockets, operation = max(processor.sockets, 1), card.matrix.operation
-    return Machine(processor.name, sockets, processor.cpus, operation, medians, _PUBLISHED, path.name)
+    return PublishedMachine(processor.name, sockets, processor.cpus, operation, medians, _PUBLISHED, path.name)
 
 
-def _sent(path: Path) -> Machine:
-    card = hashing.read(path)
+def _sent(path: Path) -> PublishedMachine:
+    card = card_file.read(path)
     if card.matrix is None or card.origin.simulated:
         raise NodeprintError("no measured matrix", where=path, advice="take it out")
     measurement = card.matrix.measurement
     medians = {figure.name: round(figure.median, 1) for figure in card.figures if figure.measurement == measurement}
     processor = card.processor
-    return Machine(processor.name, processor.sockets, processor.cpus, card.matrix.operation, medians, "card", path.name)
+    return PublishedMachine(
+        processor.name, processor.sockets, processor.cpus, card.matrix.operation, medians, "card", path.name
+    )
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The card of a node that was measured: from a campaign's records, without judging it."""
+"""The summary of a measured node: from a campaign's records, without judging it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 
 from nodeprint import __version__
-from nodeprint.cards.card import LEVELS, Card, Figure, Matrix, Origin, Places, Processor, finite, rounded, tenths
 from nodeprint.data.store import packing, store
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
@@ -21,6 +20,18 @@ from nodeprint.judge.verdict import CellFigure, Disturbance
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.commit import commit
+from nodeprint.summary.node_summary import (
+    LEVELS,
+    CpuLabels,
+    LatencyMatrix,
+    MedianValue,
+    NodeSummary,
+    ProcessorFacts,
+    SummaryOrigin,
+    finite,
+    rounded,
+    tenths,
+)
 
 #: Fields of the fingerprint that change figures and identify no host or user (no command line, no product, no serial).
 _SETTINGS = (
@@ -30,8 +41,8 @@ _SETTINGS = (
 _OF_PAIRS = "coherence-cas"
 
 
-class Measured:
-    """A node of a campaign, read: its card and what keeps its figures from being its hardware's."""
+class MeasuredNode:
+    """A node of a campaign, read: its summary and what keeps its figures from being its hardware's."""
 
     def __init__(self, campaign: Path, node: str = "") -> None:
         """Read `node`, which may be left out where there is one. Raises NodeprintError where it is not measured."""
@@ -71,13 +82,13 @@ class Measured:
         return figures.of_rows(self.reduced, self.fleet.nodes)[self.number]
 
     @property
-    def card(self) -> Card:
-        """Its card, neither hashed nor signed."""
+    def summary(self) -> NodeSummary:
+        """Its summary."""
         began = min((start for reduced in self.reduced for start in reduced.quantity.started if start), default="")
         versions = {"nodeprint": __version__, "commit": commit(), **self.fleet.versions}
-        return Card(
+        return NodeSummary(
             processor=self._processor(),
-            origin=Origin("nodeprint", began[:10], versions, simulated=self.fleet.simulated),
+            origin=SummaryOrigin("nodeprint", began[:10], versions, simulated=self.fleet.simulated),
             figures=tuple(self._figures()),
             matrix=self._matrix(),
             settings={key: self.node.fingerprint[key] for key in _SETTINGS if key in self.node.fingerprint},
@@ -85,7 +96,7 @@ class Measured:
             warnings=tuple(str(warning.get("id", "")) for warning in self.node.warnings),
         )
 
-    def _processor(self) -> Processor:
+    def _processor(self) -> ProcessorFacts:
         facts, machine = self.node.fingerprint, self.topology.machine if self.topology else None
         labelled = {"sockets": 0, "cores": 0, "cpus": 0, "numa_nodes": 0}
         if self.topology:  # without /sys the fingerprint has no counts
@@ -93,19 +104,19 @@ class Measured:
             nodes = len(self.topology.numa_nodes)
             labelled = {"sockets": sockets, "cores": cores, "cpus": len(self.topology.cpus), "numa_nodes": nodes}
         counts = {key: int(facts.get(key) or count) for key, count in labelled.items()}
-        return Processor(
+        return ProcessorFacts(
             name=str(facts.get("cpu") or ""),
             generation=(machine.generation or "") if machine else "",
             virtual=machine.virtual if machine else None,
             **counts,
         )
 
-    def _figures(self) -> list[Figure]:
+    def _figures(self) -> list[MedianValue]:
         lost = quality.lost(self.node, self.number, self.reduced)
         classes = figures.marked(figures.of_classes(self.reduced, len(self.fleet.nodes))[self.number], lost)
         rows = figures.marked(self.rows, lost)
         of_pairs = [
-            Figure(
+            MedianValue(
                 figure.measurement,
                 figure.name,
                 "ns",
@@ -121,7 +132,7 @@ class Measured:
             for figure in classes
         ]
         of_cells = [
-            Figure(
+            MedianValue(
                 row.measurement,
                 row.name,
                 row.unit,
@@ -136,7 +147,7 @@ class Measured:
         ]
         return of_pairs + of_cells
 
-    def _matrix(self) -> Matrix | None:
+    def _matrix(self) -> LatencyMatrix | None:
         """The first home's pairs, of compare-exchange where they were measured."""
         of_pairs = sorted(
             (reduced for reduced in self.reduced if reduced.quantity.of_pairs),
@@ -153,7 +164,7 @@ class Measured:
         square[a, b] = square[b, a] = values
         kept = _rows_shown(square)
         cpus = [self.node.cpus[slot] if self.node.cpus else slot for slot in kept]
-        return Matrix(
+        return LatencyMatrix(
             quantity.measurement,
             quantity.operation,
             quantity.quantity,
@@ -167,14 +178,14 @@ class Measured:
         return "first" if measurement.startswith("coherence") else ""
 
 
-def measured(folder: Path) -> Measured:
+def measured(folder: Path) -> MeasuredNode:
     """The node of a folder below a campaign's nodes/, or the only one of a campaign. Raises NodeprintError."""
     if (folder / "nodes.tsv").exists():
-        return Measured(folder)
+        return MeasuredNode(folder)
     campaign = folder.parent.parent
     if folder.parent.name != "nodes" or not (campaign / "nodes.tsv").exists():
         raise NodeprintError("is no node of a campaign", where=folder, advice="name a folder below nodes/")
-    return Measured(campaign, folder.name)
+    return MeasuredNode(campaign, folder.name)
 
 
 def _rows_shown(square: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[int]:
@@ -184,10 +195,10 @@ def _rows_shown(square: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> li
     return [int(row) for row in np.flatnonzero(count > (1 if count.max(initial=0) > 1 else 0))]
 
 
-def places(cpus: Sequence[int], labels: Topology | None) -> Places:
+def places(cpus: Sequence[int], labels: Topology | None) -> CpuLabels:
     """Where CPUs are by the labels; of a level that is known for none of them nothing is kept."""
     if labels is None:
-        return Places(tuple(cpus))
+        return CpuLabels(tuple(cpus))
     by_number = {cpu.cpu: cpu for cpu in labels.cpus}
     parts: dict[str, tuple[int, ...]] = {}
     for level in LEVELS:
@@ -197,4 +208,4 @@ def places(cpus: Sequence[int], labels: Topology | None) -> Places:
     provenance: Mapping[str, str] = {
         level: str(origin) for level, origin in labels.provenance.items() if level in parts
     }
-    return Places(tuple(cpus), parts, provenance)
+    return CpuLabels(tuple(cpus), parts, provenance)

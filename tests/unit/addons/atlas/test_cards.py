@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
-import re
 import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +15,15 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from nodeprint import simulate as simulator
-from nodeprint.cards import hashing, hwloc_export, of_campaign, of_matrix, reference, signing
-from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, tenths
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology as labels
-from nodeprint.machine.tree import open_tree
 from nodeprint.readers import matrix_file
-from nodeprint.report import atlas
+from nodeprint.summary import measured_node
+from nodeprint.summary.node_summary import CpuLabels, LatencyMatrix, MedianValue, ProcessorFacts, SummaryOrigin, tenths
+from nodeprint_addons.atlas import atlas_site, card_file, published_machines, signing
+from nodeprint_addons.atlas.card import Card, card_of
+from nodeprint_addons.atlas.matrix_card import card_of_matrix
 from tests.support.real_parts import need
 
 
@@ -39,19 +37,21 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def card(campaign: Path) -> Card:
-    return of_campaign.Measured(campaign).card
+    return card_of(measured_node.MeasuredNode(campaign).summary)
 
 
 def bare(name: str = "AMD EPYC 7742 64-Core Processor", ccx_ns: float = 25.0, **of: object) -> Card:
     """A card of a small machine with two CCXs, measured on bare metal."""
-    places = Places((0, 1, 2, 3), {"socket": (0, 0, 0, 0), "ccx": (0, 0, 1, 1)})
+    places = CpuLabels((0, 1, 2, 3), {"socket": (0, 0, 0, 0), "ccx": (0, 0, 1, 1)})
     latency = np.full((4, 4), 110.0)
-    matrix = Matrix("coherence-cas", "cas", "hop", "first", places, tenths(latency))
+    matrix = LatencyMatrix("coherence-cas", "cas", "hop", "first", places, tenths(latency))
     figures = (
-        Figure("coherence-cas", "same CCX", "ns", ccx_ns, ccx_ns - 1, ccx_ns + 1, 3),
-        Figure("coherence-cas", "other socket", "ns", 200.0),
+        MedianValue("coherence-cas", "same CCX", "ns", ccx_ns, ccx_ns - 1, ccx_ns + 1, 3),
+        MedianValue("coherence-cas", "other socket", "ns", 200.0),
     )
-    made = Card(Processor(name, sockets=1, cores=4, cpus=4, virtual=False), Origin("nodeprint"), figures, matrix)
+    made = Card(
+        ProcessorFacts(name, sockets=1, cores=4, cpus=4, virtual=False), SummaryOrigin("nodeprint"), figures, matrix
+    )
     return replace(made, **of)
 
 
@@ -61,52 +61,43 @@ def test_a_card_has_figures_and_places_and_no_name(campaign: Path, card: Card) -
     names = {(figure.measurement, figure.name) for figure in card.figures}
     assert {("coherence-cas", "same CCX"), ("coherence-cas", "other socket")} <= names
     assert card.matrix is not None and set(card.matrix.places.parts) >= {"socket", "quadrant", "ccx"}
-    text = hashing.text(hashing.hashed(card)).decode()
+    text = card_file.text(card_file.hashed(card)).decode()
     (node,) = (path.name for path in (campaign / "nodes").iterdir())
     assert node not in text
 
 
-def test_the_matrix_is_that_of_the_records_to_a_tenth(card: Card) -> None:
-    assert card.matrix is not None
-    same = np.array(card.matrix.places.parts["ccx"])
-    inside = (same[:, None] == same[None, :]) & ~np.eye(len(same), dtype=bool)
-    figure = next(figure for figure in card.figures if figure.name == "same CCX")
-    assert np.nanmedian(card.matrix.latency_ns[inside]) == pytest.approx(figure.median, rel=0.02)
-    assert np.array_equal(card.matrix.latency_ns, card.matrix.latency_ns.T, equal_nan=True)
-
-
 def test_256_cpus_are_below_200_kb(tmp_path: Path) -> None:
     values = np.random.default_rng(1).normal(230, 60, (256, 256)).clip(8)
-    places = Places(tuple(range(256)), {level: tuple(range(256)) for level in ("socket", "quadrant", "ccx", "core")})
-    matrix = Matrix("coherence-cas", "cas", "hop", "first", places, tenths(values))
-    path = hashing.write(bare(matrix=matrix), tmp_path / "card.json")
+    places = CpuLabels(tuple(range(256)), {level: tuple(range(256)) for level in ("socket", "quadrant", "ccx", "core")})
+    matrix = LatencyMatrix("coherence-cas", "cas", "hop", "first", places, tenths(values))
+    path = card_file.write(bare(matrix=matrix), tmp_path / "card.json")
     assert path.stat().st_size < 200_000
-    assert hashing.read(path).matrix == matrix
+    assert card_file.read(path).matrix == matrix
 
 
 def test_a_changed_card_is_refused(tmp_path: Path) -> None:
-    path = hashing.write(bare(), tmp_path / "card.json")
+    path = card_file.write(bare(), tmp_path / "card.json")
     text = path.read_text()
     path.write_text(text.replace("25.0", "21.0", 1))
     with pytest.raises(NodeprintError, match="was changed"):
-        hashing.read(path)
-    misfit = hashing.hashed(bare(matrix=replace(bare().matrix, tenths_ns=(1, 2))))  # type: ignore[type-var]
-    path.write_bytes(hashing.text(misfit))
+        card_file.read(path)
+    misfit = card_file.hashed(bare(matrix=replace(bare().matrix, tenths_ns=(1, 2))))  # type: ignore[type-var]
+    path.write_bytes(card_file.text(misfit))
     with pytest.raises(NodeprintError, match="does not fit"):
-        hashing.read(path)
+        card_file.read(path)
 
 
 @settings(max_examples=300)
 @given(st.data())
 def test_mutated_cards_end_in_one_sentence(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    content = bytearray(hashing.text(hashing.hashed(bare())))
+    content = bytearray(card_file.text(card_file.hashed(bare())))
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(content) - 1))
         content[place : place + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
     path = tmp_path_factory.mktemp("mutated") / "card.json"
     path.write_bytes(content)
     try:
-        hashing.read(path)
+        card_file.read(path)
     except NodeprintError as error:
         assert "\n" not in str(error)
 
@@ -116,18 +107,18 @@ def test_signatures(tmp_path: Path) -> None:
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", key], check=True)
     signed = signing.sign(bare(), key)
-    path = hashing.write(signed, tmp_path / "card.json")
-    assert hashing.read(path).signature == signed.signature
+    path = card_file.write(signed, tmp_path / "card.json")
+    assert card_file.read(path).signature == signed.signature
     assert "SHA256:" in signing.signer(signed)
     signers = tmp_path / "signers"
     signers.write_text(f"ada@example {key.with_suffix('.pub').read_text()}")
     assert signing.signer(signed, signers) == "ada@example"
-    other = hashing.hashed(bare(ccx_ns=26.0))
+    other = card_file.hashed(bare(ccx_ns=26.0))
     with pytest.raises(NodeprintError, match="ssh-keygen"):
         signing.signer(replace(other, signature=signed.signature), signers)
-    assert hashing.hashed(replace(signed, warnings=("load",))).signature == ""
+    assert card_file.hashed(replace(signed, warnings=("load",))).signature == ""
     assert signing.signer(bare()) == ""
-    done = CliRunner().invoke(app, ["verify", str(path), "--signers", str(signers)])
+    done = CliRunner().invoke(app, ["verify-card", str(path), "--signers", str(signers)])
     assert done.exit_code == 0 and "signed by ada@example" in done.stdout
     with pytest.raises(NodeprintError, match=r"nofile: cannot be read \(No such file or directory\); check the name"):
         signing.signer(signed, tmp_path / "nofile")
@@ -135,38 +126,40 @@ def test_signatures(tmp_path: Path) -> None:
 
 def test_card_of_a_simulated_node_says_so(campaign: Path, tmp_path: Path) -> None:
     made = CliRunner().invoke(app, ["publish", str(campaign), "--to", str(tmp_path / "card.json")])
-    checked = CliRunner().invoke(app, ["verify", str(tmp_path / "card.json")])
+    checked = CliRunner().invoke(app, ["verify-card", str(tmp_path / "card.json")])
     for done in (made, checked):
         assert done.exit_code == 0 and "SIMULATED, AMD EPYC" in done.stdout
-    facts = CliRunner().invoke(app, ["verify", str(tmp_path / "card.json"), "--json"]).stdout
+    facts = CliRunner().invoke(app, ["verify-card", str(tmp_path / "card.json"), "--json"]).stdout
     assert [of["simulated"] for of in json.loads(facts).values()] == [True]
 
 
 # --- the reference ---
 
 
-def machines(*medians: float, **of: object) -> reference.Table:
+def machines(*medians: float, **of: object) -> published_machines.ReferenceTable:
     """A table of machines like those of `bare`, with these medians inside the CCX."""
     fields = {"processor": "AMD EPYC 7742", "sockets": 1, "cpus": 128, "operation": "cas"} | of
-    each = (reference.Machine(classes={"same CCX": ns}, source="x", **fields) for ns in medians)  # type: ignore[arg-type]
-    return reference.Table({"x": reference.Source("https://example.org")}, tuple(each))
+    each = (published_machines.PublishedMachine(classes={"same CCX": ns}, source="x", **fields) for ns in medians)  # type: ignore[arg-type]
+    return published_machines.ReferenceTable(
+        {"x": published_machines.ReferenceSource("https://example.org")}, tuple(each)
+    )
 
 
 def test_as_published_machines_of_this_processor() -> None:
-    standing = reference.standing(bare(ccx_ns=23.0), machines(22.0, 23.0, 24.0))
-    (sentence, rest) = (*reference.sentences(standing), "")[:2]
+    standing = published_machines.standing(bare(ccx_ns=23.0), machines(22.0, 23.0, 24.0))
+    (sentence, rest) = (*standing.sentences(), "")[:2]
     assert sentence == "Core to core inside the CCX 23 ns: as 3 published machines of this processor (22 to 24)."
     assert rest == ""
 
 
 def test_an_unusual_figure_is_never_an_accusation() -> None:
-    (sentence,) = reference.sentences(reference.standing(bare(ccx_ns=40.0), machines(22.0, 24.0)))
+    (sentence,) = published_machines.standing(bare(ccx_ns=40.0), machines(22.0, 24.0)).sentences()
     assert "2 published machines of this processor have 22 to 24 ns" in sentence
     assert not {"slow", "bad", "wrong", "fault", "defect"} & set(sentence.lower().replace(";", " ").split())
 
 
 def test_the_generation_where_the_processor_is_not_published() -> None:
-    (comparison,) = reference.standing(bare("AMD EPYC 7702 64-Core Processor"), machines(25.0)).compared
+    (comparison,) = published_machines.standing(bare("AMD EPYC 7702 64-Core Processor"), machines(25.0)).compared
     assert (comparison.kin, comparison.machines) == ("generation", 1)
 
 
@@ -174,14 +167,14 @@ def test_the_generation_where_the_processor_is_not_published() -> None:
     ("changes", "reason"),
     [
         ({"matrix": None}, "no core-to-core"),
-        ({"processor": Processor("AMD EPYC 7742", virtual=True)}, "virtual machine"),
-        ({"origin": Origin("nodeprint", simulated=True)}, "simulated"),
-        ({"processor": Processor("Some Unknown CPU", virtual=False)}, "no machine with this processor"),
+        ({"processor": ProcessorFacts("AMD EPYC 7742", virtual=True)}, "virtual machine"),
+        ({"origin": SummaryOrigin("nodeprint", simulated=True)}, "simulated"),
+        ({"processor": ProcessorFacts("Some Unknown CPU", virtual=False)}, "no machine with this processor"),
         ({"matrix": replace(bare().matrix, operation="faa")}, "by faa"),  # type: ignore[type-var]
     ],
 )
 def test_what_is_not_comparable_is_said(changes: dict[str, object], reason: str) -> None:
-    standing = reference.standing(replace(bare(), **changes), machines(25.0))
+    standing = published_machines.standing(replace(bare(), **changes), machines(25.0))
     assert not standing.compared
     assert reason in " ".join(standing.not_compared)
 
@@ -190,31 +183,17 @@ def test_classes_that_the_home_decides_are_not_compared() -> None:
     table = machines(25.0)
     (machine,) = table.machines
     table = replace(table, machines=(replace(machine, classes={"same CCX": 25.0, "other socket": 100.0}),))
-    standing = reference.standing(bare(), table)
+    standing = published_machines.standing(bare(), table)
     assert [comparison.name for comparison in standing.compared] == ["same CCX"]
     assert "other socket" in standing.not_compared[0]
 
 
 def test_the_table_in_the_package() -> None:
-    table = reference.table()
+    table = published_machines.table()
     assert len(table.machines) > 30
     assert {machine.source for machine in table.machines} == set(table.sources)
     for machine in table.machines:
         assert machine.classes and all(0 < value < 2000 for value in machine.classes.values())
-
-
-@pytest.mark.parametrize(
-    ("name", "key"),
-    [
-        ("AMD EPYC 7742 64-Core Processor", "amd epyc 7742"),
-        ("Intel(R) Xeon(R) Gold 6242 CPU @ 2.80GHz", "intel xeon gold 6242"),
-        ("Intel(R) Xeon Gold 6242 @ 2.8GHz", "intel xeon gold 6242"),
-        ("AMD Ryzen Threadripper 3960X, 3.80GHz, 24 Cores", "amd ryzen threadripper 3960x"),
-        ("AMD Ryzen 7 2700X Eight-Core Processor", "amd ryzen 7 2700x"),
-    ],
-)
-def test_one_key_for_all_names_of_a_processor(name: str, key: str) -> None:
-    assert reference.key(name) == key
 
 
 # --- the atlas ---
@@ -227,28 +206,28 @@ def published(data: Path) -> Path:
 
 def test_an_atlas_of_cards_and_matrices(tmp_path: Path, campaign: Path) -> None:
     folder = tmp_path / "cards"
-    hashing.write(of_campaign.Measured(campaign).card, folder / "one.json")
+    card_file.write(card_of(measured_node.MeasuredNode(campaign).summary), folder / "one.json")
     (folder / "AMD EPYC <7742>.csv").write_text(",,\n25.5,,\n90.25,91,\n")
     (folder / "broken.json").write_text("{}")
     (folder / "notes.md").write_text("no machine")
-    page, refused = atlas.write(folder, tmp_path / "site")
+    page, refused = atlas_site.write(folder, tmp_path / "site")
     html = page.read_text()
     assert len(refused) == 1 and "broken.json" in refused[0]
     assert html.count("<tr data-name") == 2
     assert "SIMULATED" in html and "&lt;7742&gt;" in html and "<7742>" not in html
     for script in (tmp_path / "site" / "machines").glob("*.js"):
         assert script.read_text().startswith("atlas.add(") and "</" not in script.read_text()
-    assert hashing.read(next((tmp_path / "site" / "machines").glob("*simulated*.json"), folder / "one.json"))
-    atlas.write(folder, tmp_path / "site")  # again, in its place
+    assert card_file.read(next((tmp_path / "site" / "machines").glob("*simulated*.json"), folder / "one.json"))
+    atlas_site.write(folder, tmp_path / "site")  # again, in its place
     with pytest.raises(NodeprintError, match="holds something else"):
-        atlas.write(folder, folder)
+        atlas_site.write(folder, folder)
 
 
 def test_an_empty_folder_makes_no_site(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="nothing to show"):
-        atlas.write(tmp_path, tmp_path / "site")
+        atlas_site.write(tmp_path, tmp_path / "site")
     with pytest.raises(NodeprintError, match="no folder"):
-        atlas.write(tmp_path / "absent", tmp_path / "site")
+        atlas_site.write(tmp_path / "absent", tmp_path / "site")
 
 
 def test_published_matrices_make_an_atlas(tmp_path: Path, published: Path) -> None:
@@ -256,7 +235,7 @@ def test_published_matrices_make_an_atlas(tmp_path: Path, published: Path) -> No
     folder.mkdir()
     for name in ("Dual AMD EPYC 7742 64-Core Processor.csv", "AMD EPYC 7773X.csv", "AWS Graviton3.csv"):
         shutil.copy(published / name, folder)
-    page, refused = atlas.write(folder, tmp_path / "site")
+    page, refused = atlas_site.write(folder, tmp_path / "site")
     assert not refused and page.read_text().count("<tr data-name") == 3
     rome = json.loads((tmp_path / "site" / "machines" / "amd-epyc-7742.json").read_text())
     assert rome["processor"]["sockets"] == 2
@@ -264,44 +243,6 @@ def test_published_matrices_make_an_atlas(tmp_path: Path, published: Path) -> No
 
 
 def test_the_card_of_a_published_matrix_is_as_the_reference(published: Path) -> None:
-    made = of_matrix.card(matrix_file.read_output(published / "AMD EPYC 7773X.csv"), "AMD EPYC 7773X")
-    standing = reference.standing(made)
+    made = card_of_matrix(matrix_file.read_output(published / "AMD EPYC 7773X.csv"), "AMD EPYC 7773X")
+    standing = published_machines.standing(made)
     assert [comparison.alike for comparison in standing.compared] == [True, True]
-
-
-# --- hwloc ---
-
-
-def test_lstopo_reads_what_was_measured(tmp_path: Path) -> None:
-    """The XML of this machine's own lstopo with a simulated node's figures on its CPUs."""
-    need("lstopo-no-graphics", cpus=2)
-    folder = tmp_path / "main"
-    simulator.write(simulator.Plan(labels.read(open_tree(Path("/"))), 1, cells=True), folder)
-    (node,) = (folder / "nodes").iterdir()
-    xml = subprocess.run(["lstopo-no-graphics", "--of", "xml"], capture_output=True, check=True).stdout
-    survey = node / "job1/survey.tar.gz"
-    with tarfile.open(survey) as archive:
-        files = {member.name: archive.extractfile(member) for member in archive if member.isfile()}
-        contents = {name: file.read() for name, file in files.items() if file is not None}
-    with tarfile.open(survey, "w:gz") as archive:
-        for name, content in (contents | {"nodeprint/lstopo.xml": xml}).items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    (path,) = hwloc_export.export(folder)
-
-    def shown(what: str) -> str:
-        command: list[str | Path] = ["lstopo-no-graphics", "--input", path, f"--{what}"]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    assert "nodeprint-hop-ps" in shown("distances")
-    figure = next(
-        figure for figure in of_campaign.Measured(folder).card.figures if figure.measurement == "chase-latency"
-    )
-    latencies = re.findall(r"NUMANode L#0 = (\d+) from cpuset", shown("memattrs").partition("Latency")[2])
-    assert latencies and all(abs(int(ns) - figure.median) < 0.2 * figure.median for ns in latencies)
-
-
-def test_without_an_xml_in_the_survey_there_is_a_sentence(campaign: Path) -> None:
-    with pytest.raises(NodeprintError, match="no XML of lstopo"):
-        hwloc_export.export(campaign)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from nodeprint.cards import fleet_reference
-from nodeprint.cards.fleet_reference import FleetReference
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 from nodeprint.judge.judge import judge
 from nodeprint.report import beside_fleet
+from nodeprint.summary import fleet_reference
+from nodeprint.summary.fleet_reference import FleetReference
 from tests.support.fleets import made
 
 KEY = ("triad", "all", -1)

@@ -1,22 +1,21 @@
 """Published machines: the table reference.json, and how a card's figures stand to it. This is no verdict.
 
 The table has figures alone, by machine: medians of classes of pairs, and where they are from.
-`python -m nodeprint.cards.collect` makes it.
+`python -m nodeprint_addons.atlas.collect` makes it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
 import msgspec
 
-from nodeprint.cards.card import Card
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import processors
 from nodeprint.settings.texts import say
+from nodeprint.summary.node_summary import NodeSummary, processor_key
 
 #: Figures of one processor vary so much with the clock alone.
 _ALIKE = 0.1
@@ -24,7 +23,7 @@ _ALIKE = 0.1
 _INSIDE = {"same core": "inside a core", "same CCX": "inside the CCX", "same socket": "inside the socket"}
 
 
-class Machine(msgspec.Struct, frozen=True):
+class PublishedMachine(msgspec.Struct, frozen=True):
     """A published machine: medians of its classes of pairs in ns, or of their parts where these differ; its `source` (a
     key of the table) and what it is called there."""
 
@@ -37,7 +36,7 @@ class Machine(msgspec.Struct, frozen=True):
     file: str = ""
 
 
-class Source(msgspec.Struct, frozen=True):
+class ReferenceSource(msgspec.Struct, frozen=True):
     """Where figures are from: an address, a version there, its licence."""
 
     url: str
@@ -45,15 +44,15 @@ class Source(msgspec.Struct, frozen=True):
     licence: str = ""
 
 
-class Table(msgspec.Struct, frozen=True):
+class ReferenceTable(msgspec.Struct, frozen=True):
     """The whole reference."""
 
-    sources: Mapping[str, Source]
-    machines: tuple[Machine, ...]
+    sources: Mapping[str, ReferenceSource]
+    machines: tuple[PublishedMachine, ...]
     schema: int = 1
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class PublishedComparison(msgspec.Struct, frozen=True):
     """A class of a card beside `machines` published ones, whose medians are from `low_ns` to `high_ns`. `kin` is what
     they have in common with it: processor, or generation. `alike`: it is among them, or as near as clocks explain."""
 
@@ -66,42 +65,44 @@ class Comparison(msgspec.Struct, frozen=True):
     alike: bool
 
 
-class Standing(msgspec.Struct, frozen=True):
+class PublishedStanding(msgspec.Struct, frozen=True):
     """How a card stands to the reference: what is compared, and what is not, each with the reason."""
 
-    compared: tuple[Comparison, ...] = ()
+    compared: tuple[PublishedComparison, ...] = ()
     not_compared: tuple[str, ...] = ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """The standing in words: no result is called wrong."""
+        return tuple(_sentence(comparison) for comparison in self.compared) + tuple(
+            say("reference", "not_compared", reason=reason) for reason in self.not_compared
+        )
 
 
 @cache
-def table() -> Table:
+def table() -> ReferenceTable:
     """The reference in this package."""
-    return msgspec.json.decode(files("nodeprint.cards").joinpath("reference.json").read_bytes(), type=Table)
+    return msgspec.json.decode(
+        files("nodeprint_addons.atlas").joinpath("reference.json").read_bytes(), type=ReferenceTable
+    )
 
 
-def key(name: str) -> str:
-    """A processor's name without what people and kernels add to it: `amd epyc 7742`."""
-    words = re.sub(r"\((r|tm)\)|,.*|@.*|\b\d+-core\b|\bdual\b|\b\w+-core processor\b", " ", name.lower())
-    return " ".join(word for word in words.split() if word not in ("cpu", "processor"))
-
-
-def standing(card: Card, reference: Table | None = None) -> Standing:
+def standing(card: NodeSummary, reference: ReferenceTable | None = None) -> PublishedStanding:
     """What the reference says of a card."""
     reference = reference or table()
     matrix = card.matrix
     if matrix is None:
-        return Standing(not_compared=(say("reference", "none"),))
+        return PublishedStanding(not_compared=(say("reference", "none"),))
     if card.origin.simulated:
-        return Standing(not_compared=(say("reference", "simulated"),))
+        return PublishedStanding(not_compared=(say("reference", "simulated"),))
     if card.processor.virtual:
         reason = say("reference", "virtual")
-        return Standing(not_compared=(reason,))
+        return PublishedStanding(not_compared=(reason,))
     same_way = [machine for machine in reference.machines if machine.operation == matrix.operation]
     if not same_way:
-        return Standing(not_compared=(say("reference", "operation", operation=matrix.operation),))
+        return PublishedStanding(not_compared=(say("reference", "operation", operation=matrix.operation),))
     kin, machines = _kin(card.processor.name, same_way)
     if not machines:
-        return Standing(not_compared=(say("reference", "no_machine"),))
+        return PublishedStanding(not_compared=(say("reference", "no_machine"),))
     compared, apart = [], []
     for figure in card.figures:
         values = [value for machine in machines for value in _of_class(machine, figure.name)]
@@ -113,27 +114,27 @@ def standing(card: Card, reference: Table | None = None) -> Standing:
         low, high = min(values), max(values)
         alike = low * (1 - _ALIKE) <= figure.median <= high * (1 + _ALIKE)
         count = sum(bool(_of_class(machine, figure.name)) for machine in machines)
-        compared.append(Comparison(figure.name, figure.median, low, high, count, kin, alike))
+        compared.append(PublishedComparison(figure.name, figure.median, low, high, count, kin, alike))
     why = (say("reference", "home", apart=", ".join(apart)),)
-    return Standing(tuple(compared), why if apart else ())
+    return PublishedStanding(tuple(compared), why if apart else ())
 
 
-def _of_class(machine: Machine, name: str) -> list[float]:
+def _of_class(machine: PublishedMachine, name: str) -> list[float]:
     """The median of a class, or those of its parts where they differ (`same core, CCX 0`)."""
     return [value for part, value in machine.classes.items() if part == name or part.startswith(f"{name}, ")]
 
 
-def _comparable(card: Card) -> Sequence[str]:
+def _comparable(card: NodeSummary) -> Sequence[str]:
     """The classes inside one cache; a whole socket where that has one."""
     parts = card.matrix.places.parts if card.matrix else {}
     caches, sockets = (len({part for part in parts.get(level, ()) if part >= 0}) for level in ("ccx", "socket"))
     return list(_INSIDE) if sockets and caches == sockets else list(_INSIDE)[:2]
 
 
-def _kin(name: str, machines: Sequence[Machine]) -> tuple[str, list[Machine]]:
+def _kin(name: str, machines: Sequence[PublishedMachine]) -> tuple[str, list[PublishedMachine]]:
     """Machines with the same processor; where there are none, those of its generation."""
-    wanted = key(name)
-    same = [machine for machine in machines if key(machine.processor) == wanted]
+    wanted = processor_key(name)
+    same = [machine for machine in machines if processor_key(machine.processor) == wanted]
     if same:
         return "processor", same
     generation = generation_of(name)
@@ -146,19 +147,12 @@ def _kin(name: str, machines: Sequence[Machine]) -> tuple[str, list[Machine]]:
 def generation_of(name: str) -> str:
     """The generation of a processor that the table of processors has, else empty."""
     try:
-        return processors.part_named(key(name)).generation.name
+        return processors.part_named(processor_key(name)).generation.name
     except NodeprintError:
         return ""
 
 
-def sentences(standing: Standing) -> tuple[str, ...]:
-    """The standing in words: no figure is called wrong."""
-    return tuple(_sentence(comparison) for comparison in standing.compared) + tuple(
-        say("reference", "not_compared", reason=reason) for reason in standing.not_compared
-    )
-
-
-def _sentence(comparison: Comparison) -> str:
+def _sentence(comparison: PublishedComparison) -> str:
     span = (
         f"{comparison.low_ns:.0f} to {comparison.high_ns:.0f}"
         if round(comparison.low_ns) != round(comparison.high_ns)

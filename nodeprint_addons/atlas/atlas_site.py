@@ -9,16 +9,19 @@ import jinja2
 import msgspec
 
 from nodeprint import __version__, files
-from nodeprint.cards import hashing, of_matrix, reference, signing
-from nodeprint.cards.card import Card
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_file
 from nodeprint.settings import checked_yaml, sources
+from nodeprint.summary.node_summary import processor_key
+from nodeprint_addons.atlas import card_file, signing
+from nodeprint_addons.atlas.card import Card
+from nodeprint_addons.atlas.matrix_card import card_of_matrix
+from nodeprint_addons.atlas.published_machines import generation_of
 
 _MATRICES = (".csv", ".txt", ".gz")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AtlasEntry(msgspec.Struct, frozen=True):
     """A machine of the site: `id` is its file's name there, `origin` says where its figures are from."""
 
     id: str
@@ -58,7 +61,7 @@ def write(folder: Path, to: Path) -> tuple[Path, list[str]]:
         for name in ("atlas.js", "atlas.css"):
             (partial / name).write_text((templates / name).read_text(encoding="utf-8"), encoding="utf-8")
         for entry in entries:
-            content = hashing.text(hashing.hashed(entry.card))
+            content = card_file.text(card_file.hashed(entry.card))
             (partial / "machines" / f"{entry.id}.json").write_bytes(content)
             # a script is loaded from a disk, too, where browsers refuse to fetch a file
             script = b"atlas.add(" + msgspec.json.encode(entry.id) + b"," + _for_script(content) + b");\n"
@@ -66,9 +69,9 @@ def write(folder: Path, to: Path) -> tuple[Path, list[str]]:
     return to / "index.html", refused
 
 
-def read(folder: Path) -> tuple[list[Entry], list[str]]:
+def read(folder: Path) -> tuple[list[AtlasEntry], list[str]]:
     """The machines of a folder by processor, and why others are none."""
-    entries: list[Entry] = []
+    entries: list[AtlasEntry] = []
     refused: list[str] = []
     for path in sorted(folder.iterdir()):
         if path.suffix not in (*_MATRICES, ".json"):
@@ -77,24 +80,24 @@ def read(folder: Path) -> tuple[list[Entry], list[str]]:
             entries.append(_entry(path, {entry.id for entry in entries}))
         except NodeprintError as error:
             refused.append(str(error))
-    return sorted(entries, key=lambda entry: reference.key(entry.card.processor.name)), refused
+    return sorted(entries, key=lambda entry: processor_key(entry.card.processor.name)), refused
 
 
-def _entry(path: Path, taken: set[str]) -> Entry:
+def _entry(path: Path, taken: set[str]) -> AtlasEntry:
     if path.suffix == ".json":
-        card = hashing.read(path)
+        card = card_file.read(path)
         origin, signed_by = f"measured by {card.origin.program}", signing.signer(card)
     else:
         dual = re.match(r"Dual (.*)", path.stem)
-        card = of_matrix.card(matrix_file.read_output(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
+        card = card_of_matrix(matrix_file.read_output(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
         origin, signed_by = f"{card.origin.program}, not known: {', '.join(card.origin.unknown)}", ""
-    base = re.sub(r"[^a-z0-9]+", "-", reference.key(card.processor.name)).strip("-") or "machine"
+    base = re.sub(r"[^a-z0-9]+", "-", processor_key(card.processor.name)).strip("-") or "machine"
     name, number = base, 1
     while name in taken:
         number += 1
         name = f"{base}-{number}"
-    generation = card.processor.generation or reference.generation_of(card.processor.name)
-    return Entry(name, card, generation, origin, signed_by)
+    generation = card.processor.generation or generation_of(card.processor.name)
+    return AtlasEntry(name, card, generation, origin, signed_by)
 
 
 def _for_script(content: bytes) -> bytes:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, rounded, tenths
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.readers.tool_output import ToolOutput
 from nodeprint.structure import Structure, find
+from nodeprint.summary.node_summary import (
+    CpuLabels,
+    LatencyMatrix,
+    MedianValue,
+    ProcessorFacts,
+    SummaryOrigin,
+    rounded,
+    tenths,
+)
+from nodeprint_addons.atlas.card import Card
 
 _SOCKET, _BEYOND = "same socket", "other socket"
 
 
-def card(imported: ToolOutput, name: str, sockets: int = 0) -> Card:
+def card_of_matrix(imported: ToolOutput, name: str, sockets: int = 0) -> Card:
     """The card of an imported core-to-core matrix of the processor `name` (as /proc/cpuinfo has it, or as people write
     it). Raises NodeprintError where the file has no such matrix."""
     cores = imported.core_matrix()
@@ -26,22 +35,22 @@ def card(imported: ToolOutput, name: str, sockets: int = 0) -> Card:
         "core" if level.name == "smt" else str(level.name): _numbers(level.groups, cpus) for level in structure.levels
     }
     return Card(
-        processor=Processor(
+        processor=ProcessorFacts(
             name,
             sockets=sockets or (len(levels["socket"].groups) if "socket" in levels else 0),
             cores=len(levels["smt"].groups) if "smt" in levels else 0,
             cpus=len(cpus),
         ),
-        origin=Origin(imported.format, file=imported.source.name, unknown=imported.unknown),
+        origin=SummaryOrigin(imported.format, file=imported.source.name, unknown=imported.unknown),
         figures=tuple(
-            Figure(measurement, name, "ns", rounded(value)) for name, value in classes(structure, latency).items()
+            MedianValue(measurement, name, "ns", rounded(value)) for name, value in classes(structure, latency).items()
         ),
-        matrix=Matrix(
+        matrix=LatencyMatrix(
             measurement,
             cores.operation,
             cores.quantity,
             cores.home or "",
-            Places(cpus, parts, dict.fromkeys(parts, "matrix")),
+            CpuLabels(cpus, parts, dict.fromkeys(parts, "matrix")),
             tenths(latency),
         ),
     )

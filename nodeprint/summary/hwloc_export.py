@@ -9,10 +9,10 @@ import numpy as np
 
 from nodeprint import files
 from nodeprint.campaign import node_sheet
-from nodeprint.cards.card import TENTH_NS
-from nodeprint.cards.of_campaign import Measured
 from nodeprint.data.export import hwloc
 from nodeprint.errors import NodeprintError
+from nodeprint.summary.measured_node import MeasuredNode
+from nodeprint.summary.node_summary import TENTH_NS
 
 #: What is written beside a node's jobs.
 WRITTEN = "hwloc.xml"
@@ -28,16 +28,16 @@ def export(campaign: Path) -> list[Path]:
     for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
         folder = campaign / "nodes" / row.node
         if folder.is_dir():
-            out.append(files.write(folder / WRITTEN, annotated(folder, Measured(campaign, row.node))))
+            out.append(files.write(folder / WRITTEN, annotated(folder, MeasuredNode(campaign, row.node))))
     if not out:
         raise NodeprintError("no node was measured", where=campaign, advice="measure it first")
     return out
 
 
-def annotated(folder: Path, measured: Measured) -> bytes:
+def annotated(folder: Path, measured: MeasuredNode) -> bytes:
     """The XML of a node's survey with what was measured. Raises NodeprintError where there is none."""
     surveyed = hwloc.Surveyed(folder)
-    matrix = measured.card.matrix
+    matrix = measured.summary.matrix
     if matrix is not None:
         tenths = np.nan_to_num(np.rint(matrix.latency_ns / TENTH_NS)).astype(np.int64)
         surveyed.add_distances(matrix.places.cpus, (tenths * 100).ravel().tolist())
@@ -46,14 +46,14 @@ def annotated(folder: Path, measured: Measured) -> bytes:
     return surveyed.xml
 
 
-def _latencies(measured: Measured) -> Iterator[hwloc.Value]:
+def _latencies(measured: MeasuredNode) -> Iterator[hwloc.Value]:
     """ns from each CPU to each NUMA node."""
     for place, value in _places(measured, "chase-latency"):
         cpu = _number(measured, "cpu", place["cpu"])
         yield hwloc.cpuset([cpu]), _number(measured, "node", place["memory_node"]), round(value)
 
 
-def _bandwidths(measured: Measured, surveyed: hwloc.Surveyed) -> Iterator[hwloc.Value]:
+def _bandwidths(measured: MeasuredNode, surveyed: hwloc.Surveyed) -> Iterator[hwloc.Value]:
     """MiB/s that the CPUs of each NUMA node read from each."""
     for place, value in _places(measured, "bandwidth-nodes"):
         cpu_node = _number(measured, "node", place["cpu_node"])
@@ -62,7 +62,7 @@ def _bandwidths(measured: Measured, surveyed: hwloc.Surveyed) -> Iterator[hwloc.
             yield cpus, _number(measured, "node", place["memory_node"]), round(value / _MIB)
 
 
-def _places(measured: Measured, measurement: str) -> Iterator[tuple[dict[str, int | str], float]]:
+def _places(measured: MeasuredNode, measurement: str) -> Iterator[tuple[dict[str, int | str], float]]:
     """The places of a measurement with their values, the mean over runs."""
     for reduced in measured.reduced:
         if reduced.quantity.measurement == measurement:
@@ -73,6 +73,6 @@ def _places(measured: Measured, measurement: str) -> Iterator[tuple[dict[str, in
                     yield reduced.quantity.place(number), value
 
 
-def _number(measured: Measured, kind: str, place: int | str) -> int:
+def _number(measured: MeasuredNode, kind: str, place: int | str) -> int:
     """The system's number of a CPU or NUMA node by its place."""
     return measured.node.numbers[kind][int(place)]

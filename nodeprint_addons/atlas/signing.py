@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from nodeprint.cards.card import Card
-from nodeprint.cards.hashing import hashed
 from nodeprint.errors import NodeprintError, printable, unreadable
+from nodeprint_addons.atlas.card import Card
+from nodeprint_addons.atlas.card_file import hashed
 
 _NAMESPACE = "nodeprint"
 _SECONDS = 120.0

@@ -1,0 +1,1 @@
+"""A node in a few numbers, for a terminal, a reference of a fleet or other programs."""
