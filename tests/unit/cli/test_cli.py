@@ -29,7 +29,7 @@ def output(*words: str) -> str:
 
 def test_help_lists_every_command_with_what_it_is_for() -> None:
     text = output("--help")
-    listed = dict(re.findall(r"^  ([a-z-]+) {2,}(\S.*)$", text, re.MULTILINE))
+    listed = dict(re.findall(r"^  ([a-z][a-z-]*) {2,}(\S.*)$", text, re.MULTILINE))
     commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
     assert set(listed) == commands | {group.name for group in app.registered_groups}
     assert all(what.endswith(".") and not what.endswith("...") for what in listed.values()), "a sentence, not cut"
