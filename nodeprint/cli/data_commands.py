@@ -55,7 +55,7 @@ def import_(
     with input_files(*files) as kept:
         imported = [matrix_file.read_output(file, format) for file in kept]
     names = campaign_writer.write_campaign(imported, out, machine)
-    differing = [f"{item.source}: {item.differing}" for item in imported if item.differing]
+    differing = [f"{item.source}: {item.cores.differing}" for item in imported if item.cores and item.cores.differing]
     for warning in (*differing, *(layout_misfit.warnings(imported, machine) if machine else ())):
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"{out}: {', '.join(names)}; next: nodeprint judge {out} && nodeprint report {out}")

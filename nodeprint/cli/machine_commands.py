@@ -56,20 +56,20 @@ def structure(
     The labels are not used; with a topology the result is compared with them. Irregularities are reported.
     """
     from nodeprint import structure as structures
-    from nodeprint.readers import matrix_source
+    from nodeprint.readers import matrix_file
     from nodeprint.report import matrix_files, placement_words, quadrant_words, structure_words
     from nodeprint.structure import quadrants
 
     pictures = matrix_files.check(pdf, svg)
     with input_files(file) as (kept,):
-        source = matrix_source.read_source(kept, format)
+        source = matrix_file.read_matrix(kept, format)
     labels = read_labels(root, xml, cpuid) if root or xml or cpuid else source.topology
     of_matrix = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
     structure = structures.with_repetitions(of_matrix, source.differing)
     if pictures:
         drawn = matrix_files.of_structure(source, structure)
         matrix_files.write(drawn, pictures, file.name, simulated=source.simulated)
-    blocks = quadrants.of_matrices(source.of_runs, source.cpus, labels, structure)
+    blocks = quadrants.of_matrices(source.runs, source.cpus, labels, structure)
     if json:
         of_dies = [] if blocks is None else quadrant_words.table(blocks)
         print_json({"simulated": source.simulated, **structure.as_json(), "quadrants": of_dies})

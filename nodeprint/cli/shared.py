@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-#: Those of matrix_file.FORMATS, which are not imported to print the help.
+#: The readers of matrices, which are not imported to print the help.
 FORMATS = (
     "nodeprint",
     "intel-mlc",

@@ -20,11 +20,14 @@ from nodeprint.data.places.quantity import IMPORTED_HOPS
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
-from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
+from nodeprint.readers import file_names
+from nodeprint.readers.tool_output import CoreMatrix, ToolOutput, ToolValue
 from nodeprint.settings.measurements import measurements
 
 Record = dict[str, Any]
 
+#: The name of a record's value by its unit.
+_RECORDED = {"ns": "latency_ns", "B/s": "bytes_per_s"}
 #: Matrices of so many CPUs are not alike in all figures unless one is a copy of the other.
 _SURELY_ITS_OWN = 8
 
@@ -33,10 +36,7 @@ def node_names(sources: Sequence[Path]) -> list[str]:
     """A node name for every file, by its name: letters, digits, `_` and `-`, each once."""
     names: list[str] = []
     for source in sources:
-        stem = source.name
-        for ending in (".gz", ".csv", ".txt", ".log", ".dat", ".out", ".jsonl"):
-            stem = stem.removesuffix(ending)
-        base = re.sub(r"[^A-Za-z0-9_]+", "-", stem).strip("-")[:60].strip("-") or "node"
+        base = re.sub(r"[^A-Za-z0-9_]+", "-", file_names.stem(source.name)).strip("-")[:60].strip("-") or "node"
         name, number = base, 1
         while name in names:
             number += 1
@@ -91,6 +91,11 @@ def _check_once(imported: Sequence[ToolOutput]) -> None:
 
 
 def _check(item: ToolOutput, machine: Topology | None) -> None:
+    """Raise NodeprintError where nothing can be written as a record, or a topology lacks CPUs of the matrix."""
+    if item.cores is None and not any(map(_is_recorded, item.values)):
+        raise NodeprintError(
+            "no matrix of latencies or bandwidths", where=item.source, advice="give an output that has one"
+        )
     if machine is None or item.cores is None:
         return
     machine_cpus = {cpu.cpu for cpu in machine.cpus}
@@ -122,33 +127,54 @@ def _records(node: str, item: ToolOutput) -> dict[str, list[Record]]:
         "arguments": [],
         "passes": 1,
         "imported": {
-            "format": item.format,
+            "format": item.tool,
             "source": item.source.name,
             "unknown": list(item.unknown),
-            "notes": [*item.notes, *filter(None, [item.differing])],
+            "notes": [*item.notes, *_left_out(item), *filter(None, [item.cores.differing if item.cores else ""])],
         },
     }
     out = {}
     if item.cores is not None:
         name, records = _pairs(header, item.cores)
         out[name] = records
-    for table in item.tables:
-        cells: list[Record] = [
-            {"record": "cell", **dict(zip(table.dims, place, strict=True)), "pass": 0, table.value: value, "flags": []}
-            for place, value in table.cells
-        ]
-        kernel = item.format.rpartition("-")[2]
-        table_header = header | {
-            "kernel": kernel,
-            "operation": table.name,
-            "quantity": table.quantity,
-            "unit": table.unit,
-            "cpus": [],
-            "cells": {"dims": list(table.dims), "values": {table.value: table.unit}},
-        }
-        trailer = {"record": "trailer", "elapsed_s": 0.0, "cells": len(cells), "complete": True}
-        out[f"{kernel}-{table.name}"] = [table_header, *cells, trailer]
-    return out
+    by_metric: dict[str, list[ToolValue]] = {}
+    for value in item.values:
+        if _is_recorded(value):
+            by_metric.setdefault(value.metric, []).append(value)
+    return out | dict(_cells(header, item, metric, values) for metric, values in by_metric.items())
+
+
+def _left_out(item: ToolOutput) -> list[str]:
+    """A note on each metric that no record has."""
+    return [f"left out: {metric}" for metric in dict.fromkeys(v.metric for v in item.values if not _is_recorded(v))]
+
+
+def _is_recorded(value: ToolValue) -> bool:
+    """Whether records have such values: of a quantity of theirs, in one of their units."""
+    return bool(value.quantity) and value.unit in _RECORDED
+
+
+def _cells(header: Record, item: ToolOutput, metric: str, values: Sequence[ToolValue]) -> tuple[str, list[Record]]:
+    """Name and records of a metric with a cell for each value. Raises NodeprintError where a place is there twice."""
+    places = [value.place for value in values]
+    if len({tuple(place.items()) for place in places}) < len(places):
+        raise NodeprintError("the same table twice", where=item.source, advice="give the output of one run a file")
+    kernel, operation, first = item.tool.rpartition("-")[2], metric.removeprefix(f"{item.tool}-"), values[0]
+    name = _RECORDED[first.unit]
+    cells: list[Record] = [
+        {"record": "cell", **place, "pass": 0, name: value.value, "flags": []}
+        for place, value in zip(places, values, strict=True)
+    ]
+    cells_header = header | {
+        "kernel": kernel,
+        "operation": operation,
+        "quantity": first.quantity,
+        "unit": first.unit,
+        "cpus": [],
+        "cells": {"dims": list(first.place), "values": {name: first.unit}},
+    }
+    trailer = {"record": "trailer", "elapsed_s": 0.0, "cells": len(cells), "complete": True}
+    return f"{kernel}-{operation}", [cells_header, *cells, trailer]
 
 
 def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:

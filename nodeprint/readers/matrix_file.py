@@ -1,84 +1,113 @@
-"""Other tools' matrices: read, with what they do not say, and written as a campaign that all that follows takes for
-measured.
+"""The core-to-core matrix of another tool's file, a record file, or a node: which tool it is of, and whether its
+numbers can be latencies.
 """
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
+from nodeprint.campaign import run_files
+from nodeprint.data.job import jobs
+from nodeprint.data.job.jobs import Job
+from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers.text_lines import lines_of
+from nodeprint.machine import topology
+from nodeprint.readers.parsing import lines_of
+from nodeprint.readers.registry import Reader, readers
 from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
-from nodeprint.readers.tools import (
-    c2clat,
-    chips_and_cheese,
-    core_to_core_latency,
-    intel_mlc,
-    linktest,
-    long_table,
-    multichase,
-    record_file,
-    terminal_table,
-)
+from nodeprint.readers.tools import record_file
 
-
-class _Format(Protocol):
-    """What the module of a format has."""
-
-    NAME: str
-
-    def matches(self, lines: list[str]) -> bool: ...
-
-    def read(self, path: Path, lines: list[str]) -> ToolOutput: ...
-
-
-_MODULES: tuple[_Format, ...] = (
-    record_file,
-    intel_mlc,
-    linktest,
-    multichase,
-    c2clat,
-    chips_and_cheese,
-    terminal_table,
-    long_table,
-    core_to_core_latency,
-)
-#: By name; in the order in which a file is tried, the surest marks first.
-FORMATS = {module.NAME: module for module in _MODULES}
+_RECORD = b'{"record"'
+#: No hop between two CPUs is faster or slower, ns: one inside a core takes 4 ns and more, one between machines 1 us.
+_LEAST_NS, _MOST_NS = 1.0, 1e5
 
 
 def read_output(path: Path, format: str | None = None) -> ToolOutput:
-    """Read one file of another tool; `format` is a key of FORMATS, None to find it by the file's content.
+    """Read one file of another tool; `format` is the name of a reader of matrices, None to find it by the content.
 
     Raises NodeprintError with line and column (cells counted from 1) where the file is not what its format says.
     """
-    if format is not None and format not in FORMATS:
+    known = readers("matrix")
+    if format is not None and format not in known:
         raise NodeprintError(
-            f"unknown format {printable(repr(format), 60)}", key="--format", advice=f"known are {', '.join(FORMATS)}"
+            f"unknown format {printable(repr(format), 60)}", key="--format", advice=f"known are {', '.join(known)}"
         )
     lines = lines_of(path)
-    if format is None:
-        format = next((name for name, module in FORMATS.items() if module.matches(lines)), None)
-    if format is None:
-        line, text = next((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-        raise NodeprintError(
-            f"begins with {printable(repr(text.strip()), 60)}, which no known format does",
-            where=path,
-            line=line,
-            column=1,
-            advice=f"name its --format ({', '.join(FORMATS)})",
-        )
-    imported = FORMATS[format].read(path, lines)
-    if imported.cores is not None and imported.cores.quantity == "hop":
-        _check_unit(path, imported.cores)
-    return imported
+    reader = known[format] if format is not None else _likeliest(path, lines)
+    output = reader.read_output(path, lines)
+    if output.cores is not None and output.cores.quantity == "hop":
+        _check_unit(path, output.cores)
+    return output
 
 
-#: No hop between two CPUs is faster or slower, ns: one inside a core takes 4 ns and more, one between machines 1 us.
-_LEAST_NS, _MOST_NS = 1.0, 1e5
+def read_matrix(path: Path, format: str | None = None) -> CoreMatrix:
+    """The core-to-core matrix in a file: node.nc or a node's folder, a record file, the archive of a run, or another
+    tool's. `format` is that of `read_output`. Raises NodeprintError where there is no such matrix in it.
+    """
+    if (path / "nodes.tsv").exists():
+        raise NodeprintError("is a campaign of nodes", where=path, advice="name one of them: a folder below nodes/")
+    if format is None and (path.is_dir() or path.name == "node.nc"):
+        return _node_matrix(path)
+    if format is None and (path.name.endswith(run_files.ARCHIVE) or _is_record(path)):
+        return record_file.record_matrix(path)
+    return read_output(path, format).core_matrix()
+
+
+def _is_record(path: Path) -> bool:
+    """Whether it is a record file, by its first bytes; a cut one may have no more than them."""
+    try:
+        with path.open("rb") as plain:
+            first = plain.read(1 << 12)
+        if first.startswith(b"\x1f\x8b"):
+            first = zlib.decompressobj(wbits=31).decompress(first, len(_RECORD))
+    except (OSError, zlib.error):
+        first = b""
+    return first.startswith(_RECORD) or path.name.endswith((".jsonl", ".jsonl.gz"))
+
+
+def _node_matrix(path: Path) -> CoreMatrix:
+    """The newest job's matrix of a node, of compare-exchange where it has that. Raises NodeprintError where it has
+    none.
+    """
+    node_jobs, labels = _of_netcdf(path) if path.name == "node.nc" else _of_folder(path)
+    for job in reversed(node_jobs):
+        for measured in sorted(job.pairs, key=lambda measured: (measured.name != "coherence-cas", measured.name)):
+            return record_file.measured_matrix(measured, topology.from_text(labels) if labels else None)
+    raise NodeprintError("no core-to-core latencies", where=path, advice="measure or import them first")
+
+
+def _of_netcdf(path: Path) -> tuple[list[Job], str]:
+    from nodeprint.data.export import netcdf  # noqa: PLC0415 (xarray and pandas take a second to import)
+
+    return netcdf.read(path)
+
+
+def _of_folder(path: Path) -> tuple[list[Job], str]:
+    return [jobs.read(job) for job in jobs.folders(path)], store.survey(path, write=False).topology
+
+
+def _likeliest(path: Path, lines: list[str]) -> Reader:
+    """The reader whose tool the text is surely of. Raises NodeprintError where there is none, or several."""
+    found = [(reader.evidence(lines), reader) for reader in readers("matrix").values()]
+    best = max(evidence for evidence, _ in found)
+    likeliest = [reader for evidence, reader in found if evidence == best]
+    if best and len(likeliest) == 1:
+        return likeliest[0]
+    names = ", ".join(readers("matrix"))
+    if best:
+        what = f"may be of {' or '.join(reader.NAME for reader in likeliest)}"
+        raise NodeprintError(what, where=path, advice="give one output a file, or name its --format")
+    line, text = next((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    raise NodeprintError(
+        f"begins with {printable(repr(text.strip()), 60)}, which no known format does",
+        where=path,
+        line=line,
+        column=1,
+        advice=f"name its --format ({names})",
+    )
 
 
 def _check_unit(path: Path, cores: CoreMatrix) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers.text_lines import latencies, nothing
+from nodeprint.readers.parsing import latencies, nothing
 from nodeprint.readers.tool_output import Matrix
 from nodeprint.settings.texts import say
 

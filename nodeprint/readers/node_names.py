@@ -52,7 +52,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True)
-class Section:
+class GatheredLines:
     """Lines of one node: its name, or the path of the file that they are from, as tail has it; both are empty where
     what gathered them says neither. Lines of others are empty, so that lines keep their numbers."""
 
@@ -61,9 +61,9 @@ class Section:
     lines: list[str]
 
 
-def split(lines: list[str]) -> list[Section]:
+def split(lines: list[str]) -> list[GatheredLines]:
     """A text by what gathered it."""
-    return _by_prefix(lines) or _by_rules(lines) or [Section("", "", lines)]
+    return _by_prefix(lines) or _by_rules(lines) or [GatheredLines("", "", lines)]
 
 
 def host(lines: Sequence[str], results: int, own: Collection[int], where: str, *, is_stated: bool) -> str:
@@ -164,7 +164,7 @@ def _separating(lines: Sequence[tuple[int, str]], results: int, stated: Collecti
     return host_words.distinct(found)
 
 
-def _by_prefix(lines: list[str]) -> list[Section]:
+def _by_prefix(lines: list[str]) -> list[GatheredLines]:
     filled = [number for number, line in enumerate(lines) if line.strip()]
     found = {number: match for number in filled if (match := _PREFIX.fullmatch(lines[number]))}
     names = Counter(match[1] for match in found.values())
@@ -176,10 +176,10 @@ def _by_prefix(lines: list[str]) -> list[Section]:
     of_nodes: dict[str, list[str]] = {}
     for number, match in prefixed.items():
         of_nodes.setdefault(match[1], [""] * len(lines))[number] = match[2] or ""
-    return [Section(node, "", own) for node, own in of_nodes.items()]
+    return [GatheredLines(node, "", own) for node, own in of_nodes.items()]
 
 
-def _by_rules(lines: list[str]) -> list[Section]:
+def _by_rules(lines: list[str]) -> list[GatheredLines]:
     starts: list[tuple[int, int, list[str], str]] = []
     for number, line in enumerate(lines):
         before, after = lines[number - 1] if number else "", lines[number + 1] if number + 1 < len(lines) else ""
@@ -190,11 +190,11 @@ def _by_rules(lines: list[str]) -> list[Section]:
     return list(_sections(lines, starts))
 
 
-def _sections(lines: list[str], starts: Sequence[tuple[int, int, list[str], str]]) -> Iterator[Section]:
+def _sections(lines: list[str], starts: Sequence[tuple[int, int, list[str], str]]) -> Iterator[GatheredLines]:
     ends = [*(begin for begin, *_ in starts[1:]), len(lines)]
     for (_, begin, names, path), end in zip(starts, ends, strict=False):
         own = ["" if number < begin or number >= end else line for number, line in enumerate(lines)]
-        yield from (Section(name, path, own) for name in names)
+        yield from (GatheredLines(name, path, own) for name in names)
 
 
 def _expanded(text: str) -> list[str]:

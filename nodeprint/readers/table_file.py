@@ -20,8 +20,9 @@ from nodeprint.files import sums
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import contents
 from nodeprint.readers import table_columns, table_numbering, table_numbers, tool_logs, units, value_table
+from nodeprint.readers.parsing import lines_of
+from nodeprint.readers.registry import readers
 from nodeprint.readers.table_columns import Columns
-from nodeprint.readers.text_lines import lines_of
 from nodeprint.readers.value_table import ValueTable
 from nodeprint.settings.texts import say
 
@@ -31,8 +32,16 @@ _SEPARATORS = ("\t", ";", ",", "|")
 #: The rule below the names of a table in Markdown.
 _RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
 _PARQUET = b"PAR1"
-_NEITHER = "begins no output of a known tool, and no table"
-_GIVE = f"give outputs of {', '.join(tool_logs.TOOLS)}, or a table with a line of names, separated by commas or tabs"
+
+
+def _no_table(what: str, source: str, line: int | None = None) -> NodeprintError:
+    return NodeprintError(
+        f"{what} begins no output of a known tool, and no table",
+        where=source,
+        line=line,
+        advice=f"give outputs of {', '.join(readers('values'))}, or a table with a line of names,"
+        " separated by commas or tabs",
+    )
 
 
 def read_table(path: Path, name: str = "", node_name: str = "") -> ValueTable:
@@ -66,7 +75,7 @@ def _of_file(path: Path, raw: bytes, source: str, node_name: str) -> ValueTable:
         return _of_cells(*_parquet(raw, source), source, first_line=0, notes=())
     first = next((line for line in lines if line.strip()), "").strip()
     if first in ("{", "["):
-        raise NodeprintError(f"its JSON object over several lines {_NEITHER}", where=source, advice=_GIVE)
+        raise _no_table("its JSON object over several lines", source)
     if first.startswith("{"):
         return _of_cells(*_json(lines, source), source, first_line=0, notes=())
     names, cells, line, notes = _separated(lines, source)
@@ -103,9 +112,7 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
     separator = next((mark for mark in _SEPARATORS if mark in lines[head]), ",")
     names = [name.strip() for name in next(csv.reader([lines[head]], delimiter=separator))]
     if len(names) < 2 and not table_columns.has_node(names):
-        raise NodeprintError(
-            f"{printable(repr(lines[head].strip()), 60)} {_NEITHER}", where=source, line=head + 1, advice=_GIVE
-        )
+        raise _no_table(printable(repr(lines[head].strip()), 60), source, head + 1)
     body = ["" if line.startswith("#") else line for line in lines[head + 1 :]]
     wrong = _ragged(body, separator, len(names), head + 2, source)
     if wrong is not None:

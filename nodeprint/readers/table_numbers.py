@@ -15,12 +15,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from nodeprint.errors import printable
+from nodeprint.readers.parsing import NUMBER
 
 Floats = npt.NDArray[np.float64]
 
 #: What stands where nothing was measured.
 MISSING = frozenset({"", "-", "--", "nan", "n/a", "na", "none", "null", "nil"})
-_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_PLAIN = re.compile(NUMBER)
 #: By style how its numbers look, in which it differs from plain ones.
 _POINT_GROUPED = re.compile(r"[+-]?\d{1,3}(?:[, '\u2019]\d{3})+(?:\.\d+)?")
 _COMMA = re.compile(r"[+-]?\d+,\d*(?:[eE][+-]?\d+)?")

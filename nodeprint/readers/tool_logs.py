@@ -1,7 +1,7 @@
 """What benchmarks print, as figures of nodes: a file, a folder of files, or one file of many nodes' outputs.
 
-A module a tool: `matches` says whether its output is in a text, `rows` reads it. A log may have several tools' outputs.
-The node is named by the text, by what gathered it (pdsh, clush, srun --label, tail), or by the file.
+A log may have several tools' outputs. The node is named by the text, by what gathered it (pdsh, clush, srun --label,
+tail), or by the file.
 """
 
 from __future__ import annotations
@@ -9,63 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
 from nodeprint.campaign import derived
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import file_names, node_names, value_table
-from nodeprint.readers.parsing import WrongResultError
-from nodeprint.readers.text_lines import lines_of
-from nodeprint.readers.tool_value import Row
-from nodeprint.readers.tools import (
-    dcgm,
-    google_benchmark,
-    hpcg,
-    hpl,
-    hyperfine,
-    imb,
-    likwid_bench,
-    mlc_values,
-    nvbandwidth,
-    osu,
-    reframe,
-    stream,
-    superbench,
-    sysbench,
-)
+from nodeprint.readers.parsing import WrongResultError, lines_of
+from nodeprint.readers.registry import Reader, readers
+from nodeprint.readers.tool_output import ToolOutput, ToolValue
 from nodeprint.readers.value_table import ValueTable
 
-
-class _Tool(Protocol):
-    """What the module of a tool has."""
-
-    NAME: str
-
-    def matches(self, lines: list[str]) -> bool: ...
-
-    def rows(self, path: Path, lines: list[str]) -> list[Row]: ...
-
-
-_MODULES: tuple[_Tool, ...] = (
-    stream,
-    likwid_bench,
-    hpl,
-    hpcg,
-    osu,
-    imb,
-    mlc_values,
-    sysbench,
-    nvbandwidth,
-    dcgm,
-    reframe,
-    superbench,
-    google_benchmark,
-    hyperfine,
-)
-#: By name.
-TOOLS = {module.NAME: module for module in _MODULES}
 #: What comes in has no name of a file.
 _STREAM = "standard input"
 #: So many files of a folder that are no outputs are named; all are counted.
@@ -79,24 +33,25 @@ def is_outputs(folder: Path) -> bool:
 
 def has_output(lines: list[str]) -> bool:
     """Whether a text has the output of a known tool, whatever gathered it."""
-    return any(_of(section.lines) for section in node_names.split(lines))
+    return any(_readers(section.lines) for section in node_names.split(lines))
 
 
 @dataclass(frozen=True)
-class _Output:
+class _Log:
     """A file, or a node's part of it, with a known tool's output: its path below the folder, where messages say it is,
-    its rows, and why it has none. `node` is empty where the text names none."""
+    its values, and why it has none. `node` is empty where the text names none."""
 
     path: str
     where: str
-    rows: list[Row]
+    values: list[ToolValue]
+    notes: list[str]
     node: str = ""
     fault: NodeprintError | None = None
 
     @property
     def is_named(self) -> bool:
         """Whether the text says whose each figure is."""
-        return bool(self.node) or (bool(self.rows) and all(row.node for row in self.rows))
+        return bool(self.node) or (bool(self.values) and all(value.node for value in self.values))
 
 
 def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
@@ -110,7 +65,7 @@ def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     if not files:
         raise NodeprintError("has no files", where=source, advice="name the folder that has the outputs")
-    outputs: list[_Output] = []
+    outputs: list[_Log] = []
     strangers: list[str] = []
     for file in files:
         try:
@@ -130,37 +85,39 @@ def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
     return _of_outputs(_with_nodes(outputs, pattern, source), strangers, source, several=len(files) > 1)
 
 
-def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated: bool) -> tuple[list[_Output], int]:
+def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated: bool) -> tuple[list[_Log], int]:
     """The outputs in a file, and how many nodes' parts of it have none. `is_stated` where the user says whose it is."""
     out, without = [], 0
     for section in node_names.split(lines):
-        rows: list[Row] = []
+        outputs: list[ToolOutput] = []
         fault = None
-        tools = _of(section.lines)
-        without += not tools
+        found = _readers(section.lines)
+        without += not found
         try:
-            rows = [row for tool in tools for row in tool.rows(file, section.lines)]
+            outputs = [reader.read_output(file, section.lines) for reader in found]
         except NodeprintError as error:
             fault = error
-        output = _Output(section.path or below, where, rows, section.node, fault)
-        if tools and not output.is_named:
-            own = {row.line for row in rows}
-            named = node_names.host(section.lines, _results(rows), own, where, is_stated=is_stated)
-            output = replace(output, node=named)
-        out += [output] if tools else []
+        values = [value for output in outputs for value in output.values]
+        notes = [note for output in outputs for note in output.notes]
+        log = _Log(section.path or below, where, values, notes, section.node, fault)
+        if found and not log.is_named:
+            own = {value.line for value in values}
+            named = node_names.host(section.lines, _results(values), own, where, is_stated=is_stated)
+            log = replace(log, node=named)
+        out += [log] if found else []
     return out, without
 
 
-def _results(rows: Sequence[Row]) -> int:
+def _results(values: Sequence[ToolValue]) -> int:
     """How many results there are of what has most: as often as a figure is there again, or copies of a process."""
     again: dict[tuple[object, ...], set[int]] = {}
-    for row in rows:
-        again.setdefault((row.metric, *sorted(row.parts.items())), set()).add(row.line)
-    copies = max((int(row.settings.get("copies", 1)) for row in rows), default=1)
+    for value in values:
+        again.setdefault((value.metric, *sorted(value.place.items())), set()).add(value.line)
+    copies = max((int(value.settings.get("copies", 1)) for value in values), default=1)
     return max(copies, *map(len, again.values()), 1)
 
 
-def _with_nodes(outputs: Sequence[_Output], pattern: str, source: str) -> list[_Output]:
+def _with_nodes(outputs: Sequence[_Log], pattern: str, source: str) -> list[_Log]:
     """The outputs with the nodes that their paths say, where the texts name none. Raises NodeprintError where nothing
     does."""
     unnamed = [output for output in outputs if not output.is_named]
@@ -168,7 +125,7 @@ def _with_nodes(outputs: Sequence[_Output], pattern: str, source: str) -> list[_
     is_stated = bool(pattern) and source != _STREAM
     if len(paths) == 1 and not is_stated:
         for output in unnamed:
-            if (results := _results(output.rows)) > 1:
+            if (results := _results(output.values)) > 1:
                 how = "print `hostname: NAME` first" if source == _STREAM else "state it by --node-name '{node}.log'"
                 advice = f"{how} if all are of one node; else {node_names.GATHER}"
                 what = f"{results} results, and nothing says of which nodes"
@@ -180,21 +137,21 @@ def _with_nodes(outputs: Sequence[_Output], pattern: str, source: str) -> list[_
     return [output if output.is_named else replace(output, node=named[output.path]) for output in outputs]
 
 
-def _of_outputs(outputs: Sequence[_Output], strangers: Sequence[str], source: str, *, several: bool) -> ValueTable:
+def _of_outputs(outputs: Sequence[_Log], strangers: Sequence[str], source: str, *, several: bool) -> ValueTable:
     faulty = {output.node: output.fault for output in outputs if output.fault is not None}
     wrong = {node for node, fault in faulty.items() if isinstance(fault, WrongResultError)}
-    rows = [_named(row, output.node, several) for output in outputs for row in output.rows]
-    rows = [row for row in rows if row.node not in wrong]  # what else it printed is not to be trusted
-    if not rows:
+    values = [_named(value, output.node, several) for output in outputs for value in output.values]
+    values = [value for value in values if value.node not in wrong]  # what else it printed is not to be trusted
+    if not values:
         raise _nothing(source, {node: str(fault) for node, fault in faulty.items()}, strangers)
-    notes = []
+    notes = list(dict.fromkeys(note for output in outputs for note in output.notes))
     if strangers:
         shown = ", ".join(printable(text, 80) for text in strangers[:_NAMED])
         more = f" and {len(strangers) - _NAMED} more" if len(strangers) > _NAMED else ""
         notes.append(f"no known tool's output: {shown}{more}")
     notes += map(str, faulty.values())
-    measured = {row.node for row in rows}
-    out = value_table.from_values(rows, source)
+    measured = {value.node for value in values}
+    out = value_table.from_values(values, source)
     return replace(
         out,
         notes=(*out.notes, *notes),
@@ -203,14 +160,14 @@ def _of_outputs(outputs: Sequence[_Output], strangers: Sequence[str], source: st
     )
 
 
-def _of(lines: list[str]) -> list[_Tool]:
-    """The tools whose output is in a text."""
-    return [tool for tool in _MODULES if tool.matches(lines)]
+def _readers(lines: list[str]) -> list[Reader]:
+    """The readers of the tools whose output is in a text."""
+    return [reader for reader in readers("values").values() if reader.evidence(lines)]
 
 
-def _named(row: Row, node: str, several: bool) -> Row:
-    """A row with its node, which the text names better than the file; of several files a line number says nothing."""
-    return msgspec.structs.replace(row, node=row.node or node, line=0 if several else row.line)
+def _named(value: ToolValue, node: str, several: bool) -> ToolValue:
+    """A value with its node, which the text names better than the file; of several files a line number says nothing."""
+    return msgspec.structs.replace(value, node=value.node or node, line=0 if several else value.line)
 
 
 def _nothing(source: str, faulty: dict[str, str], strangers: Sequence[str]) -> NodeprintError:
@@ -220,5 +177,5 @@ def _nothing(source: str, faulty: dict[str, str], strangers: Sequence[str]) -> N
             f"no node has a figure; of {printable(node, 40)}: {reason}", where=source, advice="see to the first of them"
         )
     what = "it is empty" if not strangers else f"{printable(strangers[0], 80)} is of no known tool"
-    advice = f"give outputs of {', '.join(TOOLS)}, or a table with a column node"
+    advice = f"give outputs of {', '.join(readers('values'))}, or a table with a column node"
     return NodeprintError(f"has no figure ({what})", where=source, advice=advice)

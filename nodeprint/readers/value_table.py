@@ -13,7 +13,7 @@ import pandas as pd
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import copied_values, units
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.tool_output import ToolValue
 
 #: Values of one metric at one place are not so many times as large on one node as on another, but in another unit.
 _MIXED = 300.0
@@ -47,26 +47,25 @@ class ValueTable:
     wrong: frozenset[str] = frozenset()
 
 
-def from_values(rows: Sequence[Row], source: str) -> ValueTable:
-    """The figures that readers of tools' output give. Raises NodeprintError as `checked` does."""
-    if not rows:
+def from_values(values: Sequence[ToolValue], source: str) -> ValueTable:
+    """The values that readers of tools' output give. Raises NodeprintError as `checked` does."""
+    if not values:
         raise NodeprintError("has no figure", where=source, advice="give what the tool printed, complete")
-    parts = tuple(dict.fromkeys(name for row in rows for name in row.parts))
-    columns = {name: [getattr(row, name) for row in rows] for name in _TEXTS}
-    frame = pd.DataFrame(columns | {"value": [row.value for row in rows], "line": [row.line for row in rows]})
-    for name in parts:
-        frame[name] = [str(row.parts.get(name, "")) for row in rows]
-    settings = _settings(rows)
+    places = [value.place for value in values]
+    parts = tuple(dict.fromkeys(name for place in places for name in place))
+    columns = {name: [getattr(value, name) for value in values] for name in (*_TEXTS, "value", "line")}
+    frame = pd.DataFrame(columns | {name: [str(place.get(name, "")) for place in places] for name in parts})
+    settings = _settings(values)
     return checked(ValueTable(source, frame, parts, settings, notes=tuple(differing_settings(settings))))
 
 
-def _settings(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
+def _settings(values: Sequence[ToolValue]) -> dict[str, dict[str, str]]:
     """By node how its tools were called; of several values all."""
-    values: dict[str, dict[str, dict[str, None]]] = {}
-    for row in rows:
-        for name, value in row.settings.items():
-            values.setdefault(row.node, {}).setdefault(name, {})[value] = None
-    return {node: {name: " and ".join(several) for name, several in of.items()} for node, of in values.items()}
+    by_node: dict[str, dict[str, dict[str, None]]] = {}
+    for value in values:
+        for name, setting in value.settings.items():
+            by_node.setdefault(value.node, {}).setdefault(name, {})[setting] = None
+    return {node: {name: " and ".join(several) for name, several in of.items()} for node, of in by_node.items()}
 
 
 #: So many nodes are named with a setting of theirs; of more their number.

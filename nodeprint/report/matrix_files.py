@@ -13,7 +13,7 @@ import numpy.typing as npt
 from nodeprint import __version__, files
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.level_names import level_name
-from nodeprint.readers.matrix_source import MatrixSource
+from nodeprint.readers.tool_output import CoreMatrix
 from nodeprint.structure import Structure
 from nodeprint.summary.node_summary import LatencyMatrix
 
@@ -52,17 +52,17 @@ def of_summary(matrix: LatencyMatrix) -> MatrixData:
     return _data(matrix.latency_ns, matrix.places.cpus, matrix.places.parts, title)
 
 
-def of_structure(source: MatrixSource, structure: Structure) -> MatrixData:
+def of_structure(matrix: CoreMatrix, structure: Structure) -> MatrixData:
     """Any matrix, its CPUs ordered by the levels that were found in it."""
     parts: dict[str, dict[int, int]] = {}
     for level in structure.levels:
         parts.setdefault(level.name, {cpu: number for number, group in enumerate(level.groups) for cpu in group})
     coarse_first = [parts[level.name] for level in reversed(structure.levels)]
-    order = sorted(source.cpus, key=lambda cpu: ([part.get(cpu, -1) for part in coarse_first], cpu))
-    place = {cpu: row for row, cpu in enumerate(source.cpus)}
+    order = sorted(matrix.cpus, key=lambda cpu: ([part.get(cpu, -1) for part in coarse_first], cpu))
+    place = {cpu: row for row, cpu in enumerate(matrix.cpus)}
     rows = [place[cpu] for cpu in order]
     labels = {name: tuple(part.get(cpu, -1) for cpu in order) for name, part in parts.items() if name != "smt"}
-    return _data(source.latency_ns[np.ix_(rows, rows)], order, labels, "latency, ns")
+    return _data(matrix.latency_ns[np.ix_(rows, rows)], order, labels, "latency, ns")
 
 
 def write(data: MatrixData, paths: Iterable[Path], name: str, *, simulated: bool = False) -> list[Path]:

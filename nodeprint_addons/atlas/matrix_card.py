@@ -41,7 +41,7 @@ def card_of_matrix(imported: ToolOutput, name: str, sockets: int = 0) -> Card:
             cores=len(levels["smt"].groups) if "smt" in levels else 0,
             cpus=len(cpus),
         ),
-        origin=SummaryOrigin(imported.format, file=imported.source.name, unknown=imported.unknown),
+        origin=SummaryOrigin(imported.tool, file=imported.source.name, unknown=imported.unknown),
         figures=tuple(
             MedianValue(measurement, name, "ns", rounded(value)) for name, value in classes(structure, latency).items()
         ),

@@ -16,7 +16,7 @@ from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
-from nodeprint.readers.text_lines import lines_of
+from nodeprint.readers.parsing import lines_of
 from nodeprint.readers.tools import long_table, record_file
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records, node_lines
@@ -44,7 +44,7 @@ def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
             raise NodeprintError("no file", where=path, advice="name one folder, or files of records or tables")
         lines = lines_of(path)
         run = f"{path.name} ({number})" if len(paths) > 1 else path.name
-        if record_file.matches(lines):
+        if record_file.evidence(lines):
             detail = detailed_records.read(path)
             simulated |= detail.headers[0].get("simulated") is True
             of_run, census = node_lines.of_records(run, detail, missing)
@@ -68,7 +68,7 @@ def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
 
 def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> Pass:
     """A table as one pass over the addresses that most pairs have, at home in a single NUMA node."""
-    if not long_table.matches(lines):
+    if not long_table.evidence(lines):
         raise NodeprintError(
             "no records, and no table with a row for each pair and address",
             where=path,

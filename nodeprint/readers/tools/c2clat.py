@@ -12,23 +12,24 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.text_lines import filled, latencies, missing
-from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
+from nodeprint.readers.parsing import filled, latencies, missing
+from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
 
 NAME = "c2clat"
+KINDS = ("matrix",)
 _DATA = "$data << EOD"
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether it is the table, which has something on its diagonal and no tabs, or the script."""
     table = any(
         _is_head(head) and "\t" not in head and len(head.split()) == len(first.split()) == len(second.split())
         for head, first, second in zip(lines[:40], lines[1:], lines[2:], strict=False)
     )
-    return table or any(line.strip() == _DATA for line in lines[:40])
+    return Evidence.LAYOUT if table or any(line.strip() == _DATA for line in lines[:40]) else Evidence.NONE
 
 
-def read(path: Path, lines: list[str]) -> ToolOutput:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
     script = next((number for number, line in enumerate(lines) if line.strip() == _DATA), None)
     if script is not None:

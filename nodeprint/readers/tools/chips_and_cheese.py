@@ -13,20 +13,21 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.text_lines import latencies, missing
-from nodeprint.readers.tool_output import CoreMatrix, Matrix, ToolOutput
+from nodeprint.readers.parsing import latencies, missing
+from nodeprint.readers.tool_output import CoreMatrix, Evidence, Matrix, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "chips-and-cheese"
+KINDS = ("matrix",)
 _HEAD = re.compile(r"Cache line offset: (\d+)\s*")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether a table begins as this tool begins each."""
-    return any(_HEAD.fullmatch(line) for line in lines)
+    return Evidence.NAME if any(_HEAD.fullmatch(line) for line in lines) else Evidence.NONE
 
 
-def read(path: Path, lines: list[str]) -> ToolOutput:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Parse the file's lines; of several offsets the median. Raises NodeprintError with line and column of the first
     fault."""
     heads = [number for number, line in enumerate(lines) if _HEAD.fullmatch(line)]

@@ -13,19 +13,20 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_grid
-from nodeprint.readers.text_lines import filled, missing
-from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
+from nodeprint.readers.parsing import filled, missing
+from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "core-to-core-latency"
+KINDS = ("matrix",)
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether lines of it could be a table's."""
-    return matrix_grid.rows_of(lines) > 0
+    return Evidence.NUMBERS if matrix_grid.rows_of(lines) > 0 else Evidence.NONE
 
 
-def read(path: Path, lines: list[str]) -> ToolOutput:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
     table = matrix_grid.read_grid(path, lines)
     values, notes = table.values, table.notes

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers.parsing import NUMBER, figure, json_of, slug
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import NUMBER, json_of, slug, tool_values
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "dcgm-diag"
+KINDS = ("values",)
 _ROOTS = ("DCGM GPU Diagnostic", "DCGM Diagnostic")
 #: A figure in a line of information: `GPU 0 GPU to Host bandwidth: 12.4 GB/s`.
 _FIGURE = re.compile(
@@ -22,14 +23,14 @@ _FIGURE = re.compile(
 )
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether the object of a diagnostic is there."""
-    return any(f'"{root}"' in line for line in lines for root in _ROOTS)
+    return Evidence.NAME if any(f'"{root}"' in line for line in lines for root in _ROOTS) else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """The figures of all tests. Raises NodeprintError where a test failed, or none has a figure."""
-    out: list[Row] = []
+    out: list[ToolValue] = []
     for test, result in _results(json_of(path, lines)):
         status = str(result.get("status", "")).lower()
         gpus = str(result.get("gpu_ids") if result.get("gpu_ids") is not None else result.get("entity_id", ""))
@@ -41,15 +42,16 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
         for text in info if isinstance(info, list) else [info]:
             if match := _FIGURE.fullmatch(str(text)):
                 gpu = match[1] or gpus
-                parts: dict[str, int | str] = {"gpu": int(gpu)} if gpu.isdecimal() else {}
-                out += figure(float(match[3]), f"dcgm-{slug(match[2])}", match[4].replace("FLOPS", "flop/s"), 0, parts)
+                copy = {"gpu": int(gpu)} if gpu.isdecimal() else {}
+                unit = match[4].replace("FLOPS", "flop/s")
+                out += tool_values(float(match[3]), f"dcgm-{slug(match[2])}", unit, copy=copy)
     if not out:
         raise NodeprintError(
             "no figure: its tests only pass or fail",
             where=path,
             advice="give level 3 (dcgmi diag -r 3 -j), whose tests of PCIe and memory have figures",
         )
-    return out
+    return ToolOutput(path, NAME, values=out)
 
 
 def _results(content: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -9,20 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.readers.parsing import figure, json_of, listed, number
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import json_number, json_of, listed, tool_values
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "google-benchmark"
+KINDS = ("values",)
 _RATES = {"bytes_per_second": "B/s", "items_per_second": "1/s"}
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether both its objects are there."""
     text = "\n".join(lines[:200])
-    return '"benchmarks"' in "\n".join(lines) and '"context"' in text and '"library_build_type"' in text
+    found = '"context"' in text and '"library_build_type"' in text and any('"benchmarks"' in line for line in lines)
+    return Evidence.NAME if found else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """A row for each benchmark and rate. Repetitions of one process are no runs. Raises NodeprintError where there is
     no list of benchmarks."""
     content = json_of(path, lines)
@@ -34,14 +36,13 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
         if item.get("error_occurred") or aggregate not in (None, "median"):
             continue
         of_run.setdefault(str(item.get("run_name") or item.get("name")), []).append(item)
-    out: list[Row] = []
+    out: list[ToolValue] = []
     for name, items in of_run.items():
         # all repetitions, or the median where the tool reported aggregates alone
         repetitions = [item for item in items if item.get("aggregate_name") is None] or items
         unit = str(repetitions[0].get("time_unit") or "ns")
         figures = [("real_time", unit, name), *((key, rate, f"{name} {key}") for key, rate in _RATES.items())]
         for key, of_key, metric in figures:
-            values = [number(item.get(key)) for item in repetitions if key in item]
-            for row in figure(float(np.median(values)) if values else 0.0, metric, of_key, 0, node=node):
-                out.append(Row(node=node, metric=metric, value=row.value, unit=of_key, time=date))
-    return out
+            values = [json_number(item.get(key)) for item in repetitions if key in item]
+            out += tool_values(float(np.median(values)) if values else 0.0, metric, of_key, node=node, time=date)
+    return ToolOutput(path, NAME, values=out)

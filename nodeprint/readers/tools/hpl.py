@@ -7,33 +7,34 @@ import re
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import NUMBER, WrongResultError, figure, with_parts_that_differ
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import NUMBER, WrongResultError, tool_values, with_varying_points
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "hpl"
+KINDS = ("values",)
 _HEAD = re.compile(r"T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops.*")
 _ROW = re.compile(rf"(W[RC]\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({NUMBER})\s+({NUMBER})(?:\s*\(.*\))?\s*")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether its banner or the head of its table is there."""
-    return any(line.startswith("HPLinpack ") or _HEAD.fullmatch(line.strip()) for line in lines)
+    found = any(line.startswith("HPLinpack ") or _HEAD.fullmatch(line.strip()) for line in lines)
+    return Evidence.NAME if found else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
-    """A row for each problem; variant, order, block size and grid are parts where several were solved. Raises
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
+    """A row for each problem; variant, order, block size and grid are its point where several were solved. Raises
     NodeprintError where a residual check failed, or nothing was solved."""
     failed = next((n for n, line in enumerate(lines, start=1) if "||_oo" in line and "FAILED" in line), None)
     if failed is not None:
         advice = "the node calculates wrongly or the build is broken: run it again"
         raise WrongResultError("HPL's residual check failed", where=path, line=failed, advice=advice)
-    out: list[Row] = []
+    out: list[ToolValue] = []
     for number, line in enumerate(lines, start=1):
         if row := _ROW.fullmatch(line.strip()):
-            parts: dict[str, int | str] = {"variant": row[1], "N": int(row[2]), "NB": int(row[3])}
-            parts["grid"] = f"{row[4]}x{row[5]}"
-            out += figure(float(row[7]), "hpl", "Gflop/s", number, parts)
+            point = {"variant": row[1], "N": int(row[2]), "NB": int(row[3]), "grid": f"{row[4]}x{row[5]}"}
+            out += tool_values(float(row[7]), "hpl", "Gflop/s", number, point=point)
     if not out:
         advice = "see what it says at the end, and let it end"
         raise NodeprintError("HPL solved no problem", where=path, line=len(lines), advice=advice)
-    return with_parts_that_differ(out)
+    return ToolOutput(path, NAME, values=with_varying_points(out))

@@ -6,21 +6,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers.parsing import figure, json_of, listed, number
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import json_number, json_of, listed, tool_values
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "hyperfine"
+KINDS = ("values",)
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether results of commands are there."""
     text = "\n".join(lines)
-    return '"results"' in text and '"command"' in text and ('"stddev"' in text or '"times"' in text)
+    found = '"results"' in text and '"command"' in text and ('"stddev"' in text or '"times"' in text)
+    return Evidence.NAME if found else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """A row for each call, or the median where the file has no calls. Raises NodeprintError where a command failed."""
-    out: list[Row] = []
+    out: list[ToolValue] = []
     for result in listed(json_of(path, lines), "results", path):
         command = str(result.get("command") or "")
         codes = result.get("exit_codes")
@@ -30,5 +32,5 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
         times = result.get("times")
         values = times if isinstance(times, list) and times else [result.get("median", result.get("mean"))]
         for value in values:
-            out += figure(number(value), command, "s", 0)
-    return out
+            out += tool_values(json_number(value), command, "s")
+    return ToolOutput(path, NAME, values=out)

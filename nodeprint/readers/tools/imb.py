@@ -7,23 +7,24 @@ import re
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import NUMBER, figure, slug, with_parts_that_differ
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import NUMBER, slug, tool_values, with_varying_points
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "imb"
+KINDS = ("values",)
 _TITLE = re.compile(r"#?\s*Benchmarking\s+([A-Za-z]\S*).*")
 _PROCESSES = re.compile(r"#\s*#processes = (\d+).*")
 _ROW = re.compile(rf"\s*(?:([A-Za-z]\w*)\s+)?({NUMBER}(?:\s+{NUMBER})+)\s*")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether a benchmark and a head of its table are there."""
-    return any("#repetitions" in line and "usec" in line for line in lines)
+    return Evidence.NAME if any("#repetitions" in line and "usec" in line for line in lines) else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """A row for each size and figure. Raises NodeprintError where a benchmark has no table."""
-    out: list[Row] = []
+    out: list[ToolValue] = []
     heads: list[str] = []
     name, processes, titled, found = "", 0, 0, 0
     for number, line in enumerate(lines, start=1):
@@ -45,16 +46,16 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             cells = dict(zip(own, map(float, row[2].split()), strict=False))
             processes = int(cells.get("#procs", processes))
             found += 1
-            parts: dict[str, int | str] = {"processes": processes}
+            point = {"processes": processes}
             if "#bytes" in cells:
-                parts["message bytes"] = int(cells["#bytes"])
+                point["message bytes"] = int(cells["#bytes"])
             time = cells.get("t_avg[usec]", cells.get("t[usec]"))
             if time is not None:
-                out += figure(time, f"imb-{name}", "us", number, parts)
+                out += tool_values(time, f"imb-{name}", "us", number, point=point)
             if "Mbytes/sec" in cells:
-                out += figure(cells["Mbytes/sec"], f"imb-{name}-rate", "MB/s", number, parts)
+                out += tool_values(cells["Mbytes/sec"], f"imb-{name}-rate", "MB/s", number, point=point)
     _check(path, titled, found)
-    return with_parts_that_differ(out, always="message bytes")
+    return ToolOutput(path, NAME, values=with_varying_points(out, always="message bytes"))
 
 
 def _check(path: Path, line: int, found: int) -> None:

@@ -1,104 +1,117 @@
 """Intel Memory Latency Checker: idle latencies, bandwidths between nodes and cache-to-cache latencies, as it prints
-them.
+them, and peak bandwidths.
 
 Format: as printed by versions 2 to 3.11 (`mlc`, `--latency_matrix`, `--bandwidth_matrix`, `--c2c_latency`), seen in
-public logs, among them FD.io CSIT's test beds; a megabyte is 1,000,000 bytes, as its output says. Loaded latencies and
-peak bandwidths are left out.
+public logs, among them FD.io CSIT's test beds; a megabyte is 1,000,000 bytes, as its output says. Loaded latencies are
+left out. Several results in one file are runs, one after another: each begins with the name of the tool, or where a
+section comes again.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.text_lines import positive
-from nodeprint.readers.tool_output import ImportedTable, ToolOutput
+from nodeprint.readers.parsing import NUMBER, positive, slug, tool_values
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "intel-mlc"
+KINDS = ("matrix", "values")
 
 
 @dataclass(frozen=True)
 class _Section:
-    """A table of the output: how its section begins, and what its numbers are; `factor` makes them the value's unit.
-    `words` are put before a node or socket of each of `dims`."""
+    """A matrix of the output: how its section begins, and what its numbers are; `factor` makes them the value's unit.
+    `words` are put before a node or socket of each of `ends`."""
 
     begins: str
     name: str
     quantity: str
     unit: str
-    value: str
-    dims: tuple[str, str]
+    ends: tuple[str, str]
     factor: float = 1.0
 
     @property
     def words(self) -> tuple[str, str]:
-        return ("", "memory of ") if self.dims[1] == "memory" else ("writer on ", "reader on ")
+        return ("", "memory of ") if self.ends[1] == "memory" else ("writer on ", "reader on ")
 
 
-_TABLES = (
-    _Section("Measuring idle latencies", "idle-latency", "load", "ns", "latency_ns", ("from", "memory")),
-    _Section(
-        "Measuring Memory Bandwidths between nodes", "bandwidth", "rate", "B/s", "bytes_per_s", ("from", "memory"), 1e6
-    ),
-    _Section("homed in writer socket", "c2c-writer-homed", "transfer", "ns", "latency_ns", ("writer", "reader")),
-    _Section("homed in reader socket", "c2c-reader-homed", "transfer", "ns", "latency_ns", ("writer", "reader")),
+_SECTIONS = (
+    _Section("Measuring idle latencies", "idle-latency", "load", "ns", ("from", "memory")),
+    _Section("Measuring Memory Bandwidths between nodes", "bandwidth", "rate", "B/s", ("from", "memory"), 1e6),
+    _Section("homed in writer socket", "c2c-writer-homed", "transfer", "ns", ("writer", "reader")),
+    _Section("homed in reader socket", "c2c-reader-homed", "transfer", "ns", ("writer", "reader")),
 )
-_LEFT_OUT = ("Measuring Peak Injection", "Measuring Loaded Latencies")
+_PEAKS, _LOADED = "Measuring Peak Injection", "Measuring Loaded Latencies"
+_TITLE = "Intel(R) Memory Latency Checker"
 #: How the sections of one result begin, each at most once.
-SECTIONS = (*(section.begins for section in _TABLES), *_LEFT_OUT)
+_MARKS = (_TITLE, *(section.begins for section in _SECTIONS), _PEAKS, _LOADED)
 _HEAD = re.compile(r"\s*(?:(?:Writer |Memory )?(Numa node|Numa Node|node|Socket))\s+(\d+(?:\s+\d+)*)\s*")
 _LOCAL = re.compile(r"\s*Local Socket L2->L2 (HITM|HIT)\s+latency\s+(\S+)\s*")
 _ROW = re.compile(r"\s*(\d+)\s+(\S.*)")
+_PEAK = re.compile(rf"\s*((?:ALL|All|\d:\d) (?:Reads|Reads-Writes|NTW?)|Stream-triad like)\s*:\s*({NUMBER})\s*")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether a section of the tool is there."""
-    marks = (*SECTIONS, "Intel(R) Memory Latency Checker")
-    return any(mark in line for line in lines for mark in marks) or any(_LOCAL.match(line) for line in lines)
+    found = any(mark in line for line in lines for mark in _MARKS) or any(_LOCAL.match(line) for line in lines)
+    return Evidence.NAME if found else Evidence.NONE
 
 
-def has_tables(lines: list[str]) -> bool:
-    """Whether a section that `read` reads is there."""
-    begins = [section.begins for section in _TABLES]
-    return any(_LOCAL.match(line) or any(mark in line for mark in begins) for line in lines)
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
+    """The cells of the matrices of each result, and a value for each mix of reads and writes. Raises NodeprintError
+    where a matrix is cut, or nothing is there."""
+    begins = _begins(lines)
+    values = [value for begin, end in pairwise((*begins, len(lines))) for value in _result(path, lines, begin, end)]
+    left_out = [line.strip().removeprefix("Measuring ").rstrip(".") for line in lines if _LOADED in line]
+    notes = tuple(f"left out: {section}" for section in dict.fromkeys(left_out))
+    return ToolOutput(path, NAME, values=values, unknown=("topology", "spread", "cpus"), notes=notes)
 
 
-def read(path: Path, lines: list[str]) -> ToolOutput:
-    """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
-    tables: list[ImportedTable] = []
-    local: list[tuple[tuple[str], float]] = []
-    notes: list[str] = []
-    number = 0
-    while number < len(lines):
+def _begins(lines: list[str]) -> list[int]:
+    """The places where results begin; what stands before the first belongs to it."""
+    begins = [0]
+    seen: set[str] = set()
+    for number, line in enumerate(lines):
+        mark = next((mark for mark in _MARKS if mark in line), None)
+        if mark is not None and (mark in seen or (mark == _TITLE and seen)):
+            begins.append(number)
+            seen.clear()
+        seen |= {mark} if mark is not None else set()
+    return begins
+
+
+def _result(path: Path, lines: list[str], begin: int, end: int) -> list[ToolValue]:
+    """The values of the result in lines from `begin` to before `end`; those of its matrices stand where it begins."""
+    out: list[ToolValue] = []
+    number = begin
+    while number < end:
         line = lines[number]
         number += 1
         if match := _LOCAL.fullmatch(line):
-            local.append(((match[1].lower(),), positive(match[2], path, number, 6)))
-        elif any(mark in line for mark in _LEFT_OUT):
-            notes.append(f"left out: {line.strip().removeprefix('Measuring ').rstrip('.')}")
-        elif section := next((section for section in _TABLES if section.begins in line), None):
-            table, number = _table(path, lines, number, section)
-            tables.append(table)
-    if local:
-        tables.append(ImportedTable("c2c-local", "transfer", "ns", "latency_ns", ("state",), tuple(local)))
-    if not tables:
+            latency, point = positive(match[2], path, number, 6), {"state": match[1].lower()}
+            out += tool_values(latency, f"{NAME}-c2c-local", "ns", begin + 1, quantity="transfer", point=point)
+        elif peak := _PEAK.fullmatch(line):
+            out += tool_values(float(peak[2]), f"{NAME}-peak-{slug(peak[1])}", "MB/s", number)
+        elif section := next((section for section in _SECTIONS if section.begins in line), None):
+            of_matrix, number = _matrix(path, lines[:end], number, section, begin + 1)
+            out += of_matrix
+    if not out:
         raise NodeprintError(
             "no matrix of latencies or bandwidths",
             where=path,
-            line=len(lines),
+            line=end,
             column=1,
             advice="give the output of mlc with --latency_matrix, --bandwidth_matrix or --c2c_latency",
         )
-    names = [table.name for table in tables]
-    if len(set(names)) < len(names):
-        raise NodeprintError("the same table twice", where=path, advice="give the output of one run a file")
-    return ToolOutput(path, NAME, None, tuple(tables), ("topology", "spread", "cpus"), tuple(notes))
+    return out
 
 
-def _table(path: Path, lines: list[str], start: int, section: _Section) -> tuple[ImportedTable, int]:
-    """The table that begins after line `start`, and the line after it."""
+def _matrix(path: Path, lines: list[str], start: int, section: _Section, result: int) -> tuple[list[ToolValue], int]:
+    """The values of the matrix that begins after line `start`, and the line after it; they stand in line `result`."""
     number, head = start, None
     while number < len(lines) and head is None and "Measuring" not in lines[number]:
         head = _HEAD.fullmatch(lines[number])
@@ -113,12 +126,10 @@ def _table(path: Path, lines: list[str], start: int, section: _Section) -> tuple
         )
     columns = [int(cell) for cell in head[2].split()]
     part = "socket" if head[1] == "Socket" else "node"
-    cells: list[tuple[tuple[int | str, ...], float]] = []
-    rows = 0
+    out: list[ToolValue] = []
     while number < len(lines) and (row := _ROW.fullmatch(lines[number])):
         texts = row[2].split()
         number += 1
-        rows += 1
         if len(texts) != len(columns):
             raise NodeprintError(
                 f"{len(texts)} cells for {len(columns)} {part}s",
@@ -130,13 +141,11 @@ def _table(path: Path, lines: list[str], start: int, section: _Section) -> tuple
         for position, (column, text) in enumerate(zip(columns, texts, strict=True), start=2):
             if text != "-":
                 value = section.factor * positive(text, path, number, position, section.quantity)
-                first, second = (
-                    f"{word}{part} {end}" for word, end in zip(section.words, (int(row[1]), column), strict=True)
-                )
-                cells.append(((first, second), value))
-    if not rows or not cells:
+                ends = (f"{word}{part} {end}" for word, end in zip(section.words, (int(row[1]), column), strict=True))
+                link, name = dict(zip(section.ends, ends, strict=True)), f"{NAME}-{section.name}"
+                out += tool_values(value, name, section.unit, result, quantity=section.quantity, link=link)
+    if not out:
         raise NodeprintError(
             f"no values for {section.name}", where=path, line=number, column=1, advice="give the whole output"
         )
-    table = ImportedTable(section.name, section.quantity, section.unit, section.value, section.dims, tuple(cells))
-    return table, number
+    return out, number

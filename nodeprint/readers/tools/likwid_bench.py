@@ -7,23 +7,24 @@ import re
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import NUMBER, figure, with_parts_that_differ
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import NUMBER, tool_values, with_varying_points
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "likwid-bench"
+KINDS = ("values",)
 _BANNER = "LIKWID MICRO BENCHMARK"
 _LINE = re.compile(rf"(Test|Size(?: \(Byte\))?|MByte/s|MFlops/s):\s*(\S+)\s*|(?:{NUMBER})")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether its banner is there."""
-    return any(line.startswith(_BANNER) for line in lines)
+    return Evidence.NAME if any(line.startswith(_BANNER) for line in lines) else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Bandwidth and, of kernels that calculate, the rate of operations. Raises NodeprintError where the tool did not
     end."""
-    out: list[Row] = []
+    out: list[ToolValue] = []
     test, size, open_since = "", 0, 0
     for number, line in enumerate(lines, start=1):
         match = _LINE.fullmatch(line.strip())
@@ -37,10 +38,10 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             size = int(value)
         elif key in ("MByte/s", "MFlops/s") and re.fullmatch(NUMBER, value) and test:
             metric, unit = (f"likwid-bench-{test}", "MB/s") if key == "MByte/s" else (f"likwid-flops-{test}", "Mflop/s")
-            out += figure(float(value), metric, unit, number, {"bytes": size})
+            out += tool_values(float(value), metric, unit, number, point={"bytes": size})
             open_since = 0 if key == "MByte/s" else open_since
     _check_ended(path, open_since)
-    return with_parts_that_differ(out)
+    return ToolOutput(path, NAME, values=with_varying_points(out))
 
 
 def _check_ended(path: Path, line: int) -> None:

@@ -11,23 +11,24 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.text_lines import missing
-from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
+from nodeprint.readers.parsing import missing
+from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "linktest"
+KINDS = ("matrix",)
 _PAIR = re.compile(r"\s*(\d+)\s*->\s*(\d+):\s*([\d.]+)us \(\s*([\d.]+) MB/s\)")
 _SUMMARY = re.compile(r"RESULT: (?:Min|Max|Avg) Time:|(?:Serial|Parallel)\s+PingPong for step")
 #: Its MB are 1024 x 1024 bytes; a printed rate has five digits or fewer.
 _MIB, _WHOLE = 1 << 20, 0.02
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether it has LinkTest's steps or results."""
-    return any(_SUMMARY.match(line.strip()) for line in lines)
+    return Evidence.NAME if any(_SUMMARY.match(line.strip()) for line in lines) else Evidence.NONE
 
 
-def read(path: Path, lines: list[str]) -> ToolOutput:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Parse the file's lines: of several passes over a pair its median, ranks in place of CPUs. Raises NodeprintError
     where no pair is printed."""
     by_pair: dict[tuple[int, int], list[float]] = {}

@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers.text_lines import latency, missing
-from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
+from nodeprint.readers.parsing import latency, missing
+from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "long-table"
+KINDS = ("matrix",)
 _CPU = r"(?:cpu|core|thread|src|dst|source|target|from|to|local|remote|first|second|ping|pong|a|b|i|j|x|y)"
 _ENDS = re.compile(rf"{_CPU}(?:[ _]?(?:core|cpu|id|a|b|i|j|x|y|0|1|2|from|to))?")
 #: Names of the column that is read, the best first: what interrupts disturb least.
@@ -28,20 +29,20 @@ _ADDRESSES = ("addr", "address", "line", "offset", "addr_index", "address_index"
 _WORD = re.compile(r"[A-Za-z]")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether its first lines are a head with two CPUs and a latency, or three numbers each, the first two whole."""
     table = _rows(lines)
     if len(table) < 2:
-        return False
-    head = [cell.lower() for cell in table[0][1]]
-    if _columns(head) is not None:
-        return True
+        return Evidence.NONE
+    if _columns([cell.lower() for cell in table[0][1]]) is not None:
+        return Evidence.LAYOUT
     first = [cells for _, cells in table[:50]]
     triples = all(len(cells) == 3 and cells[0].isdecimal() and cells[1].isdecimal() for cells in first)
-    return triples and len({tuple(cells[:2]) for cells in first}) > 3 and any("." in cells[2] for cells in first)
+    triples = triples and len({tuple(cells[:2]) for cells in first}) > 3 and any("." in cells[2] for cells in first)
+    return Evidence.LAYOUT if triples else Evidence.NONE
 
 
-def read(path: Path, lines: list[str]) -> ToolOutput:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
     by_pair: dict[tuple[int, int], list[float]] = {}
     for a, b, _, value in _values(path, lines):

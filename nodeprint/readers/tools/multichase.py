@@ -12,21 +12,23 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.text_lines import filled, latencies, missing
-from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
+from nodeprint.readers.parsing import filled, latencies, missing
+from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
 
 NAME = "multichase-pingpong"
+KINDS = ("matrix",)
 _ROW = re.compile(r"\s*(\d+):(.*)")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether the tool's first line is there, or lines that begin with a CPU and a colon."""
-    return any("communicate a modified line" in line for line in lines[:20]) or sum(
-        bool(_ROW.fullmatch(line)) for line in lines
-    ) >= max(2, len(lines) - 3)
+    if any("communicate a modified line" in line for line in lines[:20]):
+        return Evidence.NAME
+    rows = sum(_ROW.fullmatch(line) is not None for line in lines)
+    return Evidence.LAYOUT if rows >= max(2, len(lines) - 3) else Evidence.NONE
 
 
-def read(path: Path, lines: list[str]) -> ToolOutput:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
     head: list[int] | None = None
     rows: list[tuple[int, int, list[str]]] = []

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import figure, json_of, listed, number, slug
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import json_number, json_of, listed, slug, tool_values
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "nvbandwidth"
+KINDS = ("values",)
 _RUNNING = re.compile(r"Running (\S+?)\.?")
 _FAILED = re.compile(r"(?:ERROR|Error)\b.*")
 _UNIT = re.compile(r".*\((GB/s|ns)\)\s*")
@@ -19,18 +20,19 @@ _CELLS = re.compile(r"\s*\d+(?:\s+(?:[\d.]+|N/A))+\s*")
 _HOST = re.compile(r".*\((\S+)\)\s*")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether it names itself, or a matrix of a test case is there."""
-    return any("nvbandwidth" in line for line in lines[:40]) or any(
-        _UNIT.fullmatch(line) and "GPU" in line and "(row)" in line for line in lines
-    )
+    if any("nvbandwidth" in line for line in lines[:40]):
+        return Evidence.NAME
+    has_matrix = any("GPU" in line and "(row)" in line and _UNIT.fullmatch(line) for line in lines)
+    return Evidence.LAYOUT if has_matrix else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """A row for each measured cell. Raises NodeprintError where a test case failed."""
     if any(line.lstrip().startswith("{") for line in lines[:20]):
-        return _of_json(path, lines)
-    out: list[Row] = []
+        return ToolOutput(path, NAME, values=_json_values(path, lines))
+    out: list[ToolValue] = []
     columns: list[int] = []
     test, unit, node = "", "", ""
     for line_number, line in enumerate(lines, start=1):
@@ -58,20 +60,22 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             out += _cells(test, unit, int(row), cells, columns, line_number, node)
         elif columns and text:
             columns, unit, test = [], "", ""
-    return out
+    return ToolOutput(path, NAME, values=out)
 
 
-def _cells(test: str, unit: str, row: int, cells: list[str], columns: list[int], line: int, node: str) -> list[Row]:
+def _cells(
+    test: str, unit: str, row: int, cells: list[str], columns: list[int], line: int, node: str
+) -> list[ToolValue]:
     """The cells of a row; between GPUs both ends are named."""
     peers = "device_to_device" in test
-    out: list[Row] = []
+    out: list[ToolValue] = []
     for column, cell in zip(columns, cells, strict=True):
-        parts = {"gpu": column, "peer gpu": row} if peers else {"gpu": column}
-        out += figure(number(cell), f"nvbandwidth-{test}", unit, line, parts, node)
+        axes = {"link": {"gpu": column, "peer gpu": row}} if peers else {"copy": {"gpu": column}}
+        out += tool_values(json_number(cell), f"nvbandwidth-{test}", unit, line, node=node, **axes)
     return out
 
 
-def _of_json(path: Path, lines: list[str]) -> list[Row]:
+def _json_values(path: Path, lines: list[str]) -> list[ToolValue]:
     content: Any = json_of(path, lines)
     root = content.get("nvbandwidth") if isinstance(content, dict) else None
     if not isinstance(root, dict):
@@ -80,7 +84,7 @@ def _of_json(path: Path, lines: list[str]) -> list[Row]:
         raise NodeprintError("nvbandwidth reports an error", where=path, advice="run it again")
     devices = next((value for key, value in root.items() if "device" in key.lower() and isinstance(value, list)), [])
     host = _HOST.fullmatch(str(devices[0])) if devices else None
-    out: list[Row] = []
+    out: list[ToolValue] = []
     for case in listed(root, "testcases", path):
         if case.get("status") not in ("Passed", None):
             continue

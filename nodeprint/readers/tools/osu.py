@@ -10,10 +10,11 @@ import re
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import NUMBER, figure, slug
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import NUMBER, slug, tool_values
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "osu"
+KINDS = ("values",)
 _TITLE = re.compile(r"#\s*OSU\s+(.*?)\s*(?:v[\d.]+.*)?")
 _SIZES = re.compile(r"#\s*Size\s+(.*)")
 _ROW = re.compile(rf"(\d+)((?:\s+{NUMBER})+)(?:\s+(Pass|Fail)\w*)?", re.IGNORECASE)
@@ -26,15 +27,15 @@ _UNIT = re.compile(r"(.*?)\s*\(([^)]*)\)\s*")
 _BESIDE = re.compile(r"Min|Max|Iterations|P\d+|Tail|Validation", re.IGNORECASE)
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether a title of a test is there."""
-    return any(_TITLE.fullmatch(line.strip()) for line in lines)
+    return Evidence.NAME if any(_TITLE.fullmatch(line.strip()) for line in lines) else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """A row for each size. Raises NodeprintError where a test has the head of a table and no line in it, and where what
     was received is not what was sent."""
-    out: list[Row] = []
+    out: list[ToolValue] = []
     heads: list[str] = []
     test, begun, without_sizes = "", 0, False
     for number, line in enumerate(lines, start=1):
@@ -47,10 +48,10 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
         elif test and _TIMES.fullmatch(text):
             without_sizes, begun = True, number
         elif without_sizes and re.fullmatch(rf"{NUMBER}(\s+{NUMBER})*", text):
-            out += figure(float(text.split()[0]), f"osu-{test}", "us", number)
+            out += tool_values(float(text.split()[0]), f"osu-{test}", "us", number)
             begun, without_sizes = 0, False
         elif test and (sentence := _SENTENCE.fullmatch(text)):
-            out += figure(float(sentence[1]), f"osu-{test}", sentence[2], number)
+            out += tool_values(float(sentence[1]), f"osu-{test}", sentence[2], number)
         elif heads and (row := _ROW.fullmatch(text)):
             if (row[3] or "").lower() == "fail":
                 advice = "messages are corrupted: see to the network before its rates"
@@ -59,12 +60,12 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             values = [float(cell) for cell in row[2].split()]
             out += _of_size(test, heads, values, int(row[1]), number)
     _check(path, begun)
-    return out
+    return ToolOutput(path, NAME, values=out)
 
 
-def _of_size(test: str, heads: list[str], values: list[float], size: int, line: int) -> list[Row]:
+def _of_size(test: str, heads: list[str], values: list[float], size: int, line: int) -> list[ToolValue]:
     """The columns that are figures: an average, a rate of bytes, one of messages."""
-    out: list[Row] = []
+    out: list[ToolValue] = []
     for head, value in zip(heads, values, strict=False):
         unit = _UNIT.fullmatch(head)
         name = unit[1] if unit else head
@@ -73,7 +74,7 @@ def _of_size(test: str, heads: list[str], values: list[float], size: int, line: 
         kind = slug(re.sub(r"^(?:Avg|Overall)\s*", "", name))
         plain = kind in ("latency", "bandwidth", "bi-bandwidth", "mb/s", "") or kind in test
         metric = f"osu-{test}" if plain else f"osu-{test}-{kind}"
-        out += figure(value, metric, unit[2] if unit else name, line, {"message bytes": size})
+        out += tool_values(value, metric, unit[2] if unit else name, line, point={"message bytes": size})
     return out
 
 

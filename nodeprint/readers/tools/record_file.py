@@ -9,42 +9,58 @@ import numpy as np
 from nodeprint.data.job import jobs
 from nodeprint.data.job.jobs import Measured
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.text_lines import missing
-from nodeprint.readers.tool_output import CoreMatrix, Matrix, ToolOutput
+from nodeprint.machine.topology.model import Topology
+from nodeprint.readers.parsing import missing
+from nodeprint.readers.tool_output import CoreMatrix, Evidence, Matrix, ToolOutput
 from nodeprint.settings.texts import say
 from nodeprint.stats.disagreement import of_runs
 from nodeprint.stats.robust import median_of_passes
 
 NAME = "nodeprint"
+KINDS = ("matrix",)
 #: What else a header says of how it was measured.
 _FACTS = ("message_bytes", "batches", "parallel", "transport", "timed_by", "arguments", "lines")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether it begins as records do."""
-    return lines[0].startswith('{"record"')
+    return Evidence.NAME if lines[0].startswith('{"record"') else Evidence.NONE
 
 
-def read(path: Path, lines: list[str]) -> ToolOutput:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Read the file. Raises NodeprintError with the line of the first fault, or where it has no pairs."""
+    cores = record_matrix(path)
+    return ToolOutput(path, NAME, cores, unknown=("topology",), notes=missing(cores.latency_ns))
+
+
+def record_matrix(path: Path) -> CoreMatrix:
+    """The matrix of a record file or of a run's archive. Raises NodeprintError where it has no pairs."""
     measured = jobs.of_file(path)
     if measured is None:
         raise NodeprintError("no pair of CPUs", where=path, advice="give the records of a core-to-core kernel")
+    return measured_matrix(measured)
+
+
+def measured_matrix(measured: Measured, topology: Topology | None = None) -> CoreMatrix:
+    """The median over runs and passes, each pair at the home that is nearest to it."""
     header = measured.header
-    values = matrix(measured)
-    cores = CoreMatrix(
+    latency = measured.columns["latency_ns"].astype(np.float64)
+    return CoreMatrix(
         tuple(measured.cpus),
-        values,
+        _square(measured, np.nanmedian(latency.reshape(-1, latency.shape[2]), axis=0)),
         str(header.get("operation", "unknown")),
         str(header.get("quantity", "hop")),
         home=header.get("home"),
         kernel=str(header["kernel"]),
         facts={k: header[k] for k in _FACTS if k in header},
+        of_runs=np.stack([_square(measured, middle) for middle in median_of_passes(latency)]),
+        differing=_differing(measured),
+        simulated=header.get("simulated") is True,
+        topology=topology,
     )
-    return ToolOutput(path, NAME, cores, unknown=("topology",), notes=missing(values), differing=differing(measured))
 
 
-def differing(measured: Measured) -> str:
+def _differing(measured: Measured) -> str:
     """What differs between the runs of a record file or the passes of a run, in words; empty where they agree."""
     latency = measured.columns["latency_ns"]
     repeated = of_runs(latency)
@@ -70,18 +86,6 @@ def differing(measured: Measured) -> str:
     )
     factor = f"{disagreement.factor:.1f}"
     return say("read", "repetitions", repetitions=first, factor=factor, a=a, b=b, low=low, high=high)
-
-
-def matrix(measured: Measured) -> Matrix:
-    """The median over runs and passes, each pair at the home that is nearest to it, (n, n) for its CPUs."""
-    latency = measured.columns["latency_ns"].astype(np.float64)
-    return _square(measured, np.nanmedian(latency.reshape(-1, latency.shape[2]), axis=0))
-
-
-def matrices(measured: Measured) -> Matrix:
-    """The same run by run, (run, n, n)."""
-    middles = median_of_passes(measured.columns["latency_ns"].astype(np.float64))
-    return np.stack([_square(measured, middle) for middle in middles])
 
 
 def _square(measured: Measured, middle: Matrix) -> Matrix:

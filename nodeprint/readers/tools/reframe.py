@@ -5,25 +5,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers.parsing import figure, number
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import json_number, tool_values
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "reframe"
+KINDS = ("values",)
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether a line of names has the columns of a job's nodes and of a value."""
-    return _head(lines) is not None
+    return Evidence.NAME if _head(lines) is not None else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """The variables of each job. Raises NodeprintError where a job ran on several nodes, of which no figure is one's,
     and where a line has another number of cells than there are names."""
     names: list[str] = []
-    out: list[Row] = []
+    out: list[ToolValue] = []
     for line_number, line in enumerate(lines, start=1):
         cells = line.split("|")
         if "job_nodelist" in cells:
@@ -51,11 +50,9 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             variable = column.removesuffix("_value")
             metric, unit = f"{job.get('name', '')} {variable}".strip(), _known(job.get(f"{variable}_unit"))
             job_id, time = _known(job.get("jobid")), _known(job.get("job_completion_time"))
-            out += [
-                msgspec.structs.replace(row, job=job_id, time=time)
-                for row in figure(number(job[column]), metric, unit, line_number, node=node)
-            ]
-    return out
+            number = json_number(job[column])
+            out += tool_values(number, metric, unit, line_number, node=node, job=job_id, time=time)
+    return ToolOutput(path, NAME, values=out)
 
 
 def _head(lines: list[str]) -> list[str] | None:

@@ -17,22 +17,23 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.node_names import TASK
-from nodeprint.readers.parsing import NUMBER, WrongResultError, figure
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import NUMBER, WrongResultError, tool_values
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "stream"
+KINDS = ("values",)
 _HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate \(?([MG]i?B/s)\)?\s.*")
 _RATE = re.compile(rf"\s*(Copy|Scale|Add|Triad):\s+({NUMBER})(?:\s+{NUMBER}){{3,4}}\s*")
 _THREADS = re.compile(r"\s*Number of Threads (?:counted|requested) = (\d+)\s*")
 _KERNELS = ("Copy", "Scale", "Add", "Triad")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether a table of its rates is there."""
-    return any(_HEAD.fullmatch(TASK.sub("", line)) for line in lines)
+    return Evidence.NAME if any(_HEAD.fullmatch(TASK.sub("", line)) for line in lines) else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """The rates of each run, or the median and the least of copies. Raises NodeprintError where a result does not
     validate, or a table is cut."""
     labelled = any(TASK.match(line) for line in lines if "Triad:" in line)
@@ -63,18 +64,19 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
     settings = {"threads": " and ".join(counted)} if counted else {}
     copies = counts[short] > 1 and _copies(plain, labelled)
     settings |= {"copies": str(counts[short])} if copies else {}
-    of_kernels = (row for kernel, found in rates.items() for row in _of_kernel(kernel, found, unit, copies))
-    return [msgspec.structs.replace(row, settings=settings) for row in of_kernels]
+    of_kernels = [row for kernel, found in rates.items() for row in _of_kernel(kernel, found, unit, copies)]
+    values = [msgspec.structs.replace(value, settings=settings) for value in of_kernels]
+    return ToolOutput(path, NAME, values=values)
 
 
-def _of_kernel(kernel: str, found: list[tuple[float, int]], unit: str, copies: bool) -> list[Row]:
+def _of_kernel(kernel: str, found: list[tuple[float, int]], unit: str, copies: bool) -> list[ToolValue]:
     metric = f"stream-{kernel.lower()}"
     if not copies:
-        return [row for rate, line in found for row in figure(rate, metric, unit, line)]
+        return [row for rate, line in found for row in tool_values(rate, metric, unit, line)]
     least, line = min(found)
     median = float(np.median([rate for rate, _ in found]))
-    of_all = figure(median, f"{metric}-of-copies", unit, found[0][1])
-    return of_all + figure(least, f"{metric}-of-copies-minimum", unit, line)
+    of_all = tool_values(median, f"{metric}-of-copies", unit, found[0][1])
+    return of_all + tool_values(least, f"{metric}-of-copies-minimum", unit, line)
 
 
 def _copies(lines: list[str], labelled: bool) -> bool:

@@ -10,27 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import figure, number
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import json_number, tool_values
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "superbench"
+KINDS = ("values",)
 _RANK = re.compile(r"(.*\D):(\d+)")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether its first line is an object with a node and keys of benchmarks, or all of it is one with such keys."""
     first = _object(next((line for line in lines if line.strip()), ""))
-    if first is not None:
-        return "node" in first and any("/" in key for key in first)
-    return _of_one(lines) is not None
+    found = _of_one(lines) is not None if first is None else "node" in first and any("/" in key for key in first)
+    return Evidence.LAYOUT if found else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """The metrics of each node; return codes are no figures. Raises NodeprintError naming a line that is no object."""
     whole = _of_one(lines)
     if whole is not None:
-        return _of_node(whole, "", 0)
-    out: list[Row] = []
+        return ToolOutput(path, NAME, values=_of_node(whole, "", 0))
+    out: list[ToolValue] = []
     for line_number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -39,17 +39,17 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
             advice = "give SuperBench's results-summary.jsonl as it is"
             raise NodeprintError("no object of a node", where=path, line=line_number, advice=advice)
         out += _of_node(node, str(node["node"]), line_number)
-    return out
+    return ToolOutput(path, NAME, values=out)
 
 
-def _of_node(node: Mapping[str, Any], name: str, line: int) -> list[Row]:
-    out: list[Row] = []
+def _of_node(node: Mapping[str, Any], name: str, line: int) -> list[ToolValue]:
+    out: list[ToolValue] = []
     for key, value in node.items():
         if key == "node" or "return_code" in key:
             continue
         rank = _RANK.fullmatch(key)
-        parts = {"rank": int(rank[2])} if rank else {}
-        out += figure(number(value), rank[1] if rank else key, "", line, parts, name)
+        copy = {"rank": int(rank[2])} if rank else {}
+        out += tool_values(json_number(value), rank[1] if rank else key, "", line, node=name, copy=copy)
     return out
 
 

@@ -10,10 +10,11 @@ import re
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import NUMBER, figure, with_parts_that_differ
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.parsing import NUMBER, tool_values, with_varying_points
+from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
 
 NAME = "sysbench"
+KINDS = ("values",)
 _VERSION = re.compile(r"sysbench \d+\.\d.*")
 _THREADS = re.compile(r"Number of threads:\s*(\d+)")
 _EVENTS = re.compile(rf"events(?: per second|/s \(eps\)):\s*({NUMBER})")
@@ -36,15 +37,15 @@ _TRANSACTIONS = re.compile(rf"transactions:\s+\d+\s+\(({NUMBER}) per sec\.\)")
 _COUNT = re.compile(r"total number of events:\s*(\d+)")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether a line of its version is there."""
-    return any(_VERSION.match(line.strip()) for line in lines)
+    return Evidence.NAME if any(_VERSION.match(line.strip()) for line in lines) else Evidence.NONE
 
 
-def rows(path: Path, lines: list[str]) -> list[Row]:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """The figure of each test that ran. Raises NodeprintError where one has none, or none ran."""
     starts = [n for n, line in enumerate(lines) if _VERSION.match(line.strip())]
-    out: list[Row] = []
+    out: list[ToolValue] = []
     unnamed: list[int] = []
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         found = _of_test(lines, start, end)
@@ -59,10 +60,10 @@ def rows(path: Path, lines: list[str]) -> list[Row]:
     if not out and unnamed:
         advice = "give its command in the line before it, as 'sysbench threads run'"
         raise NodeprintError("a test that sysbench does not name", where=path, line=unnamed[0], advice=advice)
-    return with_parts_that_differ(out)
+    return ToolOutput(path, NAME, values=with_varying_points(out))
 
 
-def _of_test(lines: list[str], start: int, end: int) -> list[Row] | None:
+def _of_test(lines: list[str], start: int, end: int) -> list[ToolValue] | None:
     """The figures of the test that begins there; None of one that only has a time, and no name."""
     own = [(number + 1, lines[number].strip()) for number in range(start, end)]
     test = next((name for name, mark in _TESTS.items() if any(mark.match(text) for _, text in own)), "")
@@ -96,4 +97,4 @@ def _of_test(lines: list[str], start: int, end: int) -> list[Row] | None:
             if by_time
             else (seconds, f"sysbench-{test}-time", "s", line)
         )
-    return [row for figures in found for row in figure(*figures, {"threads": threads})]
+    return [row for figures in found for row in tool_values(*figures, point={"threads": threads})]

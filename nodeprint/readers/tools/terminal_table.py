@@ -15,23 +15,26 @@ import numpy as np
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_grid
 from nodeprint.readers.matrix_grid import Grid
-from nodeprint.readers.text_lines import filled, latencies, missing
-from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
+from nodeprint.readers.parsing import filled, latencies, missing
+from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "core-to-core-latency-terminal"
+KINDS = ("matrix",)
 _TITLE = re.compile(r"\s*\d+\) (.*)")
 #: What a test's title says of its operation.
 _OPERATIONS = (("CAS", "cas"), ("writer", "store-load"), ("Message passing", "one-way"))
 _DEVIATION = re.compile(r"\s*(?:±|\+/-|\+-)\s*[\d.]+")
 
 
-def matches(lines: list[str]) -> bool:
+def evidence(lines: list[str]) -> Evidence:
     """Whether it has the tool's first lines, or its latencies with their deviation."""
-    return any(line.startswith("Num cores:") for line in lines[:40]) or sum("±" in line for line in lines) > 1
+    if any(line.startswith("Num cores:") for line in lines[:40]):
+        return Evidence.NAME
+    return Evidence.LAYOUT if sum("±" in line for line in lines) > 1 else Evidence.NONE
 
 
-def read(path: Path, lines: list[str]) -> ToolOutput:
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Parse the file's lines: the first test in it. Raises NodeprintError with line and column of the first fault."""
     titles = [number for number, line in enumerate(lines) if _TITLE.fullmatch(line)]
     start, end = ([*titles, len(lines)] if titles else [0, len(lines)])[:2]

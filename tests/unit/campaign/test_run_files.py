@@ -18,7 +18,7 @@ from nodeprint.campaign import run_files
 from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.data.job import jobs
 from nodeprint.errors import NodeprintError
-from nodeprint.readers import matrix_source
+from nodeprint.readers import matrix_file
 from tests.support.made_records import cell, cell_header, header, lines, pair, record_texts
 from tests.support.run_archives import COMPRESS, RECORDS, tar_of
 
@@ -168,10 +168,10 @@ def test_a_garbled_header_of_a_member_is_no_end_of_the_archive(tmp_path: Path) -
 def test_the_matrix_of_an_archive(tmp_path: Path) -> None:
     archive = tmp_path / "run1.tar.xz"
     archive.write_bytes(lzma.compress(tar_of(RECORDS)))
-    assert matrix_source.read_source(archive).latency_ns[0, 1] == 50
+    assert matrix_file.read_matrix(archive).latency_ns[0, 1] == 50
     archive.write_bytes(b"nothing of the kind")
     with pytest.raises(NodeprintError, match=r"run1.tar.xz: .*the archive is cut or garbled"):
-        matrix_source.read_source(archive)
+        matrix_file.read_matrix(archive)
 
 
 def test_records_that_are_gone_are_named(tmp_path: Path) -> None:

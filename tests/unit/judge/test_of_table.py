@@ -21,12 +21,12 @@ from nodeprint.judge.of_table import TableRules
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.readers import table_file, value_table
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.tool_output import ToolValue
 from nodeprint.readers.value_table import ValueTable
 from nodeprint.report import files, text
 
 
-def judged(rows: list[Row], **rules: object) -> Verdict:
+def judged(rows: list[ToolValue], **rules: object) -> Verdict:
     return of_table.judge(value_table.from_values(rows, "made up"), "t", TableRules(**rules)).verdict  # type: ignore[arg-type]
 
 
@@ -38,9 +38,9 @@ def fleet(
     return 2600 * (1 + node_sd * rng.standard_normal((nodes, 1))) * (1 + run_sd * rng.standard_normal((nodes, runs)))
 
 
-def rows_of(values: npt.NDArray[np.float64], metric: str = "triad", unit: str = "MB/s") -> list[Row]:
+def rows_of(values: npt.NDArray[np.float64], metric: str = "triad", unit: str = "MB/s") -> list[ToolValue]:
     return [
-        Row(node=f"n{node:03}", metric=metric, value=float(value), unit=unit, run=str(run + 1))
+        ToolValue(node=f"n{node:03}", metric=metric, value=float(value), unit=unit, run=str(run + 1))
         for node, of_node in enumerate(values)
         for run, value in enumerate(of_node)
     ]

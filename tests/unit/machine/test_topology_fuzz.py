@@ -24,7 +24,7 @@ from nodeprint import structure
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.tree import open_tree
-from nodeprint.readers import matrix_source
+from nodeprint.readers import matrix_file
 from tests.support import machines
 from tests.support.latencies import epyc
 from tests.support.machines import Epyc
@@ -67,7 +67,7 @@ def _structure(path: Path, text: str) -> Source:
     path.write_text(text)
 
     def read() -> object:
-        source = matrix_source.read_source(path)
+        source = matrix_file.read_matrix(path)
         return structure.find(source.latency_ns, source.cpus).as_json()
 
     return Source([path], read)

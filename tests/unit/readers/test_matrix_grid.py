@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_file, matrix_grid
+from tests.support.tool_output import TRIANGLE, read_text
 
 #: What is printed where a pair of a CPU with itself would be.
 DIAGONALS = ("", "x", "-", "0", "nan", "N/A")
@@ -131,3 +132,10 @@ def test_decimal_commas_and_deviations(tmp_path: Path) -> None:
 def test_cells_with_another_separator_are_named(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match=r"line 2, column 2: ';' beside ',' as separator"):
         matrix_grid.read_grid(tmp_path, ["x,1.5,2", "1.5,3;x,4", "2,4,x"])
+
+
+def test_numbers_of_cpus_with_gaps_are_a_head_and_no_latencies(tmp_path: Path) -> None:
+    """As pandas writes a table of CPUs 4, 5 and 9: read as latencies, they made a fourth CPU."""
+    cores = read_text(tmp_path, ",4,5,9\n4,0.0,25.5,90.25\n5,25.5,0.0,91.0\n9,90.25,91.0,0.0\n").core_matrix()
+    assert cores.cpus == (4, 5, 9)
+    assert np.array_equal(cores.latency_ns, TRIANGLE, equal_nan=True)

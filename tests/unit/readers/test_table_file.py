@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import table_file, table_fleet, value_table
-from nodeprint.readers.tool_value import Row
+from nodeprint.readers.tool_output import ToolValue
 from nodeprint.readers.value_table import ValueTable
 
 LONG = "node,run,metric,unit,value\nn1,1,triad,MB/s,3034.6\nn1,2,triad,MB/s,3010\nn2,1,triad,MB/s,2999.5\n"
@@ -42,7 +42,7 @@ def test_one_table_in_every_form(tmp_path: Path) -> None:
     assert facts(table(tmp_path, "\n".join(map(json.dumps, rows)), "table.jsonl")) == long
     pd.DataFrame(rows).to_parquet(tmp_path / "table.parquet")
     assert facts(table_file.read_table(tmp_path / "table.parquet")) == long
-    given_rows = [Row(node=row[0], run=row[1], metric=row[2], unit=row[3], value=row[4]) for row in long]  # type: ignore[arg-type]
+    given_rows = [ToolValue(node=row[0], run=row[1], metric=row[2], unit=row[3], value=row[4]) for row in long]  # type: ignore[arg-type]
     assert facts(value_table.from_values(given_rows, "readers")) == long
 
 

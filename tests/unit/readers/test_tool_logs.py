@@ -3,7 +3,6 @@ its own documentation or print statements are the source of the lines below, nam
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -15,22 +14,7 @@ from typer.testing import CliRunner
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import table_file, tool_logs, units
-from nodeprint.readers.value_table import ValueTable
-
-OUTPUTS = Path(__file__).parent / "outputs"
-
-
-def values(figures: ValueTable) -> dict[tuple[str, ...], float]:
-    """By metric, and its parts, the values of the runs' last."""
-    keys = figures.frame[["metric", *figures.parts]].astype(str).itertuples(index=False, name=None)
-    return dict(zip(keys, figures.frame["value"].tolist(), strict=True))
-
-
-def of_text(tmp_path: Path, text: str, name: str = "cn001.log") -> ValueTable:
-    """The figures of a file that is stated to be one node's."""
-    (tmp_path / name).write_text(text)
-    return tool_logs.read_logs(tmp_path / name, pattern="{node}.*")
-
+from tests.support.tool_output import OUTPUTS, of_text, stream, values
 
 PRINTED: dict[str, dict[tuple[str, ...], float]] = {
     "stream.txt": {
@@ -75,179 +59,6 @@ def test_nodes_runs_and_times_of_the_text() -> None:
     assert log["time"].str.startswith("2026-11-26T14:33").all()
     assert set(tool_logs.read_logs(OUTPUTS / "google-benchmark.json").frame["node"]) == {"vm"}
     assert sorted(tool_logs.read_logs(OUTPUTS / "hyperfine.json").frame["run"].unique()) == ["1", "2", "3"]
-
-
-# --- lines after the tools' documentation ---
-
-#: https://github.com/NVIDIA/nvbandwidth, README.md (its example's form), output.cpp (host and devices)
-NVBANDWIDTH = """nvbandwidth Version: v0.8
-Driver Version: 560.35.05
-
-gpu07
-Device 0: NVIDIA H100 (00000000:19:00)
-Device 1: NVIDIA H100 (00000000:3b:00)
-
-Running host_to_device_memcpy_ce.
-memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
-           0         1
- 0     55.31     55.29
-
-SUM host_to_device_memcpy_ce 110.60
-
-Running device_to_device_memcpy_read_ce.
-memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
-           0         1
- 0       N/A    381.02
- 1    382.11       N/A
-
-SUM device_to_device_memcpy_read_ce 763.13
-
-Running host_device_latency_sm.
-memory latency SM CPU(row) <-> GPU(column) (ns)
-           0         1
- 0    772.58    773.10
-
-Running multinode_device_to_device_memcpy_read_ce.
-Waived: system has too few nodes
-"""
-
-
-def test_nvbandwidth(tmp_path: Path) -> None:
-    figures = of_text(tmp_path, NVBANDWIDTH)
-    assert set(figures.frame["node"]) == {"gpu07"}
-    assert values(figures) == {
-        ("nvbandwidth-host_to_device_memcpy_ce", "0", ""): 55.31,
-        ("nvbandwidth-host_to_device_memcpy_ce", "1", ""): 55.29,
-        ("nvbandwidth-device_to_device_memcpy_read_ce", "1", "0"): 381.02,
-        ("nvbandwidth-device_to_device_memcpy_read_ce", "0", "1"): 382.11,
-        ("nvbandwidth-host_device_latency_sm", "0", ""): 772.58,
-        ("nvbandwidth-host_device_latency_sm", "1", ""): 773.1,
-    }
-    assert set(figures.frame["unit"]) == {"GB/s", "ns"}
-
-
-def test_nvbandwidth_as_json(tmp_path: Path) -> None:
-    """Keys and texts of json_output.cpp."""
-    case = {
-        "name": "device_to_device_memcpy_read_ce",
-        "status": "Passed",
-        "sum": 763.1,
-        "bandwidth_description": "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)",
-        "bandwidth_matrix": [["N/A", "381.02"], ["382.11", "N/A"]],
-    }
-    content = {
-        "CUDA Runtime Version": 12060,
-        "GPU Device list": ["0: NVIDIA H100 (00000000:19:00): (gpu07)"],
-        "testcases": [case, {"name": "host_to_device_bidirectional_memcpy_ce", "status": "Waived"}],
-    }
-    figures = of_text(tmp_path, json.dumps({"nvbandwidth": content}, indent=1))
-    assert set(figures.frame["node"]) == {"gpu07"}
-    assert sorted(figures.frame["value"]) == [381.02, 382.11]
-
-
-#: https://github.com/hpcg-benchmark/hpcg, src/ReportResults.cpp: the keys of version 3.1 and the sentence of 3.0
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Final Summary::HPCG result is VALID with a GFLOP/s rating of=51.7859",
-        "  HPCG result is VALID with a GFLOP/s rating of: 51.7859",
-    ],
-)
-def test_hpcg(tmp_path: Path, line: str) -> None:
-    text = f"HPCG-Benchmark\nversion=3.1\nMachine Summary::Distributed Processes=96\n{line}\n"
-    assert values(of_text(tmp_path, text)) == {("hpcg",): 51.7859}
-    with pytest.raises(NodeprintError, match="HPCG's result is invalid"):
-        of_text(tmp_path, text.replace("VALID", "INVALID"))
-    with pytest.raises(NodeprintError, match="no HPCG result"):
-        of_text(tmp_path, text.rpartition(line)[0])
-
-
-def dcgm(status: str, info: list[str]) -> str:
-    """NVIDIA DCGM 3, nvvs/include/JsonOutput.h: categories, tests, results with their information."""
-    results = [{"gpu_ids": "3", "status": status, "info": info}]
-    tests = [
-        {"name": "PCIe", "results": results},
-        {"name": "NVML Library", "results": [{"gpu_ids": "3", "status": "Pass"}]},
-    ]
-    return json.dumps(
-        {"DCGM GPU Diagnostic": {"test_categories": [{"category": "Integration", "tests": tests}]}}, indent=1
-    )
-
-
-def test_dcgm(tmp_path: Path) -> None:
-    info = ["GPU 3 GPU to Host bandwidth:\t\t52.41 GB/s", "GPU 3 GPU to Host latency:\t\t1.56 us"]
-    figures = of_text(tmp_path, f"Successfully ran diagnostic for group.\n{dcgm('Pass', info)}")
-    assert values(figures) == {("dcgm-gpu-to-host-bandwidth", "3"): 52.41, ("dcgm-gpu-to-host-latency", "3"): 1.56}
-    with pytest.raises(NodeprintError, match="test PCIe of GPU 3 failed"):
-        of_text(tmp_path, dcgm("Fail", info))
-    with pytest.raises(NodeprintError, match="its tests only pass or fail; give level 3"):
-        of_text(tmp_path, dcgm("Pass", []))
-
-
-def test_superbench(tmp_path: Path) -> None:
-    """https://github.com/microsoft/superbenchmark, docs/user-tutorial/data-diagnosis.md: results-summary.jsonl."""
-    line = {
-        "node": "gpu01",
-        "mem-bw/h2d_bw:0": 25.6,
-        "mem-bw/h2d_bw:1": 25.5,
-        "mem-bw/return_code": 0,
-        "bert_models/pytorch-bert-base/throughput_train_float16": 382.1,
-    }
-    figures = of_text(tmp_path, "".join(json.dumps(line | {"node": node}) + "\n" for node in ("gpu01", "gpu02")))
-    assert set(figures.frame["node"]) == {"gpu01", "gpu02"}
-    assert values(figures) == {
-        ("mem-bw/h2d_bw", "0"): 25.6,
-        ("mem-bw/h2d_bw", "1"): 25.5,
-        ("bert_models/pytorch-bert-base/throughput_train_float16", ""): 382.1,
-    }
-
-
-#: Written after the forms that the importer of MLC documents.
-MLC = """Intel(R) Memory Latency Checker - v3.9
-Measuring idle latencies (in ns)...
-                Numa node
-Numa node            0       1
-       0          81.2   139.7
-       1         140.1    80.9
-
-Measuring Peak Injection Memory Bandwidths for the system
-Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)
-ALL Reads        :      233234.1
-3:1 Reads-Writes :      218871.9
-Stream-triad like:      200111.5
-"""
-
-
-@pytest.mark.parametrize("result", [MLC, MLC.partition("\n")[2]])
-def test_results_of_mlc_in_one_file_are_runs(tmp_path: Path, result: str) -> None:
-    runs = [re.sub(r"(\.\d)\b", rf"\g<1>{run}", result) for run in range(3)]
-    figures = of_text(tmp_path, "".join(runs))
-    of_pair = figures.frame[(figures.frame["from"] == "node 0") & (figures.frame["memory"] == "memory of node 1")]
-    assert of_pair["run"].tolist() == ["1", "2", "3"]
-    with pytest.raises(NodeprintError, match="cells for 2 nodes"):
-        of_text(tmp_path, runs[1] + result.replace("139.7", ""))
-
-
-def test_mlc(tmp_path: Path) -> None:
-    figures = of_text(tmp_path, MLC)
-    assert values(figures)["intel-mlc-idle-latency", "node 0", "memory of node 1"] == 139.7
-    assert values(figures)["intel-mlc-peak-all-reads", "", ""] == 233234.1
-    assert len(figures.frame) == 7
-
-
-@pytest.mark.parametrize(
-    ("head", "figure"),
-    [
-        ("Maximum prime number checked in CPU test: 10000\n", {("sysbench-cpu-time",): 10.0212}),
-        ("Running memory speed test with the following options:\n", {("sysbench-memory-time",): 10.0212}),
-    ],
-)
-def test_sysbench_of_before(tmp_path: Path, head: str, figure: dict[tuple[str, ...], float]) -> None:
-    """Version 0.4 printed no rate of cpu (sysbench.c, its summary of a test's execution)."""
-    text = f"sysbench 0.4.12:  multi-threaded system evaluation benchmark\n\nNumber of threads: 1\n\n{head}\n"
-    assert values(of_text(tmp_path, f"{text}    total time:                          10.0212s\n")) == figure
-    with pytest.raises(NodeprintError, match="without its figure"):
-        of_text(tmp_path, text)
 
 
 #: Forms that other versions of the tools print, with made-up figures.
@@ -305,29 +116,6 @@ OTHER_FORMS: dict[str, tuple[str, dict[tuple[str, ...], float]]] = {
 }
 
 
-#: Version 1 prints the same of threads and mutexes, but for figures.
-SYSBENCH_1 = """{command}
-sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
-
-Running the test with following options:
-Threads started!
-
-General statistics:
-    total time:                          {seconds}s
-    total number of events:              {events}
-"""
-
-
-def test_sysbench_of_threads_and_mutexes(tmp_path: Path) -> None:
-    """A script's log: which test it is says the line before it; without it there is no figure of that name."""
-    threads = SYSBENCH_1.format(command="====== sysbench threads run", seconds="10.0000", events=16120)
-    mutex = SYSBENCH_1.format(command="====== sysbench mutex run", seconds="0.1415", events=1)
-    figures = of_text(tmp_path, threads + mutex)
-    assert values(figures) == {("sysbench-threads",): 1612.0, ("sysbench-mutex-time",): 0.1415}
-    with pytest.raises(NodeprintError, match="line 2: a test that sysbench does not name"):
-        of_text(tmp_path, SYSBENCH_1.format(command="", seconds="10.0", events=16120))
-
-
 @pytest.mark.parametrize("form", OTHER_FORMS)
 def test_other_forms(tmp_path: Path, form: str) -> None:
     text, expected = OTHER_FORMS[form]
@@ -354,41 +142,8 @@ def test_outputs_that_are_refused(tmp_path: Path, text: str, message: str) -> No
 @pytest.mark.parametrize("text", ["node triad\ncn1 3000\n", '{\n "triad": 3\n}\n', "# a log\nof something else\n"])
 def test_what_is_neither_output_nor_table_is_named_so(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.txt").write_text(text)
-    with pytest.raises(NodeprintError, match="begins no output of a known tool, and no table; give outputs of stream"):
+    with pytest.raises(NodeprintError, match="no output of a known tool, and no table; give outputs of dcgm-diag"):
         table_file.read_table(tmp_path / "x.txt")
-
-
-# --- several results in one text ---
-
-
-def stream(triad: float, threads: int = 2) -> str:
-    text = (OUTPUTS / "stream.txt").read_text().replace("3033.0", f"{triad:.1f}")
-    return text if threads > 1 else "".join(line for line in text.splitlines(True) if "Threads" not in line)
-
-
-def test_threads_of_stream_that_differ_are_said(tmp_path: Path) -> None:
-    said = re.findall(r"Number of Threads \w+ = \d+", stream(3000))
-    assert said
-    for number in range(1, 6):
-        threads = "32" if number == 4 else "64"
-        text = re.sub(r"(Number of Threads \w+ =) \d+", rf"\1 {threads}", stream(3000 + number))
-        (tmp_path / f"cn{number:03d}.txt").write_text(text)
-    figures = tool_logs.read_logs(tmp_path)
-    assert figures.notes == ("threads is 64 on most nodes, 32 on cn004",)
-    assert figures.fields["cn004"] == {"threads": "32"}
-
-
-def test_stream_again_and_again_is_runs(tmp_path: Path) -> None:
-    figures = of_text(tmp_path, stream(3000) + stream(3050) + stream(2990))
-    triad = figures.frame[figures.frame["metric"] == "stream-triad"]
-    assert list(zip(triad["run"], triad["value"], strict=True)) == [("1", 3000.0), ("2", 3050.0), ("3", 2990.0)]
-
-
-@pytest.mark.parametrize("end", ["Copy:            1471.8     0.05", "STREAM version"])
-def test_a_result_of_stream_that_is_cut_is_refused(tmp_path: Path, end: str) -> None:
-    last = stream(2990)
-    with pytest.raises(NodeprintError, match=r"1 lines of .* for 2 results; let STREAM end"):
-        of_text(tmp_path, stream(3000) + last[: last.index(end) + len(end)])
 
 
 def test_several_results_of_nobody_are_rejected(tmp_path: Path) -> None:
@@ -407,24 +162,6 @@ def test_outputs_of_json_behind_each_other_are_rejected(tmp_path: Path) -> None:
     text = (OUTPUTS / "hyperfine.json").read_text()
     with pytest.raises(NodeprintError, match="several JSON objects, and nothing says of which nodes"):
         of_text(tmp_path, text + text)
-
-
-def test_nvbandwidth_of_several_hosts_in_one_file(tmp_path: Path) -> None:
-    other = NVBANDWIDTH.replace("gpu07", "gpu08").replace("381.02", "191.02")
-    frame = of_text(tmp_path, NVBANDWIDTH + other).frame
-    assert frame.groupby("node")["value"].min().to_dict() == {"gpu07": 55.29, "gpu08": 55.29}
-    assert frame[frame["value"] == 191.02]["node"].tolist() == ["gpu08"]
-
-
-def test_copies_of_stream_have_a_median_and_a_slowest(tmp_path: Path) -> None:
-    """Of processes with one thread each, and of tasks whose lines are mixed, as srun --label prints them."""
-    copies = [stream(rate, threads=1) for rate in (3000, 3100, 2000)]
-    figures = of_text(tmp_path, "".join(copies))
-    assert values(figures)["stream-triad-of-copies",] == 3000.0 and len(figures.frame) == 8
-    assert values(figures)["stream-triad-of-copies-minimum",] == 2000.0
-    lines = [f"{task}: {line}" for task, text in enumerate(copies) for line in text.splitlines()]
-    mixed = "\n".join(sorted(lines, key=lambda line: copies[int(line[0])].splitlines().index(line[3:])))
-    assert values(of_text(tmp_path, mixed)) == values(figures)
 
 
 def test_a_log_with_several_tools(tmp_path: Path) -> None:
@@ -448,9 +185,6 @@ def test_outputs_of_nodes_gathered_in_one_file(tmp_path: Path, how: str) -> None
     frame = of_text(tmp_path, gathered, "all.txt").frame
     triad = frame[frame["metric"] == "stream-triad"]
     assert dict(zip(triad["node"], triad["value"], strict=True)) == {"cn001": 3001.0, "cn002": 3002.0, "cn003": 3003.0}
-
-
-# --- folders ---
 
 
 def folder(tmp_path: Path, texts: dict[str, str]) -> Path:

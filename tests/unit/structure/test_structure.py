@@ -20,7 +20,7 @@ from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
-from nodeprint.readers import campaign_writer, matrix_file, matrix_source
+from nodeprint.readers import campaign_writer, matrix_file
 from nodeprint.structure.matrix_arithmetic import Cells, averaged, numbered, positive, rand_index
 from tests.support.latencies import Made, Matrix, epyc, homed, made, mesh, spoiled, with_ports
 from tests.support.made_records import TRAILER, header, lines, pair
@@ -472,7 +472,7 @@ def test_record_files_and_homes(tmp_path: Path, home: object, homes: list[int], 
     machine = epyc(2, 2, 2, 4, 1)
     path = tmp_path / "coherence-cas.jsonl"
     path.write_text(lines(*records_of(machine, home, homes)))
-    source = matrix_source.read_source(path)
+    source = matrix_file.read_matrix(path)
     result = structure.find(source.latency_ns, source.cpus, source.topology, source.home_controlled)
     assert {level.name for level in result.levels} >= {"ccx", "socket"}
     assert ("home-artefact" in {finding.id for finding in result.findings}) == artefact
@@ -482,7 +482,7 @@ def test_files_of_other_tools_and_nodes(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text("\n".join(",".join("" if np.isnan(v) else str(v) for v in row) for row in MILAN.matrix))
     campaign_writer.write_campaign([matrix_file.read_output(path)], tmp_path / "c", labelled(MILAN))
-    direct, node = matrix_source.read_source(path), matrix_source.read_source(tmp_path / "c" / "nodes" / "m")
+    direct, node = matrix_file.read_matrix(path), matrix_file.read_matrix(tmp_path / "c" / "nodes" / "m")
     assert direct.topology is None
     assert node.topology is not None
     assert direct.home_controlled is node.home_controlled is None
@@ -494,13 +494,13 @@ def test_files_of_other_tools_and_nodes(tmp_path: Path) -> None:
 def test_files_without_a_matrix(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text(lines(header(), TRAILER))
     with pytest.raises(NodeprintError, match="no pair"):
-        matrix_source.read_source(tmp_path / "x.jsonl")
+        matrix_file.read_matrix(tmp_path / "x.jsonl")
     (tmp_path / "n").mkdir()
     with pytest.raises(NodeprintError, match="no core-to-core"):
-        matrix_source.read_source(tmp_path / "n")
+        matrix_file.read_matrix(tmp_path / "n")
     (tmp_path / "nodes.tsv").write_text("node\n")
     with pytest.raises(NodeprintError, match="a campaign of nodes; name one of them"):
-        matrix_source.read_source(tmp_path)
+        matrix_file.read_matrix(tmp_path)
 
 
 def test_command(tmp_path: Path) -> None:
