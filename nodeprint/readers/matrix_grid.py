@@ -299,6 +299,9 @@ def _blocks(lines: Sequence[str]) -> list[list[_Row]]:
         inside[place] |= inside[place - 1] and _as_wide(some[place].text, some[place - 1].text)
     if len(some) > 1 and inside[1]:
         inside[0] |= _as_wide(some[0].text, some[1].text)
+    for place in reversed(range(len(some) - 1)):  # the first CPU has no latency in a lower triangle: tabs alone
+        is_empty = not some[place].text.strip()
+        inside[place] |= inside[place + 1] and is_empty and _as_wide(some[place].text, some[place + 1].text)
     blocks: list[list[_Row]] = [[]]
     for row, is_inside in zip(some, inside, strict=True):
         if is_inside:

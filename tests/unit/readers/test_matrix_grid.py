@@ -91,6 +91,14 @@ def test_every_form_is_read_as_it_was_meant_or_refused(
     assert np.array_equal(cores.latency_ns, matrix, equal_nan=True), text
 
 
+def test_a_triangle_between_tabs_keeps_its_empty_line_after_a_comment(tmp_path: Path) -> None:
+    """The empty line was left out, and two CPUs were read instead of three."""
+    (tmp_path / "m.txt").write_text("# made by hand\n\t\t\n7\t\t\n8\t9\t\n")
+    cores = matrix_file.read_output(tmp_path / "m.txt").core_matrix()
+    nan = np.nan
+    assert np.array_equal(cores.latency_ns, [[nan, 7, 8], [7, nan, 9], [8, 9, nan]], equal_nan=True)
+
+
 def test_an_empty_diagonal_between_blanks_is_no_shift(tmp_path: Path) -> None:
     """The column of CPU numbers was read as latencies of CPU 0, and every other one moved by a place."""
     text = "      0   1   2   3\n0        24  27  98\n1    24      28  97\n2    27  28      99\n3    98  97  99\n"
