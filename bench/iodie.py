@@ -35,7 +35,7 @@ from nodeprint.simulate.line_values import detailed
 from nodeprint.simulate.lines import Hashing
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie import analysis, die, geometry, line_clusters, node_lines, paths, sites
-from nodeprint_addons.iodie.data import Pass
+from nodeprint_addons.iodie.data import LatencyPass
 from nodeprint_addons.iodie.die import Die
 from tests.support import routed_dies as apart
 
@@ -79,7 +79,7 @@ class Node:
     """A node to analyse, and the truth: site of each CCD, of each line by run and pass, and distances of sites."""
 
     topology: Topology
-    passes: list[Pass]
+    passes: list[LatencyPass]
     ccds: Ints
     line: dict[tuple[str, int], Ints]
     apart_ns: Floats
@@ -123,7 +123,7 @@ def ours(case: Case, hop_ns: float, seed: int, *, drift: float = 0.0015, port_ns
     plan = simulate.Plan(
         case.topology, nodes=1, runs=runs, modes=modes, seed=seed, spread=replace(simulate.Spread(), drift=drift)
     )
-    passes: list[Pass] = []
+    passes: list[LatencyPass] = []
     truth: dict[tuple[str, int], Ints] = {}
     ccds: Ints = np.zeros(0, dtype=np.int64)
     for number, run in enumerate(detailed(plan), start=1):
@@ -238,7 +238,7 @@ def here(nodes: int) -> list[Row]:
                 if len(ns) != len(a):  # a pass of repeats
                     continue
                 ghz = np.full((len(a), 2), np.nan)
-                passes.append(Pass(run, p, 0, np.array(a), np.array(b), lines_of[: ns.shape[1]], ns, ghz))
+                passes.append(LatencyPass(run, p, 0, np.array(a), np.array(b), lines_of[: ns.shape[1]], ns, ghz))
         node = Node(ROME, passes, np.zeros(len(ends), dtype=np.int64), {}, np.zeros((1, 1)))
         maps.append(node.found().sites is not None)
     return [row("no geometry (lines of this machine): maps", float(np.mean(maps)), 0.01)]

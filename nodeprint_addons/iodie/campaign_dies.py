@@ -22,19 +22,19 @@ from nodeprint.processes import mapped
 from nodeprint.waiting import counted
 from nodeprint_addons.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
 from nodeprint_addons.iodie.analysis import NodeDies
-from nodeprint_addons.iodie.part_comparison import Comparison
+from nodeprint_addons.iodie.part_comparison import DieComparison
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
 SCHEMA = 3
 _FILE = "dies.msgpack.zst"
 
 
-class Found(msgspec.Struct, frozen=True):
+class DieMaps(msgspec.Struct, frozen=True):
     """Nodes that were analysed, of the others why not, and the comparison of the nodes where there are several."""
 
     nodes: tuple[NodeDies, ...]
     not_analysed: Mapping[str, str]
-    fleet: Comparison | None = None
+    fleet: DieComparison | None = None
 
     @property
     def simulated(self) -> bool:
@@ -57,13 +57,13 @@ class Found(msgspec.Struct, frozen=True):
         return "\n".join([*text, *(["", *listing.fleet_rows(self.fleet)] if self.fleet is not None else ())])
 
 
-def read(where: Path) -> Found:
+def read(where: Path) -> DieMaps:
     """The dies of the node whose folder it is, or of the campaign's nodes.
 
     Raises NodeprintError where it is neither, or no node has the records, CannotWriteError.
     """
     if not (where / "nodes.tsv").exists():
-        return Found((analysis.analyse(node_lines.read(where)),), {})
+        return DieMaps((analysis.analyse(node_lines.read(where)),), {})
     sheet = where / "nodes.tsv"
     folders = {name: where / "nodes" / name for name in sorted(node.node for node in node_sheet.read_sheet(sheet))}
     results: dict[str, NodeDies | NodeprintError] = {
@@ -80,12 +80,12 @@ def read(where: Path) -> Found:
     failed = {name: error for name in folders if isinstance(error := results[name], NodeprintError)}
     if not nodes:
         raise next(iter(failed.values()), NodeprintError("lists no node", where=sheet, advice="measure one first"))
-    return Found(tuple(nodes), {name: str(error) for name, error in failed.items()}, part_comparison.compare(nodes))
+    return DieMaps(tuple(nodes), {name: str(error) for name, error in failed.items()}, part_comparison.compare(nodes))
 
 
-def of_files(paths: Sequence[Path], labels: Topology | None) -> Found:
+def of_files(paths: Sequence[Path], labels: Topology | None) -> DieMaps:
     """The dies of the machine whose records or tables the files are. Raises NodeprintError as line_files.read does."""
-    return Found((analysis.analyse(line_files.read(paths, labels)),), {})
+    return DieMaps((analysis.analyse(line_files.read(paths, labels)),), {})
 
 
 def _made(folder: Path) -> tuple[str, NodeDies | NodeprintError]:

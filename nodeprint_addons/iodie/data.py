@@ -27,7 +27,7 @@ _GROUPS = 4
 _ODD = 6.0
 
 
-class Pass(msgspec.Struct, frozen=True):
+class LatencyPass(msgspec.Struct, frozen=True):
     """Hops of one run, home and pass: pairs of CPUs `a` and `b` by OS number (p), on `lines` of the pool (l), in ns
     (p, l). `ghz` is the clock of both CPUs just before (p, 2), NaN where it was not measured."""
 
@@ -41,7 +41,7 @@ class Pass(msgspec.Struct, frozen=True):
     ghz: Floats
 
 
-class Census(msgspec.Struct, frozen=True):
+class LineLatencies(msgspec.Struct, frozen=True):
     """How far `lines` of the pool (l) are from `cpus` (c) in one run and home, by each half of the loads: `ns`
     (2, c, l). `address_bits` low bits of a line's offset in the pool are those of its physical address."""
 
@@ -73,7 +73,7 @@ class Lines(msgspec.Struct, frozen=True):
         return np.array([home for _, home, _ in self.parts], dtype=np.int64)[self.part]
 
 
-class Frame(msgspec.Struct, frozen=True):
+class DieFrame(msgspec.Struct, frozen=True):
     """What the hops on lines at home in one socket are between, over all runs.
 
     `ends` are the numbers of the parts of `level` (machine-wide, e), `here` whether they are in that socket (e), and
@@ -97,7 +97,7 @@ class Frame(msgspec.Struct, frozen=True):
         return float((finite.max(axis=0) / finite.min(axis=0)).max()) - 1 if finite.size else 0.0
 
 
-class Tensor(Frame, frozen=True):
+class Tensor(DieFrame, frozen=True):
     """T[end, end, line] of the lines at home in one socket, over all runs.
 
     A cell is a group of pairs of cores between two ends: `between` has the indices of its ends (c, 2), `count` its
@@ -111,12 +111,12 @@ class Tensor(Frame, frozen=True):
     ns: Floats
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> DieFrame:
         """All but the hops."""
-        return Frame(**{name: getattr(self, name) for name in Frame.__struct_fields__})
+        return DieFrame(**{name: getattr(self, name) for name in DieFrame.__struct_fields__})
 
 
-def tensors(passes: Sequence[Pass], topology: Topology) -> tuple[list[Tensor], list[str]]:
+def tensors(passes: Sequence[LatencyPass], topology: Topology) -> tuple[list[Tensor], list[str]]:
     """The tensors of a node, one for each socket whose lines were measured, and what is missing, a sentence each.
 
     NUMA nodes of a socket are joined where the same pairs were measured on lines of each, else kept apart.
@@ -149,7 +149,7 @@ def _socket_of(topology: Topology, cpus: Iterable[int]) -> int:
     return min((cpu.socket or 0 for cpu in topology.cpus if cpu.cpu in members), default=0)
 
 
-def _same_pairs(passes: Sequence[Pass]) -> bool:
+def _same_pairs(passes: Sequence[LatencyPass]) -> bool:
     by_home: dict[int, set[tuple[int, int]]] = {}
     for pass_ in passes:
         by_home.setdefault(pass_.home, set()).update(zip(pass_.a.tolist(), pass_.b.tolist(), strict=True))
@@ -169,7 +169,9 @@ def _level(topology: Topology, cpus: Sequence[int]) -> Level | None:
     return None
 
 
-def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: int, missing: list[str]) -> Tensor | None:
+def _tensor(
+    passes: Sequence[LatencyPass], topology: Topology, level: Level, socket: int, missing: list[str]
+) -> Tensor | None:
     by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
     apart = "core" if level == "core" else "ccx" if any(cpu.ccx is not None for cpu in topology.cpus) else level
     measured = sorted({cpu for pass_ in passes for cpu in np.concatenate([pass_.a, pass_.b]).tolist()} & set(by_cpu))
@@ -250,17 +252,17 @@ def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: in
     )
 
 
-def _between(pass_: Pass, inner_of: Ints) -> Pass:
+def _between(pass_: LatencyPass, inner_of: Ints) -> LatencyPass:
     """The pairs of a pass whose lines leave their L3, or of one L3 those of two cores."""
     in_range = (np.minimum(pass_.a, pass_.b) >= 0) & (np.maximum(pass_.a, pass_.b) < len(inner_of))
     a, b = (inner_of[np.where(in_range, side, 0)] for side in (pass_.a, pass_.b))
     keep = in_range & (np.minimum(a, b) >= 0) & (a != b)
-    return Pass(
+    return LatencyPass(
         pass_.run, pass_.number, pass_.home, pass_.a[keep], pass_.b[keep], pass_.lines, pass_.ns[keep], pass_.ghz[keep]
     )
 
 
-def _core_offsets(passes: Sequence[Pass], end_of: Ints, size: int) -> Floats:
+def _core_offsets(passes: Sequence[LatencyPass], end_of: Ints, size: int) -> Floats:
     """By how much the hops of each CPU are longer than the median of those between the same parts (cpu)."""
     cpus, values = [], []
     for pass_ in passes:
@@ -294,7 +296,9 @@ def _medians(values: Floats, group: Ints) -> Floats:
     return np.asarray(_by_group(values, group)[index.reshape(-1)])
 
 
-def _cells(pass_: Pass, end_of: Ints, rank_of: Ints, offsets: Floats, ends: int) -> tuple[Ints, tuple[Floats, Ints]]:
+def _cells(
+    pass_: LatencyPass, end_of: Ints, rank_of: Ints, offsets: Floats, ends: int
+) -> tuple[Ints, tuple[Floats, Ints]]:
     """The cells that a pass has, and of each the mean hop of its pairs (c, l) and their number (c)."""
     low, high = np.sort([end_of[pass_.a], end_of[pass_.b]], axis=0)
     block = low * ends + high
@@ -312,7 +316,7 @@ def _cells(pass_: Pass, end_of: Ints, rank_of: Ints, offsets: Floats, ends: int)
     return cells, (sums / count[:, None], count.astype(np.int64))
 
 
-def _clocks(passes: Sequence[Pass], end_of: Ints, ends: int) -> Floats:
+def _clocks(passes: Sequence[LatencyPass], end_of: Ints, ends: int) -> Floats:
     """The median clock of each end in each pass (pass, end), GHz, NaN where it was not measured."""
     clocks = np.full((len(passes), ends), np.nan)
     for row, pass_ in enumerate(passes):

@@ -19,7 +19,7 @@ from nodeprint.errors import NodeprintError
 _PAIR = narrowed(Pair, (*PAIR_KEYS, *PAIR_CLOCKS, "line_ns", "flags"))
 
 
-class Detail(msgspec.Struct, frozen=True):
+class LineDetail(msgspec.Struct, frozen=True):
     """The lines of a record file of pairs with `--detail`: of each pair that has them and no flag `a`, `b`, `home` and
     `pass` (int64), `ns` of its first lines (p, l) and `ghz` of both CPUs (p, 2). `headers`, `passes` and `companions`
     are as in Records."""
@@ -33,7 +33,7 @@ class Detail(msgspec.Struct, frozen=True):
     complete: bool
 
 
-def read(path: Path, called: str = "", raw: bytes | None = None) -> Detail:
+def read(path: Path, called: str = "", raw: bytes | None = None) -> LineDetail:
     """Read the values of lines in a record file, without what else it says of pairs; `raw` as for `records.read`.
 
     Raises NodeprintError as `records.read` does, and where a pair has other lines than numbers.
@@ -58,7 +58,7 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Detail:
     columns = {key: np.array(list(map(attrgetter(name), good)), dtype=np.int64) for key, name in names.items()}
     clocks = [np.array(list(map(attrgetter(name), good)), dtype=np.float64) for name in PAIR_CLOCKS]  # None becomes NaN
     trailer = kinds.get("trailer", [{}])[-1]
-    return Detail(
+    return LineDetail(
         tuple(kinds["header"]),
         tuple(kinds.get("pass", ())),
         tuple(record for kind in sorted(COMPANIONS) for record in kinds.get(kind, ())),

@@ -12,11 +12,11 @@ from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie import data, geometry, hashing, line_clusters, paths, sites
-from nodeprint_addons.iodie.data import Bools, Census, Floats, Frame, Ints, Lines, Tensor
+from nodeprint_addons.iodie.data import Bools, DieFrame, Floats, Ints, LineLatencies, Lines, Tensor
 from nodeprint_addons.iodie.geometry import Distances, Geometry
 from nodeprint_addons.iodie.hashing import Rule
-from nodeprint_addons.iodie.line_clusters import ClusterAgreement, Clusters
-from nodeprint_addons.iodie.paths import Core, Far, Fit
+from nodeprint_addons.iodie.line_clusters import ClusterAgreement, LineClusters
+from nodeprint_addons.iodie.paths import CoreCycles, Fit, RemoteEnds
 from nodeprint_addons.iodie.sites import Sites
 
 #: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
@@ -40,22 +40,22 @@ class Die(msgspec.Struct, frozen=True):
     adjusted Rand index, None where either is unknown.
     """
 
-    frame: Frame
+    frame: DieFrame
     homes: tuple[int, ...]
-    clusters: Clusters
-    census: Clusters | None
+    clusters: LineClusters
+    census: LineClusters | None
     agreement: ClusterAgreement | None
     rules: tuple[Rule, ...]
     sites: Sites | None
     no_map: str
     fit: Fit
-    far: Far | None
+    far: RemoteEnds | None
     distances: Distances | None
     geometry: Geometry | None
     no_geometry: str
     counted: Ints
     agrees: float | None
-    core: Core | None
+    core: CoreCycles | None
     links: tuple[Link, ...] = ()
 
     @property
@@ -110,7 +110,7 @@ def stands_apart(ns: Floats, half: Floats) -> Bools:
     return np.isin(np.arange(len(ns)), order[:odd_count]) & (beyond > _APART_NS) & (beyond > half)
 
 
-def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
+def find(tensor: Tensor, censuses: Sequence[LineLatencies], topology: Topology) -> Die:
     """What is found of the lines of one socket."""
     clusters = line_clusters.of_hops(tensor)
     homes = tuple(np.unique(tensor.lines.home).tolist())
@@ -154,7 +154,7 @@ def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
     )
 
 
-def _shape(distances: Distances, clusters: Clusters) -> Geometry | str:
+def _shape(distances: Distances, clusters: LineClusters) -> Geometry | str:
     """The geometry of the sites; none where some are known to be missing."""
     if clusters.hidden:
         return say("dies", "no_geometry", "few_lines")
@@ -162,8 +162,8 @@ def _shape(distances: Distances, clusters: Clusters) -> Geometry | str:
 
 
 def _census(
-    tensor: Tensor, censuses: Sequence[Census], topology: Topology
-) -> tuple[Clusters | None, Lines | None, int]:
+    tensor: Tensor, censuses: Sequence[LineLatencies], topology: Topology
+) -> tuple[LineClusters | None, Lines | None, int]:
     """Clusters by the censuses of the same homes, from CPUs in the socket; their lines; bits of the address known."""
     by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
     inside = set(tensor.ends[tensor.here].tolist())
@@ -182,7 +182,7 @@ def _census(
 
 
 def _rules(
-    clusters: Clusters, lines: Lines, census: Clusters | None, census_lines: Lines | None, bits: int
+    clusters: LineClusters, lines: Lines, census: LineClusters | None, census_lines: Lines | None, bits: int
 ) -> list[Rule]:
     if census is not None and census_lines is not None and census.count > 1:
         return hashing.find(census.label, census_lines, census.count, bits)

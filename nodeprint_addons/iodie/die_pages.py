@@ -26,14 +26,14 @@ from nodeprint.report.pages.common import anchor
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import die_figure, sentences
 from nodeprint_addons.iodie.analysis import NodeDies
-from nodeprint_addons.iodie.campaign_dies import Found
+from nodeprint_addons.iodie.campaign_dies import DieMaps
 from nodeprint_addons.iodie.die import Die
-from nodeprint_addons.iodie.part_comparison import Comparison
+from nodeprint_addons.iodie.part_comparison import DieComparison
 
 _WIDTH = 128.0
 
 
-def write(die: Found, campaign: str, to: Path) -> Path:
+def write(die: DieMaps, campaign: str, to: Path) -> Path:
     """Write the pages of all nodes as a PDF. Raises CannotWriteError."""
     origin = say("origin", "simulated") if die.simulated else ""
     document = Document(f"I/O dies, campaign {campaign}", campaign, origin, tuple(pages(die)))
@@ -41,7 +41,7 @@ def write(die: Found, campaign: str, to: Path) -> Path:
         return files.write(to, printer.pdf(document))
 
 
-def pages(die: Found) -> list[Page]:
+def pages(die: DieMaps) -> list[Page]:
     """A page for each node, and before them the comparison where there are several."""
     nodes = [_node(node) for node in die.nodes]
     if die.fleet is None:
@@ -107,7 +107,7 @@ def _ways(die: Die) -> Block:
     return Table(("from", "to", "way to a line", "way from CPU to CPU"), rows, "llrr")
 
 
-def _fleet(compared: Comparison) -> tuple[Block, ...]:
+def _fleet(compared: DieComparison) -> tuple[Block, ...]:
     rows = tuple(
         (
             part.name,

@@ -9,8 +9,8 @@ import numpy as np
 from nodeprint_addons.iodie import sentences
 from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.die import Die
-from nodeprint_addons.iodie.line_clusters import Clusters
-from nodeprint_addons.iodie.part_comparison import Comparison
+from nodeprint_addons.iodie.line_clusters import LineClusters
+from nodeprint_addons.iodie.part_comparison import DieComparison
 
 
 def of_node(node: NodeDies) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _die_json(die: Die) -> dict[str, Any]:
     }
 
 
-def _clusters_json(clusters: Clusters) -> dict[str, Any]:
+def _clusters_json(clusters: LineClusters) -> dict[str, Any]:
     return {
         "lines": len(clusters.label),
         "clusters": clusters.count,
@@ -125,7 +125,7 @@ def _map_json(die: Die) -> dict[str, Any] | None:
     }
 
 
-def of_fleet(comparison: Comparison) -> dict[str, Any]:
+def of_fleet(comparison: DieComparison) -> dict[str, Any]:
     """The comparison of nodes."""
     return {
         "nodes": list(comparison.nodes),

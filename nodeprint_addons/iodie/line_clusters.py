@@ -32,7 +32,7 @@ SURE = 0.9
 UNASSIGNED = -1
 
 
-class Clusters(msgspec.Struct, frozen=True):
+class LineClusters(msgspec.Struct, frozen=True):
     """Clusters of lines: `label` of each line (l, -1 where no cluster has a probability of SURE), its `probability`
     (l), the `centres` in ns (k, e) around the mean of each end and line, and the `noise_ns` of one line's distance
     from one end. `hidden` are the
@@ -103,13 +103,13 @@ def less_pass_means(values: Floats, part: Ints) -> Floats:
     return out
 
 
-def of_hops(tensor: Tensor) -> Clusters:
+def of_hops(tensor: Tensor) -> LineClusters:
     """Clusters of a tensor's lines; their number is decided by pairs of cores that did not find them."""
     first, second = distances(tensor, tensor.half), distances(tensor, ~tensor.half)
     return find(first, second, distances(tensor), tensor.lines.visit)
 
 
-def of_census(first: Floats, second: Floats, part: Ints) -> Clusters:
+def of_census(first: Floats, second: Floats, part: Ints) -> LineClusters:
     """Clusters by a census, the distances of each line from each end (l, e) in each half of its loads; their number is
     decided by the second half, which did not find them."""
 
@@ -120,7 +120,7 @@ def of_census(first: Floats, second: Floats, part: Ints) -> Clusters:
     return find(own(first), own(second), own((first + second) / 2), part)
 
 
-def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1) -> Clusters:
+def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1) -> LineClusters:
     """Clusters of lines by their distances (l, e): found in the `first` half, their number decided in the `second`,
     centres and probabilities from `both`.
 
@@ -242,7 +242,7 @@ def separation(points: Floats, label: Ints, centres: Floats) -> float:
     return least
 
 
-def _mixture(values: Floats, scale: Floats, label: Ints) -> Clusters:
+def _mixture(values: Floats, scale: Floats, label: Ints) -> LineClusters:
     """Normal clusters of one variance around the labels' centres: probabilities by expectation and maximisation."""
     points, count = values / scale, int(label.max()) + 1
     probability = np.eye(count)[label]
@@ -267,7 +267,7 @@ def _mixture(values: Floats, scale: Floats, label: Ints) -> Clusters:
     several = count > 1 and np.bincount(nearest, minlength=count).all()
     apart_by = separation(points, nearest, centres) if several else 0.0
     detectable = SEPARATION * noise / np.sqrt(values.shape[1])
-    return Clusters(assigned.astype(np.int64), most, centres * scale, noise, apart_by, detectable)
+    return LineClusters(assigned.astype(np.int64), most, centres * scale, noise, apart_by, detectable)
 
 
 class ClusterAgreement(msgspec.Struct, frozen=True):
@@ -278,7 +278,7 @@ class ClusterAgreement(msgspec.Struct, frozen=True):
     index: float | None
 
 
-def agreement(hops: Clusters, hop_lines: Lines, census: Clusters, census_lines: Lines) -> ClusterAgreement:
+def agreement(hops: LineClusters, hop_lines: Lines, census: LineClusters, census_lines: Lines) -> ClusterAgreement:
     """Clusters by hops and by census, compared over the lines of the same run and home."""
     joined = _joined(hops, hop_lines, census, census_lines)
     sure = joined[(joined >= 0).all(axis=1)]
@@ -287,7 +287,7 @@ def agreement(hops: Clusters, hop_lines: Lines, census: Clusters, census_lines: 
     return ClusterAgreement(len(joined), rand_index(sure[:, 0], sure[:, 1]))
 
 
-def in_hops(hops: Clusters, hop_lines: Lines, census: Clusters, census_lines: Lines) -> Ints | None:
+def in_hops(hops: LineClusters, hop_lines: Lines, census: LineClusters, census_lines: Lines) -> Ints | None:
     """The label of each line of a census by the clusters of hops, those that share most lines with its own; None where
     they are not one to one."""
     sure = [pair for pair in _joined(hops, hop_lines, census, census_lines).tolist() if min(pair) >= 0]
@@ -300,7 +300,7 @@ def in_hops(hops: Clusters, hop_lines: Lines, census: Clusters, census_lines: Li
     return np.asarray(np.where(census.label >= 0, number[census.label], UNASSIGNED))
 
 
-def _joined(hops: Clusters, hop_lines: Lines, census: Clusters, census_lines: Lines) -> Ints:
+def _joined(hops: LineClusters, hop_lines: Lines, census: LineClusters, census_lines: Lines) -> Ints:
     """The labels by hops and by census of the lines that both have (l, 2)."""
     census_label = {
         (census_lines.parts[part][:2], number): label

@@ -13,7 +13,7 @@ from nodeprint_addons.iodie import sentences
 from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.geometry import Geometry
-from nodeprint_addons.iodie.part_comparison import Comparison
+from nodeprint_addons.iodie.part_comparison import DieComparison
 
 
 def as_text(node: NodeDies) -> str:
@@ -52,7 +52,7 @@ def listing(nodes: Sequence[NodeDies]) -> list[str]:
     return "\n\n".join(as_text(node) for node in nodes).splitlines()
 
 
-def fleet_rows(comparison: Comparison) -> list[str]:
+def fleet_rows(comparison: DieComparison) -> list[str]:
     """The comparison for a terminal: a line for each part, and the nodes where it costs least and most."""
     rows = [say("dies", "compared_nodes", nodes=len(comparison.nodes))]
     rows += [say("dies", "not_compared", node=node, reason=reason) for node, reason in comparison.not_compared.items()]

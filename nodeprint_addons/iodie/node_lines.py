@@ -17,8 +17,8 @@ from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records
-from nodeprint_addons.iodie.data import Census, Pass
-from nodeprint_addons.iodie.detailed_records import Detail
+from nodeprint_addons.iodie.data import LatencyPass, LineLatencies
+from nodeprint_addons.iodie.detailed_records import LineDetail
 
 T = TypeVar("T")
 
@@ -32,8 +32,8 @@ class NodeLines(msgspec.Struct, frozen=True):
     node: str
     measurement: str
     topology: Topology
-    passes: tuple[Pass, ...]
-    censuses: tuple[Census, ...]
+    passes: tuple[LatencyPass, ...]
+    censuses: tuple[LineLatencies, ...]
     missing: tuple[str, ...]
     simulated: bool
 
@@ -66,9 +66,9 @@ def read(node_dir: Path) -> NodeLines:
     raise NodeprintError("no record of pairs has the value of each line", where=node_dir, advice=advice)
 
 
-def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Pass], list[Census], bool]:
-    passes: list[Pass] = []
-    censuses: list[Census] = []
+def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[LatencyPass], list[LineLatencies], bool]:
+    passes: list[LatencyPass] = []
+    censuses: list[LineLatencies] = []
     simulated = False
     damaged: list[run_files.Problem] = []
     everything = (file for folder in jobs.folders(node_dir) for file in run_files.contents(folder, damaged))
@@ -88,7 +88,7 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Pas
     return passes, censuses, simulated
 
 
-def of_records(run: str, detail: Detail, missing: list[str]) -> tuple[list[Pass], list[Census]]:
+def of_records(run: str, detail: LineDetail, missing: list[str]) -> tuple[list[LatencyPass], list[LineLatencies]]:
     """The passes and censuses of a record file, which is called `run`; what it lacks is added to `missing`."""
     if not len(detail.ns):
         missing.append(f"{run} was measured without --detail")
@@ -103,7 +103,7 @@ def of_records(run: str, detail: Detail, missing: list[str]) -> tuple[list[Pass]
 
 
 def _tolerantly(
-    reader: Callable[[str, Detail], list[T]], run: str, detail: Detail, kind: str, missing: list[str]
+    reader: Callable[[str, LineDetail], list[T]], run: str, detail: LineDetail, kind: str, missing: list[str]
 ) -> list[T]:
     """What a reader finds; where its records are not as they should be nothing, which is said."""
     try:
@@ -113,7 +113,7 @@ def _tolerantly(
         return []
 
 
-def _passes(run: str, detail: Detail) -> list[Pass]:
+def _passes(run: str, detail: LineDetail) -> list[LatencyPass]:
     sets: dict[tuple[int, int], Sequence[int]] = {}
     for record in detail.passes:  # of a pass that was continued, the lines that it began with
         sets.setdefault((int(record["pass"]), int(record["home"])), record["line_set"])
@@ -123,11 +123,11 @@ def _passes(run: str, detail: Detail) -> list[Pass]:
         if in_pass.any() and len(lines) >= detail.ns.shape[1]:
             line_numbers = np.array(lines[: detail.ns.shape[1]], dtype=np.int64)
             a, b = detail.columns["a"][in_pass], detail.columns["b"][in_pass]
-            out.append(Pass(run, number, home, a, b, line_numbers, detail.ns[in_pass], detail.ghz[in_pass]))
+            out.append(LatencyPass(run, number, home, a, b, line_numbers, detail.ns[in_pass], detail.ghz[in_pass]))
     return out
 
 
-def _censuses(run: str, detail: Detail) -> list[Census]:
+def _censuses(run: str, detail: LineDetail) -> list[LineLatencies]:
     """The last census of each home; an earlier one is of pages that have moved since."""
     distances: dict[int, dict[int, Sequence[Sequence[float]]]] = {}
     clusters_of: dict[int, Mapping[str, Any]] = {}
@@ -145,7 +145,7 @@ def _censuses(run: str, detail: Detail) -> list[Census]:
             if ns.shape != (len(by_cpu), 2, len(lines)) or not np.isfinite(ns).all():
                 raise ValueError("not two distances for each line")
             out.append(
-                Census(
+                LineLatencies(
                     run, home, np.array(list(by_cpu)), lines, ns.swapaxes(0, 1), int(clusters.get("address_bits") or 0)
                 )
             )

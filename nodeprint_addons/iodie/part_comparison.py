@@ -29,7 +29,7 @@ class ComparedPart(msgspec.Struct, frozen=True):
     half: Floats
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class DieComparison(msgspec.Struct, frozen=True):
     """The parts of all nodes that have the same dies, `nodes` in order, and the `not_compared` with the reason."""
 
     nodes: tuple[str, ...]
@@ -37,7 +37,7 @@ class Comparison(msgspec.Struct, frozen=True):
     not_compared: Mapping[str, str]
 
 
-def compare(nodes: Sequence[NodeDies]) -> Comparison | None:
+def compare(nodes: Sequence[NodeDies]) -> DieComparison | None:
     """The parts of the nodes, None where fewer than two have the same dies. Of several kinds the most frequent one."""
     same = alike(nodes)
     if len(same) < 2:
@@ -50,7 +50,7 @@ def compare(nodes: Sequence[NodeDies]) -> Comparison | None:
         value = np.array([node.costs.value[index] for node, index in zip(same, indices, strict=True)])
         half = np.array([node.costs.half[index] for node, index in zip(same, indices, strict=True)])
         parts.append(ComparedPart(key, name, "share" if key[0] == "share" else "ns", value, half))
-    return Comparison(names, tuple(parts), not_compared)
+    return DieComparison(names, tuple(parts), not_compared)
 
 
 def alike(nodes: Sequence[NodeDies]) -> list[NodeDies]:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from nodeprint_addons.iodie.data import Bools, Floats, Ints, Tensor
-from nodeprint_addons.iodie.line_clusters import Clusters, less_pass_means
+from nodeprint_addons.iodie.line_clusters import LineClusters, less_pass_means
 from nodeprint_addons.iodie.sites import Sites
 
 #: A parameter: its kind and the numbers of its parts.
@@ -46,7 +46,7 @@ class Fit(msgspec.Struct, frozen=True):
         return float(stdtrit(self.degrees[index], 0.975)) * float(np.sqrt(variance))
 
 
-class Far(msgspec.Struct, frozen=True):
+class RemoteEnds(msgspec.Struct, frozen=True):
     """What the other sockets' ends add to the ways from the ends here: `ns` of each end that is not here (j), with its
     `variance`. It contains their own parts, the link, and the ways to it on both dies."""
 
@@ -55,7 +55,7 @@ class Far(msgspec.Struct, frozen=True):
     variance: Floats
 
 
-def fit(tensor: Tensor, clusters: Clusters, sites: Sites | None) -> Fit:
+def fit(tensor: Tensor, clusters: LineClusters, sites: Sites | None) -> Fit:
     """Least squares over the hops of each cell inside the socket.
 
     Ways to lines come from how the hops of a visit (a run's pass) differ over its lines and cells, less the mean of
@@ -124,14 +124,14 @@ def _of_means(inverse: Floats, visits: Floats, residual: Floats, degrees: int) -
     return inverse * of_mean + beyond + np.diag(np.maximum(-np.diag(beyond), 0.0)), of_mean
 
 
-class Core(msgspec.Struct, frozen=True):
+class CoreCycles(msgspec.Struct, frozen=True):
     """How many cycles of its clock a core spends on a hop at each end, with half of the 95 % interval."""
 
     cycles: float
     half: float
 
 
-def core(tensor: Tensor) -> Core | None:
+def core(tensor: Tensor) -> CoreCycles | None:
     """The part of the ends that follows the cores' clocks, None where those did not change by CLOCKS_APART.
 
     Least squares of the mean hops of a cell in each visit against the time of a cycle of both its ends, each less the
@@ -154,7 +154,7 @@ def core(tensor: Tensor) -> Core | None:
     cycles = float((w * x * y).sum()) / size
     influence = (w * x * (y - cycles * x)).sum(axis=0) / size
     variance = float((influence**2).sum()) * len(visits) / (len(visits) - 2)
-    return Core(cycles, float(stdtrit(len(visits) - 2, 0.975)) * float(np.sqrt(variance)))
+    return CoreCycles(cycles, float(stdtrit(len(visits) - 2, 0.975)) * float(np.sqrt(variance)))
 
 
 def _to_lines(ns: Floats, ways: Floats, weight: Floats, visit: Ints, together: Floats) -> tuple[Floats, Floats, Bools]:
@@ -210,7 +210,7 @@ def _blocks(*matrices: Floats) -> Floats:
     return out
 
 
-def far(tensor: Tensor, clusters: Clusters, sites: Sites | None, fitted: Fit) -> Far | None:
+def far(tensor: Tensor, clusters: LineClusters, sites: Sites | None, fitted: Fit) -> RemoteEnds | None:
     """What ends in other sockets add, from the pairs of an end here and one there; None where there are none."""
     label = _labels(clusters)
     inside = tensor.here[tensor.between]
@@ -234,10 +234,10 @@ def far(tensor: Tensor, clusters: Clusters, sites: Sites | None, fitted: Fit) ->
     ends = np.unique(away)
     ns = np.array([np.average(rest[away == end], weights=tensor.count[cells][away == end]) for end in ends])
     variance = np.array([rest[away == end].var() / max((away == end).sum() - 1, 1) for end in ends])
-    return Far(ends, ns, variance)
+    return RemoteEnds(ends, ns, variance)
 
 
-def _labels(clusters: Clusters) -> Ints:
+def _labels(clusters: LineClusters) -> Ints:
     return clusters.label if clusters.count > 1 else np.zeros(len(clusters.label), dtype=np.int64)
 
 

@@ -11,7 +11,7 @@ from nodeprint_addons.iodie import line_clusters
 from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.geometry import Geometry
 from nodeprint_addons.iodie.hashing import Rule
-from nodeprint_addons.iodie.line_clusters import Clusters
+from nodeprint_addons.iodie.line_clusters import LineClusters
 from nodeprint_addons.iodie.part_comparison import ComparedPart
 
 #: A place with a smaller share of the lines is not expected: a channel of twelve has 8 %.
@@ -84,7 +84,7 @@ def lines_sentence(die: Die) -> str:
     return text + say("dies", "census", "one" if die.census.count == 1 else "several", count=die.census.count)
 
 
-def hidden_sentences(clusters: Clusters) -> list[str]:
+def hidden_sentences(clusters: LineClusters) -> list[str]:
     """What too few lines may hide, and how many would show it."""
     lines, hidden, sentences = len(clusters.label), clusters.hidden, []
     if hidden:

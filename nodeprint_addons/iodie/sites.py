@@ -7,7 +7,7 @@ import numpy as np
 
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie.data import Floats, Ints
-from nodeprint_addons.iodie.line_clusters import Clusters, k_means
+from nodeprint_addons.iodie.line_clusters import LineClusters, k_means
 
 #: Between two sites ends differ by so many times what ends of one site do, or what noise makes of them.
 GAP = 3.0
@@ -38,7 +38,7 @@ class Sites(msgspec.Struct, frozen=True):
         return len(self.of_cluster)
 
 
-def find(clusters: Clusters) -> Sites | str:
+def find(clusters: LineClusters) -> Sites | str:
     """The sites that the clusters' distances from the ends show, or a sentence that says why there are none.
 
     Ends at one site are equally far from every cluster, up to what they cost all lines alike. The most sites that are

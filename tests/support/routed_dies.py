@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate.line_values import Detailed
-from nodeprint_addons.iodie.data import Pass
+from nodeprint_addons.iodie.data import LatencyPass
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -54,7 +54,7 @@ class Made:
     """A node: its passes, the site of each CCD in order, the site of each line by run and pass, and what the way from
     site to site truly adds (site, site)."""
 
-    passes: list[Pass]
+    passes: list[LatencyPass]
     site_of_ccd: Ints
     site_of_line: dict[tuple[str, int], Ints]
     apart_ns: Floats
@@ -126,7 +126,9 @@ def make(
             name = f"job1/run{run}"
             ghz = np.full((len(first), 2), 3.4)
             set_ = pool[own_lines]
-            out.append(Pass(name, p, topology.numa_nodes[0].node, cpus[first], cpus[second], set_, ns * factor, ghz))
+            out.append(
+                LatencyPass(name, p, topology.numa_nodes[0].node, cpus[first], cpus[second], set_, ns * factor, ghz)
+            )
             truth[name, p] = at
     return Made(out, site_of_ccd, truth, apart)
 
@@ -141,7 +143,7 @@ def _shortest(die: str, sites: int, costs: Floats) -> Floats:
     return np.where(np.isfinite(apart), apart, 0.0)
 
 
-def passes_of(run: Detailed, number: int) -> Iterator[Pass]:
+def passes_of(run: Detailed, number: int) -> Iterator[LatencyPass]:
     """A run of nodeprint's simulator as its records would have it."""
     homes = sorted(node.node for node in run.topology.numa_nodes if node.cpus)
     for p, ns in enumerate(run.ns):
@@ -150,4 +152,4 @@ def passes_of(run: Detailed, number: int) -> Iterator[Pass]:
             if own.any():
                 ghz = np.full((int(own.sum()), 2), 3.0)
                 drawn = of.lines[of.drawn[p]]
-                yield Pass(f"job1/run{number}", p, homes[socket], run.a[own], run.b[own], drawn, ns[own], ghz)
+                yield LatencyPass(f"job1/run{number}", p, homes[socket], run.a[own], run.b[own], drawn, ns[own], ghz)

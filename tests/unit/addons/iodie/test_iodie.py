@@ -39,8 +39,8 @@ from nodeprint_addons.iodie import (
     part_comparison,
 )
 from nodeprint_addons.iodie import die as dies_of
-from nodeprint_addons.iodie.campaign_dies import Found
-from nodeprint_addons.iodie.data import Census, Lines, Pass
+from nodeprint_addons.iodie.campaign_dies import DieMaps
+from nodeprint_addons.iodie.data import LatencyPass, LineLatencies, Lines
 from tests.support.real_parts import built
 from tests.support.routed_dies import passes_of
 from tests.support.schemas import valid
@@ -62,7 +62,7 @@ def analysed(
         spread=spread or Spread(),
         defects=(f"node000: {defect}",) if defect else (),
     )
-    passes: list[Pass] = []
+    passes: list[LatencyPass] = []
     truth: list[Detailed] = []
     for number, run in enumerate(detailed(plan), start=1):
         passes += passes_of(run, number)
@@ -482,7 +482,9 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
 
 def test_two_cores_are_too_few() -> None:
     two = replace(ROME, cpus=ROME.cpus[:2])
-    one = Pass("run1", 0, 0, np.array([0]), np.array([1]), np.arange(32), np.full((1, 32), 50.0), np.full((1, 2), 3.0))
+    one = LatencyPass(
+        "run1", 0, 0, np.array([0]), np.array([1]), np.arange(32), np.full((1, 32), 50.0), np.full((1, 2), 3.0)
+    )
     found, missing = data.tensors([one], two)
     assert found == [] and "lines cannot be told apart from cores" in missing[0]
 
@@ -530,7 +532,7 @@ def test_numa_nodes_of_a_socket_are_joined_where_the_same_pairs_were_measured() 
     for home, site in numa.items():
         base = 110 + steps[quadrant[a], quadrant[b]] + steps[quadrant[a], site] + steps[quadrant[b], site]
         ns = base[:, None] + rng.standard_normal(16) + 2 * rng.standard_normal((len(a), 16))
-        passes.append(Pass("run1", 0, home, a, b, np.arange(16), ns, np.full((len(a), 2), 3.0)))
+        passes.append(LatencyPass("run1", 0, home, a, b, np.arange(16), ns, np.full((len(a), 2), 3.0)))
     tensors, missing = data.tensors(passes, nps4)
     (die,) = [dies_of.find(one, (), nps4) for one in tensors]
     assert missing == [] and die.homes == (0, 1, 2, 3)
@@ -553,7 +555,7 @@ def test_clusters_by_the_census_come_from_the_cpus_of_the_socket() -> None:
     ns = 100 + 8.0 * dies.steps("mesh", 4)[quadrant][:, site] + 2 * rng.standard_normal((2, 16, 256))
     (run,) = detailed(Plan(ROME, nodes=1, runs=1, modes=Modes(2.0)))
     ((tensor,), _) = data.tensors(list(passes_of(run, 1)), ROME)
-    die = dies_of.find(tensor, (Census("r", 0, cpus, number, ns, 12),), ROME)
+    die = dies_of.find(tensor, (LineLatencies("r", 0, cpus, number, ns, 12),), ROME)
     assert die.census is not None and rand_index(die.census.label, site) == 1
     assert len(ccx) == 16 and CCX == 3
 
@@ -655,7 +657,7 @@ def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: 
 
 def test_without_a_map_the_page_says_what_could_be_found() -> None:
     found, _ = analysed(ROME, Modes(0, pair_step_ns=0), runs=1)
-    (page,) = die_pages.pages(Found((found,), {}))
+    (page,) = die_pages.pages(DieMaps((found,), {}))
     assert list(page.pictures) == []
     said = [block.text for section in page.sections for block in section.blocks if isinstance(block, Text)]
     assert any(one.startswith("No map: all lines are alike. With this data") for one in said)

@@ -30,15 +30,17 @@ MATRICES = [
 of_matrices = pytest.mark.parametrize("name, topology, socket", MATRICES, ids=["7742-0", "7742-1", "7773X"])
 
 
-def hops(folder: Path, name: str, topology: Topology, socket: int) -> data.Pass:
+def hops(folder: Path, name: str, topology: Topology, socket: int) -> data.LatencyPass:
     """A published matrix as a pass over one line at home in a socket, without siblings."""
     cores = len(topology.cpus)
     ns = matrix_file.read_output(folder / f"c2c/core-to-core-latency/{name}.csv").core_matrix().latency_ns
     a, b = np.tril_indices(cores, -1)
-    return data.Pass("run1", 0, socket, a, b, np.zeros(1, dtype=int), ns[a, b][:, None], np.full((len(a), 2), np.nan))
+    return data.LatencyPass(
+        "run1", 0, socket, a, b, np.zeros(1, dtype=int), ns[a, b][:, None], np.full((len(a), 2), np.nan)
+    )
 
 
-def between_quadrants(one: data.Pass, topology: Topology, order: np.ndarray) -> tuple[paths.Fit, Distances]:
+def between_quadrants(one: data.LatencyPass, topology: Topology, order: np.ndarray) -> tuple[paths.Fit, Distances]:
     """What the ways between quadrants cost, the CCDs of the socket being dealt to them in some order."""
     ((tensor,), _) = data.tensors([one], topology)
     quadrant = np.unique(tensor.labels[tensor.here], return_inverse=True)[1][order]
