@@ -53,13 +53,6 @@ app = typer.Typer(
 )
 
 
-#: Packages that a plain installation lacks, and the extra that has each (pyproject.toml).
-_EXTRAS = dict.fromkeys(
-    ("cmcrameri", "h5netcdf", "h5py", "junitparser", "matplotlib", "pandas", "typst", "xarray"), "report"
-)
-_EXTRAS |= dict.fromkeys(("snakemake", "mpi4py"), "workflow")
-
-
 def main() -> None:
     """Run the command line; bad input ends with one sentence and 2."""
     processes.end_by_signal()
@@ -75,12 +68,11 @@ def main() -> None:
     except NodeprintError as error:
         print(f"nodeprint: {error}", file=sys.stderr)
         sys.exit(1 if isinstance(error, NoServiceError) else 2)
-    except ModuleNotFoundError as error:
+    except ModuleNotFoundError as error:  # a package that conda-forge lacks, as typst
         package = (error.name or "").partition(".")[0]
-        if package not in _EXTRAS:
+        if package.startswith("nodeprint"):
             raise
-        advice = f"`pip install 'nodeprint[{_EXTRAS[package]}]'` installs it"
-        print(f"nodeprint: this command needs {package}, which is not installed; {advice}", file=sys.stderr)
+        print(f"nodeprint: the Python package {package} is missing: `pip install {package}`", file=sys.stderr)
         sys.exit(2)
     except UnicodeEncodeError as error:  # a path of other bytes than the encoding's, which Python has as surrogates
         before, after = error.object[: error.start], error.object[error.start :]

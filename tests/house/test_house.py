@@ -162,8 +162,7 @@ def requirement(spec: str) -> tuple[str, str]:
 def test_conda_and_pip_ask_for_the_same_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    specs = project["dependencies"] + extras["report"] + extras["workflow"]
-    pip = dict(map(requirement, (spec for spec in specs if spec != "nodeprint[report]")))
+    pip = dict(map(requirement, project["dependencies"] + extras["workflow"]))
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     specs = [spec for spec in environment["dependencies"] if isinstance(spec, str)]
     specs += next(d["pip"] for d in environment["dependencies"] if isinstance(d, dict))

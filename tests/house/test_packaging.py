@@ -6,8 +6,10 @@ import re
 import runpy
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from nodeprint import __version__
 from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.report import files
 from tests.support.fleets import judged
-from tests.support.real_parts import ROOT, need
+from tests.support.real_parts import PACKAGES, ROOT, need
 
 PACKAGING = ROOT / "packaging"
 GITHUB = ROOT / ".github"
@@ -33,14 +35,33 @@ def test_recipes_are_python(path: Path) -> None:
 
 def test_spack_asks_for_what_pip_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    specs = project["dependencies"] + project["optional-dependencies"]["report"]
-    pip = {re.split(r"[<>=]", spec)[0].lower() for spec in specs}
+    pip = {re.split(r"[<>=]", spec)[0].lower() for spec in project["dependencies"]}
     recipe = next(PACKAGING.glob("spack/spack_repo/*/packages/nodeprint/package.py"))
     spack = set(re.findall(r'depends_on\("py-([a-z0-9-]+)@', recipe.read_text()))
     assert pip == spack - {"setuptools", "mpi4py"}
     conda = yaml.safe_load((PACKAGING / "conda/recipe.yaml").read_text())["requirements"]["run"]
     names = {re.split(r"[ <>=]", spec)[0].replace("matplotlib-base", "matplotlib") for spec in conda}
     assert pip == (names - {"python"}) | {"typst"}, "of which conda-forge has the command alone"
+
+
+def imported_packages(source: str) -> set[str]:
+    """Top-level packages that a source imports anywhere."""
+    nodes = list(ast.walk(ast.parse(source)))
+    modules = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
+    modules += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    return {module.partition(".")[0] for module in modules}
+
+
+def test_a_plain_installation_has_every_package_that_nodeprint_imports() -> None:
+    """Else a public function ends in ModuleNotFoundError. Parquet alone is an extra, and has a sentence of its own."""
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    installed = {re.split(r"[<>=]", spec)[0].lower() for spec in dependencies}
+    distributions = metadata.packages_distributions()
+    sources = [path.read_text() for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    imported = set().union(*map(imported_packages, sources)) - sys.stdlib_module_names - {*PACKAGES}
+    assert {"xarray", "matplotlib", "typst"} <= imported
+    missing = {name for name in imported if not {d.lower() for d in distributions.get(name, ())} & installed}
+    assert missing == {"pyarrow", "markupsafe", "_typeshed"}  # jinja2 needs the second, type checkers alone the third
 
 
 def test_the_easyconfig_installs_this_version() -> None:
