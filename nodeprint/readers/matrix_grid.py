@@ -63,7 +63,7 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _PastedTable:
     """Lines that are one table, and what separates their cells."""
 
     rows: Sequence[_Row]
@@ -153,13 +153,13 @@ def _columns(form: _Form, place: int, width: int) -> Columns:
     return slice(form.n - width, form.n) if form.shape == "upper" else slice(0, width)
 
 
-def _decided(path: Path, rows: Sequence[_Row]) -> tuple[_Table, _Form | None]:
+def _decided(path: Path, rows: Sequence[_Row]) -> tuple[_PastedTable, _Form | None]:
     """The table of some rows and its form, None where it has none that is known. Raises NodeprintError where two forms
     remain."""
     separator = _separator(rows)
-    tables = [_Table(rows, separator)]
+    tables = [_PastedTable(rows, separator)]
     if separator == "\t":  # also used to align columns, several in a row
-        tables.append(_Table(rows, None))
+        tables.append(_PastedTable(rows, None))
     for table in tables:
         forms = list(_forms(table))
         plain = next((form for form in forms if not form.labels), None)
@@ -185,7 +185,7 @@ def _counted(cpus: Sequence[int]) -> bool:
     return len(cpus) > 2 and len({b - a for a, b in pairwise(cpus)}) == 1 and cpus[0] < cpus[1]
 
 
-def _forms(table: _Table) -> Iterator[_Form]:
+def _forms(table: _PastedTable) -> Iterator[_Form]:
     """All forms that a table can have by its widths and its CPU numbers."""
     widths = [table.width(row) for row in table.rows]
     empty_ends = all(not table.cells(row)[-1] for row in table.rows) if table.separator is not None else False
@@ -203,7 +203,7 @@ def _forms(table: _Table) -> Iterator[_Form]:
 
 
 def _shapes(
-    table: _Table, body: Sequence[_Row], widths: Sequence[int], skip: int, ends: int
+    table: _PastedTable, body: Sequence[_Row], widths: Sequence[int], skip: int, ends: int
 ) -> Iterator[tuple[Literal["square", "without diagonal", "lower", "upper"], int, int]]:
     """By the widths of the rows the shapes that they can have, the number of CPUs and the first that has a row."""
     count = len(body)
@@ -229,7 +229,7 @@ def _shapes(
         yield "upper", count, 0
 
 
-def _cpus(table: _Table, head: bool, index: bool, ends: int, n: int, first: int) -> tuple[int, ...] | None:
+def _cpus(table: _PastedTable, head: bool, index: bool, ends: int, n: int, first: int) -> tuple[int, ...] | None:
     """The CPU numbers in a first line, a first column or both; None where these are no numbers or contradict."""
     heads: list[str] | None = None
     if head:
@@ -263,7 +263,7 @@ def _numbers(texts: Sequence[str]) -> bool:
     return bool(numbers) and min(numbers) >= 0 and len(set(numbers)) == len(numbers)
 
 
-def _surely_numbers(table: _Table, form: _Form) -> bool:
+def _surely_numbers(table: _PastedTable, form: _Form) -> bool:
     """Whether the numbers of a form are CPUs and no latencies: they count from 0 without a gap, they are named, or the
     latencies have decimals and they have none."""
     if form.cpus == tuple(range(form.n)) or form.cpus is None:
@@ -368,7 +368,7 @@ def _check_separators(path: Path, row: _Row, cells: Sequence[str], separator: Se
             )
 
 
-def _misfit(path: Path, table: _Table) -> NodeprintError:
+def _misfit(path: Path, table: _PastedTable) -> NodeprintError:
     """Why a table has no form: another separator, CPU numbers that contradict, or the first line that has another
     number of cells than there are lines."""
     heads = table.cells(table.rows[0])

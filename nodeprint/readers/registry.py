@@ -17,7 +17,7 @@ from typing import Literal, Protocol, cast
 from nodeprint import addons
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import tools
-from nodeprint.readers.tool_output import Evidence, ToolOutput
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput
 
 #: The group of entry points.
 GROUP = "nodeprint.readers"
@@ -32,7 +32,7 @@ class Reader(Protocol):
     NAME: str
     KINDS: Collection[Kind]
 
-    def evidence(self, lines: list[str]) -> Evidence:
+    def evidence(self, lines: list[str]) -> ToolEvidence:
         """The evidence that a text is an output of the tool."""
 
     def read_output(self, path: Path, lines: list[str]) -> ToolOutput:

@@ -20,7 +20,7 @@ Matrix = npt.NDArray[np.float64]
 Axis = Mapping[str, int | str]
 
 
-class Evidence(IntEnum):
+class ToolEvidence(IntEnum):
     """The evidence that a text is a tool's output, the surest last.
 
     NUMBERS may be of any tool, LAYOUT is that of this tool, and NAME is a line that no other tool prints.

@@ -3,6 +3,8 @@
 import ast
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,6 +98,15 @@ def test_the_core_imports_no_addon() -> None:
     core = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
     assert len(core) > 100
     assert [str(path) for path in core if addons_imported(path.read_text())] == []
+
+
+def test_the_judge_loads_no_reader() -> None:
+    """Nor does structure: a plug-in's module, or a slow one, is no part of judging a campaign."""
+    program = "import sys, nodeprint.judge.judge, nodeprint.structure; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = {module for module in done.stdout.split() if module.startswith("nodeprint.")}
+    assert len(loaded) > 100
+    assert [module for module in loaded if module.startswith("nodeprint.readers")] == []
 
 
 def test_an_addon_imports_the_core_and_itself() -> None:

@@ -13,20 +13,20 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import filled, latencies, missing
-from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
+from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 
 NAME = "c2clat"
 KINDS = ("matrix",)
 _DATA = "$data << EOD"
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether it is the table, which has something on its diagonal and no tabs, or the script."""
     table = any(
         _is_head(head) and "\t" not in head and len(head.split()) == len(first.split()) == len(second.split())
         for head, first, second in zip(lines[:40], lines[1:], lines[2:], strict=False)
     )
-    return Evidence.LAYOUT if table or any(line.strip() == _DATA for line in lines[:40]) else Evidence.NONE
+    return ToolEvidence.LAYOUT if table or any(line.strip() == _DATA for line in lines[:40]) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

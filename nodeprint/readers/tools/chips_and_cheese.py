@@ -14,7 +14,7 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import latencies, missing
-from nodeprint.readers.tool_output import CoreMatrix, Evidence, Matrix, ToolOutput
+from nodeprint.readers.tool_output import CoreMatrix, Matrix, ToolEvidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "chips-and-cheese"
@@ -22,9 +22,9 @@ KINDS = ("matrix",)
 _HEAD = re.compile(r"Cache line offset: (\d+)\s*")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether a table begins as this tool begins each."""
-    return Evidence.NAME if any(_HEAD.fullmatch(line) for line in lines) else Evidence.NONE
+    return ToolEvidence.NAME if any(_HEAD.fullmatch(line) for line in lines) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -14,16 +14,16 @@ import numpy as np
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_grid
 from nodeprint.readers.parsing import filled, missing
-from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
+from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "core-to-core-latency"
 KINDS = ("matrix",)
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether lines of it could be a table's."""
-    return Evidence.NUMBERS if matrix_grid.rows_of(lines) > 0 else Evidence.NONE
+    return ToolEvidence.NUMBERS if matrix_grid.rows_of(lines) > 0 else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

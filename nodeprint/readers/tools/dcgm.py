@@ -12,7 +12,7 @@ from typing import Any
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers.parsing import NUMBER, json_of, slug, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "dcgm-diag"
 KINDS = ("values",)
@@ -23,9 +23,9 @@ _FIGURE = re.compile(
 )
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether the object of a diagnostic is there."""
-    return Evidence.NAME if any(f'"{root}"' in line for line in lines for root in _ROOTS) else Evidence.NONE
+    return ToolEvidence.NAME if any(f'"{root}"' in line for line in lines for root in _ROOTS) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

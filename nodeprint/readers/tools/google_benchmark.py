@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from nodeprint.readers.parsing import json_number, json_of, listed, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "google-benchmark"
 KINDS = ("values",)
 _RATES = {"bytes_per_second": "B/s", "items_per_second": "1/s"}
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether both its objects are there."""
     text = "\n".join(lines[:200])
     found = '"context"' in text and '"library_build_type"' in text and any('"benchmarks"' in line for line in lines)
-    return Evidence.NAME if found else Evidence.NONE
+    return ToolEvidence.NAME if found else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import NUMBER, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "hpcg"
 KINDS = ("values",)
@@ -16,9 +16,9 @@ _RATING = re.compile(rf".*HPCG result is (VALID|INVALID)(?: with a GFLOP/s ratin
 _MARKS = ("HPCG-Benchmark", "HPCG result is")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether it is such a file, or the summary of one."""
-    return Evidence.NAME if any(mark in line for line in lines for mark in _MARKS) else Evidence.NONE
+    return ToolEvidence.NAME if any(mark in line for line in lines for mark in _MARKS) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

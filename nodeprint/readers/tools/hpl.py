@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import NUMBER, WrongResultError, tool_values, with_varying_points
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "hpl"
 KINDS = ("values",)
@@ -16,10 +16,10 @@ _HEAD = re.compile(r"T/V\s+N\s+NB\s+P\s+Q\s+Time\s+Gflops.*")
 _ROW = re.compile(rf"(W[RC]\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({NUMBER})\s+({NUMBER})(?:\s*\(.*\))?\s*")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether its banner or the head of its table is there."""
     found = any(line.startswith("HPLinpack ") or _HEAD.fullmatch(line.strip()) for line in lines)
-    return Evidence.NAME if found else Evidence.NONE
+    return ToolEvidence.NAME if found else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers.parsing import json_number, json_of, listed, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "hyperfine"
 KINDS = ("values",)
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether results of commands are there."""
     text = "\n".join(lines)
     found = '"results"' in text and '"command"' in text and ('"stddev"' in text or '"times"' in text)
-    return Evidence.NAME if found else Evidence.NONE
+    return ToolEvidence.NAME if found else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import NUMBER, slug, tool_values, with_varying_points
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "imb"
 KINDS = ("values",)
@@ -17,9 +17,9 @@ _PROCESSES = re.compile(r"#\s*#processes = (\d+).*")
 _ROW = re.compile(rf"\s*(?:([A-Za-z]\w*)\s+)?({NUMBER}(?:\s+{NUMBER})+)\s*")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether a benchmark and a head of its table are there."""
-    return Evidence.NAME if any("#repetitions" in line and "usec" in line for line in lines) else Evidence.NONE
+    return ToolEvidence.NAME if any("#repetitions" in line and "usec" in line for line in lines) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import NUMBER, positive, slug, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "intel-mlc"
 KINDS = ("matrix", "values")
@@ -55,10 +55,10 @@ _ROW = re.compile(r"\s*(\d+)\s+(\S.*)")
 _PEAK = re.compile(rf"\s*((?:ALL|All|\d:\d) (?:Reads|Reads-Writes|NTW?)|Stream-triad like)\s*:\s*({NUMBER})\s*")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether a section of the tool is there."""
     found = any(mark in line for line in lines for mark in _MARKS) or any(_LOCAL.match(line) for line in lines)
-    return Evidence.NAME if found else Evidence.NONE
+    return ToolEvidence.NAME if found else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import NUMBER, tool_values, with_varying_points
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "likwid-bench"
 KINDS = ("values",)
@@ -16,9 +16,9 @@ _BANNER = "LIKWID MICRO BENCHMARK"
 _LINE = re.compile(rf"(Test|Size(?: \(Byte\))?|MByte/s|MFlops/s):\s*(\S+)\s*|(?:{NUMBER})")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether its banner is there."""
-    return Evidence.NAME if any(line.startswith(_BANNER) for line in lines) else Evidence.NONE
+    return ToolEvidence.NAME if any(line.startswith(_BANNER) for line in lines) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -12,7 +12,7 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import missing
-from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
+from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "linktest"
@@ -23,9 +23,9 @@ _SUMMARY = re.compile(r"RESULT: (?:Min|Max|Avg) Time:|(?:Serial|Parallel)\s+Ping
 _MIB, _WHOLE = 1 << 20, 0.02
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether it has LinkTest's steps or results."""
-    return Evidence.NAME if any(_SUMMARY.match(line.strip()) for line in lines) else Evidence.NONE
+    return ToolEvidence.NAME if any(_SUMMARY.match(line.strip()) for line in lines) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -15,7 +15,7 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers.parsing import latency, missing
-from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
+from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "long-table"
@@ -29,17 +29,17 @@ _ADDRESSES = ("addr", "address", "line", "offset", "addr_index", "address_index"
 _WORD = re.compile(r"[A-Za-z]")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether its first lines are a head with two CPUs and a latency, or three numbers each, the first two whole."""
     table = _rows(lines)
     if len(table) < 2:
-        return Evidence.NONE
+        return ToolEvidence.NONE
     if _columns([cell.lower() for cell in table[0][1]]) is not None:
-        return Evidence.LAYOUT
+        return ToolEvidence.LAYOUT
     first = [cells for _, cells in table[:50]]
     triples = all(len(cells) == 3 and cells[0].isdecimal() and cells[1].isdecimal() for cells in first)
     triples = triples and len({tuple(cells[:2]) for cells in first}) > 3 and any("." in cells[2] for cells in first)
-    return Evidence.LAYOUT if triples else Evidence.NONE
+    return ToolEvidence.LAYOUT if triples else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -13,19 +13,19 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import filled, latencies, missing
-from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
+from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 
 NAME = "multichase-pingpong"
 KINDS = ("matrix",)
 _ROW = re.compile(r"\s*(\d+):(.*)")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether the tool's first line is there, or lines that begin with a CPU and a colon."""
     if any("communicate a modified line" in line for line in lines[:20]):
-        return Evidence.NAME
+        return ToolEvidence.NAME
     rows = sum(_ROW.fullmatch(line) is not None for line in lines)
-    return Evidence.LAYOUT if rows >= max(2, len(lines) - 3) else Evidence.NONE
+    return ToolEvidence.LAYOUT if rows >= max(2, len(lines) - 3) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import json_number, json_of, listed, slug, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "nvbandwidth"
 KINDS = ("values",)
@@ -20,12 +20,12 @@ _CELLS = re.compile(r"\s*\d+(?:\s+(?:[\d.]+|N/A))+\s*")
 _HOST = re.compile(r".*\((\S+)\)\s*")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether it names itself, or a matrix of a test case is there."""
     if any("nvbandwidth" in line for line in lines[:40]):
-        return Evidence.NAME
+        return ToolEvidence.NAME
     has_matrix = any("GPU" in line and "(row)" in line and _UNIT.fullmatch(line) for line in lines)
-    return Evidence.LAYOUT if has_matrix else Evidence.NONE
+    return ToolEvidence.LAYOUT if has_matrix else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import NUMBER, slug, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "osu"
 KINDS = ("values",)
@@ -27,9 +27,9 @@ _UNIT = re.compile(r"(.*?)\s*\(([^)]*)\)\s*")
 _BESIDE = re.compile(r"Min|Max|Iterations|P\d+|Tail|Validation", re.IGNORECASE)
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether a title of a test is there."""
-    return Evidence.NAME if any(_TITLE.fullmatch(line.strip()) for line in lines) else Evidence.NONE
+    return ToolEvidence.NAME if any(_TITLE.fullmatch(line.strip()) for line in lines) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -11,7 +11,7 @@ from nodeprint.data.job.jobs import Measured
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.model import Topology
 from nodeprint.readers.parsing import missing
-from nodeprint.readers.tool_output import CoreMatrix, Evidence, Matrix, ToolOutput
+from nodeprint.readers.tool_output import CoreMatrix, Matrix, ToolEvidence, ToolOutput
 from nodeprint.settings.texts import say
 from nodeprint.stats.disagreement import of_runs
 from nodeprint.stats.robust import median_of_passes
@@ -22,9 +22,9 @@ KINDS = ("matrix",)
 _FACTS = ("message_bytes", "batches", "parallel", "transport", "timed_by", "arguments", "lines")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether it begins as records do."""
-    return Evidence.NAME if lines[0].startswith('{"record"') else Evidence.NONE
+    return ToolEvidence.NAME if lines[0].startswith('{"record"') else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

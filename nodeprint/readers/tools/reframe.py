@@ -7,15 +7,15 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers.parsing import json_number, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "reframe"
 KINDS = ("values",)
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether a line of names has the columns of a job's nodes and of a value."""
-    return Evidence.NAME if _head(lines) is not None else Evidence.NONE
+    return ToolEvidence.NAME if _head(lines) is not None else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

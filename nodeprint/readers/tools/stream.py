@@ -18,7 +18,7 @@ import numpy as np
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.node_names import TASK
 from nodeprint.readers.parsing import NUMBER, WrongResultError, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "stream"
 KINDS = ("values",)
@@ -28,9 +28,9 @@ _THREADS = re.compile(r"\s*Number of Threads (?:counted|requested) = (\d+)\s*")
 _KERNELS = ("Copy", "Scale", "Add", "Triad")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether a table of its rates is there."""
-    return Evidence.NAME if any(_HEAD.fullmatch(TASK.sub("", line)) for line in lines) else Evidence.NONE
+    return ToolEvidence.NAME if any(_HEAD.fullmatch(TASK.sub("", line)) for line in lines) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

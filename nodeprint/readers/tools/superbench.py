@@ -11,18 +11,18 @@ from typing import Any
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import json_number, tool_values
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "superbench"
 KINDS = ("values",)
 _RANK = re.compile(r"(.*\D):(\d+)")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether its first line is an object with a node and keys of benchmarks, or all of it is one with such keys."""
     first = _object(next((line for line in lines if line.strip()), ""))
     found = _of_one(lines) is not None if first is None else "node" in first and any("/" in key for key in first)
-    return Evidence.LAYOUT if found else Evidence.NONE
+    return ToolEvidence.LAYOUT if found else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import NUMBER, tool_values, with_varying_points
-from nodeprint.readers.tool_output import Evidence, ToolOutput, ToolValue
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
 
 NAME = "sysbench"
 KINDS = ("values",)
@@ -37,9 +37,9 @@ _TRANSACTIONS = re.compile(rf"transactions:\s+\d+\s+\(({NUMBER}) per sec\.\)")
 _COUNT = re.compile(r"total number of events:\s*(\d+)")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether a line of its version is there."""
-    return Evidence.NAME if any(_VERSION.match(line.strip()) for line in lines) else Evidence.NONE
+    return ToolEvidence.NAME if any(_VERSION.match(line.strip()) for line in lines) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -16,7 +16,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_grid
 from nodeprint.readers.matrix_grid import Grid
 from nodeprint.readers.parsing import filled, latencies, missing
-from nodeprint.readers.tool_output import CoreMatrix, Evidence, ToolOutput
+from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "core-to-core-latency-terminal"
@@ -27,11 +27,11 @@ _OPERATIONS = (("CAS", "cas"), ("writer", "store-load"), ("Message passing", "on
 _DEVIATION = re.compile(r"\s*(?:±|\+/-|\+-)\s*[\d.]+")
 
 
-def evidence(lines: list[str]) -> Evidence:
+def evidence(lines: list[str]) -> ToolEvidence:
     """Whether it has the tool's first lines, or its latencies with their deviation."""
     if any(line.startswith("Num cores:") for line in lines[:40]):
-        return Evidence.NAME
-    return Evidence.LAYOUT if sum("±" in line for line in lines) > 1 else Evidence.NONE
+        return ToolEvidence.NAME
+    return ToolEvidence.LAYOUT if sum("±" in line for line in lines) > 1 else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:

@@ -12,7 +12,7 @@ from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_file, tool_logs, tools
 from nodeprint.readers.registry import readers
-from nodeprint.readers.tool_output import Evidence
+from nodeprint.readers.tool_output import ToolEvidence
 from tests.support.real_parts import ROOT
 
 Add = Callable[..., None]
@@ -97,5 +97,5 @@ def test_a_tool_s_own_line_is_surer_than_its_layout() -> None:
         [" 1 2", "0: 12.5 88.0", "1: 87"],
     )
     multichase = readers("matrix")["multichase-pingpong"]
-    assert multichase.evidence([head, *rows]) == Evidence.NAME > multichase.evidence(rows) == Evidence.LAYOUT
-    assert readers("matrix")["core-to-core-latency"].evidence(["1,2", "3,4"]) == Evidence.NUMBERS
+    assert multichase.evidence([head, *rows]) == ToolEvidence.NAME > multichase.evidence(rows) == ToolEvidence.LAYOUT
+    assert readers("matrix")["core-to-core-latency"].evidence(["1,2", "3,4"]) == ToolEvidence.NUMBERS
