@@ -21,7 +21,7 @@ from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
 from nodeprint.readers.tools import record_file
 
 _RECORD = b'{"record"'
-#: No hop between two CPUs is faster or slower, ns: one inside a core takes 4 ns and more, one between machines 1 us.
+#: Limits of a core-to-core latency, ns: it takes 4 ns and more inside a core, and 1 us between machines.
 _LEAST_NS, _MOST_NS = 1.0, 1e5
 
 
@@ -44,11 +44,12 @@ def read_output(path: Path, format: str | None = None) -> ToolOutput:
 
 
 def read_matrix(path: Path, format: str | None = None) -> CoreMatrix:
-    """The core-to-core matrix in a file: node.nc or a node's folder, a record file, the archive of a run, or another
-    tool's. `format` is that of `read_output`. Raises NodeprintError where there is no such matrix in it.
+    """The core-to-core matrix of a node, a record file, a run's archive or another tool's file.
+
+    A node is its directory, or node.nc. `format` is that of `read_output`. Raises NodeprintError if no matrix exists.
     """
     if (path / "nodes.tsv").exists():
-        raise NodeprintError("is a campaign of nodes", where=path, advice="name one of them: a folder below nodes/")
+        raise NodeprintError("is a campaign of nodes", where=path, advice="name one of them: a directory below nodes/")
     if format is None and (path.is_dir() or path.name == "node.nc"):
         return _node_matrix(path)
     if format is None and (path.name.endswith(run_files.ARCHIVE) or _is_record(path)):
@@ -118,7 +119,7 @@ def _check_unit(path: Path, cores: CoreMatrix) -> None:
     limit = f"below {_LEAST_NS:g} ns" if median < _LEAST_NS else f"above {_MOST_NS:g} ns"
     likely = "microseconds or seconds" if median < _LEAST_NS else "picoseconds, cycles or of a whole run"
     raise NodeprintError(
-        f"the median latency is {median:.3g}, and no hop between CPUs is {limit}",
+        f"the median latency is {median:.3g}, and no core-to-core latency is {limit}",
         where=path,
         advice=f"give nanoseconds: these figures may be {likely}",
     )

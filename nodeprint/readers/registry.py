@@ -1,8 +1,8 @@
 """The readers of other tools' outputs: the modules of `nodeprint.readers.tools`, and those that packages add.
 
 A reader is a module with the names of `Reader`. Another package adds one by an entry point of the group
-`nodeprint.readers` that names the module. nodeprint finds its own by their files: the workflow's rules run it from a
-clone that is not installed, where no entry point exists.
+`nodeprint.readers` that names the module. The files of `tools` are those of nodeprint. They need no entry point: the
+workflow's rules also run a clone that is not installed.
 """
 
 from __future__ import annotations

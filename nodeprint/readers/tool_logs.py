@@ -1,7 +1,7 @@
-"""What benchmarks print, as figures of nodes: a file, a folder of files, or one file of many nodes' outputs.
+"""Outputs of benchmarks as values of nodes: a file, a directory of files, or one file of many nodes' outputs.
 
-A log may have several tools' outputs. The node is named by the text, by what gathered it (pdsh, clush, srun --label,
-tail), or by the file.
+A log may have several tools' outputs. The text, the program that gathered it (pdsh, clush, srun --label, tail) or the
+file's name states the node.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMED = 3
 
 
 def is_outputs(folder: Path) -> bool:
-    """Whether a folder is one of outputs, and no campaign."""
+    """Whether a directory holds outputs, and no campaign."""
     return folder.is_dir() and not any((folder / name).exists() for name in ("nodes.tsv", "nodes", derived.FLEET))
 
 
@@ -38,8 +38,11 @@ def has_output(lines: list[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Log:
-    """A file, or a node's part of it, with a known tool's output: its path below the folder, where messages say it is,
-    its values, and why it has none. `node` is empty where the text names none."""
+    """A file, or a node's share of it, with a known tool's output.
+
+    `path` is below the directory of all, `where` is for messages. `fault` is the reason that it has no values. `node`
+    is empty if the text names none.
+    """
 
     path: str
     where: str
@@ -55,16 +58,16 @@ class _Log:
 
 
 def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
-    """The figures of a file or of all files below a folder; `name` is what it is called in messages, `pattern` says
-    where a file's path has its node's name, as `stream-{node}-*.log`.
+    """The values of a file, or of all files below a directory.
 
-    Raises NodeprintError where there is no output of a known tool, where nothing says which node a result is of, and
-    where a file of a single one is faulty; of several the node of a faulty one is not measured, and a note says why.
+    `name` is its name in messages. `pattern` states the place of a node's name in a path, such as
+    `stream-{node}-*.log`. Raises NodeprintError if no output of a known tool exists, if nothing states the node of a
+    result, or if the only file is faulty. Among several files the node of a faulty one is not measured, with a note.
     """
     source = name or str(path)
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     if not files:
-        raise NodeprintError("has no files", where=source, advice="name the folder that has the outputs")
+        raise NodeprintError("has no files", where=source, advice="name the directory that has the outputs")
     outputs: list[_Log] = []
     strangers: list[str] = []
     for file in files:
@@ -109,7 +112,7 @@ def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated:
 
 
 def _results(values: Sequence[ToolValue]) -> int:
-    """How many results there are of what has most: as often as a figure is there again, or copies of a process."""
+    """The number of results: the repetitions of the most frequent value, or the copies of a process."""
     again: dict[tuple[object, ...], set[int]] = {}
     for value in values:
         again.setdefault((value.metric, *sorted(value.place.items())), set()).add(value.line)

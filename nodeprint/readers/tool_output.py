@@ -38,11 +38,10 @@ class ToolValue(msgspec.Struct, frozen=True, kw_only=True):
     A reader fills in nothing: an axis that the text does not state is empty. The file's name or an option then states
     the `node`, or the file is rejected. `job` and `run` keep the names of the text. Values of one node, metric and
     place without a run are runs in the order of the text. Repetitions inside a process are no runs: their reader gives
-    their median. The other axes:
+    their median.
 
-    - `copy`: one of a node's equal components or processes (`{"gpu": 3}`)
-    - `link`: the two ends of a path (`{"gpu": 1, "peer gpu": 0}`)
-    - `point`: a parameter of the tool that varies (`{"message bytes": 8}`)
+    `copy` is one of a node's equal components or processes (`{"gpu": 3}`). `link` has the two ends of a path
+    (`{"gpu": 1, "peer gpu": 0}`). `point` has parameters of the tool that vary (`{"message bytes": 8}`).
 
     `time` is in ISO 8601, and UTC where it names no zone. `quantity` is that of a record (load, rate, transfer), empty
     if nodeprint has no such record. `settings` are arguments of the tool (`{"threads": "64"}`), which nothing judges.
@@ -76,9 +75,8 @@ class CoreMatrix:
     Both triangles are filled; NaN is on the diagonal and where nothing was measured. `home` is the policy of the
     contended line's NUMA home as in a record's header, None where it was not controlled or is not known. `kernel` is
     the benchmark kernel that measures the same. `facts` are further members of its record's header, such as the size
-    of a message. `of_runs` are the matrices of its runs (run, n, n), if there are several. `differing` is a sentence on
-    runs or passes that disagree, of which the matrix is the median; it is empty if they agree. `topology` are labels
-    that came with the matrix.
+    of a message. `of_runs` are the matrices of its runs (run, n, n); the matrix is their median. `differing` is a
+    sentence on runs or passes that disagree, empty if they agree. `topology` are labels that came with the matrix.
     """
 
     cpus: tuple[int, ...]

@@ -1,10 +1,9 @@
 """Intel Memory Latency Checker: idle latencies, bandwidths between nodes and cache-to-cache latencies, as it prints
 them, and peak bandwidths.
 
-Format: as printed by versions 2 to 3.11 (`mlc`, `--latency_matrix`, `--bandwidth_matrix`, `--c2c_latency`), seen in
-public logs, among them FD.io CSIT's test beds; a megabyte is 1,000,000 bytes, as its output says. Loaded latencies are
-left out. Several results in one file are runs, one after another: each begins with the name of the tool, or where a
-section comes again.
+Format: versions 2 to 3.11 (`mlc`, `--latency_matrix`, `--bandwidth_matrix`, `--c2c_latency`), from public logs such as
+those of FD.io CSIT's test beds. A megabyte is 1,000,000 bytes, as the output states. Loaded latencies are left out.
+Several results in one file are runs: each begins with the name of the tool, or with a section that was there already.
 """
 
 from __future__ import annotations
@@ -24,8 +23,10 @@ KINDS = ("matrix", "values")
 
 @dataclass(frozen=True)
 class _Section:
-    """A matrix of the output: how its section begins, and what its numbers are; `factor` makes them the value's unit.
-    `words` are put before a node or socket of each of `ends`."""
+    """A matrix of the output: the first words of its section, and the meaning of its numbers.
+
+    `factor` converts them to `unit`. `words` precede the node or socket of each of `ends`.
+    """
 
     begins: str
     name: str

@@ -1,4 +1,4 @@
-"""A record file of nodeprint's own kernels: the matrix of its pairs, with what its header says of them."""
+"""A record file of nodeprint's own kernels: the matrix of its pairs, with the facts of its header."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def measured_matrix(measured: Measured, topology: Topology | None = None) -> Cor
 
 
 def _differing(measured: Measured) -> str:
-    """What differs between the runs of a record file or the passes of a run, in words; empty where they agree."""
+    """A sentence on the runs of a record file, or the passes of a run, that disagree; empty if they agree."""
     latency = measured.columns["latency_ns"]
     repeated = of_runs(latency)
     if repeated is None:

@@ -141,5 +141,5 @@ def test_mutated_files_end_in_one_sentence(
 @pytest.mark.parametrize(("factor", "limit"), [(1e-3, "below 1 ns"), (1e6, "above 100000 ns")])
 def test_latencies_in_another_unit_are_refused(tmp_path: Path, factor: float, limit: str) -> None:
     rows = "\n".join(",".join(f"{25.5 * factor:.6f}" if b < a else "" for b in range(4)) for a in range(4))
-    with pytest.raises(NodeprintError, match=f"no hop between CPUs is {limit}; give nanoseconds"):
+    with pytest.raises(NodeprintError, match=f"no core-to-core latency is {limit}; give nanoseconds"):
         read_text(tmp_path, rows)
