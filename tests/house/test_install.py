@@ -98,6 +98,31 @@ def test_the_whole_package_works_from_another_folder(installed: Path, tmp_path: 
     assert "verdict.json" in valid_campaign(tmp_path / "c")
 
 
+def test_the_package_has_its_addons(installed: Path, tmp_path: Path) -> None:
+    nodeprint = installed / "nodeprint"
+    call(
+        nodeprint,
+        "simulate",
+        "graviton3-64",
+        "--nodes",
+        "1",
+        "--runs",
+        "1",
+        "--passes",
+        "1",
+        "--out",
+        "c",
+        cwd=tmp_path,
+    )
+    call(nodeprint, "publish", "c", "--to", "card.json", cwd=tmp_path)
+    assert "SIMULATED" in call(nodeprint, "verify-card", "card.json", cwd=tmp_path)
+    assert call(nodeprint, "iodie", "--help", cwd=tmp_path)
+    printed = call(nodeprint, "judge", "c", "--reference", "published", cwd=tmp_path)
+    assert "Not compared with published machines: a simulated node" in printed
+    files = "from nodeprint_addons.atlas import published_machines as p; print(len(p.table().machines))"
+    assert int(call(installed / "python", "-c", files, cwd=tmp_path)) > 30
+
+
 def test_an_editable_install_is_found_beside_a_clone_of_its_name(tmp_path: Path) -> None:
     """Python takes a folder without `__init__.py` for a package where no place on its path has a whole one."""
     build = "import sys; from setuptools import build_meta; build_meta.build_editable(sys.argv[1])"
