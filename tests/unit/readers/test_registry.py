@@ -11,9 +11,11 @@ from typer.testing import CliRunner
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_file, tool_logs, tools
+from nodeprint.readers.parsing import lines_of
 from nodeprint.readers.registry import readers
 from nodeprint.readers.tool_output import ToolEvidence
 from tests.support.real_parts import ROOT
+from tests.support.tool_output import FILES, OUTPUTS
 
 Add = Callable[..., None]
 
@@ -47,6 +49,18 @@ def test_every_module_of_tools_is_a_reader_in_a_clone_that_is_not_installed(monk
     files = {path.stem for folder in tools.__path__ for path in Path(folder).glob("[!_]*.py")}
     assert {str(vars(reader)["__name__"]).rpartition(".")[2] for reader in found.values()} == files
     assert len(found) == len(files) == 22
+
+
+@pytest.mark.parametrize("path", sorted(OUTPUTS.glob("*.*")), ids=lambda path: path.name)
+def test_an_output_is_claimed_by_its_tool_alone(path: Path) -> None:
+    claimed = [name for name, reader in readers("values").items() if reader.evidence(lines_of(path))]
+    assert len(claimed) == 1 and path.name.startswith(claimed[0])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_evidence_of_a_matrix_is_greatest_for_its_tool(name: str) -> None:
+    evidence = {tool: reader.evidence(FILES[name].splitlines()) for tool, reader in readers("matrix").items()}
+    assert [tool for tool in evidence if evidence[tool] == max(evidence.values())] == [name]
 
 
 def test_a_package_adds_a_reader_with_one_file(tmp_path: Path, add: Add) -> None:
