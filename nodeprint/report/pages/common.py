@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from nodeprint.data.places.layout import NAMES
 from nodeprint.errors import printable
+from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import checks, names, text
@@ -22,11 +23,10 @@ from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
 _STATES = {
-    "confirmed": ("▲", "alarm"),
-    "intermittent": ("◈", "warning"),
-    "suspected": ("◆", "warning"),
-    "differs": ("△", "warning"),
-    "refuted": ("○", "neutral"),
+    Certainty.CONFIRMED: ("▲", "alarm"),
+    Certainty.INTERMITTENT: ("◈", "warning"),
+    Certainty.SUSPECTED: ("◆", "warning"),
+    Certainty.MISMATCH: ("△", "warning"),
 }
 
 

@@ -19,14 +19,14 @@ from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.places.quantity import models
 from nodeprint.errors import CannotWriteError, NodeprintError
-from nodeprint.judge.outcome import Detail, Outcome
+from nodeprint.judge.outcome import Certainty, Detail, Outcome
 from nodeprint.judge.verdict import Part, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents, files, names, pdf
 from nodeprint.report.pages import accepted, cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference, Table
-from nodeprint.report.pages.common import class_table, finding_numbers
+from nodeprint.report.pages.common import class_table, finding_numbers, state_mark
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate import Plan
 from tests.support import verdicts
@@ -423,3 +423,9 @@ def test_pages_say_where_records_have_other_jobs_than_were_judged(measured: Path
     said = "Its records are of job1 now, and job1 and job2 were judged: judge the campaign again."
     assert said not in before and said in after
     assert said not in " ".join(node_pages.page(source(fewer), "node000").lead)
+
+
+@pytest.mark.parametrize("certainty", Certainty)
+def test_every_certainty_of_a_finding_has_a_mark_and_words(certainty: Certainty) -> None:
+    mark = state_mark(verdicts.finding(state=certainty))
+    assert mark.symbol and mark.word and mark.colour in {"alarm", "warning"}
