@@ -1,0 +1,1 @@
+"""Golden campaigns: what nodeprint says of some thirty small campaigns, kept as text."""
