@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import OTHER_SOCKET, SAME_CCD, SAME_CCX, SAME_QUADRANT, SAME_SOCKET, pair_classes
-from nodeprint.data.places.quantity import NodeLayout, Quantity, models
+from nodeprint.data.places.measured import Measured, NodeLayout, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge import acceptance, bounds, pairs, sets
 from nodeprint.judge.reduction import EffectScale, term_values
@@ -241,7 +241,7 @@ def arranged(fleet: PackedFleet, nodes: Sequence[int], runs: np.random.Generator
     return replace(fleet, nodes=tuple(fleet.nodes[node] for node in nodes), quantities=quantities)
 
 
-def _arranged(quantity: Quantity, nodes: Sequence[int], runs: np.random.Generator | None) -> Quantity:
+def _arranged(quantity: Measured, nodes: Sequence[int], runs: np.random.Generator | None) -> Measured:
     order = {node: number for number, node in enumerate(nodes)}
     kept = np.flatnonzero(np.isin(quantity.node, list(nodes)))
     run = quantity.run.copy()
@@ -251,8 +251,7 @@ def _arranged(quantity: Quantity, nodes: Sequence[int], runs: np.random.Generato
     node = np.array([order[number] for number in quantity.node[kept].tolist()])
     rows = np.lexsort((run[kept], quantity.job[kept], node))
     chosen = kept[rows]
-    return replace(
-        quantity,
+    return quantity.assign(
         values=quantity.values[chosen],
         node=node[rows],
         job=quantity.job[chosen],
@@ -270,7 +269,7 @@ def with_runs_off(
     rows = (first.node == node) & (first.job == job) & np.isin(first.run, runs)
     values = first.values.copy()
     values[np.ix_(rows, np.ones(values.shape[1], dtype=bool), places)] *= np.float32(factor)
-    return replace(fleet, quantities=(replace(first, values=values), *others))
+    return replace(fleet, quantities=(first.assign(values=values), *others))
 
 
 def defect(fleet: KnownFleet, part: str, rng: np.random.Generator, times: float) -> Defect:
@@ -279,7 +278,7 @@ def defect(fleet: KnownFleet, part: str, rng: np.random.Generator, times: float)
     return Defect(part, measurement, np.flatnonzero(places), times)
 
 
-def _by_job(quantity: Quantity) -> Iterable[Ints]:
+def _by_job(quantity: Measured) -> Iterable[Ints]:
     keys = quantity.node * 1000 + quantity.job
     return (np.flatnonzero(keys == key) for key in np.unique(keys))
 
@@ -358,7 +357,7 @@ def _bandwidth_places(machine: Machine) -> dict[str, Ints]:
 
 
 @lru_cache(maxsize=64)
-def _blank(machine_name: str, name: str) -> tuple[Quantity, Floats]:
+def _blank(machine_name: str, name: str) -> tuple[Measured, Floats]:
     """A measurement of a machine without rows, and its nominal values (place)."""
     machine = MACHINES[machine_name]
     cpus = np.arange(len(machine.slots))
@@ -385,7 +384,7 @@ def _blank(machine_name: str, name: str) -> tuple[Quantity, Floats]:
     names = {"stream": STREAM_NAMES, "pages": ("huge",)} if name == BANDWIDTH else {}
     none = np.zeros(0, dtype=np.int64)
     values = np.zeros((0, 1, len(nominal)), dtype=np.float32)
-    quantity = Quantity(
+    quantity = Measured.from_arrays(
         name, *kind, models()[name], layout, places, values, none, none, none, (), np.zeros(0), names=names
     )
     return quantity, np.asarray(nominal, dtype=np.float64)
@@ -586,7 +585,7 @@ def _stream_runs() -> Floats:
 # Days, jobs and runs.
 
 
-def _measured(fleet: KnownFleet, name: str, schedule: Schedule, relabel: Mapping[int, int]) -> Quantity:
+def _measured(fleet: KnownFleet, name: str, schedule: Schedule, relabel: Mapping[int, int]) -> Measured:
     blank, _ = _blank(fleet.machine, name)
     machine, kind = MACHINES[fleet.machine], fleet.kind
     rows, started, values = [], [], []
@@ -603,7 +602,7 @@ def _measured(fleet: KnownFleet, name: str, schedule: Schedule, relabel: Mapping
     node_of, job, run = np.array(rows).T
     measured = np.maximum(np.stack(values), 1e-3)[:, None].astype(np.float32)
     zeros = np.zeros(len(rows))
-    return replace(blank, values=measured, node=node_of, job=job, run=run, started=tuple(started), disturbed=zeros)
+    return blank.assign(values=measured, node=node_of, job=job, run=run, started=tuple(started), disturbed=zeros)
 
 
 def _season(kind: Kind, day: int, rng: np.random.Generator) -> float:

@@ -24,7 +24,7 @@ from bench.fleet import nodeprint
 from bench.table import Row, row
 from nodeprint import files
 from nodeprint.data.places.job_parts import file_of
-from nodeprint.data.places.quantity import Floats, Quantity
+from nodeprint.data.places.measured import Floats, Measured
 from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.machine.topology.presets import preset
@@ -55,7 +55,7 @@ def store(folder: Path, nodes: int, jobs: int, defects: tuple[str, ...] = ()) ->
     return folder
 
 
-def _repeated(quantity: Quantity, factors: Floats, path: Path) -> Quantity:
+def _repeated(quantity: Measured, factors: Floats, path: Path) -> Measured:
     """A quantity of as many nodes as there are factors, its values in a file."""
     rows_of, node = _rows_of(quantity), np.arange(len(factors))
     rows = [rows_of[i % len(rows_of)] for i in node.tolist()]
@@ -67,8 +67,7 @@ def _repeated(quantity: Quantity, factors: Floats, path: Path) -> Quantity:
         values[begin : begin + len(of_node)] = quantity.values[of_node] * np.float32(factor)
         begin += len(of_node)
     every = np.concatenate(rows)
-    return replace(
-        quantity,
+    return quantity.assign(
         values=values,
         node=np.repeat(node, counts),
         job=quantity.job[every],
@@ -78,7 +77,7 @@ def _repeated(quantity: Quantity, factors: Floats, path: Path) -> Quantity:
     )
 
 
-def _rows_of(quantity: Quantity) -> list[np.ndarray]:
+def _rows_of(quantity: Measured) -> list[np.ndarray]:
     return [np.flatnonzero(quantity.node == node) for node in np.unique(quantity.node)]
 
 

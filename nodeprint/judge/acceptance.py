@@ -12,7 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from nodeprint import files
-from nodeprint.data.places.quantity import Quantity, is_metric
+from nodeprint.data.places.measured import Measured, is_metric
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Metric, MetricPrior, PairClass
@@ -78,7 +78,7 @@ def of_metrics(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
     return replace(rules, metrics={**rules.metrics, **metrics}, decides=decides)
 
 
-def _metrics(fleet: PackedFleet) -> list[Quantity]:
+def _metrics(fleet: PackedFleet) -> list[Measured]:
     return [quantity for quantity in fleet.quantities if is_metric(quantity.measurement)]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import SAME_CCX
-from nodeprint.data.places.quantity import Key, Quantity
+from nodeprint.data.places.measured import Key, Measured
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Terms
@@ -38,7 +38,7 @@ def of_pairs(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0
     return np.asarray(np.maximum(percent, np.array(least) / levels), dtype=np.float64)
 
 
-def of_whole(quantity: Quantity, rules: Acceptance) -> float:
+def of_whole(quantity: Measured, rules: Acceptance) -> float:
     """The relative bound of all places of a measurement together."""
     return rules.bound("class") if quantity.of_pairs else rules.cell(quantity.model.term).bound
 

@@ -11,7 +11,7 @@ from nodeprint.campaign import derived
 from nodeprint.data import seal
 from nodeprint.data.export import netcdf_table
 from nodeprint.data.job.fabric import read as read_fabrics
-from nodeprint.data.places.quantity import models
+from nodeprint.data.places.measured import models
 from nodeprint.data.store import packing, store
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, nearest, printable

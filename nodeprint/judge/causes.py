@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.data.places.quantity import Key
+from nodeprint.data.places.measured import Key
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Candidate, Terms, scoped
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject
@@ -82,7 +82,7 @@ def between_nodes(
     return {}
 
 
-def _near_once(quantity: Quantity, node: PackedNode, job: int, rows: list[int]) -> list[Disturbance]:
+def _near_once(quantity: Measured, node: PackedNode, job: int, rows: list[int]) -> list[Disturbance]:
     """A virtual machine's pair of CPUs that once was two threads of one core: its host moves its CPUs."""
     if not rows or not _is_virtual(node) or not _is_hop(quantity):
         return []
@@ -100,7 +100,7 @@ def _deciding(reduced: Sequence[Reduced], rules: Acceptance) -> Iterator[Reduced
             yield measurement
 
 
-def _is_hop(quantity: Quantity) -> bool:
+def _is_hop(quantity: Measured) -> bool:
     return quantity.of_pairs and quantity.quantity == "hop"
 
 
@@ -110,7 +110,7 @@ def _is_virtual(node: PackedNode) -> bool:
 
 def _disturbances(
     kind: str,
-    quantity: Quantity,
+    quantity: Measured,
     node: PackedNode,
     runs_apart: Disagreement,
     run: str,
@@ -132,7 +132,7 @@ def _moved(differing: Disturbance) -> Disturbance:
 
 
 def _differing(
-    kind: str, quantity: Quantity, runs_apart: Disagreement, run: str, names: Sequence[str], values: Values
+    kind: str, quantity: Measured, runs_apart: Disagreement, run: str, names: Sequence[str], values: Values
 ) -> Disturbance:
     return Disturbance(
         kind,

@@ -3,9 +3,13 @@ it has now. Jobs of a former epoch are no evidence of what the node is, and are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge.acceptance_file import Acceptance, Repair
 from nodeprint.judge.configuration import normalised
@@ -27,13 +31,19 @@ def current(fleet: PackedFleet, rules: Acceptance) -> tuple[PackedFleet, Mapping
     former = {(i, int(job.removeprefix("job"))) for i, of_node in epochs.items() for of in of_node for job in of.jobs}
     if not former:
         return fleet, {}
-    quantities = tuple(replace(quantity, former=frozenset(former)) for quantity in fleet.quantities)
+    quantities = tuple(quantity.assign(former=_is_in(quantity, former)) for quantity in fleet.quantities)
     nodes = tuple(
         _without(node, {job for of, job in former if of == i}, epochs[i], any(i in q.rows for q in quantities))
         for i, node in enumerate(fleet.nodes)
     )
     said = {fleet.nodes[i].name: of_node for i, of_node in epochs.items() if of_node}
     return replace(fleet, quantities=quantities, nodes=nodes), said
+
+
+def _is_in(quantity: Measured, former: Set[tuple[int, int]]) -> npt.NDArray[np.bool_]:
+    """Which rows are of these jobs of nodes."""
+    jobs = zip(quantity.node.tolist(), quantity.job.tolist(), strict=True)
+    return np.array([job in former for job in jobs], dtype=np.bool_)
 
 
 def _without(node: PackedNode, former: set[int], epochs: Sequence[Epoch], is_measured: bool) -> PackedNode:

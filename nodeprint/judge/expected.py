@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from nodeprint.data.places.homes import FAR, NEAR
 from nodeprint.data.places.layout import SOCKET, Ints
-from nodeprint.data.places.quantity import Key, Quantity
+from nodeprint.data.places.measured import Key, Measured
 from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Expected
@@ -46,7 +46,7 @@ def of_term(matrix: Matrix, number: int, centre: float, node: PackedNode) -> Exp
     )
 
 
-def of_median(quantity: Quantity, places: Ints, node: PackedNode) -> Expected:
+def of_median(quantity: Measured, places: Ints, node: PackedNode) -> Expected:
     """Of the median over `places` (of all homes), as of a contract's limit or a share of the time."""
     each = len(quantity.pairs) if quantity.of_pairs else quantity.size
     home = quantity.homes[int(places[0]) // each] if quantity.of_pairs else NEAR
@@ -67,7 +67,7 @@ def _thinned(weights: Floats) -> Floats:
 
 
 def _places(
-    quantity: Quantity, home: int, at: Ints, node: PackedNode
+    quantity: Measured, home: int, at: Ints, node: PackedNode
 ) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...]]:
     """The names of the coordinates of a record, and those of each place in the node's numbers. The home of a pair's
     line is the NUMA nodes that it may be on, `any` where that follows from the arguments."""
@@ -80,7 +80,7 @@ def _places(
     return quantity.dims, tuple(tuple(named[number].values()) for number in at.tolist())
 
 
-def _homes(quantity: Quantity, home: int, slots: Ints, node: PackedNode) -> list[str]:
+def _homes(quantity: Measured, home: int, slots: Ints, node: PackedNode) -> list[str]:
     """By pair the NUMA nodes that its line may be on; near and far are told apart by sockets."""
     if NEAR < home < FAR:
         return [str(home)] * len(slots)

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from nodeprint.data.places.homes import FAR
 from nodeprint.data.places.layout import SOCKET, Ints, codes
-from nodeprint.data.places.quantity import Key, Quantity
+from nodeprint.data.places.measured import Key, Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming, sets
 from nodeprint.judge.reduction import Reduced, over_passes, padded
@@ -77,7 +77,7 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
 
 def places(
     reduced: Sequence[Reduced], node: int, measurement: str, called: str, home: int
-) -> tuple[Quantity, Ints] | None:
+) -> tuple[Measured, Ints] | None:
     """The places of a node whose median is the figure that is `called` so; None where it is no median of one set of
     places, as that of a half of the pairs or the mean of several homes."""
     for candidate in reduced:
@@ -141,7 +141,7 @@ def _groups(reduced: Reduced, rows: Sequence[int], places: Ints) -> dict[str, fl
     return {"faster half": lower, "slower half": upper}
 
 
-def _found(quantity: Quantity, values: npt.NDArray[np.floating]) -> dict[str, float]:
+def _found(quantity: Measured, values: npt.NDArray[np.floating]) -> dict[str, float]:
     """By level that is found in a matrix of latencies (by pair) the median of the pairs that join at it, and that of
     those between two of the largest parts."""
     from nodeprint import structure  # noqa: PLC0415 (half a second to import, for mixtures without labels alone)
@@ -193,7 +193,7 @@ class _NamedPlaces:
     """Places of a quantity in the numbers of nodes, without what the row's `name` says already; nodes with the same
     numbers share them."""
 
-    def __init__(self, quantity: Quantity, name: str) -> None:
+    def __init__(self, quantity: Measured, name: str) -> None:
         self._quantity, self._in_name = quantity, frozenset(name.split(", "))
         self._named: dict[tuple[int, ...], Mapping[str, Key]] = {}
 
@@ -262,7 +262,7 @@ def over_runs(values: npt.NDArray[np.floating]) -> list[OverRuns]:
     return [OverRuns(*figure) for figure in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _table_rows(quantity: Quantity) -> list[tuple[str, Ints]]:
+def _table_rows(quantity: Measured) -> list[tuple[str, Ints]]:
     """Rows of the table: their names and places."""
     labels, model = sets.labels(quantity), quantity.model
     kept: Sequence[int] = range(quantity.size)
@@ -277,7 +277,7 @@ def _table_rows(quantity: Quantity) -> list[tuple[str, Ints]]:
     return [(name, np.array(row_places)) for name, row_places in rows.items()]
 
 
-def _by_home(quantity: Quantity, of: Ints) -> dict[int, Ints]:
+def _by_home(quantity: Measured, of: Ints) -> dict[int, Ints]:
     """Places by the home of their lines where the same cells were measured at several, else all as one."""
     if "home" not in quantity.places:
         return {-1: of}
@@ -288,7 +288,7 @@ def _by_home(quantity: Quantity, of: Ints) -> dict[int, Ints]:
     return {int(home): of[homes == home] for home in np.unique(homes)}
 
 
-def _worst(quantity: Quantity, of: Ints, by_place: npt.NDArray[np.floating]) -> list[tuple[int, float]]:
+def _worst(quantity: Measured, of: Ints, by_place: npt.NDArray[np.floating]) -> list[tuple[int, float]]:
     """The worst of the places `of` for each node, and what it has there, from medians over runs (node, place)."""
     values = by_place[:, of]
     signed = values if quantity.model.better == "lower" else -values
@@ -297,7 +297,7 @@ def _worst(quantity: Quantity, of: Ints, by_place: npt.NDArray[np.floating]) -> 
 
 
 def _row(
-    quantity: Quantity, name: str, over: OverRuns, worst: tuple[Mapping[str, Key], float], count: int, group: float
+    quantity: Measured, name: str, over: OverRuns, worst: tuple[Mapping[str, Key], float], count: int, group: float
 ) -> CellFigure:
     """A row's figure from its median over runs, the worst of its `count` places with the value there, and the median
     of its group."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.data.places.layout import ALL_PAIRS, LEVELS, RANK, codes
-from nodeprint.data.places.quantity import Key
+from nodeprint.data.places.measured import Key
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import expected, naming
 from nodeprint.judge.causes import Cause, Deviation, causes

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from nodeprint.data.places.layout import SAME_CCX
-from nodeprint.data.places.quantity import is_metric
+from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, reached, single_runs
 from nodeprint.judge.control_nodes import recheck

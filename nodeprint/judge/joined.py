@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import bounds
 from nodeprint.judge.acceptance_file import Acceptance
@@ -141,22 +141,10 @@ def _of_nodes(fleet: PackedFleet, names: Collection[str]) -> PackedFleet:
     if len(wanted) == len(fleet.nodes):
         return fleet
     kept = ((quantity, np.flatnonzero(np.isin(quantity.node, wanted))) for quantity in fleet.quantities)
-    return replace(fleet, quantities=tuple(_of_rows(quantity, rows) for quantity, rows in kept if len(rows)))
+    return replace(fleet, quantities=tuple(quantity.of_rows(rows) for quantity, rows in kept if len(rows)))
 
 
-def _of_rows(quantity: Quantity, rows: Ints) -> Quantity:
-    return replace(
-        quantity,
-        values=quantity.values[rows],
-        node=quantity.node[rows],
-        job=quantity.job[rows],
-        run=quantity.run[rows],
-        started=tuple(quantity.started[row] for row in rows.tolist()),
-        disturbed=quantity.disturbed[rows],
-    )
-
-
-def _kind(quantity: Quantity) -> tuple[object, ...]:
+def _kind(quantity: Measured) -> tuple[object, ...]:
     """Equal for what can be compared over campaigns."""
     names = (getattr(quantity, key) for key in ("measurement", "operation", "quantity", "unit", "dims"))
     return (*names, quantity.layout.key)
@@ -188,7 +176,7 @@ def _started(population: Population, i: int, jobs: Sequence[int]) -> str:
     return min(filter(None, starts), default="")
 
 
-def _at_places(first: Quantity, later: Reduced) -> Reals:
+def _at_places(first: Measured, later: Reduced) -> Reals:
     """The levels (row, place) of a campaign at the places of another, NaN where it has none."""
     of = later.quantity
     if first.names == of.names and all(np.array_equal(first.places[dim], of.places[dim]) for dim in first.dims):

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.quantity import Quantity, is_metric, models
+from nodeprint.data.places.measured import Measured, is_metric, models
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance_file import Acceptance
@@ -34,7 +34,7 @@ _WIDE_SHARE, _WIDE_NODES = 0.2, 3
 _SHARED = 0.5
 
 
-def subject(quantity: Quantity) -> str:
+def subject(quantity: Measured) -> str:
     """What an outcome can rest on: hops between cores, messages, or a term of measurements.yaml."""
     if quantity.of_pairs:
         return "core-to-core" if quantity.quantity == "hop" else "messages"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nodeprint.data.places.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout, codes
-from nodeprint.data.places.quantity import Key
+from nodeprint.data.places.measured import Key
 from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Term, scoped

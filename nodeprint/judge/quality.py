@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import disagreements
 from nodeprint.judge.acceptance_file import Acceptance
@@ -67,7 +67,7 @@ def _of_measurement(i: int, job: int, reduced: Reduced, rules: Acceptance) -> It
 
 
 def beside(
-    node: PackedNode, i: int, quantities: Sequence[Quantity], reduced: Sequence[Reduced], rules: Acceptance
+    node: PackedNode, i: int, quantities: Sequence[Measured], reduced: Sequence[Reduced], rules: Acceptance
 ) -> list[Disturbance]:
     """What else is to be known of a node's newest job: runs that differ, other load, stolen time, throttling, memory
     errors, heat, clocks that fell. None of it makes a run invalid."""
@@ -134,7 +134,7 @@ def _seen(kind: str, run: Mapping[str, Any], share: float = 0.0, value: float = 
     return Disturbance(kind, False, str(run["measurement"]), name, share, value, detail=detail)
 
 
-def loud(node: PackedNode, i: int, quantities: Sequence[Quantity], rules: Acceptance) -> list[tuple[int, float]]:
+def loud(node: PackedNode, i: int, quantities: Sequence[Measured], rules: Acceptance) -> list[tuple[int, float]]:
     """OS numbers of CPUs that lost more than the bound of their time in a run of the newest job, the loudest first."""
     out: dict[int, float] = {}
     numbers = node.numbers.get("cpu", ())

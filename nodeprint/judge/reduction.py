@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from nodeprint.campaign.followed import Followed
 from nodeprint.data.places.layout import Ints
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance_file import Acceptance
@@ -81,7 +81,7 @@ class Reduced(msgspec.Struct, frozen=True, dict=True):
     (`stats.disagreement.differs`).
     """
 
-    quantity: Quantity
+    quantity: Measured
     parts: tuple[PlaceSet, ...]
     scale: EffectScale
     level: Reals
@@ -118,7 +118,7 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
     nodes is a quarter of a gigabyte.
     """
 
-    quantity: Quantity
+    quantity: Measured
     part: PlaceSet
     scale: EffectScale
     nodes: Ints
@@ -170,7 +170,7 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
         return np.array([template[term.covers].mean() for term in self.terms.terms])
 
 
-def reduce(quantity: Quantity, rules: Acceptance, nodes: Sequence[PackedNode] = ()) -> Reduced:
+def reduce(quantity: Measured, rules: Acceptance, nodes: Sequence[PackedNode] = ()) -> Reduced:
     """The median over passes, a few rows at a time, so that memory stays bounded; `nodes` are the fleet's."""
     began = independent_jobs(quantity, nodes)
     if not quantity.of_pairs:
@@ -195,7 +195,7 @@ def reduce(quantity: Quantity, rules: Acceptance, nodes: Sequence[PackedNode] = 
     return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), missing, began, restless)
 
 
-def independent_jobs(quantity: Quantity, nodes: Sequence[PackedNode] = ()) -> dict[int, list[list[int]]]:
+def independent_jobs(quantity: Measured, nodes: Sequence[PackedNode] = ()) -> dict[int, list[list[int]]]:
     """By node, its independent jobs."""
     return {
         node: independent(
@@ -317,7 +317,7 @@ def _rows_of_jobs(reduced: Reduced, node: int) -> list[list[int]]:
     return [[row for job in together for row in reduced.quantity.rows[node][job]] for together in jobs]
 
 
-def _first_moment(quantity: Quantity, rows: Sequence[int]) -> float:
+def _first_moment(quantity: Measured, rows: Sequence[int]) -> float:
     """When the first of some runs began, in seconds since 1970; NaN if no run says so."""
     known = [at.timestamp() for at in (moment(quantity.started[row]) for row in rows) if at is not None]
     return min(known, default=float("nan"))

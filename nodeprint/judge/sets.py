@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nodeprint.data.places.layout import SOCKET, Ints, Layout
-from nodeprint.data.places.quantity import Key, Quantity
+from nodeprint.data.places.measured import Key, Measured
 from nodeprint.judge.terms import Candidate, Term, Terms
 
 #: The family of the set of all places.
@@ -29,7 +29,7 @@ _WIDER = {
 _SEVERAL, _NO_CPUS = -1, -2
 
 
-def labels(quantity: Quantity) -> dict[str, list[Key | None]]:
+def labels(quantity: Measured) -> dict[str, list[Key | None]]:
     """By label its value at every place, None where it is unknown; CPUs are slots, NUMA nodes by their order."""
     out: dict[str, list[Key | None]] = {
         dim: [quantity.named(dim, at) for at in column.tolist()] for dim, column in quantity.places.items()
@@ -58,7 +58,7 @@ def labels(quantity: Quantity) -> dict[str, list[Key | None]]:
     return out
 
 
-def _sockets(quantity: Quantity, nodes: int) -> Ints:
+def _sockets(quantity: Measured, nodes: int) -> Ints:
     """The socket of each NUMA node (by order), _SEVERAL, or _NO_CPUS."""
     out = np.full(nodes, _NO_CPUS, dtype=np.int64)
     for node in range(nodes):
@@ -78,7 +78,7 @@ def _distance(cpu: int, memory: int, sockets: Ints) -> str | None:
     return "same socket" if sockets[cpu] == sockets[memory] >= 0 else "other socket"
 
 
-def of(quantity: Quantity) -> Terms:
+def of(quantity: Measured) -> Terms:
     """All of it, then each term's sets from coarse to fine; of sets with the same places the first."""
     known, share = labels(quantity), quantity.model.scale == "share"
     families = (WHOLE, *(" x ".join(term) for term in quantity.model.terms))
@@ -117,7 +117,7 @@ def of(quantity: Quantity) -> Terms:
 
 
 def _composites(
-    quantity: Quantity, terms: Sequence[Term], known: Mapping[str, Sequence[Key | None]]
+    quantity: Measured, terms: Sequence[Term], known: Mapping[str, Sequence[Key | None]]
 ) -> list[Candidate]:
     """What may be one cause in several sets, from coarse to fine: each set that has others inside it, and a socket or a
     CCD where its places are no set."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints, Layout
-from nodeprint.data.places.quantity import Key
+from nodeprint.data.places.measured import Key
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -16,7 +16,7 @@ from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.format import integrity
-from nodeprint.data.places.quantity import IMPORTED_HOPS
+from nodeprint.data.places.measured import IMPORTED_HOPS
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology

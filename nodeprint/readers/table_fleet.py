@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from nodeprint.campaign.gathered import State
-from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, models
+from nodeprint.data.places.measured import Ints, Measured, NodeLayout, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import units
@@ -85,7 +85,7 @@ def _ordered(frame: pd.DataFrame, column: str) -> npt.NDArray[np.int64]:
     return np.array(texts.map(order), dtype=np.int64)
 
 
-def _quantity(metric: str, rows: pd.DataFrame, figures: ValueTable, better: Mapping[str, units.Better]) -> Quantity:
+def _quantity(metric: str, rows: pd.DataFrame, figures: ValueTable, better: Mapping[str, units.Better]) -> Measured:
     dims = [part for part in figures.parts if (rows[part] != "").all()]
     places, names, place = _places(rows, dims)
     size = len(next(iter(places.values()))) if places else 1
@@ -103,7 +103,7 @@ def _quantity(metric: str, rows: pd.DataFrame, figures: ValueTable, better: Mapp
     side = better.get(metric) or units.better(metric, unit) or "higher"
     model = Model("value", "log", called(metric), side, _terms(dims), {}, tuple(dims))
     node, job, run = unique.T.copy()
-    return Quantity(
+    return Measured.from_arrays(
         called(metric),
         metric,
         "figure",

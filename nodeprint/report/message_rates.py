@@ -35,7 +35,7 @@ def facts(
     values_ns: Floats, header: Mapping[str, Any], slowest: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[tuple[str, str], ...]:
     """Minimum, mean and maximum of the pairs' values, the `slowest` as measured first and again, alone (slowest_again
-    of `nodeprint.data.job.jobs.Measured`), and how they were measured; nothing without a value."""
+    of `nodeprint.data.job.jobs.JobMeasurement`), and how they were measured; nothing without a value."""
     finite = values_ns[np.isfinite(values_ns)]
     if not finite.size:
         return ()

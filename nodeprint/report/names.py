@@ -12,7 +12,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import ALL_PAIRS, CLASSES
-from nodeprint.data.places.quantity import models
+from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import Part
 from nodeprint.machine.topology.level_names import level_name

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET, THREAD, codes
-from nodeprint.data.places.quantity import NodeLayout
+from nodeprint.data.places.measured import NodeLayout
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.job.jobs import Measured
+from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Machine
@@ -26,7 +26,7 @@ _MOST_PAIRS = 3
 _PORT_KNOWN = (0x17, 0x19)
 
 
-def readings(cells: Sequence[Measured], machine: Machine | None = None) -> tuple[str, ...]:
+def readings(cells: Sequence[JobMeasurement], machine: Machine | None = None) -> tuple[str, ...]:
     """Sentences on the cells of a job, each beginning with what was measured; of the fabric clock only on parts of
     which it is known how much a port reads in a cycle."""
     generation = processors.generation_of(machine) if machine is not None else None
@@ -42,14 +42,14 @@ def readings(cells: Sequence[Measured], machine: Machine | None = None) -> tuple
     return tuple(sentences)
 
 
-def _curve(data: Measured) -> Iterator[str]:
+def _curve(data: JobMeasurement) -> Iterator[str]:
     reported_sizes = {name.upper(): int(size) for name, size in data.header["cache_bytes"].items()}
     latency = over_runs(_median(data.grid("latency_ns"), axis=2 + list(data.places).index("cpu")))
     for level in curve_findings.levels(data.axis("size_bytes").tolist(), latency.tolist(), reported_sizes):
         yield level.sentence
 
 
-def _loaded(data: Measured) -> Iterator[str]:
+def _loaded(data: JobMeasurement) -> Iterator[str]:
     delay = data.axis("delay")
     latencies, rates = (
         np.moveaxis(over_runs(data.grid(key)), list(data.places).index("place"), 0)
@@ -62,7 +62,7 @@ def _loaded(data: Measured) -> Iterator[str]:
             yield f"injectors {texts()['readings']['injectors'].get(str(place), str(place))}: {knee.sentence}"
 
 
-def _pairs(data: Measured) -> Iterator[str]:
+def _pairs(data: JobMeasurement) -> Iterator[str]:
     rates, pairs = data.columns["rate_bytes_per_s"], data.places["pairs"]
     trials = {n: _finite(rates[..., pairs == n]).tolist() for n in data.axis("pairs").tolist()}
     if len(trials) > 1:
@@ -70,7 +70,7 @@ def _pairs(data: Measured) -> Iterator[str]:
         yield say("readings", "pairs", "falls", number=number) if number else say("readings", "pairs", "even")
 
 
-def _touch(data: Measured) -> Iterator[str]:
+def _touch(data: JobMeasurement) -> Iterator[str]:
     nodes = data.header["nodes"]
     several = len(set(nodes.values())) > 1
     ends = zip(data.keys("a"), data.keys("b"), data.keys("together"), strict=True)
@@ -95,7 +95,7 @@ def _touch(data: Measured) -> Iterator[str]:
         )
 
 
-def _ring(data: Measured) -> Iterator[str]:
+def _ring(data: JobMeasurement) -> Iterator[str]:
     """As xcpumemperf's last lines: averages of writers and readers, and the memory of all pairs in their time."""
     keys = ("writer_s", "reader_s", "writer_staggered_s", "reader_staggered_s")
     if any(key not in data.columns for key in keys):
@@ -121,7 +121,7 @@ def _ring(data: Measured) -> Iterator[str]:
     )
 
 
-def _sizes(data: Measured) -> Iterator[str]:
+def _sizes(data: JobMeasurement) -> Iterator[str]:
     """Time and rate of messages by their size, the median over pairs."""
     if "size_bytes" not in data.places:
         return
@@ -136,7 +136,7 @@ def _sizes(data: Measured) -> Iterator[str]:
     yield f"median over pairs {', '.join(sizes_in_words)}"
 
 
-def _contended(data: Measured) -> Iterator[str]:
+def _contended(data: JobMeasurement) -> Iterator[str]:
     """Which pairs get a contended line most and least often."""
     rates = over_runs(data.columns["rate_per_s"])
     shares, fairness = (over_runs(data.columns[key]) for key in ("success_share", "fairness"))
@@ -162,7 +162,7 @@ def _contended(data: Measured) -> Iterator[str]:
         )
 
 
-def _ports(data: Measured, port_known: bool) -> Iterator[str]:
+def _ports(data: JobMeasurement, port_known: bool) -> Iterator[str]:
     rates = over_runs(data.columns["rate_bytes_per_s"])
     places = list(zip(data.keys("scope"), data.keys("memory"), data.keys("stream"), strict=True))
     for scope in ("ccd", "ccx"):
@@ -175,7 +175,7 @@ def _ports(data: Measured, port_known: bool) -> Iterator[str]:
             return  # a CCX that shares its port says less of it
 
 
-def _hops(data: Measured) -> Iterator[str]:
+def _hops(data: JobMeasurement) -> Iterator[str]:
     hops, loads = over_runs(data.columns["latency_ns"]), np.array(data.keys("load"))
     pairs = list(zip(data.keys("a"), data.keys("b"), data.keys("home"), strict=True))
     of = {
@@ -192,7 +192,7 @@ def _hops(data: Measured) -> Iterator[str]:
 _STREAM = ("copy", "triad", "copy_mem", "triad_mem")
 
 
-def _as_stream(data: Measured) -> Iterator[str]:
+def _as_stream(data: JobMeasurement) -> Iterator[str]:
     """What STREAM would print of the whole machine, by pages; nothing of records from before sweeps were counted."""
     if "best_bytes_per_s" not in data.columns:
         return
@@ -210,7 +210,7 @@ def _as_stream(data: Measured) -> Iterator[str]:
 _METHODS_APART = 0.15
 
 
-def _states(data: Measured) -> Iterator[str]:
+def _states(data: JobMeasurement) -> Iterator[str]:
     """The states of lines in which a chase and single timed loads disagree."""
     chase, single = over_runs(data.columns["latency_ns"]), over_runs(data.columns["single_ns"])
     for state in dict.fromkeys(data.keys("state")):
@@ -225,7 +225,7 @@ def _states(data: Measured) -> Iterator[str]:
 
 #: A sentence is made of the figures of one operation and of no other, so that it is known by its kernel here; what its
 #: cells are is in the kernel's measurements.yaml, which a kernel without a sentence needs alone.
-_READERS: Mapping[tuple[str, str], Callable[[Measured], Iterator[str]]] = {
+_READERS: Mapping[tuple[str, str], Callable[[JobMeasurement], Iterator[str]]] = {
     ("bandwidth", "machine"): _as_stream,
     ("chase", "curve"): _curve,
     ("coherence", "state"): _states,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.quantity import Key
+from nodeprint.data.places.measured import Key
 from nodeprint.settings.measurements import measurements
 
 Floats = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.data.places.quantity import Key
+from nodeprint.data.places.measured import Key
 from nodeprint.simulate.drawn_run import DrawnRun, Floats, Noise, statistics
 from nodeprint.simulate.memory_cells import PORT, first_of_socket
 from nodeprint.simulate.silicon import Paths

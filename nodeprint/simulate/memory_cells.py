@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nodeprint.data.places.layout import CCD
-from nodeprint.data.places.quantity import Key
+from nodeprint.data.places.measured import Key
 from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate.defects import MemoryPath
 from nodeprint.simulate.drawn_run import DrawnRun, Floats, Noise, statistics

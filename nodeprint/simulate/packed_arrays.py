@@ -12,7 +12,7 @@ import numpy.typing as npt
 from nodeprint.data.places import job_parts, layout
 from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.data.places.layout import Layout
-from nodeprint.data.places.quantity import models
+from nodeprint.data.places.measured import models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.simulate.drawn_run import DrawnRun
 from nodeprint.simulate.plan import MESSAGES, PAIRS, Plan, draw_cells, draw_messages, draw_pairs, planned_nodes, started

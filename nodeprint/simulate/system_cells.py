@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.data.places.quantity import Key, models
+from nodeprint.data.places.measured import Key, models
 from nodeprint.settings.measurements import Measurement, Simulated, measurements
 from nodeprint.simulate.drawn_run import DrawnRun, Floats, statistics
 from nodeprint.simulate.memory_cells import latency

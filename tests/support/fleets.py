@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.quantity import Quantity
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.judge import Judged, judge
 from nodeprint.machine.topology.presets import from_part, preset
@@ -69,21 +68,8 @@ def without(fleet: PackedFleet, measurement: str, *nodes: int) -> PackedFleet:
             if not of_measurement or (nodes and node not in nodes)
         ]
         if rows:
-            kept.append(of_rows(quantity, rows))
+            kept.append(quantity.of_rows(np.array(rows)))
     return replace(fleet, quantities=tuple(kept))
-
-
-def of_rows(quantity: Quantity, rows: list[int]) -> Quantity:
-    """The quantity with some of its runs."""
-    return replace(
-        quantity,
-        values=quantity.values[rows],
-        node=quantity.node[rows],
-        job=quantity.job[rows],
-        run=quantity.run[rows],
-        started=tuple(quantity.started[row] for row in rows),
-        disturbed=quantity.disturbed[rows],
-    )
 
 
 def times(
@@ -95,7 +81,7 @@ def times(
         if quantity.measurement == measurement:
             rows = zip(quantity.node.tolist(), quantity.job.tolist(), quantity.values, strict=True)
             values = np.stack([np.asarray(value * factor(node, job)) for node, job, value in rows])
-            kept.append(replace(quantity, values=values.astype(np.float32)))
+            kept.append(quantity.assign(values=values.astype(np.float32)))
         else:
             kept.append(quantity)
     return replace(fleet, quantities=tuple(kept))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import SAME_CCX, pair_classes
-from nodeprint.data.places.quantity import NodeLayout, Quantity, models
+from nodeprint.data.places.measured import Measured, NodeLayout, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge.judge import judge
 
@@ -49,7 +49,7 @@ def fleet(
             rows += [(number, count, place, *_run(job, run)) for place, run in enumerate(order, 1)]
     node, number_of_job, run = (np.array(column) for column in list(zip(*rows, strict=True))[:3])
     a, b = _PAIRS.T
-    quantity = Quantity(
+    quantity = Measured.from_arrays(
         "coherence-cas",
         "cas",
         "hop",

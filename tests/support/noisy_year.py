@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.history import changes
 from nodeprint.history.changes import Histories
@@ -87,7 +87,7 @@ def fleets(seed: int, noise: Noise, nodes: int = 8, weeks: int = 52, shifts: Seq
     return out
 
 
-def _cores(quantity: Quantity) -> npt.NDArray[np.int64]:
+def _cores(quantity: Measured) -> npt.NDArray[np.int64]:
     """The core at both ends of each place (end, place)."""
     places = np.stack([quantity.places["a"], quantity.places["b"]])
     slots = quantity.layout.slots[:, :5]
@@ -95,13 +95,12 @@ def _cores(quantity: Quantity) -> npt.NDArray[np.int64]:
     return np.asarray(core[places])
 
 
-def _week(base: PackedFleet, quantity: Quantity, week: int, values: npt.NDArray[np.float32]) -> PackedFleet:
+def _week(base: PackedFleet, quantity: Measured, week: int, values: npt.NDArray[np.float32]) -> PackedFleet:
     nodes = len(base.nodes)
     day = np.datetime64("2026-01-01T00:00:00") + np.timedelta64(7 * week, "D")
     node = np.repeat(np.arange(nodes), _RUNS)
     started = tuple(f"{day + np.timedelta64(10 * number, 'm')}Z" for number in node.tolist())
-    of_week = replace(
-        quantity,
+    of_week = quantity.assign(
         values=values[:, None, :],
         node=node,
         job=np.ones(len(node), dtype=np.int64),

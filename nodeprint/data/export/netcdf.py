@@ -16,7 +16,7 @@ import xarray as xr
 
 from nodeprint import files
 from nodeprint.campaign import job_status
-from nodeprint.data.job.jobs import Job, Measured
+from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.data.store import packing, store
 from nodeprint.errors import NodeprintError
 from nodeprint.processes import mapped
@@ -114,7 +114,7 @@ def _write_variable(group: h5py.Group, data: xr.DataArray) -> h5py.Dataset:
     return made
 
 
-def dataset(measured: Measured) -> xr.Dataset:
+def dataset(measured: JobMeasurement) -> xr.Dataset:
     """A measurement over (run, pass) and its own dimensions.
 
     Matrices of pairs are (run, pass, home, a, b), filled on both sides unless the operation is directed. `home` has the
@@ -147,7 +147,7 @@ def dataset(measured: Measured) -> xr.Dataset:
     return result
 
 
-def _per_run(measured: Measured) -> dict[str, Any]:
+def _per_run(measured: JobMeasurement) -> dict[str, Any]:
     def texts(key: str) -> Any:
         return np.array([run[key] for run in measured.runs], dtype=object)
 
@@ -191,7 +191,7 @@ def read(path: Path) -> tuple[list[Job], str]:
     return jobs, labels
 
 
-def _pairs(name: str, data: xr.Dataset) -> Measured:
+def _pairs(name: str, data: xr.Dataset) -> JobMeasurement:
     header: Mapping[str, Any] = {str(key): json.loads(value) for key, value in data.attrs.items()}
     latency = data["latency_ns"].transpose("run", "pass", "home", "a", "b").to_numpy()
     home, a, b = np.nonzero(np.isfinite(latency).any(axis=(0, 1)))
@@ -200,7 +200,7 @@ def _pairs(name: str, data: xr.Dataset) -> Measured:
     cpus = data["a"].to_numpy()
     places = {"home": data["home"].to_numpy()[home], "a": cpus[a], "b": cpus[b]}
     runs = tuple({"run": int(run)} for run in data["run"].to_numpy())
-    return Measured(
+    return JobMeasurement(
         name,
         header,
         runs,

@@ -12,8 +12,8 @@ import pandas as pd
 
 from nodeprint import files
 from nodeprint.data.job.fabric import Fabrics
-from nodeprint.data.job.jobs import Measured
-from nodeprint.data.places.quantity import Quantity, is_metric
+from nodeprint.data.job.jobs import JobMeasurement
+from nodeprint.data.places.measured import Measured, is_metric
 from nodeprint.data.store import packed_jobs
 from nodeprint.data.store.packed import PackedFleet, os_places
 from nodeprint.errors import NodeprintError
@@ -39,7 +39,7 @@ def pairs(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
             yield _run_of_pairs(fleet, quantity, row)
 
 
-def _run_of_pairs(fleet: PackedFleet, quantity: Quantity, row: int) -> pd.DataFrame:
+def _run_of_pairs(fleet: PackedFleet, quantity: Measured, row: int) -> pd.DataFrame:
     values = np.asarray(quantity.by_home[row])
     number_of_pass, home, pair = np.nonzero(np.isfinite(values))
     node = fleet.nodes[int(quantity.node[row])]
@@ -106,7 +106,7 @@ def details(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
         yield pd.DataFrame({**of_run, **places, **values, "simulated": fleet.simulated}, index=range(len(run)))
 
 
-def _curves(fleet: PackedFleet) -> Iterator[tuple[str, int, Measured]]:
+def _curves(fleet: PackedFleet) -> Iterator[tuple[str, int, JobMeasurement]]:
     """Node, job and measurement of all cells with more than one column."""
     if fleet.folder is None:
         return
@@ -136,7 +136,7 @@ def messages(fabrics: Fabrics) -> Iterator[pd.DataFrame]:
 
 
 def _frame(
-    fleet: PackedFleet, quantity: Quantity, row: int, number_of_pass: Any, places: dict[str, Any], values: Any
+    fleet: PackedFleet, quantity: Measured, row: int, number_of_pass: Any, places: dict[str, Any], values: Any
 ) -> pd.DataFrame:
     """The values of a run (row of the quantity) with what they are of."""
     of_run = {

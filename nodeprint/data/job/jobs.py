@@ -34,7 +34,7 @@ PER_RUN = ("record", "segment", "run", "seed", "start_time", "boot_id", "sensors
 Array = npt.NDArray[Any]
 
 
-class Measured(msgspec.Struct, frozen=True, dict=True):
+class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
     """One measurement of one job, at places as they were measured.
 
     `places` has the int64 coordinates (place) of each of its dimensions, by OS number; of a dimension of words they are
@@ -113,7 +113,7 @@ class Job(msgspec.Struct, frozen=True):
 
     number: int
     status: JobStatus | None
-    measured: Mapping[str, Measured]
+    measured: Mapping[str, JobMeasurement]
     not_applicable: Mapping[str, str] = {}
     problems: tuple[Problem, ...] = ()
 
@@ -131,12 +131,12 @@ class Job(msgspec.Struct, frozen=True):
         return {name: printable(why, 300) for name, why in tried.items() if name not in self.measured}
 
     @property
-    def pairs(self) -> list[Measured]:
+    def pairs(self) -> list[JobMeasurement]:
         """Its measurements of pairs of CPUs, by name."""
         return [measured for _, measured in sorted(self.measured.items()) if measured.pairs]
 
     @property
-    def cells(self) -> list[Measured]:
+    def cells(self) -> list[JobMeasurement]:
         """Its other measurements, by name."""
         return [measured for _, measured in sorted(self.measured.items()) if not measured.pairs]
 
@@ -215,7 +215,7 @@ def read(job_dir: Path) -> Job:
     return Job(number_of(job_dir), status, measured, not_applicable, tuple(problems))
 
 
-def of_file(path: Path) -> Measured | None:
+def of_file(path: Path) -> JobMeasurement | None:
     """The pairs in a record file or in a run's archive, there of compare-exchange where it has them; None without any.
 
     Raises NodeprintError naming file and line.
@@ -348,7 +348,7 @@ def _slowest_again(file: Records) -> dict[str, Any]:
     return {"slowest_again": slowest} if slowest else {}
 
 
-def _pairs(name: str, files: Sequence[Records]) -> Measured:
+def _pairs(name: str, files: Sequence[Records]) -> JobMeasurement:
     header = files[0].header
     ends_of_all = np.concatenate([file.pairs[key] for file in files for key in "ab"])
     cpus = ends_of_all[distinct(ends_of_all[:, None])[0]]
@@ -366,7 +366,7 @@ def _pairs(name: str, files: Sequence[Records]) -> Measured:
     arrays |= {"flags": np.dtype(np.uint8), "pair_home": np.dtype(np.int16)}
     passes, places, columns = _gridded([file.pairs["pass"] for file in files], coordinates, values, arrays)
     runs = tuple({**_run(file), **_slowest_again(file), "clock_ghz": _clocks(file, cpus)} for file in files)
-    return Measured(
+    return JobMeasurement(
         name, _shared(header), runs, passes, dict(zip(("home", "a", "b"), places.T.copy(), strict=True)), {}, columns
     )
 
@@ -389,7 +389,7 @@ def _clocks(file: Records, cpus: Array) -> list[float | None]:
     return [float(clock_ghz) if np.isfinite(clock_ghz) else None for clock_ghz in middle.astype(np.float32)]
 
 
-def _cells(name: str, files: Sequence[Records]) -> Measured:
+def _cells(name: str, files: Sequence[Records]) -> JobMeasurement:
     header = files[0].header
     measured = [file for file in files if len(file.cells["pass"])]
     names: dict[str, tuple[str, ...]] = {}
@@ -411,7 +411,7 @@ def _cells(name: str, files: Sequence[Records]) -> Measured:
         [file.cells["pass"] for file in files], coordinates, values, {**arrays, "flags": np.dtype(np.uint8)}
     )
     runs = tuple({**_run(file), **_load_seconds(file)} for file in files)
-    return Measured(
+    return JobMeasurement(
         name, _shared(header), runs, passes, dict(zip(by_dim, places.T.copy(), strict=True)), names, gridded
     )
 

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.job.jobs import Job, Measured
+from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.machine import counters
 from nodeprint.machine.tree import Tree
 
@@ -85,7 +85,7 @@ def _number(tree: Tree, path: str) -> int | None:
     return int(text) if re.fullmatch(r"-?\d{1,18}", text) else None
 
 
-def beside(job: int, measured: Measured) -> Iterator[dict[str, Any]]:
+def beside(job: int, measured: JobMeasurement) -> Iterator[dict[str, Any]]:
     """By run what was seen beside a measurement: the share of time stolen and of its tasks' time lost, sensors, how far
     clocks fell."""
     cpus = max(len(measured.header["cpus"]), 1)
@@ -105,7 +105,7 @@ def beside(job: int, measured: Measured) -> Iterator[dict[str, Any]]:
             yield {"job": job, "run": int(run["run"]), "measurement": measured.name, **seen}
 
 
-def _wrong(measured: Measured, bursts: npt.NDArray[np.float64]) -> dict[str, Any]:
+def _wrong(measured: JobMeasurement, bursts: npt.NDArray[np.float64]) -> dict[str, Any]:
     """How many bursts of a run ended with a wrong number (`wrong`), and the CPUs that had them (`wrong_cpus`) where a
     cell is of one CPU. `bursts` by pass and cell."""
     of_cells = bursts.reshape(-1, bursts.shape[-1]).sum(axis=0)

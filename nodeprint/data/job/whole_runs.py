@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from nodeprint.campaign.run_files import Problem
-from nodeprint.data.job.jobs import Job, Measured
+from nodeprint.data.job.jobs import Job, JobMeasurement
 
 
 def whole_runs(jobs: Sequence[Job]) -> list[Job]:
@@ -39,7 +39,12 @@ def _whole(job: Job, first: dict[tuple[str, object], str]) -> Job:
 
 
 def _why_not(
-    name: str, where: str, run: Mapping[str, Any], of_name: Measured, number: int, first: dict[tuple[str, object], str]
+    name: str,
+    where: str,
+    run: Mapping[str, Any],
+    of_name: JobMeasurement,
+    number: int,
+    first: dict[tuple[str, object], str],
 ) -> str:
     """Why a run is none; empty where it is one, which is noted in `first` by what no other run has."""
     if not run["trailer"]:
@@ -51,7 +56,7 @@ def _why_not(
     return ""
 
 
-def _marks(run: Mapping[str, Any], of_name: Measured, number: int) -> Iterator[object]:
+def _marks(run: Mapping[str, Any], of_name: JobMeasurement, number: int) -> Iterator[object]:
     """What two runs of a measurement on a host never have in common: a seed, which node-run makes of node, job, run and
     name and kernels draw, with the second in which they began; and all values that were measured."""
     if run["seed"] and run["start_time"]:
@@ -65,7 +70,7 @@ def _marks(run: Mapping[str, Any], of_name: Measured, number: int) -> Iterator[o
 _FEW = 32
 
 
-def of_runs(measured: Measured, kept: Sequence[int]) -> Measured:
+def of_runs(measured: JobMeasurement, kept: Sequence[int]) -> JobMeasurement:
     """A measurement with some of its runs (their places among them)."""
     columns = {key: column[list(kept)] for key, column in measured.columns.items()}
     return msgspec.structs.replace(measured, runs=tuple(measured.runs[number] for number in kept), columns=columns)

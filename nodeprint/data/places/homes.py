@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from nodeprint.data.job.jobs import Array, Measured
+from nodeprint.data.job.jobs import Array, JobMeasurement
 from nodeprint.machine.topology.model import Topology
 
 #: The home follows from the policy; of `sockets`, the one that is near.
@@ -15,7 +15,7 @@ NEAR = -1
 FAR = 10_000
 
 
-def of_pairs(measured: Measured, topology: Topology | None) -> Array:
+def of_pairs(measured: JobMeasurement, topology: Topology | None) -> Array:
     """The home of each place of pairs of CPUs: its NUMA node, or, with the policy `sockets`, NEAR or FAR and more.
 
     Near is in the socket of the pair, of a pair between sockets in the lower one: so no home holds pairs whose line is

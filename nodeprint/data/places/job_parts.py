@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.format.record_format import FLAGS
-from nodeprint.data.job.jobs import Measured
+from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import RANK, Layout, codes, kinds_of, levels_of, slots_of
-from nodeprint.data.places.quantity import Floats, Ints, Key, NodeLayout, Quantity, Values, models
+from nodeprint.data.places.measured import Floats, Ints, Key, Measured, NodeLayout, Values, models
 from nodeprint.machine.topology.model import Topology
 from nodeprint.stats.distinct import distinct
 
@@ -49,7 +49,7 @@ class NodePlaces(msgspec.Struct, frozen=True):
 
 class JobPart(msgspec.Struct, frozen=True):
     """A measurement in one job of one node. `values` gives (run, pass, place) when it is needed; `places` and the rest
-    are as of `Quantity`, in any order, each once."""
+    are as of `Measured`, in any order, each once."""
 
     node: int
     job: int
@@ -113,7 +113,7 @@ def pair_places(homes: Sequence[int], pairs: Ints) -> dict[str, Ints]:
 
 
 def of_pairs(
-    node: int, job: int, measured: Measured, topology: Topology, layout: NodeLayout, cpus: tuple[int, ...]
+    node: int, job: int, measured: JobMeasurement, topology: Topology, layout: NodeLayout, cpus: tuple[int, ...]
 ) -> JobPart:
     """A job's latencies of pairs: `layout` has the slots of the CPUs that were measured, `cpus` their OS numbers."""
     coordinates = (homes.of_pairs(measured, topology), measured.places["a"], measured.places["b"])
@@ -173,7 +173,7 @@ def _measured_pairs(
     return pair_places(homes.tolist(), np.stack(np.divmod(numbers, len(order)), axis=1)), place_of
 
 
-def of_cells(node: int, job: int, measured: Measured, node_places: NodePlaces) -> JobPart:
+def of_cells(node: int, job: int, measured: JobMeasurement, node_places: NodePlaces) -> JobPart:
     """A job's values of a measurement that is not of pairs."""
     job_part = part(
         node,
@@ -271,7 +271,7 @@ def _of_dimension(measurement: str, dim: str, keys: Sequence[Key], node_places: 
     return [core_of.index(core) if alone[core] == 1 else slot for slot, core in zip(slots, cores, strict=True)]
 
 
-def assemble(parts: Sequence[JobPart], folder: Path | None = None) -> tuple[Quantity, ...]:
+def assemble(parts: Sequence[JobPart], folder: Path | None = None) -> tuple[Measured, ...]:
     """Quantities from parts: those of one measurement and layout share one, in memory, or memory-mapped in `folder`.
 
     The places of a quantity are the union of its parts', NaN where a part has none.
@@ -290,7 +290,7 @@ def file_of(folder: Path, measurement: str, number: int) -> Path:
     return folder / f"{measurement}-{number}.npy"
 
 
-def _merge(parts: Sequence[JobPart], path: Path | None) -> Quantity:
+def _merge(parts: Sequence[JobPart], path: Path | None) -> Measured:
     first, model = parts[0], models()[parts[0].measurement]
     names = {
         dim: tuple(sorted({word for job_part in parts for word in job_part.names.get(dim, ())}))
@@ -329,7 +329,7 @@ def _merge(parts: Sequence[JobPart], path: Path | None) -> Quantity:
             span[...] = np.nan
             span[:, : job_part.passes][..., place_of[number]] = job_part.values()
         row += len(job_part.runs)
-    return Quantity(
+    return Measured.from_arrays(
         first.measurement,
         first.operation,
         first.quantity,

@@ -20,7 +20,7 @@ from nodeprint.campaign.followed import Followed
 from nodeprint.campaign.gathered import State
 from nodeprint.data import seal
 from nodeprint.data.places import job_parts
-from nodeprint.data.places.quantity import Key, NodeLayout, Quantity, is_metric, models
+from nodeprint.data.places.measured import Key, Measured, NodeLayout, is_metric, models
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.measurements import Model
 
@@ -95,24 +95,24 @@ class PackedFleet:
     campaign: str
     simulated: bool
     nodes: tuple[PackedNode, ...]
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[Measured, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
     packed_from: tuple[PackedFrom, ...] = ()
     folder: Path | None = None
     notes: tuple[str, ...] = ()
 
     @property
-    def pairs(self) -> tuple[Quantity, ...]:
+    def pairs(self) -> tuple[Measured, ...]:
         """The quantities of pairs of CPUs."""
         return tuple(quantity for quantity in self.quantities if quantity.of_pairs)
 
     @property
-    def others(self) -> tuple[Quantity, ...]:
+    def others(self) -> tuple[Measured, ...]:
         """All other quantities."""
         return tuple(quantity for quantity in self.quantities if not quantity.of_pairs)
 
 
-def os_places(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
+def os_places(quantity: Measured, node: PackedNode) -> list[dict[str, Key]]:
     """The coordinates of every place of a quantity by the numbers of a node's operating system."""
     out = []
     for number in range(quantity.size):
@@ -206,7 +206,7 @@ def _places_of(file: Path) -> Path:
     return file.with_suffix(".places.npy")
 
 
-def _entry(quantity: Quantity, file: str) -> _Entry:
+def _entry(quantity: Measured, file: str) -> _Entry:
     layout = quantity.layout
     return _Entry(
         file=file,
@@ -291,7 +291,7 @@ def _sharing_numbers(nodes: Iterable[PackedNode]) -> Iterable[PackedNode]:
         yield replace(node, cpus=shared(node.cpus), cores=shared(node.cores), numbers=numbers)
 
 
-def _quantity(folder: Path, entry: _Entry) -> Quantity:
+def _quantity(folder: Path, entry: _Entry) -> Measured:
     """Raises ValueError where index and values do not fit, OSError where a file is no regular one."""
     file = folder / entry.file
     # a plain view, as each slice of a np.memmap takes several times as long
@@ -310,7 +310,7 @@ def _quantity(folder: Path, entry: _Entry) -> Quantity:
         entry.kinds,
     )
     node, job, run = (np.array(numbers, dtype=np.int64) for numbers in (entry.node, entry.job, entry.run))
-    return Quantity(
+    return Measured.from_arrays(
         entry.measurement,
         entry.operation,
         entry.quantity,

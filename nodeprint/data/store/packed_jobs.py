@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import reading
-from nodeprint.data.job.jobs import Job, Measured
-from nodeprint.data.places.quantity import models
+from nodeprint.data.job.jobs import Job, JobMeasurement
+from nodeprint.data.places.measured import models
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.model import Machine
 from nodeprint.stats.robust import median_of_passes
@@ -48,7 +48,7 @@ CURVES: Mapping[tuple[str, str], tuple[str, ...]] = {
 class RunMeasured(msgspec.Struct, frozen=True):
     """A run of a measurement: its number, when it began, the median over places in the measurement's unit (None where
     nothing was measured), of the kernel load its records of each second, and of LinkTest the pairs that it measured
-    again (`Measured`)."""
+    again (`JobMeasurement`)."""
 
     number: int
     started: str
@@ -58,7 +58,7 @@ class RunMeasured(msgspec.Struct, frozen=True):
 
 
 class _Curve(msgspec.Struct, frozen=True):
-    """Places and columns of cells as `Measured` has them."""
+    """Places and columns of cells as `JobMeasurement` has them."""
 
     places: Mapping[str, tuple[int, ...]]
     names: Mapping[str, tuple[str, ...]]
@@ -79,12 +79,12 @@ class JobMeasured(msgspec.Struct, frozen=True):
     of_pairs: bool
     kept_curve: _Curve | None = None
 
-    def curve(self, name: str) -> Measured | None:
+    def curve(self, name: str) -> JobMeasurement | None:
         """The cells that sentences are made of; None where there are none."""
         if self.kept_curve is None:
             return None
         kept = self.kept_curve
-        return Measured(
+        return JobMeasurement(
             name,
             self.header,
             tuple({"run": run.number} for run in self.runs),
@@ -103,7 +103,7 @@ class PackedJob(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
     @property
-    def curves(self) -> list[Measured]:
+    def curves(self) -> list[JobMeasurement]:
         """The cells that sentences are made of, by name of their measurement."""
         curves = (measured.curve(name) for name, measured in sorted(self.measured.items()))
         return [curve for curve in curves if curve is not None]
@@ -122,7 +122,7 @@ def packed_job(job: Job) -> PackedJob:
     return PackedJob(job.number, {name: _measured(of) for name, of in job.measured.items()}, texts)
 
 
-def _measured(measured: Measured) -> JobMeasured:
+def _measured(measured: JobMeasurement) -> JobMeasured:
     model = models().get(measured.name)
     values: npt.NDArray[np.floating] = np.zeros((len(measured.runs), 0))
     unit = ""
@@ -162,7 +162,7 @@ def _between_runs(values: npt.NDArray[np.floating]) -> float | None:
     return statistics.stdev(of_runs) if len(of_runs) > 1 else None
 
 
-def _curve(measured: Measured) -> _Curve | None:
+def _curve(measured: JobMeasurement) -> _Curve | None:
     if measured.pairs:
         return None
     kernel = str(measured.header.get("kernel")), str(measured.header.get("operation"))

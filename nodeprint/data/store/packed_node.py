@@ -18,7 +18,7 @@ from nodeprint.data.job.jobs import Job, number_of
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.data.places.layout import layout_of, slots_of
-from nodeprint.data.places.quantity import NodeLayout, cell_models
+from nodeprint.data.places.measured import NodeLayout, cell_models
 from nodeprint.data.store import nodes, store
 from nodeprint.data.store.packed import PackedFrom, PackedNode
 from nodeprint.data.store.store import Survey

@@ -23,7 +23,7 @@ from nodeprint.campaign import derived, gathered, node_sheet
 from nodeprint.campaign.gathered import NodeState
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart
-from nodeprint.data.places.quantity import Ints, NodeLayout, Quantity, Values, models
+from nodeprint.data.places.measured import Ints, Measured, NodeLayout, Values, models
 from nodeprint.data.store import kept, nodes, packed_jobs, packed_node, store
 from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedFrom, PackedNode, read, write_index
 from nodeprint.data.store.packed_node import OfNode
@@ -238,9 +238,9 @@ class _Earlier:
         )
 
     @functools.cached_property
-    def _rows(self) -> dict[int, list[tuple[Quantity, slice]]]:
+    def _rows(self) -> dict[int, list[tuple[Measured, slice]]]:
         """By node the rows of each of its jobs in each quantity."""
-        out: dict[int, list[tuple[Quantity, slice]]] = {}
+        out: dict[int, list[tuple[Measured, slice]]] = {}
         for quantity in self._fleet.quantities:
             begins = np.flatnonzero(np.diff(quantity.node, prepend=-1) | np.diff(quantity.job, prepend=-1)).tolist()
             for begin, end in zip(begins, [*begins[1:], len(quantity.node)], strict=True):
@@ -254,7 +254,7 @@ class _Earlier:
         return self._fleet.nodes[at], self._fleet.packed_from[at], parts
 
 
-def _as_packed(number: int, quantity: Quantity, rows: slice) -> JobPart:
+def _as_packed(number: int, quantity: Measured, rows: slice) -> JobPart:
     return JobPart(
         number,
         int(quantity.job[rows.start]),

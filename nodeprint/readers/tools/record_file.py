@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.data.job import jobs
-from nodeprint.data.job.jobs import Measured
+from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.model import Topology
 from nodeprint.readers.parsing import missing
@@ -41,7 +41,7 @@ def record_matrix(path: Path) -> CoreMatrix:
     return measured_matrix(measured)
 
 
-def measured_matrix(measured: Measured, topology: Topology | None = None) -> CoreMatrix:
+def measured_matrix(measured: JobMeasurement, topology: Topology | None = None) -> CoreMatrix:
     """The median over runs and passes, each pair at the home that is nearest to it."""
     header = measured.header
     latency = measured.columns["latency_ns"].astype(np.float64)
@@ -60,7 +60,7 @@ def measured_matrix(measured: Measured, topology: Topology | None = None) -> Cor
     )
 
 
-def _differing(measured: Measured) -> str:
+def _differing(measured: JobMeasurement) -> str:
     """A sentence on the runs of a record file, or the passes of a run, that disagree; empty if they agree."""
     latency = measured.columns["latency_ns"]
     repeated = of_runs(latency)
@@ -88,7 +88,7 @@ def _differing(measured: Measured) -> str:
     return say("read", "repetitions", repetitions=first, factor=factor, a=a, b=b, low=low, high=high)
 
 
-def _square(measured: Measured, middle: Matrix) -> Matrix:
+def _square(measured: JobMeasurement, middle: Matrix) -> Matrix:
     """Values of places as a matrix, each pair at the home that is nearest to it."""
     cpus = measured.cpus
     a, b = (np.searchsorted(cpus, measured.places[dim]) for dim in "ab")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from matplotlib.axes import Axes
 
-from nodeprint.data.places.quantity import models
+from nodeprint.data.places.measured import models
 from nodeprint.judge.verdict import Finding
 from nodeprint.report.figures.style import Style
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import Ints
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.found_parts import found, in_groups, structure_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
@@ -208,14 +208,14 @@ def difference_reach(percent: Floats, bound: float | None, least: float = LEAST_
     return max(least, far, 1.5 * (bound or 0.0))
 
 
-def drawn_slots(quantity: Quantity) -> Ints:
+def drawn_slots(quantity: Measured) -> Ints:
     """The slots that a matrix has: all that have more than one pair, so that a core's second thread, of which the pair
     with the first alone is measured, takes no row. Of a machine with one pair both."""
     count = np.bincount(quantity.pairs.ravel(), minlength=len(quantity.layout.slots))
     return np.flatnonzero(count > (1 if count.max(initial=0) > 1 else 0))
 
 
-def square_of(quantity: Quantity, places: Floats, home: int, slots: Ints) -> Floats:
+def square_of(quantity: Measured, places: Floats, home: int, slots: Ints) -> Floats:
     """Values by place as a matrix of `slots` at a home, filled on both sides."""
     pairs = quantity.pairs
     start = quantity.homes.index(home) * len(pairs)
@@ -225,7 +225,7 @@ def square_of(quantity: Quantity, places: Floats, home: int, slots: Ints) -> Flo
     return np.asarray(out[np.ix_(slots, slots)])
 
 
-def home_of(quantity: Quantity, home: int | None) -> int:
+def home_of(quantity: Measured, home: int | None) -> int:
     """A home of a quantity of pairs, the first where none is named. Raises NodeprintError where it has none such."""
     if not quantity.of_pairs:
         advice = "name a measurement of pairs, such as coherence-cas"

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
 from nodeprint.report import names
@@ -31,7 +31,7 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
     """A quantity on the nodes of one layout: `values` (node, place) in its unit, the median over passes and the mean
     over the runs of each node's newest job; NaN where nothing was measured. `rows` has each node's row by its name."""
 
-    quantity: Quantity
+    quantity: Measured
     nodes: tuple[PackedNode, ...]
     values: Floats
 
@@ -88,7 +88,7 @@ def _names(names: dict[str, int]) -> str:
     return f"choose from {', '.join(list(names)[:8])}{', ...' if len(names) > 8 else ''}"
 
 
-def median_of_runs(quantity: Quantity, rows: Sequence[int]) -> Floats:
+def median_of_runs(quantity: Measured, rows: Sequence[int]) -> Floats:
     """By place the median over runs (rows) of the median over passes; NaN where no run measured it."""
     of_runs = median_of_passes(np.asarray(quantity.values[rows[0] : rows[-1] + 1])[[row - rows[0] for row in rows]])
     return np.asarray(median_of_passes(of_runs[None])[0], dtype=np.float64)

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from nodeprint.data.places.layout import SOCKET, Ints, codes
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
@@ -189,7 +189,7 @@ def _differences(values: Floats, middle: Floats, at: Ints, strata: Ints | None, 
     return np.asarray(100 * out)
 
 
-def _strata(quantity: Quantity, home: int) -> Ints:
+def _strata(quantity: Measured, home: int) -> Ints:
     """By place the class of its pair with its sockets; -1 of places at other homes."""
     pairs = quantity.pairs
     sockets = np.sort(quantity.layout.slots[pairs, SOCKET], axis=1)
@@ -200,7 +200,7 @@ def _strata(quantity: Quantity, home: int) -> Ints:
     return out
 
 
-def _pair_places(quantity: Quantity, node: PackedNode, finding: Finding) -> Ints:
+def _pair_places(quantity: Measured, node: PackedNode, finding: Finding) -> Ints:
     """The places of a finding's pairs at its home, in order."""
     if finding.home not in quantity.homes:
         return np.zeros(0, dtype=np.int64)
@@ -217,7 +217,7 @@ def _pair_places(quantity: Quantity, node: PackedNode, finding: Finding) -> Ints
 
 
 def _pair_names(
-    quantity: Quantity, node: PackedNode, at: Ints
+    quantity: Measured, node: PackedNode, at: Ints
 ) -> tuple[tuple[str, ...], str, list[Ints], tuple[PartLevel, ...]]:
     """What the places along the axis are called, what the axis is, which of the pairs each has, and their parts."""
     cpus = node.cpus or tuple(range(len(quantity.layout.slots)))
@@ -240,7 +240,7 @@ def _pair_names(
     return names, say("axes", "own_cpus"), groups, part_levels(quantity.layout.slots[slots])
 
 
-def _cell_places(quantity: Quantity, node: PackedNode, finding: Finding) -> Ints:
+def _cell_places(quantity: Measured, node: PackedNode, finding: Finding) -> Ints:
     wanted = [dict(cell) for cell in finding.cells]
     numbers = [
         number
@@ -250,7 +250,7 @@ def _cell_places(quantity: Quantity, node: PackedNode, finding: Finding) -> Ints
     return np.array(numbers, dtype=np.int64)
 
 
-def _beside(quantity: Quantity, at: Ints) -> Ints:
+def _beside(quantity: Measured, at: Ints) -> Ints:
     """The places that differ from one in their CPU alone; it alone where there are no CPUs."""
     if "cpu" not in quantity.dims:
         return at
@@ -275,7 +275,7 @@ def dim_name(dim: str) -> str:
 
 
 def _cell_names(
-    quantity: Quantity, node: PackedNode, at: Ints
+    quantity: Measured, node: PackedNode, at: Ints
 ) -> tuple[tuple[str, ...], str, list[Ints], tuple[PartLevel, ...]]:
     every = os_places(quantity, node)
     places = [every[number] for number in at.tolist()]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nodeprint.data.job.jobs import Measured
+from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.report import names, readings, text
 from nodeprint.report.pages.blocks import Block, Table, Text
 
@@ -16,7 +16,7 @@ _HEADER = ("pair", "writer", "reader", "writer's time", "reader's time", "writer
 MOST_ROWS = 16
 
 
-def of_curves(curves: Sequence[Measured]) -> Iterator[Block]:
+def of_curves(curves: Sequence[JobMeasurement]) -> Iterator[Block]:
     """For each measurement of the ring a table of its pairs with their averages, medians over passes and runs; nothing
     of records without seconds."""
     for data in curves:
@@ -27,7 +27,7 @@ def of_curves(curves: Sequence[Measured]) -> Iterator[Block]:
             yield _table(data)
 
 
-def _table(data: Measured) -> Table:
+def _table(data: JobMeasurement) -> Table:
     seconds = np.stack([readings.over_runs(data.columns[key]) for key in _SECONDS], axis=1)
     ends = list(zip(data.keys("writer"), data.keys("reader"), strict=True))
     rows = [

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import SOCKET
-from nodeprint.data.places.quantity import is_metric
+from nodeprint.data.places.measured import is_metric
 from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome

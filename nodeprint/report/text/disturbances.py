@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from nodeprint.data.places.quantity import models
+from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Detail
 from nodeprint.judge.verdict import LOST, Disturbance, NodeVerdict, Verdict

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from nodeprint.data.places.quantity import is_metric, models
+from nodeprint.data.places.measured import is_metric, models
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Evidence, Finding, JobEffect

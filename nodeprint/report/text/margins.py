@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nodeprint.data.places.quantity import is_metric
+from nodeprint.data.places.measured import is_metric
 from nodeprint.judge.verdict import Margin
 from nodeprint.report import names
 from nodeprint.report.text.wording import begin, named, subject

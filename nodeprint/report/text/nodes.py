@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from nodeprint.campaign.recheck import MOST_JOBS
-from nodeprint.data.places.quantity import is_metric
+from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Detail, Outcome
 from nodeprint.judge.verdict import Disturbance, Epoch, Group, Margin, NodeVerdict, Reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from nodeprint.data.places.quantity import is_metric, models
+from nodeprint.data.places.measured import is_metric, models
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Finding, Margin
 from nodeprint.report import names

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import nodeprint
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.errors import NodeprintError
 from nodeprint.interface import export
 from nodeprint.interface.open_campaign import OpenCampaign
@@ -78,7 +78,7 @@ def test_what_was_judged_is_read_where_nothing_can_be_written(
     assert sorted(folder.rglob("*")) == before
 
 
-def finite(quantity: Quantity) -> int:
+def finite(quantity: Measured) -> int:
     return int(np.isfinite(np.asarray(quantity.values)).sum())
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodeprint.data.places.layout import SAME_CCX
-from nodeprint.data.places.quantity import models
+from nodeprint.data.places.measured import models
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, bounds
 from nodeprint.judge.deviations import Series
@@ -46,7 +46,7 @@ def test_bounds_are_at_least_two_ticks_of_the_clock() -> None:
 
 
 def _ticking(fleet: PackedFleet, tick_ns: float) -> PackedFleet:
-    return replace(fleet, quantities=tuple(replace(q, tick_ns=tick_ns) for q in fleet.quantities))
+    return replace(fleet, quantities=tuple(q.assign(tick_ns=tick_ns) for q in fleet.quantities))
 
 
 @pytest.mark.parametrize("tick_ns", [0.0, 4.0])

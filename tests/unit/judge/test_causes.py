@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import sets
 from nodeprint.judge.judge import judge
@@ -85,14 +85,14 @@ def test_a_cell_of_memory_is_found_at_its_place() -> None:
     assert finding.effect == pytest.approx(0.2, abs=0.02)
 
 
-def shifted(quantity: Quantity, part: str) -> npt.NDArray[np.bool_]:
+def shifted(quantity: Measured, part: str) -> npt.NDArray[np.bool_]:
     """The cells of a part of the machine: all of it, or the first that has the label."""
     values = sets.labels(quantity).get(part, [None] * quantity.size)
     first = min((value for value in values if value is not None), key=str, default=None)
     return np.array([part == "whole" or (value is not None and value == first) for value in values])
 
 
-def lowered(fleet: PackedFleet, quantity: Quantity, share: npt.NDArray[np.floating]) -> PackedFleet:
+def lowered(fleet: PackedFleet, quantity: Measured, share: npt.NDArray[np.floating]) -> PackedFleet:
     """The fleet with this quantity alone, which is so much lower in each cell of node002."""
     alone = replace(fleet, quantities=(quantity,))
     return times(alone, quantity.measurement, lambda node, job: 1 - share * (node == 2))

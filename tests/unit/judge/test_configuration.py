@@ -24,7 +24,7 @@ def _without(fleet: PackedFleet, rows: np.ndarray, home: int) -> PackedFleet:
     (pairs,) = fleet.pairs
     values = np.array(pairs.by_home)
     values[np.flatnonzero(rows), :, home] = np.nan
-    return replace(fleet, quantities=(replace(pairs, values=values.reshape(pairs.values.shape)),))
+    return replace(fleet, quantities=(pairs.assign(values=values.reshape(pairs.values.shape)),))
 
 
 def _homes(*homes: int) -> PackedFleet:
@@ -66,7 +66,7 @@ def test_a_missing_pair_is_no_matter() -> None:
     (pairs,) = campaign.pairs
     values = np.array(pairs.values)
     values[pairs.node == 1, :, 100] = np.nan
-    assert with_outcomes(judge(replace(campaign, quantities=(replace(pairs, values=values),))))["node001"] == "SUSPECT"
+    assert with_outcomes(judge(replace(campaign, quantities=(pairs.assign(values=values),))))["node001"] == "SUSPECT"
 
 
 @pytest.mark.filterwarnings("error")
@@ -75,7 +75,7 @@ def test_what_is_no_latency_is_missing(nothing: float) -> None:
     campaign = made(nodes=3)
     (pairs,) = campaign.pairs
     values = np.where((pairs.node == 2)[:, None, None], np.float32(nothing), pairs.values)
-    assert with_outcomes(judge(replace(campaign, quantities=(replace(pairs, values=values),))))["node002"] == "INVALID"
+    assert with_outcomes(judge(replace(campaign, quantities=(pairs.assign(values=values),))))["node002"] == "INVALID"
 
 
 def test_drift_names_the_field() -> None:

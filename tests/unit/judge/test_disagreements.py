@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import campaign, quality
 from nodeprint.judge.judge import judge
@@ -22,13 +22,13 @@ from tests.support.fleets import made
 
 PAIRS = "coherence-cas"
 #: Factor on a quantity's values (row, pass, place).
-Change = Callable[[Quantity], npt.NDArray[np.float64]]
+Change = Callable[[Measured], npt.NDArray[np.float64]]
 
 
 def changed(fleet: PackedFleet, change: Change, *, virtual: bool) -> PackedFleet:
     """The fleet with other latencies between cores, on virtual machines or not."""
     quantities = tuple(
-        replace(q, values=(q.values * change(q)).astype(np.float32)) if q.measurement == PAIRS else q
+        q.assign(values=(q.values * change(q)).astype(np.float32)) if q.measurement == PAIRS else q
         for q in fleet.quantities
     )
     nodes = [replace(node, fingerprint={**node.fingerprint, "virtual": virtual}) for node in fleet.nodes]
@@ -74,7 +74,7 @@ def test_a_run_that_is_off_is_named_in_a_fleet() -> None:
 
 
 def test_a_pass_that_is_off_is_named_though_the_median_hides_it() -> None:
-    def one_pass(q: Quantity) -> npt.NDArray[np.float64]:
+    def one_pass(q: Measured) -> npt.NDArray[np.float64]:
         out = np.ones((*q.values.shape[:2], 1))
         out[3, 2] = 0.2
         return out
@@ -139,7 +139,7 @@ def test_jobs_of_a_virtual_machine_on_other_cpus_are_no_confirmation() -> None:
 def test_some_pairs_of_a_virtual_machine_are_enough() -> None:
     """The host moved two of 64 CPUs."""
 
-    def two_cpus(q: Quantity) -> npt.NDArray[np.float64]:
+    def two_cpus(q: Measured) -> npt.NDArray[np.float64]:
         out = np.ones(q.values.shape)
         out[1] = np.where(np.isin(q.places["a"], (0, 40)) | np.isin(q.places["b"], (0, 40)), 2.5, 1.0)
         return out
@@ -166,7 +166,7 @@ def test_a_real_guest_whose_host_moves_its_cpus_is_named(tmp_path: Path) -> None
 
 
 def test_a_pair_of_threads_for_one_run_is_no_sign_on_hardware() -> None:
-    def one_pair(q: Quantity) -> npt.NDArray[np.float64]:
+    def one_pair(q: Measured) -> npt.NDArray[np.float64]:
         out = np.ones(q.values.shape)
         out[1, :, 2] = 0.1
         return out

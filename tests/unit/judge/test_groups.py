@@ -231,7 +231,7 @@ def test_a_split_is_looked_at_again_in_the_second_jobs() -> None:
 def test_a_group_that_was_measured_later_says_so() -> None:
     fleet = _slower(8, (range(4, 8), 0.06))
     later = tuple(
-        replace(q, started=tuple(f"2026-01-01T{3 * (node > 3):02d}:{node:02d}:00Z" for node in q.node.tolist()))
+        q.assign(started=tuple(f"2026-01-01T{3 * (node > 3):02d}:{node:02d}:00Z" for node in q.node.tolist()))
         for q in fleet.quantities
     )
     first, second = judge(replace(fleet, quantities=later)).verdict.fleet.groups

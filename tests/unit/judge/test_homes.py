@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from nodeprint.cli import app
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import CLASSES, SOCKET
-from nodeprint.data.places.quantity import Quantity, models
+from nodeprint.data.places.measured import Measured, models
 from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance
@@ -79,7 +79,7 @@ def at_each() -> PackedFleet:
     pairs = found.pairs[0]
     values = np.array(pairs.by_home)
     values[..., (pairs.layout.slots[pairs.pairs, SOCKET] == 1).all(axis=1) & (pairs.pairs[:, 0] % 4 > 0)] = np.nan
-    return replace(found, quantities=(replace(pairs, values=values.reshape(pairs.values.shape)),))
+    return replace(found, quantities=(pairs.assign(values=values.reshape(pairs.values.shape)),))
 
 
 def test_at_one_node_a_class_is_the_mean_of_its_sockets(at_each: PackedFleet) -> None:
@@ -99,7 +99,7 @@ def test_at_one_node_a_class_is_the_mean_of_its_sockets(at_each: PackedFleet) ->
 def test_a_row_of_cells_is_the_mean_of_the_homes_it_names(at_each: PackedFleet) -> None:
     sizes, home = np.array([64] * 4), np.array([0, 1, 0, 1])
     values = np.array([10, 90, 12, 94.0], dtype=np.float32).reshape(1, 1, 4)
-    one = Quantity(
+    one = Measured.from_arrays(
         "coherence-payload",
         "payload",
         "latency",
@@ -117,5 +117,5 @@ def test_a_row_of_cells_is_the_mean_of_the_homes_it_names(at_each: PackedFleet) 
     (row,) = judged_figures.of_rows([reduce(one, acceptance.load())], at_each.nodes)[0]
     assert (row.name, row.median, row.worst_value) == ("64, mean of homes 0+1", (11 + 92) / 2, 94)
     assert row.worst["home"] == 1
-    apart = replace(one, places={**one.places, "home": np.array([0, 0, 1, 1]), "b": np.arange(4) + 1})
+    apart = one.assign(places={**one.places, "home": np.array([0, 0, 1, 1]), "b": np.arange(4) + 1})
     assert [r.name for r in judged_figures.of_rows([reduce(apart, acceptance.load())], at_each.nodes)[0]] == ["64"]

@@ -67,8 +67,7 @@ def test_a_place_that_only_newer_campaigns_have_is_a_gap_before() -> None:
     """Cells of a campaign are matched by their places; another unit is another quantity."""
     fleet = made(nodes=3, cells=True)
     clocks = next(quantity for quantity in fleet.others if quantity.measurement == "clock-together")
-    fewer = replace(
-        clocks,
+    fewer = clocks.assign(
         places={dim: column[1:] for dim, column in clocks.places.items()},
         values=np.asarray(clocks.values)[..., 1:],
     )
@@ -76,5 +75,5 @@ def test_a_place_that_only_newer_campaigns_have_is_a_gap_before() -> None:
     (matrix,) = joined.join([old, new], RULES, distinct=False).matrices
     first = [row for row, job in enumerate(matrix.jobs) if job.campaign == 0]
     assert np.isnan(matrix.matrix.level[first][:, 0]).all() and np.isfinite(matrix.matrix.level[first][:, 1:]).all()
-    other = replace(fleet, campaign="c", quantities=(replace(clocks, unit="ns"),))
+    other = replace(fleet, campaign="c", quantities=(clocks.assign(unit="ns"),))
     assert len(joined.join([other, new], RULES).matrices) == 2

@@ -12,7 +12,7 @@ import pytest
 from nodeprint.data.format import records
 from nodeprint.data.job import jobs
 from nodeprint.data.places.layout import pair_classes
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store import packed_jobs
 from nodeprint.judge import acceptance
 from nodeprint.judge.judge import judge
@@ -26,7 +26,7 @@ from tests.support.schemas import valid_records
 ROME = preset("rome-2x64")
 
 
-def stack_of(plan: Plan) -> Quantity:
+def stack_of(plan: Plan) -> Measured:
     (one,) = [stack for stack in fleet(plan).pairs if stack.measurement == "linktest-node"]
     return one
 

@@ -25,7 +25,7 @@ def begun(fleet: PackedFleet, hours: Sequence[float]) -> PackedFleet:
     clock = next(quantity for quantity in fleet.quantities if quantity.measurement == CLOCK)
     rows = zip(clock.node.tolist(), clock.job.tolist(), clock.run.tolist(), strict=True)
     started = tuple(time_text(EPOCH + timedelta(hours=hours[node], days=job, minutes=run)) for node, job, run in rows)
-    return replace(fleet, quantities=(replace(clock, started=started),))
+    return replace(fleet, quantities=(clock.assign(started=started),))
 
 
 def clock(verdict: Verdict) -> list[TimeEffect]:

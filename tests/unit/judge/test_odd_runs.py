@@ -25,7 +25,7 @@ def _run_times(fleet: PackedFleet, factor: float, run: int, node: int = 1) -> Pa
     rows = (quantity.node == node) & (quantity.run == run)
     values = (quantity.values * np.where(rows, factor, 1.0)[:, None, None]).astype(np.float32)
     others = tuple(of for of in fleet.quantities if of.measurement != HOPS)
-    return replace(fleet, quantities=(replace(quantity, values=values), *others))
+    return replace(fleet, quantities=(quantity.assign(values=values), *others))
 
 
 @pytest.mark.parametrize(("nodes", "pair_runs"), [(2, 6), (3, 6), (4, 2), (4, 6), (8, 3), (16, 2)])
@@ -61,7 +61,7 @@ def test_what_runs_of_the_fleet_usually_differ_by_makes_none_odd(sd: float, foun
     rng = np.random.default_rng(3)
     (quantity,) = fleet.quantities
     scattered = quantity.values * (1 + sd * rng.standard_normal(len(quantity.values)))[:, None, None]
-    noisy = replace(quantity, values=scattered.astype(np.float32))
+    noisy = quantity.assign(values=scattered.astype(np.float32))
     assert len(odd_runs(reduction.reduce(noisy, acceptance.load()))) == found
 
 

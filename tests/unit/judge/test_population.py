@@ -51,7 +51,7 @@ def test_a_node_was_measured_when_its_newest_job_began() -> None:
     fleet = made(nodes=2, jobs=2, pair_runs=2)
     (quantity,) = fleet.quantities
     started = tuple(hours[job][run - 1] for job, run in zip(quantity.job.tolist(), quantity.run.tolist(), strict=True))
-    of = Population.of(replace(fleet, quantities=(replace(quantity, started=started),)), RULES, ())
+    of = Population.of(replace(fleet, quantities=(quantity.assign(started=started),)), RULES, ())
     assert of.began == of.newest(0) == "2026-01-02T06:00:00Z"
     assert of.hours(0) == pytest.approx(np.datetime64("2026-01-02T05", "h").astype(int))
 

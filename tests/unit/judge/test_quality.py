@@ -28,7 +28,7 @@ def beside_load(nodes: int, lost: float, noise: float = 0.0) -> PackedFleet:
         factors = np.exp(generator.normal(0, noise, (len(quantity.values), 1, quantity.size)))
         factors *= np.exp(generator.normal(0, noise / 4, (len(quantity.values), 1, 1)))
         values = quantity.values * (factors if quantity.measurement == PAIRS else 1.0)
-        quantities.append(replace(quantity, values=values.astype(np.float32)))
+        quantities.append(quantity.assign(values=values.astype(np.float32)))
     of_fleet = [replace(node, seen=seen) for node in fleet.nodes]
     return replace(fleet, nodes=type(fleet.nodes)(of_fleet), quantities=tuple(quantities))
 
@@ -86,7 +86,7 @@ def test_the_bound_is_no_remedy_for_what_is_not_resolved() -> None:
 def test_flags_of_cells_mark_their_figures() -> None:
     fleet = made(nodes=1, cells=True)
     quantities = tuple(
-        replace(q, disturbed=np.full(len(q.node), 0.5)) if q.measurement == "bandwidth-nodes" else q
+        q.assign(disturbed=np.full(len(q.node), 0.5)) if q.measurement == "bandwidth-nodes" else q
         for q in fleet.quantities
     )
     node = judge(replace(fleet, quantities=quantities)).verdict.nodes["node000"]

@@ -23,7 +23,7 @@ from nodeprint.judge.reduction import (
     reduce,
     term_values,
 )
-from tests.support.fleets import made, of_rows
+from tests.support.fleets import made
 
 LINEAR, LOG, SHARE = EffectScale("linear"), EffectScale("log"), EffectScale("share", 0.005)
 
@@ -93,7 +93,7 @@ def _two_jobs(minutes: int, seed: int = 1) -> PackedFleet:
     (quantity,) = fleet.pairs
     rows = zip(quantity.job.tolist(), quantity.run.tolist(), strict=True)
     started = tuple(f"2026-01-01T10:{minutes * (job - 1) + run - 1:02d}:00Z" for job, run in rows)
-    return replace(fleet, quantities=(replace(quantity, started=started),))
+    return replace(fleet, quantities=(quantity.assign(started=started),))
 
 
 @pytest.mark.parametrize(("minutes", "owner", "runs"), [(5, [0, 1, 2], 4), (20, [0, 0, 1, 1, 2, 2], 2)])
@@ -118,7 +118,7 @@ def test_a_row_is_an_independent_job_and_jobs_that_follow_too_soon_are_one(
 def test_the_template_and_the_level_of_a_node_are_over_its_jobs_which_count_alike() -> None:
     """One job has two runs, the other a single one."""
     (quantity,) = _two_jobs(20).pairs
-    quantity = of_rows(quantity, np.flatnonzero((quantity.job == 1) | (quantity.run == 1)).tolist())
+    quantity = quantity.of_rows(np.flatnonzero((quantity.job == 1) | (quantity.run == 1)))
     reduced, rows = reduce(quantity, acceptance.load()), quantity.rows
     made_of = matrix(reduced, 0, np.arange(3))
     assert made_of is not None

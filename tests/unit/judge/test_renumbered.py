@@ -22,7 +22,7 @@ def _imported(fleet: PackedFleet, *, imported: bool = True) -> PackedFleet:
     slow = np.tile(np.where((socket == 0).all(axis=1), 2.0, 1.0), len(quantity.homes))
     nodes = tuple(replace(node, imported=imported) for node in fleet.nodes)
     return replace(
-        fleet, nodes=nodes, quantities=(replace(quantity, values=(quantity.values * slow).astype(np.float32)),)
+        fleet, nodes=nodes, quantities=(quantity.assign(values=(quantity.values * slow).astype(np.float32)),)
     )
 
 
@@ -37,7 +37,7 @@ def _exchanged(fleet: PackedFleet, level: int, first: int, second: int, node: in
     values = quantity.values.copy()
     rows = np.flatnonzero(quantity.node == node)
     values[rows] = values[rows][:, :, at]
-    return replace(fleet, quantities=(replace(quantity, values=values),))
+    return replace(fleet, quantities=(quantity.assign(values=values),))
 
 
 @pytest.mark.parametrize(("level", "name"), [(SOCKET, "socket"), (CCD, "ccd")])

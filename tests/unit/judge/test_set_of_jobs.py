@@ -54,8 +54,7 @@ def test_which_job_came_first_changes_nothing(jobs: list[Job], dates: list[int])
     job = np.array([date[of_row] for of_row in day])
     started = [f"{text[:8]}{date[of_row]:02d}{text[10:]}" for text, of_row in zip(quantity.started, day, strict=True)]
     rows = np.lexsort((quantity.run, job, quantity.node))
-    moved = replace(
-        quantity,
+    moved = quantity.assign(
         values=quantity.values[rows],
         job=job[rows],
         run=quantity.run[rows],

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nodeprint.data.places import job_parts
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.judge import sets
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
 
 
-def _of(measurement: str, nps: int) -> Quantity:
+def _of(measurement: str, nps: int) -> Measured:
     campaign = fleet(Plan(from_part("EPYC 7742", 2, nps=nps), nodes=1, runs=1, passes=1, cells=True))
     return next(quantity for quantity in campaign.others if quantity.measurement == measurement)
 
@@ -44,7 +44,7 @@ def test_memory_without_cpus_has_a_distance_of_its_own() -> None:
     """CXL or high-bandwidth memory is not what CPUs of another socket have."""
     quantity = _of("bandwidth-nodes", 1)
     memory = quantity.places["memory_node"] + 2 * (quantity.places["memory_node"] != quantity.places["cpu_node"])
-    far = replace(quantity, places={**quantity.places, "memory_node": memory})
+    far = quantity.assign(places={**quantity.places, "memory_node": memory})
     assert set(sets.labels(far)["distance"]) == {"own node", "node without CPUs"}
 
 

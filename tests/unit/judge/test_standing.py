@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from nodeprint.data.places.layout import RANK, SOCKET, codes
-from nodeprint.data.places.quantity import Quantity
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance
 from nodeprint.judge.acceptance_file import Suppression
@@ -24,7 +24,7 @@ from nodeprint.judge.outcome import Certainty, FleetOutcome, Kind, Outcome
 from nodeprint.judge.standing import Standing, standings
 from nodeprint.report import text
 from tests.support.drawn import bound, matrix, of_values
-from tests.support.fleets import made, of_rows, times
+from tests.support.fleets import made, times
 
 Floats = npt.NDArray[np.float64]
 
@@ -225,7 +225,7 @@ def test_nothing_depends_on_the_order_of_nodes_jobs_and_runs(seed: int, nodes: l
 # --- whole verdicts ---
 
 
-def _own(quantity: Quantity) -> npt.NDArray[np.bool_]:
+def _own(quantity: Measured) -> npt.NDArray[np.bool_]:
     core = codes(quantity.layout.slots[:, : RANK + 1])[quantity.pairs]
     return np.tile((core == CORE).any(axis=1), len(quantity.homes))
 
@@ -245,7 +245,7 @@ def _runs(fleet: PackedFleet, job: int, *effects: float) -> PackedFleet:
     for row, (node, of_job, run) in enumerate(rows):
         if (node, of_job) == (1, job):
             values[row] *= 1 + own * effects[run - 1]
-    return replace(fleet, quantities=(replace(quantity, values=values.astype(np.float32)),))
+    return replace(fleet, quantities=(quantity.assign(values=values.astype(np.float32)),))
 
 
 @pytest.mark.slow
@@ -382,7 +382,7 @@ def test_a_confirmed_finding_is_headed_by_a_part_that_both_jobs_show(both: int) 
 def test_a_job_that_follows_too_soon_confirms_nothing(by_job: tuple[float, float]) -> None:
     campaign = _core(made(jobs=2), *by_job)
     soon = tuple(
-        replace(q, started=tuple(f"2026-01-01T00:{5 * j + r:02d}:00Z" for j, r in zip(q.job, q.run, strict=True)))
+        q.assign(started=tuple(f"2026-01-01T00:{5 * j + r:02d}:00Z" for j, r in zip(q.job, q.run, strict=True)))
         for q in campaign.quantities
     )
     node = judge(replace(campaign, quantities=soon)).verdict.nodes["node001"]
@@ -394,7 +394,7 @@ def _without_jobs(fleet: PackedFleet, kept: tuple[int, ...]) -> PackedFleet:
     """The fleet without the second jobs of all nodes but these."""
     pairs = [(q, zip(q.node.tolist(), q.job.tolist(), strict=True)) for q in fleet.quantities]
     rows = [[row for row, (node, job) in enumerate(of) if job == 1 or node in kept] for _, of in pairs]
-    return replace(fleet, quantities=tuple(of_rows(q, of) for (q, _), of in zip(pairs, rows, strict=True)))
+    return replace(fleet, quantities=tuple(q.of_rows(np.array(of)) for (q, _), of in zip(pairs, rows, strict=True)))
 
 
 @pytest.mark.slow

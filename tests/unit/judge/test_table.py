@@ -91,7 +91,7 @@ def test_outcomes_of_a_node_whose_runs_differ_follow_from_the_table_alone() -> N
     (quantity,) = fleet.pairs
     values = quantity.values.copy()
     values[(quantity.node == 3) & (quantity.job == 2) & (quantity.run < 3)] *= 1.06
-    campaign = judge(replace(fleet, quantities=(replace(quantity, values=values),)))
+    campaign = judge(replace(fleet, quantities=(quantity.assign(values=values),)))
     assert with_outcomes(campaign)["node003"] == "INTERMITTENT"
     assert outcomes(campaign.deviations.to_dataframe()) == with_outcomes(campaign)
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
@@ -465,8 +464,7 @@ def of_pairs_of_cells(
 ) -> Any:
     """Values (place) of a measurement of cells with CPUs a and b on a simulated Rome of two sockets."""
     levels = levels_of("chase-latency")
-    told = replace(
-        levels.quantity,
+    told = levels.quantity.assign(
         measurement=measurement,
         operation=operation,
         quantity=quantity,

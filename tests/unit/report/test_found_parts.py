@@ -33,7 +33,7 @@ def levels(*, labelled: bool, slow_socket: float = 1.0) -> NodeLevels:
     if not labelled:
         slots = np.full_like(slots, -1)
         slots[:, 4] = np.arange(len(slots))
-    made = replace(quantity, values=values, layout=replace(quantity.layout, slots=slots))
+    made = quantity.assign(values=values, layout=replace(quantity.layout, slots=slots))
     of = PackedFleet(whole.campaign, simulated=True, nodes=whole.nodes, quantities=(made,))
     return node_levels.levels(of, quantity.measurement, NODE)
 

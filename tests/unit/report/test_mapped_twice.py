@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.data.job.jobs import Measured
+from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.report.pages import mapped_twice
 from nodeprint.report.pages.blocks import Table, Text
 
 
-def ring(pairs: int, **columns: list[float]) -> Measured:
+def ring(pairs: int, **columns: list[float]) -> JobMeasurement:
     """Two runs of one pass, of which the second takes twice as long."""
     writers = np.arange(pairs)
     places = {"writer": writers, "reader": (writers + 1) % pairs}
     header = {"kernel": "remap", "operation": "ring", "cells": {}}
     values = {key: np.array([[seconds], np.multiply([seconds], 2)]) for key, seconds in columns.items()}
-    return Measured("remap-ring", header, ({"run": 1}, {"run": 2}), (0,), places, {}, values)
+    return JobMeasurement("remap-ring", header, ({"run": 1}, {"run": 2}), (0,), places, {}, values)
 
 
 def seconds(pairs: int) -> dict[str, list[float]]:

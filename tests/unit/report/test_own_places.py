@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from nodeprint.data.job.fabric import Fabric, Fabrics
 from nodeprint.data.places.homes import FAR, NEAR
-from nodeprint.data.places.quantity import Quantity, cell_models, models
+from nodeprint.data.places.measured import Measured, cell_models, models
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, pairs, sets
 from nodeprint.judge.judge import judge
@@ -75,13 +75,13 @@ def simulated() -> PackedFleet:
 
 
 @cache
-def measured(measurement: str) -> Quantity:
+def measured(measurement: str) -> Measured:
     """A measurement as it was simulated, or made up from its model."""
     known = {quantity.measurement: quantity for quantity in simulated().quantities}
     return known[measurement] if measurement in known else made_up(measurement)
 
 
-def made_up(measurement: str) -> Quantity:
+def made_up(measurement: str) -> Measured:
     """A measurement that the simulator does not draw, with every place that its model names."""
     like = next(quantity for quantity in simulated().others if quantity.measurement == "clock-together")
     model = cell_models()[measurement]
@@ -94,8 +94,7 @@ def made_up(measurement: str) -> Quantity:
     places = np.array(sorted(itertools.product(*coordinates)), dtype=np.int64)
     noise = 1 + 0.001 * np.random.default_rng(1).standard_normal((len(like.node), 1, len(places)))
     unit = "ns" if model.value.endswith("_ns") else "B/s"
-    return replace(
-        like,
+    return like.assign(
         measurement=measurement,
         operation="made up",
         unit=unit,
@@ -106,7 +105,7 @@ def made_up(measurement: str) -> Quantity:
     )
 
 
-def terms_of(quantity: Quantity) -> Terms:
+def terms_of(quantity: Measured) -> Terms:
     return pairs.of(quantity.pair_layout) if quantity.of_pairs else sets.of(quantity)
 
 
@@ -130,7 +129,7 @@ def kinds_of_pairs() -> Iterator[object]:
         yield from in_turn(((quantity.measurement, name) for name in names), quantity.homes)
 
 
-def covered(quantity: Quantity, kind: str) -> npt.NDArray[np.int64]:
+def covered(quantity: Measured, kind: str) -> npt.NDArray[np.int64]:
     """The places of the last part of a kind."""
     terms = terms_of(quantity)
     family = [number for number, term in enumerate(terms.terms) if term.family == kind]
@@ -139,7 +138,7 @@ def covered(quantity: Quantity, kind: str) -> npt.NDArray[np.int64]:
     return [cause for cause in terms.composites if " ".join([cause.term, *cause.where]) == kind][-1].covers
 
 
-def with_difference(quantity: Quantity, at: npt.NDArray[np.int64], size: float) -> PackedFleet:
+def with_difference(quantity: Measured, at: npt.NDArray[np.int64], size: float) -> PackedFleet:
     """The fleet with this measurement alone, which differs by `size` at some places of one node, towards the bad."""
     values = quantity.values.copy()
     rows = np.flatnonzero(quantity.node == SLOW)
@@ -148,7 +147,7 @@ def with_difference(quantity: Quantity, at: npt.NDArray[np.int64], size: float) 
         values[where] += size
     else:
         values[where] *= 1 + size if quantity.model.better == "lower" else 1 / (1 + size)
-    return replace(simulated(), quantities=(replace(quantity, values=values),))
+    return replace(simulated(), quantities=(quantity.assign(values=values),))
 
 
 @pytest.fixture

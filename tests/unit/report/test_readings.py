@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from nodeprint.data.job.jobs import Measured
+from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.readings import readings
@@ -16,7 +16,7 @@ from nodeprint.report.readings import readings
 RUNS, PASSES = 2, 3
 
 
-def cells(kernel: str, operation: str, coords: dict[str, Any], values: dict[str, Any], **header: Any) -> Measured:
+def cells(kernel: str, operation: str, coords: dict[str, Any], values: dict[str, Any], **header: Any) -> JobMeasurement:
     """Values by coordinate, the same in each run and pass but for one pass of one run, which is far off."""
     names = {dim: tuple(sorted(keys)) for dim, keys in coords.items() if isinstance(keys[0], str)}
     numbers = {dim: [names[dim].index(k) for k in keys] if dim in names else keys for dim, keys in coords.items()}
@@ -28,10 +28,10 @@ def cells(kernel: str, operation: str, coords: dict[str, Any], values: dict[str,
         columns[name] = array.reshape(RUNS, PASSES, -1)
     told = {"kernel": kernel, "operation": operation, "cells": {}, **header}
     runs = tuple({"run": run} for run in (1, 2))
-    return Measured("", told, runs, (0, 1, 2), dict(zip(coords, places, strict=True)), names, columns)
+    return JobMeasurement("", told, runs, (0, 1, 2), dict(zip(coords, places, strict=True)), names, columns)
 
 
-def said(name: str, data: Measured, topology: Topology | None = None) -> tuple[str, ...]:
+def said(name: str, data: JobMeasurement, topology: Topology | None = None) -> tuple[str, ...]:
     return readings([structs.replace(data, name=name)], topology.machine if topology is not None else None)
 
 
@@ -70,7 +70,7 @@ def test_more_pairs_that_are_slower() -> None:
 
 
 def test_own_against_other_memory() -> None:
-    def touch(nodes: dict[str, int]) -> Measured:
+    def touch(nodes: dict[str, int]) -> JobMeasurement:
         coords = {"a": [0], "b": [1], "together": ["alone", "both"]}
         return cells("touch", "ratio", coords, {"ratio": [[[1.4, 1.5]]]}, nodes=nodes)
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from nodeprint import simulate
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.data.places.quantity import models
+from nodeprint.data.places.measured import models
 from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.judge.outcome import Certainty, Detail, Outcome
 from nodeprint.judge.verdict import Part, Reason, Verdict

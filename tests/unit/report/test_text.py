@@ -8,7 +8,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from nodeprint.data.places.quantity import models
+from nodeprint.data.places.measured import models
 from nodeprint.judge.outcome import Certainty, Detail, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Group, Interval, JobEffect, Limit, Part, Reason, Shared, SizeFigure
 from nodeprint.report import names, text

@@ -8,7 +8,7 @@ import numpy as np
 
 from nodeprint.data.export import tables
 from nodeprint.data.job.fabric import Fabric, Fabrics
-from nodeprint.data.job.jobs import Job, Measured
+from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.data.store import packed_jobs
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.machine.topology import from_part
@@ -17,12 +17,12 @@ from nodeprint.simulate import Plan, fleet
 FLAGS = {"flags": np.zeros((1, 2, 2), dtype=np.uint8)}
 
 
-def measured(name: str, operation: str, places: dict[str, list[int]], **columns: list[list[float]]) -> Measured:
+def measured(name: str, operation: str, places: dict[str, list[int]], **columns: list[list[float]]) -> JobMeasurement:
     cells = {"values": dict.fromkeys(columns, "s")}
     header = {"kernel": name.partition("-")[0], "operation": operation, "cells": cells, "cpus": [0, 2]}
     runs = ({"run": 3, "start_time": "2026-01-01T00:00:00Z"},)
     values = {key: np.array([column]) for key, column in columns.items()} | FLAGS
-    return Measured(name, header, runs, (0, 1), {dim: np.array(at) for dim, at in places.items()}, {}, values)
+    return JobMeasurement(name, header, runs, (0, 1), {dim: np.array(at) for dim, at in places.items()}, {}, values)
 
 
 def test_messages_between_nodes_are_a_row_a_link_size_and_run() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from nodeprint.campaign import job_status
 from nodeprint.data.job import jobs
-from nodeprint.data.job.jobs import Job, Measured
+from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.errors import NodeprintError
 from tests.support import made_status
 from tests.support.made_records import TRAILER, cell, cell_header, header, lines, pair
@@ -238,7 +238,7 @@ def archive(path: Path, *names: str) -> Path:
     return path
 
 
-def latency(measured: Measured | None) -> float | None:
+def latency(measured: JobMeasurement | None) -> float | None:
     """The time of the only pair."""
     return None if measured is None else float(measured.columns["latency_ns"].item())
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodeprint.data.job import sensors
-from nodeprint.data.job.jobs import Measured
+from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.data.job.sensors import PeerSensors
 
 SENSORS = {
@@ -47,12 +47,12 @@ def test_the_others_temperature_is_the_middle_one() -> None:
     assert PeerSensors({3: SENSORS[7], 4: {}}).temperature(3) is None
 
 
-def measured(*runs: dict[str, Any], places: dict[str, list[int]] | None = None, **columns: Any) -> Measured:
+def measured(*runs: dict[str, Any], places: dict[str, list[int]] | None = None, **columns: Any) -> JobMeasurement:
     """A measurement of CPUs 0 and 1 with these runs, and columns (run, pass, place)."""
     of_runs = tuple({"run": number, "trailer": {}, "sensors": None} | run for number, run in enumerate(runs, 1))
     at = {dim: np.array(numbers) for dim, numbers in (places or {"cpu": [0, 1]}).items()}
     values = {key: np.array(column, dtype=np.float64) for key, column in columns.items()}
-    return Measured("load-alone", {"cpus": [0, 1], "cells": {}}, of_runs, (0,), at, {}, values)
+    return JobMeasurement("load-alone", {"cpus": [0, 1], "cells": {}}, of_runs, (0,), at, {}, values)
 
 
 def test_stolen_time_is_a_share_of_all_cpus_less_a_tick_of_each() -> None:

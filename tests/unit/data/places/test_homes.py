@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodeprint.data.job.jobs import Measured
+from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.data.places import homes
 from nodeprint.machine.topology.presets import from_part
 
 MACHINE = from_part("EPYC 7302", 2, False)
 
 
-def measured(policy: str, a: list[int], b: list[int], home: list[int]) -> Measured:
+def measured(policy: str, a: list[int], b: list[int], home: list[int]) -> JobMeasurement:
     places = {"home": np.array(home), "a": np.array(a), "b": np.array(b)}
-    return Measured("coherence-cas", {"home": policy}, (), (0,), places, {}, {})
+    return JobMeasurement("coherence-cas", {"home": policy}, (), (0,), places, {}, {})
 
 
 def test_homes_are_near_or_far_by_the_lower_socket_whatever_numbers_the_cpus_have() -> None:

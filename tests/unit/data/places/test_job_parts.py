@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nodeprint.data.format.record_format import FLAGS
-from nodeprint.data.job.jobs import Measured
+from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.machine.topology.model import Cpu, Machine, NumaNode, Topology
@@ -56,7 +56,7 @@ def pairs(ends: list[tuple[int, int]], values: Any, flags: Any = 0, **header: An
     usual = {"operation": "cas", "quantity": "hop", "unit": "ns", "home": "first"}
     runs = tuple({"run": n + 1, "start_time": f"t{n}"} for n in range(len(columns["latency_ns"])))
     passes = tuple(range(columns["latency_ns"].shape[1]))
-    measured = Measured("coherence-cas", usual | header, runs, passes, coordinates, {}, columns)
+    measured = JobMeasurement("coherence-cas", usual | header, runs, passes, coordinates, {}, columns)
     of_machine = job_parts.machine(TOPOLOGY)
     return job_parts.of_pairs(4, 2, measured, TOPOLOGY, of_machine.layout, of_machine.cpus)
 

@@ -13,7 +13,7 @@ from nodeprint.campaign import derived, node_sheet
 from nodeprint.campaign.run_files import Problem
 from nodeprint.data.format import records
 from nodeprint.data.job import jobs
-from nodeprint.data.job.jobs import Job, Measured
+from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.data.store import packed_jobs, packing
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.presets import preset
@@ -21,12 +21,12 @@ from nodeprint.report import readings
 from nodeprint.simulate import Plan, write
 
 
-def made(places: list[int], values: list[list[list[float]]], **header: object) -> Measured:
+def made(places: list[int], values: list[list[list[float]]], **header: object) -> JobMeasurement:
     told = {"kernel": "chase", "operation": "curve", "cells": {"values": {"latency_ns": "ns"}}, "cpus": [0], **header}
     runs = tuple({"run": n, "start_time": f"2026-01-0{n}T00:00:00Z"} for n in range(1, len(values) + 1))
     columns = {"latency_ns": np.array(values), "flags": np.zeros(np.shape(values), dtype=np.uint8)}
     columns["flags"][0, 0, 0] = 1
-    return Measured("chase-levels", told, runs, (0, 1), {"size_bytes": np.array(places)}, {}, columns)
+    return JobMeasurement("chase-levels", told, runs, (0, 1), {"size_bytes": np.array(places)}, {}, columns)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nodeprint.data.places.job_parts import JobPart, assemble, pair_places
-from nodeprint.data.places.quantity import NodeLayout, Quantity, models
+from nodeprint.data.places.measured import Measured, NodeLayout, models
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
 
@@ -13,7 +13,7 @@ QUANTITIES = FLEET.quantities
 
 
 @pytest.mark.parametrize("one", QUANTITIES, ids=lambda one: one.measurement)
-def test_places_are_sorted_and_rows_are_runs(one: Quantity) -> None:
+def test_places_are_sorted_and_rows_are_runs(one: Measured) -> None:
     assert one.values.dtype == np.float32 and one.values.shape[0] == len(one.node) == len(one.started)
     columns = np.stack([one.places[dim] for dim in one.dims], axis=1)
     assert columns.shape == (one.size, len(one.dims))

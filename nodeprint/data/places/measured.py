@@ -1,0 +1,350 @@
+"""One measurement over the nodes of one layout as one xarray Dataset: rows (runs) x passes x measurement points,
+whatever these are: pairs of CPUs, a CPU and a memory node, a cache level, a NUMA node. The judge, every page and the
+Python interface read it.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from nodeprint.data.places.homes import FAR
+from nodeprint.data.places.layout import LEVELS, RANK, THREAD, Layout, codes
+from nodeprint.settings.measurements import Model, imported, known, measurements
+
+Key = int | str
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Values = npt.NDArray[np.float32]
+
+#: Hops between cores of another tool whose operation is none of ours, or not known.
+IMPORTED_HOPS = "coherence-imported"
+
+
+@cache
+def models() -> dict[str, Model]:
+    """The models of all measurements that state one, by the measurement's name, and of what is imported alone."""
+    return {name: of.model for name, of in {**imported(), **measurements()}.items() if of.model is not None}
+
+
+def is_metric(name: str) -> bool:
+    """Whether a measurement is no kernel's: a metric of a table that other programs measured (`nodeprint.readers`)."""
+    return bool(name) and known(name) is None
+
+
+def cell_models() -> dict[str, Model]:
+    """Those of measurements that are not of pairs."""
+    return {name: model for name, model in models().items() if model.places == "cells"}
+
+
+@dataclass(frozen=True)
+class NodeLayout:
+    """The places of a kind of node, by canonical order and never by OS number.
+
+    `slots` (n, 6) has the CPUs, a row (socket, quadrant, CCD, CCX, rank, thread) each, sorted, -1 where a level is
+    unknown; columns as in `nodeprint.data.places.layout`. All CPUs of the node have a slot, whether they were measured
+    or not; of pairs those that pairs were measured of.
+    `numa` (n) is the NUMA node of each slot by its order, -1 unknown; NUMA nodes are in the order of their first slot,
+    those without CPUs after them, `numa_nodes` in all. `harvested`: fewer cores of a CCX are active than the die has,
+    so that a rank says nothing of the place on the die; `ordered`: parts are numbered as they are on the chip, not by
+    OS CPU numbers. `levels` are what the first four columns of a slot hold, `kinds` is the kind of each slot's core,
+    empty where all are alike. What the OS calls a slot or a NUMA node of
+    one node is in `PackedNode.numbers`.
+    """
+
+    slots: Ints
+    numa: Ints
+    numa_nodes: int
+    harvested: bool = False
+    ordered: bool = True
+    levels: tuple[str, ...] = LEVELS
+    kinds: tuple[str, ...] = ()
+
+    @cached_property
+    def key(self) -> bytes:
+        """Equal for nodes that can be compared place by place."""
+        shape = np.array([len(self.slots), self.numa_nodes, self.harvested, self.ordered], dtype=np.int32)
+        held = " ".join((*self.levels, *self.kinds)).encode()
+        return shape.tobytes() + self.slots.astype(np.int32).tobytes() + self.numa.astype(np.int32).tobytes() + held
+
+
+#: The coordinates of rows.
+_ROW = ("node", "job", "run", "started", "disturbed", "former")
+#: What a slot's last two columns are called: cores are numbered over the machine.
+_CORE, _THREAD = "core", "thread"
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One measurement over all nodes of one layout.
+
+    `dataset` has `value` (row, pass, point), float32 in its `unit`, NaN where a row does not have the point or the
+    pass: a view of a memory-mapped file where it is read from a store. Its attributes say what it is of
+    (`measurement`, `operation`, `quantity`, `unit`, `home`), as measurements of different ones are never compared.
+    What follows are its columns as numpy arrays, which the judge works on: xarray is for labels, not for loops.
+
+    **Rows** are runs, the unit of evidence: row r is run `run[r]` of job `job[r]` of node number `node[r]` (its index
+    in the fleet's nodes), begun at `started[r]` (ISO 8601, empty where unknown); `disturbed[r]` is the share of its
+    points that the kernel flagged as disturbed. Rows are sorted by node, job and run. A job may have any number of
+    runs, another one of each measurement, and none of this one: a third job of three nodes pads nobody. `former` rows
+    are of another epoch of the node, as before a repair, and are not used.
+
+    **Points**: `places` maps the name of each dimension to the coordinate of every point, int64 (point). The order of
+    the names is that of the record's keys (`dims`), and points are sorted lexicographically by it, each once.
+    Coordinates are canonical, by the model's labels: a CPU is its slot, a NUMA node its order; plain numbers (bytes,
+    counts, a delay) are themselves; of a dimension of words the coordinate c is `names[dim][c]`, words in alphabetical
+    order. The dataset has the words, and for each CPU its socket, quadrant, CCD, CCX, core and thread, of pairs for
+    both ends (`ccx_a`, `ccx_b`); -1 is unknown.
+
+    **Pairs** (`model.places == "pairs"`) have the dimensions home, a, b with a < b as slots; `home` is the NUMA node
+    that the lines are on, -1 where each pair's follows from the policy. Their points are the full product of `homes`
+    and `pairs`, so that `by_home` is a view of `values`; `home` may be an absent one of a row, which is NaN then.
+
+    `tick_ns` is what one clock tick is in a value (0 unknown).
+    """
+
+    dataset: xr.Dataset
+    layout: NodeLayout
+    model: Model
+
+    @classmethod
+    def from_arrays(
+        cls,
+        measurement: str,
+        operation: str,
+        quantity: str,
+        unit: str,
+        model: Model,
+        layout: NodeLayout,
+        places: Mapping[str, Ints],
+        values: Values,
+        node: Ints,
+        job: Ints,
+        run: Ints,
+        started: tuple[str, ...],
+        disturbed: Floats,
+        names: Mapping[str, tuple[str, ...]] | None = None,
+        tick_ns: float = 0.0,
+        former: npt.NDArray[np.bool_] | None = None,
+    ) -> Measured:
+        """The dataset of these arrays, which copies none of the values."""
+        words = names or {}
+        points = {
+            dim: np.array(words[dim])[column] if dim in words else np.asarray(column, dtype=np.int64)
+            for dim, column in places.items()
+        }
+        rows = {
+            "node": node,
+            "job": job,
+            "run": run,
+            "started": np.array(started, dtype=np.str_),
+            "disturbed": disturbed,
+            "former": np.zeros(len(node), dtype=np.bool_) if former is None else former,
+        }
+        coordinates: dict[str, Any] = {name: ("row", column) for name, column in rows.items()}
+        coordinates |= {_coordinate(dim): ("point", column) for dim, column in points.items()}
+        cpus = {dim: places[dim] for dim in places if model.labels.get(dim) == "cpu" and len(layout.slots)}
+        for dim, slots in cpus.items():
+            end = f"_{dim}" if len(cpus) > 1 else ""
+            for name, column in _levels(layout).items():
+                coordinates.setdefault(f"{name}{end}", ("point", column[slots]))
+        attributes = {
+            "measurement": measurement,
+            "operation": operation,
+            "quantity": quantity,
+            "unit": unit,
+            "home": _policy(places.get("home")),
+            "tick_ns": tick_ns,
+            "dims": tuple(places),
+        }
+        value = (("row", "pass", "point"), values, {"units": unit})
+        return cls(xr.Dataset({"value": value}, coordinates, attributes), layout, model)
+
+    def assign(self, **arrays: Any) -> Measured:
+        """The same with other arrays, by their names in `from_arrays`; of other rows none is a former one."""
+        own = ("measurement", "operation", "quantity", "unit", "model", "layout", "places", "values", "tick_ns")
+        every = {name: getattr(self, name) for name in (*own, "names", *_ROW)}
+        if "node" in arrays:
+            every["former"] = None
+        return Measured.from_arrays(**{**every, **arrays})
+
+    def of_rows(self, rows: Ints) -> Measured:
+        """The same with some of its rows."""
+        return Measured(self.dataset.isel(row=rows), self.layout, self.model)
+
+    @property
+    def measurement(self) -> str:
+        """Its name, which names its record files."""
+        return str(self.dataset.attrs["measurement"])
+
+    @property
+    def operation(self) -> str:
+        """What the kernel was asked for."""
+        return str(self.dataset.attrs["operation"])
+
+    @property
+    def quantity(self) -> str:
+        """What its values are: hop, load, one-way, transfer, rate."""
+        return str(self.dataset.attrs["quantity"])
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values."""
+        return str(self.dataset.attrs["unit"])
+
+    @property
+    def tick_ns(self) -> float:
+        """What one clock tick is in a value, 0 unknown."""
+        return float(self.dataset.attrs["tick_ns"])
+
+    @cached_property
+    def values(self) -> Values:
+        """The values (row, pass, point)."""
+        return self.dataset["value"].values
+
+    @cached_property
+    def node(self) -> Ints:
+        """The number of each row's node in the fleet."""
+        return self.dataset["node"].values
+
+    @cached_property
+    def job(self) -> Ints:
+        """The number of each row's job."""
+        return self.dataset["job"].values
+
+    @cached_property
+    def run(self) -> Ints:
+        """The number of each row's run in its job."""
+        return self.dataset["run"].values
+
+    @cached_property
+    def started(self) -> tuple[str, ...]:
+        """When each row's run began (ISO 8601), empty where it is unknown."""
+        return tuple(self.dataset["started"].values.tolist())
+
+    @cached_property
+    def disturbed(self) -> Floats:
+        """The share of each row's points that the kernel flagged as disturbed."""
+        return self.dataset["disturbed"].values
+
+    @cached_property
+    def former(self) -> npt.NDArray[np.bool_]:
+        """The rows that are of another epoch of their node."""
+        return self.dataset["former"].values
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the dimensions of a point."""
+        return tuple(self.dataset.attrs["dims"])
+
+    @cached_property
+    def places(self) -> dict[str, Ints]:
+        """By dimension the coordinate of every point, of words their numbers in `names`."""
+        return {dim: self._numbered[dim][1] for dim in self.dims}
+
+    @cached_property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The words of the dimensions that have words."""
+        return {dim: words for dim, (words, _) in self._numbered.items() if words}
+
+    @cached_property
+    def _numbered(self) -> dict[str, tuple[tuple[str, ...], Ints]]:
+        out: dict[str, tuple[tuple[str, ...], Ints]] = {}
+        for dim in self.dims:
+            column = self.dataset[_coordinate(dim)].values
+            if column.dtype.kind == "U":
+                words, numbers = np.unique(column, return_inverse=True)
+                out[dim] = tuple(words.tolist()), numbers.astype(np.int64)
+            else:
+                out[dim] = (), column
+        return out
+
+    @property
+    def size(self) -> int:
+        """The number of points."""
+        return int(self.values.shape[2])
+
+    def release(self) -> None:
+        """Give the memory of values that are mapped from a file back; they are read again where they are needed."""
+        owner: object = self.values
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        if isinstance(owner, mmap.mmap):
+            owner.madvise(mmap.MADV_DONTNEED)
+
+    def named(self, dim: str, coordinate: int) -> Key:
+        """A coordinate as findings have it: a word where the dimension is of words."""
+        return self.names[dim][coordinate] if dim in self.names else int(coordinate)
+
+    def place(self, number: int) -> dict[str, Key]:
+        """The coordinates of a place by the names of its dimensions."""
+        return {dim: self.named(dim, int(column[number])) for dim, column in self.places.items()}
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether its points are pairs of CPUs."""
+        return self.model.places == "pairs"
+
+    @cached_property
+    def rows(self) -> dict[int, dict[int, list[int]]]:
+        """By node and job the numbers of their rows, without former ones."""
+        out: dict[int, dict[int, list[int]]] = {}
+        for row, (node, job) in enumerate(zip(self.node.tolist(), self.job.tolist(), strict=True)):
+            if not self.former[row]:
+                out.setdefault(node, {}).setdefault(job, []).append(row)
+        return out
+
+    @cached_property
+    def newest_rows(self) -> dict[int, list[int]]:
+        """By node the rows of its newest job."""
+        return {node: jobs[max(jobs)] for node, jobs in self.rows.items()}
+
+    @cached_property
+    def pair_layout(self) -> Layout:
+        """Of pairs: slots and pairs, with their classes."""
+        layout = self.layout
+        return Layout(layout.slots, self.pairs, layout.harvested, layout.ordered, layout.levels, layout.kinds)
+
+    @cached_property
+    def homes(self) -> tuple[int, ...]:
+        """Of pairs: the homes in order, (-1,) where each pair's follows from the policy."""
+        return tuple(np.unique(self.places["home"]).tolist())
+
+    @cached_property
+    def pairs(self) -> Ints:
+        """Of pairs: the slots (pair, 2) of each, a < b, in the order of places within a home."""
+        each = self.size // max(len(self.homes), 1)
+        return np.stack([self.places["a"][:each], self.places["b"][:each]], axis=1)
+
+    @property
+    def by_home(self) -> Values:
+        """Of pairs: a view of the values as (row, pass, home, pair)."""
+        rows, passes, _ = self.values.shape
+        return self.values.reshape(rows, passes, len(self.homes), -1)
+
+
+def _coordinate(dim: str) -> str:
+    """What a dimension of points is called in the dataset, where rows have names of their own: a NUMA node is not the
+    node that a row is of."""
+    return "numa_node" if dim == "node" else f"point_{dim}" if dim in (*_ROW, "row", "pass", "point") else dim
+
+
+def _levels(layout: NodeLayout) -> dict[str, Ints]:
+    """By level the number of each slot in it; cores over the whole machine."""
+    columns = dict(zip(layout.levels, layout.slots.T, strict=False))
+    return {**columns, _CORE: codes(layout.slots[:, : RANK + 1]), _THREAD: layout.slots[:, THREAD], "numa": layout.numa}
+
+
+def _policy(homes: Ints | None) -> str:
+    """Where lines are at home: `each` NUMA node in turn, near and far `sockets`, the `pair`'s own by the kernel's
+    policy; empty where no line has a home."""
+    if homes is None or not len(homes):
+        return ""
+    return "sockets" if homes.max() >= FAR else "each" if homes.min() >= 0 else "pair"
