@@ -161,7 +161,7 @@ def main() -> int:
         ]
         if every:  # a larger fleet has no pages of nodes without findings
             rows.append(row("pages of a node, warm", warm(campaign), 1.5, "s CPU"))
-            rows.append(row(f"{nodes} nodes: node.nc, a node", nodeprint("export", campaign)[1] / nodes, None, "s CPU"))
+            rows.append(row(f"{nodes} nodes: netCDF, a node", nodeprint("export", campaign)[1] / nodes, None, "s CPU"))
         sheet = node_sheet.read_sheet(campaign / "nodes.tsv")
         node_sheet.write_sheet(campaign / "nodes.tsv", [*sheet, add(campaign, sheet[0], "onemore")])
         more = nodeprint("judge", campaign)

@@ -1,7 +1,7 @@
 """The one folder of a campaign that is made of its records: it may be removed at any time, and is made again."""
 
 #: Of all that is in it, and of the rules that it is made by: one more where either changes.
-SCHEMA = 11
+SCHEMA = 12
 
 FOLDER = "store"
 #: The fleet as arrays; what is read of each node for itself; what came of each node, which the workflow waits for.

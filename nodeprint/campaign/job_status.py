@@ -79,6 +79,9 @@ class JobStatus:
             "call measures it in a new job"
         ),
     ] = False
+    slurm_job: Annotated[
+        str, key("the number of the Slurm job that wrote this; empty outside Slurm", pattern=r"^[0-9]*$")
+    ] = ""
     measurements: Annotated[tuple[RunOutcome, ...], key("every run of every measurement")]
 
     @property

@@ -39,9 +39,7 @@ def topology(
 def structure(
     file: Annotated[
         Path,
-        typer.Argument(
-            help="A matrix: a file of another tool, a record file, a node's folder or its node.nc; - reads a pipe."
-        ),
+        typer.Argument(help="A matrix: a file of another tool, a record file, a node's folder; - reads a pipe."),
     ],
     format: Format = None,
     root: Annotated[Path | None, typer.Option(help="Compare it with the labels of this root or survey.")] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from msgspec import structs
@@ -14,9 +14,6 @@ from nodeprint.cli.app import SHOW, app
 from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, print_result
 from nodeprint.errors import CannotWriteError, printable
 from nodeprint.settings.texts import say
-
-#: Those of export.TABLES, which are not imported to print the help.
-Table = Literal["pairs", "cells", "details", "messages", "classes", "deviations"]
 
 
 @contextmanager
@@ -159,18 +156,19 @@ def export(
     ] = None,
     hwloc: Annotated[bool, typer.Option("--hwloc", help="Write latencies and bandwidths in hwloc's XML.")] = False,
     table: Annotated[
-        Table | None,
+        str,
         typer.Option(
-            help="Which: every measured pair, every other value, what else was recorded of these (as seconds of writers"
-            " and readers), messages between nodes, medians by class, or deviations; pairs without.",
+            help="Which: the values of a measurement by its name, what else was recorded of them (details, such as "
+            "seconds of writers and readers), messages between nodes, medians by class (classes), or deviations; the "
+            "first measurement without.",
             show_default=False,
         ),
-    ] = None,
+    ] = "",
 ) -> None:
     """Write what was measured and judged for other programs.
 
-    Writes node.nc (netCDF) into the folder of each node; with --to a table; with --hwloc the topology of each node as
-    hwloc.xml, with distances and memory attributes as lstopo and hwloc's functions read them.
+    Writes each measurement as netCDF into the campaign's folder export; with --to a table; with --hwloc the topology of
+    each node as hwloc.xml, with distances and memory attributes as lstopo and hwloc's functions read them.
     """
     if hwloc:
         leave_out({"--to": to, "--table": table}, "a table is written without --hwloc", "call it twice")
@@ -183,13 +181,11 @@ def export(
             for path in hwloc_export.export(campaign):
                 typer.echo(path)
         return
-    if to is None:
-        from nodeprint.data.export import netcdf
-
-        with _advised("make it writable, or write a table elsewhere with `--to`"):
-            for path in netcdf.export(campaign):
-                typer.echo(path)
-        return
     from nodeprint.interface import export as tables
 
-    typer.echo(tables.write(campaign, to, table or "pairs"))
+    if to is None:
+        with _advised("make it writable, or write a table elsewhere with `--to`"):
+            for path in tables.write_datasets(campaign):
+                typer.echo(path)
+        return
+    typer.echo(tables.write(campaign, to, table))

@@ -1,4 +1,4 @@
-"""What was measured and judged as tables (pandas) for other programs, and as CSV or Parquet files."""
+"""Measurements and deviations as tables (pandas) for other programs, and as netCDF, CSV or Parquet files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import pandas as pd
 import xarray as xr
 
-from nodeprint.data.export import netcdf_table, tables
+from nodeprint.data.export import datasets, netcdf_table, tables
 from nodeprint.data.job import fabric
 from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
@@ -17,25 +17,53 @@ from nodeprint.judge import campaign as judging
 from nodeprint.judge.verdict import ClassFigure, Verdict
 from nodeprint.report import files as verdict_files
 
-Table = Literal["pairs", "cells", "details", "messages", "classes", "deviations"]
+Table = Literal["details", "messages", "classes", "deviations"]
 TABLES: tuple[Table, ...] = get_args(Table)
 
 
-def write(campaign: Path, to: Path, table: Table = "pairs") -> Path:
-    """Write a table of a campaign as `to` (.parquet or .csv), a run at a time; returns the path.
+#: Where datasets are written as netCDF.
+FOLDER = "export"
+
+
+def write(campaign: Path, to: Path, table: str = "") -> Path:
+    """Write a table of a campaign as `to` (.parquet or .csv), some runs at a time; returns the path. A table is one of
+    TABLES, or the values of the measurement of that name, of the first one if none is named.
 
     Raises NodeprintError for another ending, where the table would be empty, where pyarrow is missing for Parquet, or
     where the file cannot be written.
     """
     if to.suffix not in tables.ENDINGS:
         raise NodeprintError("neither .parquet nor .csv", where=to, advice="name a file with one of these endings")
-    frames = _FRAMES[table](campaign)
+    make = _FRAMES.get(table)
+    frames = make(campaign) if make is not None else _values(campaign, table)
     first = next(frames, None)
     if first is None:
         advice = f"choose another of {', '.join(other for other in TABLES if other != table)} (--table)"
-        raise NodeprintError(f"the campaign has no {table}", where=to, advice=advice)
+        raise NodeprintError(f"the campaign has no {table or 'values'}", where=to, advice=advice)
     tables.write(first, frames, to)
     return to
+
+
+def write_datasets(campaign: Path) -> Iterator[Path]:
+    """Write each dataset of a campaign as netCDF below it and yield the paths. Raises CannotWriteError."""
+    fleet, written = packing.pack(campaign), set[str]()
+    for measured in fleet.quantities:
+        kind = sum(name == measured.measurement for name in written)
+        written.add(measured.measurement)
+        name = f"{measured.measurement}.nc" if not kind else f"{measured.measurement}-{measured.node.min()}.nc"
+        yield datasets.write_netcdf(datasets.dataset(fleet, measured), campaign / FOLDER / name)
+
+
+def _values(campaign: Path, measurement: str) -> Iterator[pd.DataFrame]:
+    """The values of a measurement on all kinds of machines."""
+    fleet = packing.pack(campaign)
+    name = measurement or next((measured.measurement for measured in fleet.quantities), "")
+    known = dict.fromkeys(measured.measurement for measured in fleet.quantities)
+    if name not in known:
+        advice = f"choose from {', '.join((*known, *TABLES))}"
+        raise NodeprintError(f"the campaign has no {name or 'values'}", key="--table", advice=advice)
+    of_name = (measured for measured in fleet.quantities if measured.measurement == name)
+    yield from _not_empty(frame for of in of_name for frame in datasets.frames(datasets.dataset(fleet, of)))
 
 
 def classes(verdict: Verdict) -> pd.DataFrame:
@@ -74,9 +102,7 @@ def _not_empty(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     return (frame for frame in frames if len(frame))
 
 
-_FRAMES: dict[Table, Callable[[Path], Iterator[pd.DataFrame]]] = {
-    "pairs": lambda campaign: _not_empty(tables.pairs(packing.pack(campaign))),
-    "cells": lambda campaign: _not_empty(tables.cells(packing.pack(campaign))),
+_FRAMES: dict[str, Callable[[Path], Iterator[pd.DataFrame]]] = {
     "details": lambda campaign: _not_empty(tables.details(packing.pack(campaign))),
     "messages": lambda campaign: _not_empty(tables.messages(fabric.read(campaign))),
     "classes": _classes,

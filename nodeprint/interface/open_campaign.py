@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 
-from nodeprint.data.export import netcdf, tables
+from nodeprint.data.export import datasets, tables
 from nodeprint.data.job.fabric import read as read_fabrics
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import PackedFleet
@@ -66,26 +66,22 @@ class OpenCampaign:
         """The names of its nodes."""
         return tuple(node.name for node in self.fleet.nodes)
 
-    def data(self, node: str) -> xr.DataTree:
-        """All that was measured on a node, as `node.nc` has it: a dataset for each job and measurement, such as
-        `data("cn017")["job1/coherence-cas"]["latency_ns"]` over run, pass, home, a and b."""
-        place = self.folder / "nodes" / node
-        if node not in self.nodes or not place.is_dir():
-            problem = f"{node} is no node with records of campaign {self.folder.name}"
-            raise NodeprintError(problem, advice="choose one of .nodes")
-        return xr.open_datatree(netcdf.fresh(place), engine="h5netcdf")
+    @property
+    def measurements(self) -> tuple[str, ...]:
+        """The names of its measurements, pairs of CPUs first."""
+        return tuple(dict.fromkeys(measured.measurement for measured in self.fleet.quantities))
+
+    def data(self, measurement: str, node: str | None = None) -> xr.Dataset:
+        """A measurement on all nodes of one layout: `value` over row (a run), pass and point.
+
+        Coordinates of rows are node, job, run, start time and Slurm's job, those of points their place in the machine.
+        `node` chooses the layout if a campaign has several.
+        """
+        return datasets.dataset(self.fleet, datasets.chosen(self.fleet, measurement, node))
 
     def deviations(self) -> xr.Dataset:
         """The table (sample, part) that every outcome is read off; `.to_dataframe()` makes rows of it."""
         return export.deviations(self.folder)
-
-    def pairs(self) -> pd.DataFrame:
-        """A row for each measured pair, run and pass."""
-        return _joined(tables.pairs(self.fleet))
-
-    def cells(self) -> pd.DataFrame:
-        """A row for each measured value that is not of a pair."""
-        return _joined(tables.cells(self.fleet))
 
     def details(self) -> pd.DataFrame:
         """A row for each cell, run and pass of measurements that record more than the value that is compared."""

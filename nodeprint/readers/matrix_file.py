@@ -46,11 +46,11 @@ def read_output(path: Path, format: str | None = None) -> ToolOutput:
 def read_matrix(path: Path, format: str | None = None) -> CoreMatrix:
     """The core-to-core matrix of a node, a record file, a run's archive or another tool's file.
 
-    A node is its directory, or node.nc. `format` is that of `read_output`. Raises NodeprintError if no matrix exists.
+    A node is its directory. `format` is that of `read_output`. Raises NodeprintError if no matrix exists.
     """
     if (path / "nodes.tsv").exists():
         raise NodeprintError("is a campaign of nodes", where=path, advice="name one of them: a directory below nodes/")
-    if format is None and (path.is_dir() or path.name == "node.nc"):
+    if format is None and path.is_dir():
         return _node_matrix(path)
     if format is None and (path.name.endswith(run_files.ARCHIVE) or _is_record(path)):
         return record_file.record_matrix(path)
@@ -73,21 +73,11 @@ def _node_matrix(path: Path) -> CoreMatrix:
     """The newest job's matrix of a node, of compare-exchange where it has that. Raises NodeprintError where it has
     none.
     """
-    node_jobs, labels = _of_netcdf(path) if path.name == "node.nc" else _of_folder(path)
-    for job in reversed(node_jobs):
+    labels = store.survey(path, write=False).topology
+    for job in reversed([jobs.read(folder) for folder in jobs.folders(path)]):
         for measured in sorted(job.pairs, key=lambda measured: (measured.name != "coherence-cas", measured.name)):
             return record_file.measured_matrix(measured, topology.from_text(labels) if labels else None)
     raise NodeprintError("no core-to-core latencies", where=path, advice="measure or import them first")
-
-
-def _of_netcdf(path: Path) -> tuple[list[Job], str]:
-    from nodeprint.data.export import netcdf  # noqa: PLC0415 (xarray and pandas take a second to import)
-
-    return netcdf.read(path)
-
-
-def _of_folder(path: Path) -> tuple[list[Job], str]:
-    return [jobs.read(job) for job in jobs.folders(path)], store.survey(path, write=False).topology
 
 
 def _likeliest(path: Path, lines: list[str]) -> Reader:

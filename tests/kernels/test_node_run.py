@@ -151,6 +151,14 @@ def one_shell(tmp_path: Path, tools: Path) -> Campaign:
     return Campaign(tmp_path / "c", tools, "dash" if shutil.which("dash") else "busybox")
 
 
+@pytest.mark.parametrize(("number", "kept"), [("4711", "4711"), ("", ""), ('4711", "x": "', "")])
+def test_the_outcome_has_slurms_number_of_the_job(one_shell: Campaign, number: str, kept: str) -> None:
+    one_shell.plan("a\tfake")
+    code, said = one_shell.run("--runs", "1", SLURM_JOB_ID=number)
+    assert code == 0, said
+    assert one_shell.status().get("slurm_job", "") == kept
+
+
 def test_a_job_is_measured_once_and_described(campaign: Campaign) -> None:
     campaign.plan("# what to measure", "a\tfake\t--steps 3", "", "b\tfake")
     code, said = campaign.run("--runs", "2")

@@ -420,7 +420,7 @@ WRITING = {
 RIGHT = {
     "campaign/plans.py": {"write_text"},
     "cli/shared.py": {"open"},
-    "data/export/netcdf.py": {"File", "copyfile"},
+    "data/export/datasets.py": {"to_netcdf", "copyfile"},
     "data/export/netcdf_table.py": {"File"},
     "data/export/tables.py": {"open"},
     "data/store/packed.py": {"write_bytes"},

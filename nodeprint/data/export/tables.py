@@ -1,11 +1,10 @@
-"""What was measured as tables (pandas), a run or a measurement at a time, and tables as CSV or Parquet files."""
+"""What has no dataset of its own as tables (pandas), and tables as CSV or Parquet files."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,8 @@ import pandas as pd
 from nodeprint import files
 from nodeprint.data.job.fabric import Fabrics
 from nodeprint.data.job.jobs import JobMeasurement
-from nodeprint.data.places.measured import Measured, is_metric
 from nodeprint.data.store import packed_jobs
-from nodeprint.data.store.packed import PackedFleet, os_places
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 
 #: Endings of files that tables are written as.
@@ -29,53 +27,6 @@ def write(first: pd.DataFrame, rest: Iterable[pd.DataFrame], to: Path) -> None:
     """
     with files.replacing(to) as partial:
         (_parquet if to.suffix == ".parquet" else _csv)(first, rest, partial)
-
-
-def pairs(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
-    """Every measured pair, a run at a time: `a` and `b` are OS numbers of the node's CPUs, `class` is what they share,
-    `value` is in `unit`."""
-    for quantity in fleet.pairs:
-        for row in range(len(quantity.node)):
-            yield _run_of_pairs(fleet, quantity, row)
-
-
-def _run_of_pairs(fleet: PackedFleet, quantity: Measured, row: int) -> pd.DataFrame:
-    values = np.asarray(quantity.by_home[row])
-    number_of_pass, home, pair = np.nonzero(np.isfinite(values))
-    node = fleet.nodes[int(quantity.node[row])]
-    cpus = np.array(node.cpus or range(len(quantity.layout.slots)), dtype=np.int64)
-    classes = np.array(quantity.pair_layout.class_names)[quantity.pair_layout.classes]
-    places = {
-        "home": np.array(quantity.homes)[home],
-        "a": cpus[quantity.pairs[pair, 0]],
-        "b": cpus[quantity.pairs[pair, 1]],
-        "class": classes[pair],
-    }
-    return _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, home, pair])
-
-
-def cells(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
-    """Every value that is not of a pair, a run at a time. Each dimension of any measurement is a column of text, empty
-    where a measurement does not have it; CPUs and NUMA nodes are OS numbers."""
-    # a figure of a table that is of no part has the place `node` all the same
-    dims = list(
-        dict.fromkeys(
-            dim
-            for quantity in fleet.others
-            for dim in quantity.dims
-            if dim != "node" or not is_metric(quantity.measurement)
-        )
-    )
-    for quantity in fleet.others:
-        for row in range(len(quantity.node)):
-            values = np.asarray(quantity.values[row])
-            number_of_pass, place = np.nonzero(np.isfinite(values))
-            numbered = os_places(quantity, fleet.nodes[int(quantity.node[row])])
-            none = np.full(quantity.size, "")
-            columns = {dim: np.array([str(coordinates[dim]) for coordinates in numbered]) for dim in quantity.dims}
-            # a NUMA node is not the node that the row is of
-            places = {"numa_node" if dim == "node" else dim: columns.get(dim, none)[place] for dim in dims}
-            yield _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, place])
 
 
 def details(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
@@ -133,23 +84,6 @@ def messages(fabrics: Fabrics) -> Iterator[pd.DataFrame]:
             "latency_ns": values[size, run, sender, receiver],
         }
         yield pd.DataFrame(columns, index=range(len(run)))
-
-
-def _frame(
-    fleet: PackedFleet, quantity: Measured, row: int, number_of_pass: Any, places: dict[str, Any], values: Any
-) -> pd.DataFrame:
-    """The values of a run (row of the quantity) with what they are of."""
-    of_run = {
-        "node": fleet.nodes[int(quantity.node[row])].name,
-        "measurement": quantity.measurement,
-        "operation": quantity.operation,
-        "quantity": quantity.quantity,
-        "unit": quantity.unit,
-        "job": int(quantity.job[row]),
-        "run": int(quantity.run[row]),
-    }
-    columns = {"pass": number_of_pass, **places, "value": values, "simulated": fleet.simulated}
-    return pd.DataFrame({**of_run, **columns}, index=range(len(values)))
 
 
 def _parquet(first: pd.DataFrame, rest: Iterable[pd.DataFrame], path: Path) -> None:

@@ -1,6 +1,7 @@
-"""One measurement over the nodes of one layout as one xarray Dataset: rows (runs) x passes x measurement points,
-whatever these are: pairs of CPUs, a CPU and a memory node, a cache level, a NUMA node. The judge, every page and the
-Python interface read it.
+"""One measurement over the nodes of one layout as one xarray Dataset: rows (runs) x passes x measurement points.
+
+A point is a pair of CPUs, a CPU and a memory node, a cache level, or a NUMA node. The judge, every page and the Python
+interface read the same dataset.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ IMPORTED_HOPS = "coherence-imported"
 
 @cache
 def models() -> dict[str, Model]:
-    """The models of all measurements that state one, by the measurement's name, and of what is imported alone."""
+    """The models of all measurements that state one, by the measurement's name, and of imported ones."""
     return {name: of.model for name, of in {**imported(), **measurements()}.items() if of.model is not None}
 
 
@@ -85,29 +86,26 @@ _CORE, _THREAD = "core", "thread"
 class Measured:
     """One measurement over all nodes of one layout.
 
-    `dataset` has `value` (row, pass, point), float32 in its `unit`, NaN where a row does not have the point or the
-    pass: a view of a memory-mapped file where it is read from a store. Its attributes say what it is of
-    (`measurement`, `operation`, `quantity`, `unit`, `home`), as measurements of different ones are never compared.
-    What follows are its columns as numpy arrays, which the judge works on: xarray is for labels, not for loops.
+    `dataset` has `value` (row, pass, point), float32 in its `unit`, NaN if a row lacks the point or pass. The values
+    of a stored fleet are a view of a memory-mapped file. Attributes name the `measurement`, `operation`, `quantity`,
+    `unit` and `home` policy: nodeprint never compares different ones. The judge works on the columns below, which are
+    numpy arrays: xarray labels values, and loops over it are slow.
 
-    **Rows** are runs, the unit of evidence: row r is run `run[r]` of job `job[r]` of node number `node[r]` (its index
-    in the fleet's nodes), begun at `started[r]` (ISO 8601, empty where unknown); `disturbed[r]` is the share of its
-    points that the kernel flagged as disturbed. Rows are sorted by node, job and run. A job may have any number of
-    runs, another one of each measurement, and none of this one: a third job of three nodes pads nobody. `former` rows
-    are of another epoch of the node, as before a repair, and are not used.
+    **Rows** are runs, the independent replicates. Row r is run `run[r]` of job `job[r]` of node number `node[r]`, the
+    node's index in the fleet. `started[r]` is its start time (ISO 8601, empty if unknown), `disturbed[r]` the share of
+    its points that the kernel flagged as disturbed. Rows are sorted by node, job and run. Jobs differ in their number
+    of runs, so a third job of three nodes pads nobody. `former` rows are of another epoch of the node, as before a
+    repair, and do not count.
 
-    **Points**: `places` maps the name of each dimension to the coordinate of every point, int64 (point). The order of
-    the names is that of the record's keys (`dims`), and points are sorted lexicographically by it, each once.
-    Coordinates are canonical, by the model's labels: a CPU is its slot, a NUMA node its order; plain numbers (bytes,
-    counts, a delay) are themselves; of a dimension of words the coordinate c is `names[dim][c]`, words in alphabetical
-    order. The dataset has the words, and for each CPU its socket, quadrant, CCD, CCX, core and thread, of pairs for
-    both ends (`ccx_a`, `ccx_b`); -1 is unknown.
+    **Points**: `places` has the coordinate of every point by dimension, int64 (point), in order of the record's keys
+    (`dims`). Points are sorted lexicographically by it, each once. The model's labels make coordinates canonical: a CPU
+    is its slot, a NUMA node its order. Plain numbers (bytes, counts, a delay) are themselves. The coordinate c of a
+    dimension of words is `names[dim][c]`, words in alphabetical order; the dataset has the words. It also has socket,
+    quadrant, CCD, CCX, core and thread of each CPU, for both ends of pairs (`ccx_a`, `ccx_b`); -1 is unknown.
 
-    **Pairs** (`model.places == "pairs"`) have the dimensions home, a, b with a < b as slots; `home` is the NUMA node
-    that the lines are on, -1 where each pair's follows from the policy. Their points are the full product of `homes`
-    and `pairs`, so that `by_home` is a view of `values`; `home` may be an absent one of a row, which is NaN then.
-
-    `tick_ns` is what one clock tick is in a value (0 unknown).
+    **Pairs** (`model.places == "pairs"`) have the dimensions home, a, b with a < b as slots. `home` is the NUMA node of
+    the lines, -1 if it follows from the policy of the kernel. Their points are the full product of `homes` and `pairs`,
+    so `by_home` is a view of `values`; a row is NaN at a home that it lacks.
     """
 
     dataset: xr.Dataset
@@ -149,7 +147,7 @@ class Measured:
             "former": np.zeros(len(node), dtype=np.bool_) if former is None else former,
         }
         coordinates: dict[str, Any] = {name: ("row", column) for name, column in rows.items()}
-        coordinates |= {_coordinate(dim): ("point", column) for dim, column in points.items()}
+        coordinates |= {coordinate(dim): ("point", column) for dim, column in points.items()}
         cpus = {dim: places[dim] for dim in places if model.labels.get(dim) == "cpu" and len(layout.slots)}
         for dim, slots in cpus.items():
             end = f"_{dim}" if len(cpus) > 1 else ""
@@ -186,12 +184,12 @@ class Measured:
 
     @property
     def operation(self) -> str:
-        """What the kernel was asked for."""
+        """The operation of the kernel."""
         return str(self.dataset.attrs["operation"])
 
     @property
     def quantity(self) -> str:
-        """What its values are: hop, load, one-way, transfer, rate."""
+        """The physical quantity of its values (docs/formats.md)."""
         return str(self.dataset.attrs["quantity"])
 
     @property
@@ -201,7 +199,7 @@ class Measured:
 
     @property
     def tick_ns(self) -> float:
-        """What one clock tick is in a value, 0 unknown."""
+        """The size of one clock tick in a value, 0 unknown."""
         return float(self.dataset.attrs["tick_ns"])
 
     @cached_property
@@ -258,7 +256,7 @@ class Measured:
     def _numbered(self) -> dict[str, tuple[tuple[str, ...], Ints]]:
         out: dict[str, tuple[tuple[str, ...], Ints]] = {}
         for dim in self.dims:
-            column = self.dataset[_coordinate(dim)].values
+            column = self.dataset[coordinate(dim)].values
             if column.dtype.kind == "U":
                 words, numbers = np.unique(column, return_inverse=True)
                 out[dim] = tuple(words.tolist()), numbers.astype(np.int64)
@@ -308,31 +306,31 @@ class Measured:
 
     @cached_property
     def pair_layout(self) -> Layout:
-        """Of pairs: slots and pairs, with their classes."""
+        """The slots and pairs of a measurement of pairs, with their classes."""
         layout = self.layout
         return Layout(layout.slots, self.pairs, layout.harvested, layout.ordered, layout.levels, layout.kinds)
 
     @cached_property
     def homes(self) -> tuple[int, ...]:
-        """Of pairs: the homes in order, (-1,) where each pair's follows from the policy."""
+        """The homes of pairs in order, (-1,) if they follow from the policy."""
         return tuple(np.unique(self.places["home"]).tolist())
 
     @cached_property
     def pairs(self) -> Ints:
-        """Of pairs: the slots (pair, 2) of each, a < b, in the order of places within a home."""
+        """The slots (pair, 2) of each pair, a < b, in the order of points within a home."""
         each = self.size // max(len(self.homes), 1)
         return np.stack([self.places["a"][:each], self.places["b"][:each]], axis=1)
 
     @property
     def by_home(self) -> Values:
-        """Of pairs: a view of the values as (row, pass, home, pair)."""
+        """A view of the values of pairs as (row, pass, home, pair)."""
         rows, passes, _ = self.values.shape
         return self.values.reshape(rows, passes, len(self.homes), -1)
 
 
-def _coordinate(dim: str) -> str:
-    """What a dimension of points is called in the dataset, where rows have names of their own: a NUMA node is not the
-    node that a row is of."""
+def coordinate(dim: str) -> str:
+    """The name of a dimension of points in the dataset. Rows have names of their own: `node` is theirs, and a point's
+    is a NUMA node."""
     return "numa_node" if dim == "node" else f"point_{dim}" if dim in (*_ROW, "row", "pass", "point") else dim
 
 
@@ -343,8 +341,8 @@ def _levels(layout: NodeLayout) -> dict[str, Ints]:
 
 
 def _policy(homes: Ints | None) -> str:
-    """Where lines are at home: `each` NUMA node in turn, near and far `sockets`, the `pair`'s own by the kernel's
-    policy; empty where no line has a home."""
+    """The policy of homes: `each` NUMA node in turn, near and far `sockets`, or the `pair`'s own by the kernel's
+    policy; empty if no line has a home."""
     if homes is None or not len(homes):
         return ""
     return "sockets" if homes.max() >= FAR else "each" if homes.min() >= 0 else "pair"

@@ -42,6 +42,7 @@ class PackedNode:
     measurement of its newest job was not taken, these and what failed; `lacking` are those of which that job lacks a
     run, as the node refused it or its kernel failed; `rebooted` jobs that runs of several boots are in: one survey
     cannot be of all of them. `followed` has by job when it was submitted and ended, by the login node's clock.
+    `slurm_jobs` has by job its number in Slurm.
     `former` has by job the fields of its survey in which that differs from the newest one.
     `imported`: its records are another tool's; `identified`: it is known what machine it is.
     """
@@ -68,6 +69,7 @@ class PackedNode:
     rack: str = ""
     switch: str = ""
     boots: tuple[str, ...] = ()
+    slurm_jobs: Mapping[int, str] = field(default_factory=dict)
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     sensors: Mapping[str, Any] = field(default_factory=dict)
     seen: tuple[Mapping[str, Any], ...] = ()

@@ -105,6 +105,7 @@ def _of_node(
         fingerprint=_fingerprint(of_jobs, survey, kind.machine.machine),
         warnings=tuple(warnings),
         boots=tuple(sorted(boots)),
+        slurm_jobs={job.number: job.status.slurm_job for job in of_jobs if job.status and job.status.slurm_job},
         numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
         sensors=sensors.of(of_jobs, kind.cpus) | survey.sensors,
         seen=tuple(

@@ -303,7 +303,7 @@ def test_what_is_wrong_with_a_configuration_is_said(tmp_path: Path, text: str, s
             "report --pseudonyms --to elsewhere",
             "make the campaign writable or work in a copy of it,",
         ),
-        ("nodes/a/node.nc/", "export", "make it writable, or write a table elsewhere with `--to`"),
+        ("export/coherence-cas.nc/", "export", "make it writable, or write a table elsewhere with `--to`"),
     ],
 )
 def test_campaign_that_cannot_be_written_names_the_option(

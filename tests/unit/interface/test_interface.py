@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 import nodeprint
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.data.places.measured import Measured
+from nodeprint.data.export import datasets
 from nodeprint.errors import NodeprintError
 from nodeprint.interface import export
 from nodeprint.interface.open_campaign import OpenCampaign
@@ -44,13 +45,14 @@ def test_nodes_and_verdict(campaign: OpenCampaign) -> None:
     assert campaign.verdict.nodes[SLOW].outcome is Outcome.DEVIATES
 
 
-def test_data_is_all_that_was_measured_on_a_node(campaign: OpenCampaign) -> None:
-    data = campaign.data(SLOW)
-    latency = data["job1/coherence-cas"]["latency_ns"]
-    assert latency.dims == ("run", "pass", "home", "a", "b")
-    assert latency.attrs["units"] == "ns"
-    with pytest.raises(NodeprintError, match="node099 is no node"):
-        campaign.data("node099")
+def test_data_is_a_measurement_on_all_nodes(campaign: OpenCampaign) -> None:
+    assert campaign.measurements[0] == "coherence-cas"
+    for measurement in campaign.measurements:
+        data = campaign.data(measurement)
+        assert data["value"].dims == ("row", "pass", "point") and data["value"].attrs["units"]
+        assert set(data["node"].values) == set(campaign.nodes)
+    with pytest.raises(NodeprintError, match="has no node node099"):
+        campaign.data("coherence-cas", "node099")
 
 
 def test_deviations_are_the_table_that_the_judge_wrote(campaign: OpenCampaign) -> None:
@@ -67,42 +69,30 @@ def test_what_was_judged_is_read_where_nothing_can_be_written(
 ) -> None:
     folder = tmp_path / "archive/sim"
     shutil.copytree(campaign.folder, folder)
-    for path in folder.glob("nodes/*/node.nc"):
-        path.unlink()
     before = sorted(folder.rglob("*"))
     monkeypatch.setattr(os, "access", lambda path, _: not Path(path).is_relative_to(folder))
     archived = nodeprint.open(folder)
     assert archived.deviations().sizes == campaign.deviations().sizes
-    assert "job1/coherence-cas" in {path.strip("/") for path in archived.data(SLOW).groups}
+    assert archived.data("coherence-cas").identical(campaign.data("coherence-cas"))
     assert export.write(folder, tmp_path / "deviations.csv", "deviations").exists()
     assert sorted(folder.rglob("*")) == before
 
 
-def finite(quantity: Measured) -> int:
-    return int(np.isfinite(np.asarray(quantity.values)).sum())
-
-
-def test_tables_have_every_value(campaign: OpenCampaign) -> None:
-    pairs, cells, classes = campaign.pairs(), campaign.cells(), campaign.classes()
-    quantities = campaign.fleet.quantities
-    measured = {kind: sum(finite(q) for q in quantities if q.of_pairs is kind) for kind in (True, False)}
-    assert (len(pairs), len(cells)) == (measured[True], measured[False])
-    assert set(pairs["class"]) > {"same CCX", "other socket"}
-    assert {"cpu", "memory_node", "stream"} <= set(cells.columns)
+def test_classes_are_a_table(campaign: OpenCampaign) -> None:
+    classes = campaign.classes()
     assert set(classes.node) == set(campaign.nodes)
     assert float(classes[classes["class"] == "same CCX"].median_ns.iloc[0]) == pytest.approx(23, abs=3)
 
 
-@pytest.mark.parametrize("table", [table for table in export.TABLES if table != "messages"])
+@pytest.mark.parametrize("table", ["coherence-cas", *(table for table in export.TABLES if table != "messages")])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_export_writes_each_table(campaign: OpenCampaign, tmp_path: Path, table: export.Table, ending: str) -> None:
+def test_export_writes_each_table(campaign: OpenCampaign, tmp_path: Path, table: str, ending: str) -> None:
     to = tmp_path / f"{table}.{ending}"
     done = CliRunner().invoke(app, ["export", str(campaign.folder), "--to", str(to), "--table", table])
     assert done.exit_code == 0, done.output
     read = pd.read_csv(to) if ending == "csv" else pd.read_parquet(to)
-    tables: dict[export.Table, Callable[[], pd.DataFrame]] = {
-        "pairs": campaign.pairs,
-        "cells": campaign.cells,
+    tables: dict[str, Callable[[], pd.DataFrame]] = {
+        "coherence-cas": lambda: pd.concat(datasets.frames(campaign.data("coherence-cas"))),
         "details": campaign.details,
         "classes": campaign.classes,
         "deviations": lambda: export.deviation_rows(campaign.deviations()),
@@ -110,6 +100,20 @@ def test_export_writes_each_table(campaign: OpenCampaign, tmp_path: Path, table:
     expected = tables[table]()
     assert list(read.columns) == list(expected.columns)
     assert len(read) == len(expected)
+
+
+def test_export_writes_each_measurement_as_netcdf(campaign: OpenCampaign) -> None:
+    done = CliRunner().invoke(app, ["export", str(campaign.folder)])
+    assert done.exit_code == 0, done.output
+    written = [Path(line) for line in done.output.splitlines()]
+    assert [path.stem for path in written] == list(campaign.measurements)
+    with xr.open_dataset(written[0], engine="h5netcdf") as read:
+        assert read.load().identical(campaign.data("coherence-cas"))
+
+
+def test_export_of_what_was_not_measured_names_what_was(campaign: OpenCampaign, tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match=r"--table: .* no pairs; choose from coherence-cas, .*details"):
+        export.write(campaign.folder, tmp_path / "out.csv", "pairs")
 
 
 def test_export_of_messages_between_nodes_that_were_not_measured_says_so(
@@ -137,7 +141,7 @@ def test_parquet_without_its_package_says_what_to_install(
 def test_campaign_without_verdict_says_what_to_run(tmp_path: Path) -> None:
     folder = write(Plan(preset("graviton3-64"), nodes=1, runs=1, passes=1), tmp_path / "sim")
     fresh = nodeprint.open(folder)
-    assert len(fresh.pairs()) == 64 * 63 // 2
+    assert fresh.data("coherence-cas").sizes["point"] == 64 * 63 // 2
     with pytest.raises(NodeprintError, match="nodeprint judge"):
         fresh.deviations()
     with pytest.raises(NodeprintError, match="nodeprint judge"):

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.campaign import node_status
-from nodeprint.data.export import tables as measured_tables
+from nodeprint.data.export import datasets
 from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import campaign, of_table
@@ -158,8 +158,9 @@ def test_a_folder_of_a_table_names_its_file_and_no_command_that_measures(tmp_pat
     ]
     assert verdict.versions["table"] == f"figures.csv, SHA-256 {hashlib.sha256(table.read_bytes()).hexdigest()}"
     assert verdict.nodes["n007"].counted and "check.sh" not in files.as_json(verdict)
-    (rows,) = [*measured_tables.cells(packed.read(folder))][:1]
-    assert set(rows["node"]) == {"n000"}
+    of_table_fleet = packed.read(folder)
+    made = datasets.dataset(of_table_fleet, of_table_fleet.quantities[0])
+    assert "n000" in made["node"].values and "numa_node" not in made.coords
     with pytest.raises(NodeprintError, match=r"is a table of figures, .*`nodeprint judge .*judged` says"):
         node_status.read(folder)
 

@@ -11,8 +11,6 @@ from nodeprint.data.job.fabric import Fabric, Fabrics
 from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.data.store import packed_jobs
 from nodeprint.data.store.packed import PackedFleet, PackedNode
-from nodeprint.machine.topology import from_part
-from nodeprint.simulate import Plan, fleet
 
 FLAGS = {"flags": np.zeros((1, 2, 2), dtype=np.uint8)}
 
@@ -58,27 +56,3 @@ def test_every_column_of_a_cell_is_in_one_row_by_os_number(tmp_path: Path) -> No
         [2, 3, 1, 3.0, 7.0],
     ]
     assert rows["ratio"].isna().all()
-
-
-def test_every_value_is_in_one_row_of_its_run() -> None:
-    """Pairs and cells by the node's own numbers; what was not measured has no row."""
-    made = fleet(Plan(from_part("EPYC 7302", 1, False), nodes=2, runs=2, passes=2, cells=True))
-    frames = list(tables.pairs(made))
-    quantity = made.pairs[0]
-    assert len(frames) == sum(len(of_pairs.node) for of_pairs in made.pairs)
-    assert len(frames[0]) == np.isfinite(quantity.values[0]).sum()
-    row, node = frames[0].iloc[-1], made.nodes[int(quantity.node[0])]
-    a, b = quantity.pairs[-1]
-    assert (row["node"], row["a"], row["b"]) == (node.name, node.cpus[a], node.cpus[b])
-    assert (row["pass"], row["value"]) == (1, quantity.values[0, 1, -1])
-    assert set(frames[0]["class"]) == {
-        quantity.pair_layout.class_names[number] for number in quantity.pair_layout.classes
-    }
-    of_cells = list(tables.cells(made))
-    assert len(of_cells) == sum(len(of.node) for of in made.others)
-    assert len({tuple(frame.columns) for frame in of_cells}) == 1, "all have the columns of all"
-    assert "node" in of_cells[0].columns and of_cells[0]["node"].iloc[0] == made.nodes[0].name
-    first = made.others[0]
-    assert len(of_cells[0]) == np.isfinite(first.values[0]).sum()
-    absent = set(of_cells[0].columns[8:-2]) - set(first.dims) - {"numa_node"}
-    assert all((of_cells[0][dim] == "").all() for dim in absent)
