@@ -449,7 +449,7 @@ def _together(found: Sequence[_Found]) -> list[tuple[_Found, int]]:
     groups: list[tuple[_Found, list[_Found]]] = []
     for of in sorted(found, key=lambda of: (not of.confirmed, -round(of.covered, 3), -of.share)):
         for first, others in groups:
-            same = margins.subject(first.past.matrix.quantity) == margins.subject(of.past.matrix.quantity)
+            same = margins.subject(first.past.matrix.measured) == margins.subject(of.past.matrix.measured)
             apart = first.past is of.past or not (first.place == of.place or of.covered < first.covered)
             if same and not apart and first.overlaps(of):
                 others.append(of)
@@ -532,7 +532,7 @@ def _range(found: _Found) -> Range:
 def _change(found: _Found, further: int) -> Change:
     """A cause of a change with its figures."""
     past, step, head, matrix = found.past, found.step, found.cause.head, found.past.matrix
-    model, scale, share = matrix.quantity.model, matrix.scale, matrix.terms.share
+    model, scale, share = matrix.measured.model, matrix.scale, matrix.terms.share
     rows = found.line.rows[step.before]
     usual = float(np.nanmedian(past.means[rows[rows >= 0], head]))
     before = scale.relative(usual) if share else float(matrix.levels[head]) * (1 + scale.relative(usual))
@@ -543,9 +543,9 @@ def _change(found: _Found, further: int) -> Change:
         "",
         matrix.name,
         matrix.part.home,
-        margins.subject(matrix.quantity),
+        margins.subject(matrix.measured),
         _part(found),
-        "share" if share else matrix.quantity.unit,
+        "share" if share else matrix.measured.unit,
         before,
         before + size if share else before * (1 + size),
         size,
@@ -612,7 +612,7 @@ def _course(line: _Line, number: int, part: Part, judged: Sequence[JudgedCampaig
     return Course(
         matrix.name,
         matrix.part.home,
-        margins.subject(matrix.quantity),
+        margins.subject(matrix.measured),
         part,
         matrix.scale.allowed(size, 1.0),
         tuple(line.times[sample] for sample in at.tolist()),

@@ -20,13 +20,7 @@ def series(population: Population, levels: Levels) -> tuple[Series, ...]:
     """
     nodes = population.fleet.nodes
     alone = [i for i, node in enumerate(nodes) if i not in population.group_of and not node.unusable]
-    of_nodes = (
-        matrix(reduced, number, np.array([i]))
-        for i in alone
-        for reduced in population.reduced
-        for number, part in enumerate(reduced.parts)
-        if part.terms.terms
-    )
+    of_nodes = (matrix(part, np.array([i])) for i in alone for part in population.parts if part.terms.terms)
     measured = (of_node for of_node in of_nodes if of_node is not None and np.isfinite(of_node.values).any())
     return tuple(_series(of_node, population.rules, levels) for of_node in measured)
 

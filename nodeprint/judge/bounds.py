@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 def of_matrix(matrix: Matrix, rules: Acceptance) -> Floats:
     """The bound of each part of a measurement (part), on the scale of its model."""
-    quantity = matrix.quantity
+    quantity = matrix.measured
     if not quantity.of_pairs:
         return np.full(len(matrix.terms.terms), of_cells(quantity.model, rules))
     return of_pairs(matrix.terms, matrix.levels, rules, quantity.tick_ns)

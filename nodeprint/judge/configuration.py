@@ -13,10 +13,10 @@ import numpy as np
 
 from nodeprint.data.places.homes import FAR
 from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import printable
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.reduction import Reduced
 from nodeprint.machine import fingerprint
 from nodeprint.machine.node_configuration import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.settings.texts import say
@@ -111,21 +111,21 @@ def groups(
     return [np.array(numbers) for numbers in alike]
 
 
-def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tuple[PackedNode, ...]:
+def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Measured]) -> tuple[PackedNode, ...]:
     """Nodes with the homes of the lines that their pairs were measured with, as a field of the fingerprint.
 
     The home decides a pair's latency, so that nodes measured with other homes are other configurations.
     """
     homes: dict[int, set[str]] = {}
-    hops = [latency for latency in reduced if latency.quantity.quantity == "hop" and latency.quantity.of_pairs]
+    hops = [latency for latency in reduced if latency.quantity == "hop" and latency.of_pairs]
     nodes_of: dict[str, set[int]] = {}
     for hop in hops:
-        nodes_of.setdefault(hop.quantity.measurement, set()).update(hop.independent_jobs)
+        nodes_of.setdefault(hop.measurement, set()).update(hop.independent_jobs)
     everyone = set().union(*nodes_of.values())
     # a measurement that a node lacks is no other home
     common = {name for name, measured_on in nodes_of.items() if measured_on == everyone} or set(nodes_of)
-    for hop in (hop for hop in hops if hop.quantity.measurement in common):
-        quantity = hop.quantity
+    for hop in (hop for hop in hops if hop.measurement in common):
+        quantity = hop
         near = "near" if FAR in quantity.homes else "not controlled"
         names = [near if home < 0 else "far" if home >= FAR else str(home) for home in quantity.homes]
         for node in hop.independent_jobs:
@@ -139,11 +139,11 @@ def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tuple
     )
 
 
-def layouts(reduced: Sequence[Reduced]) -> dict[int, str]:
+def layouts(reduced: Sequence[Measured]) -> dict[int, str]:
     """By node what its places look like; a node without pairs is like those that have its CPUs and NUMA nodes."""
     keys: dict[int, set[str]] = {}
     machines: dict[bytes, set[int]] = {}
-    for quantity in (measurement.quantity for measurement in reduced):
+    for quantity in (measurement for measurement in reduced):
         nodes = np.unique(quantity.node).tolist()
         if quantity.of_pairs:
             digest = hashlib.sha256(quantity.pair_layout.key).hexdigest()

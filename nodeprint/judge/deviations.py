@@ -539,8 +539,8 @@ class Priors(msgspec.Struct, frozen=True):
 def priors(matrix: Matrix, rules: Acceptance) -> Priors:
     """What acceptance.yaml assumes of each component."""
     ones = np.ones(len(matrix.terms.terms))
-    if not matrix.quantity.of_pairs:
-        cell = rules.cell(matrix.quantity.model.term)
+    if not matrix.measured.of_pairs:
+        cell = rules.cell(matrix.measured.model.term)
         return Priors(cell.job_sd * ones, cell.run_sd * ones)
     return Priors(rules.prior("job") * ones, rules.prior("run") * ones)
 

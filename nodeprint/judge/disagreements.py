@@ -13,19 +13,19 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject
-from nodeprint.judge.reduction import Reduced, over_passes
+from nodeprint.judge.reduction import over_passes
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.stats.disagreement import Disagreement, disagreement, nearer_once, of_runs
 
 Values = npt.NDArray[np.floating]
 
 
-def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:
+def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Measured], rules: Acceptance) -> list[Disturbance]:
     """What differs between the runs of a job or the passes of a run, of measurements that decide; `i` is the node's
     number."""
     out = []
     for measurement in _deciding(reduced, rules):
-        quantity = measurement.quantity
+        quantity = measurement
         rows = quantity.rows.get(i, {}).get(job, [])
         out += _near_once(quantity, node, job, rows)
         if not rows or not ((i, job) in measurement.differing or measurement.restless[rows].any()):
@@ -49,11 +49,11 @@ def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Reduced], rules
     return out
 
 
-def of_jobs(node: PackedNode, i: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:
+def of_jobs(node: PackedNode, i: int, reduced: Sequence[Measured], rules: Acceptance) -> list[Disturbance]:
     """What differs between the jobs of a node, each by the median over its runs."""
     out = []
     for measurement in _deciding(reduced, rules):
-        quantity = measurement.quantity
+        quantity = measurement
         jobs = quantity.rows.get(i, {})
         if len(jobs) < 2:
             continue
@@ -64,12 +64,12 @@ def of_jobs(node: PackedNode, i: int, reduced: Sequence[Reduced], rules: Accepta
 
 
 def between_nodes(
-    nodes: Sequence[PackedNode], numbers: Sequence[int], reduced: Sequence[Reduced], rules: Acceptance
+    nodes: Sequence[PackedNode], numbers: Sequence[int], reduced: Sequence[Measured], rules: Acceptance
 ) -> dict[int, Disturbance]:
     """The virtual machines, of those that are meant to be the same, that differ from the majority as if their CPUs were
     others; all where no majority agrees."""
     for measurement in _deciding(reduced, rules):
-        quantity = measurement.quantity
+        quantity = measurement
         jobs = {i: quantity.rows[i].values() for i in numbers if i in quantity.rows}
         rows = {i: [row for of_job in of_node for row in of_job] for i, of_node in jobs.items()}
         if len(rows) < 2 or not _is_hop(quantity):
@@ -94,9 +94,9 @@ def _near_once(quantity: Measured, node: PackedNode, job: int, rows: list[int]) 
     return [_moved(_differing("runs-differ", quantity, nearer, f"job{job}", names, values.reshape(len(names), -1)))]
 
 
-def _deciding(reduced: Sequence[Reduced], rules: Acceptance) -> Iterator[Reduced]:
+def _deciding(reduced: Sequence[Measured], rules: Acceptance) -> Iterator[Measured]:
     for measurement in reduced:
-        if measurement.scale.kind != "share" and subject(measurement.quantity) in rules.decides:
+        if measurement.model.scale != "share" and subject(measurement) in rules.decides:
             yield measurement
 
 

@@ -25,7 +25,7 @@ _MOST_PAIRS = 192
 
 def of_term(matrix: Matrix, number: int, centre: float, node: PackedNode) -> Expected | None:
     """Of a part of a matrix: `centre` is what the peers have on its scale. None where no place is left."""
-    quantity = matrix.quantity
+    quantity = matrix.measured
     if matrix.terms.share:
         return of_median(quantity, matrix.terms.terms[number].covers, node)
     measured = np.isfinite(matrix.template) & (matrix.template > 0)

@@ -17,7 +17,7 @@ from nodeprint.data.places.layout import SOCKET, Ints, codes
 from nodeprint.data.places.measured import Key, Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming, sets
-from nodeprint.judge.reduction import Reduced, over_passes, padded
+from nodeprint.judge.reduction import over_passes, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.stats.disagreement import LEAST, agreeing
@@ -43,7 +43,7 @@ class OverRuns(NamedTuple):
     left_out: int
 
 
-def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]]:
+def of_classes(reduced: Sequence[Measured], nodes: int) -> list[list[ClassFigure]]:
     """By node: per measurement, home and class the median over runs of each run's figure, with its 95 % interval.
 
     A run's figure is its median; at one NUMA node, which is near the pairs of one socket and far from those of others,
@@ -51,7 +51,7 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     the pairs of a run are near its median it is that of a mixture, and the figure has those of its groups, too.
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
-    for matrix in (matrix for matrix in reduced if matrix.quantity.of_pairs):
+    for matrix in (matrix for matrix in reduced if matrix.of_pairs):
         rows = matrix.rows_used
         for name, home, apart, by_socket in _class_rows(matrix):
             mixed = _mixtures(matrix.level, by_socket, rows)
@@ -60,7 +60,7 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
                 out[node].append(
                     ClassFigure(
                         name,
-                        matrix.quantity.measurement,
+                        matrix.measurement,
                         home,
                         over.median,
                         over.low,
@@ -76,23 +76,21 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
 
 
 def places(
-    reduced: Sequence[Reduced], node: int, measurement: str, called: str, home: int
+    reduced: Sequence[Measured], node: int, measurement: str, called: str, home: int
 ) -> tuple[Measured, Ints] | None:
     """The places of a node whose median is the figure that is `called` so; None where it is no median of one set of
     places, as that of a half of the pairs or the mean of several homes."""
     for candidate in reduced:
-        if candidate.quantity.measurement != measurement or node not in candidate.quantity.rows:
+        if candidate.measurement != measurement or node not in candidate.rows:
             continue
-        if not candidate.quantity.of_pairs:
-            rows = ((row, _by_home(candidate.quantity, of_row)) for row, of_row in _table_rows(candidate.quantity))
-            return next(
-                ((candidate.quantity, next(iter(by_home.values()))) for row, by_home in rows if row == called), None
-            )
+        if not candidate.of_pairs:
+            rows = ((row, _by_home(candidate, of_row)) for row, of_row in _table_rows(candidate))
+            return next(((candidate, next(iter(by_home.values()))) for row, by_home in rows if row == called), None)
         for name, at_home, apart, by_socket in _class_rows(candidate):
             named = {f"{name}, {socket}": of_socket for socket, of_socket in by_socket.items()}
             named |= {name: apart[0]} if len(apart) == 1 else {}
             if at_home == home and called in named:
-                return candidate.quantity, named[called]
+                return candidate, named[called]
     return None
 
 
@@ -120,7 +118,7 @@ def marked(figures: Sequence[Marked], lost: Mapping[str, float]) -> list[Marked]
     return [replace(figure, disturbed=lost.get(figure.measurement, 0.0)) for figure in figures]
 
 
-def _groups(reduced: Reduced, rows: Sequence[int], places: Ints) -> dict[str, float]:
+def _groups(reduced: Measured, rows: Sequence[int], places: Ints) -> dict[str, float]:
     """The medians over runs of the groups of a node's pairs (`places`): of a matrix whose CPUs have no labels the
     levels that are found in it; else, where in most runs few pairs are near the median of all, the faster and the
     slower half. Pairs of different runs are never a mixture: a run that was disturbed is none of two groups.
@@ -129,9 +127,9 @@ def _groups(reduced: Reduced, rows: Sequence[int], places: Ints) -> dict[str, fl
     values = values[np.isfinite(values).any(axis=1)]
     if np.count_nonzero(np.isfinite(values).any(axis=0)) < _LEAST_PAIRS:
         return {}
-    unlabelled = reduced.quantity.layout.slots[:, SOCKET].max(initial=-1) < 0
-    whole = unlabelled and len(places) == len(reduced.quantity.pairs)
-    if whole and (found_groups := _found(reduced.quantity, over_passes(values[None])[0])):
+    unlabelled = reduced.layout.slots[:, SOCKET].max(initial=-1) < 0
+    whole = unlabelled and len(places) == len(reduced.pairs)
+    if whole and (found_groups := _found(reduced, over_passes(values[None])[0])):
         return found_groups
     mixed = [few_near(run, middle) for run, middle in zip(values, row_medians(values).tolist(), strict=True)]
     if 2 * sum(mixed) <= len(mixed):
@@ -158,7 +156,7 @@ def _found(quantity: Measured, values: npt.NDArray[np.floating]) -> dict[str, fl
 
 
 def of_rows(
-    reduced: Sequence[Reduced], nodes: Sequence[PackedNode], groups: Sequence[Ints] = ()
+    reduced: Sequence[Measured], nodes: Sequence[PackedNode], groups: Sequence[Ints] = ()
 ) -> list[list[CellFigure]]:
     """By node: per row of a measurement's table the median of its places, with its interval over runs and worst place,
     and the median over the nodes of its group of two or more.
@@ -168,24 +166,24 @@ def of_rows(
     """
     out: list[list[CellFigure]] = [[] for _ in nodes]
     group_of = {node: number for number, group in enumerate(groups) if len(group) > 1 for node in group.tolist()}
-    for cells in (cells for cells in reduced if not cells.quantity.of_pairs and cells.quantity.size):
+    for cells in (cells for cells in reduced if not cells.of_pairs and cells.size):
         rows = cells.rows_used
         medians_of_runs = over_passes(padded(cells.level, list(rows.values())))
         at = {number: i for i, number in enumerate(rows)}
-        for row, row_places in _table_rows(cells.quantity):
-            homes = _by_home(cells.quantity, row_places)
+        for row, row_places in _table_rows(cells):
+            homes = _by_home(cells, row_places)
             name = f"{row}, mean of homes {'+'.join(map(str, homes))}" if len(homes) > 1 else row
             nodes_of_row = _of_nodes(cells.level, list(homes.values()), rows)
             medians: dict[int, list[float]] = {}
             for number, over, _ in nodes_of_row:
                 medians.setdefault(group_of.get(number, -1), []).append(over.median)
-            worst, places = _worst(cells.quantity, row_places, medians_of_runs), _NamedPlaces(cells.quantity, name)
+            worst, places = _worst(cells, row_places, medians_of_runs), _NamedPlaces(cells, name)
             middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
             for number, over, _ in nodes_of_row:
                 group = middle[group_of.get(number, -1)]
                 place, value = worst[at[number]]
                 shown = places.of(place, nodes[number]) if len(row_places) > 1 else {}
-                out[number].append(_row(cells.quantity, name, over, (shown, value), len(row_places), group))
+                out[number].append(_row(cells, name, over, (shown, value), len(row_places), group))
     return out
 
 
@@ -206,24 +204,24 @@ class _NamedPlaces:
         return self._named[key]
 
 
-def _class_rows(reduced: Reduced) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:
+def _class_rows(reduced: Measured) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:
     """Classes of pairs at each home: their names and places, those of each socket apart at one NUMA node; and the
     places of each socket."""
-    of, layout = reduced.quantity.pairs, reduced.quantity.pair_layout
+    of, layout = reduced.pairs, reduced.pair_layout
     own = layout.slots[of, SOCKET]
     sockets = np.where(own[:, 0] == own[:, 1], own[:, 0], -1)
     ends = codes(np.sort(own, axis=1))
     for number, name in enumerate(layout.class_names):
         pairs = np.flatnonzero(layout.classes == number)
-        for part in reduced.parts if len(pairs) else ():
-            at = pairs + part.places.start
+        for order, home in enumerate(reduced.homes) if len(pairs) else ():
+            at = pairs + order * len(of)
             apart = [at[ends[pairs] == end] for end in np.unique(ends[pairs])]
             by_socket = {
                 f"socket {socket}": at[sockets[pairs] == socket]
                 for socket in np.unique(sockets[pairs]).tolist()
                 if socket >= 0
             }
-            yield name, part.home, apart if 0 <= part.home < FAR else [at], by_socket
+            yield name, home, apart if 0 <= home < FAR else [at], by_socket
 
 
 def _of_nodes(

@@ -132,7 +132,7 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
     error, degrees = (float(of_part[0, head]) for of_part in estimate.different)
     half_95 = float(intervals.half_width(np.array(error), np.array(degrees), 0.025))
     low_95, high_95 = (matrix.scale.relative(effect + side, usual) for side in (-half_95, half_95))
-    model, pairs = matrix.quantity.model, matrix.quantity.of_pairs
+    model, pairs = matrix.measured.model, matrix.measured.of_pairs
     worse = (effect > 0) == (model.better == "lower")
     where, whole = naming.place(matrix, cause.where, node), cause.term
     return Finding(
@@ -151,7 +151,7 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
         value=value,
         peers=peers,
         figures_of=None if whole == matrix.terms.terms[head].name else naming.part(matrix, head, node),
-        unit="share" if matrix.terms.share else matrix.quantity.unit,
+        unit="share" if matrix.terms.share else matrix.measured.unit,
         worse=worse,
         by_job=tuple(_by_job(standing, row, head) for row in matrix.jobs(standing.position)),
         finer=_finer(cause, estimate, node),
@@ -257,16 +257,16 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
     out: list[Shown] = []
     for state in Certainty:
         of_state = [part for part in shown if part.finding.state is state]
-        pairs = [part for part in of_state if part.matrix.quantity.of_pairs]
+        pairs = [part for part in of_state if part.matrix.measured.of_pairs]
         for part in sorted(pairs, key=lambda part: (-part.finding.times_bound, part.key, part.finding.home)):
             first = next((kept for kept in out if _same(kept, part)), None)
             if first is None:
                 out.append(part)
             elif first.finding.state is state:
                 out[out.index(first)] = _with(first, part)
-        out += _by_place([part for part in of_state if not part.matrix.quantity.of_pairs])
-    cells = [part for part in out if not part.matrix.quantity.of_pairs]
-    out = [*(part for part in out if part.matrix.quantity.of_pairs), *_nested(cells)]
+        out += _by_place([part for part in of_state if not part.matrix.measured.of_pairs])
+    cells = [part for part in out if not part.matrix.measured.of_pairs]
+    out = [*(part for part in out if part.matrix.measured.of_pairs), *_nested(cells)]
     rank = {state: number for number, state in enumerate(Certainty)}
     return sorted(out, key=lambda part: (rank[part.finding.state], not part.finding.worse, -part.finding.times_bound))
 
@@ -274,7 +274,7 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
 def _same(shown: Shown, second: Shown) -> bool:
     """Whether findings of pairs in different matrices are of the same part."""
     a, b = shown.matrix, second.matrix
-    if a is b or not a.quantity.of_pairs or a.terms is not b.terms:
+    if a is b or not a.measured.of_pairs or a.terms is not b.terms:
         return False
     return shown.key.partition(" ")[2] == second.key.partition(" ")[2] or bool(
         np.isin(shown.cause.members, second.cause.members).any()
@@ -337,7 +337,7 @@ def _width(shown: Shown) -> tuple[int, int, int]:
 
 def _cpus(shown: Shown) -> npt.NDArray[np.int64]:
     """The slots of the CPUs at the place of a finding of cells; of a way to a memory node those of that node."""
-    quantity, where = shown.matrix.quantity, shown.cause.where
+    quantity, where = shown.matrix.measured, shown.cause.where
     layout = quantity.layout
     at_place, ends = np.ones(len(layout.slots), dtype=np.bool_), np.zeros(len(layout.slots), dtype=np.bool_)
     for label, value in where.items():

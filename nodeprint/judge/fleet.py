@@ -70,7 +70,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     measured = sum(node.state == "measured" for node in population.fleet.nodes)
     spreads = _spreads(reading)
     outcome_of_fleet = _outcome(reading, nodes, spreads, measured)
-    measured_subjects = {margins.subject(measurement.quantity) for measurement in population.reduced}
+    measured_subjects = {margins.subject(measurement) for measurement in population.reduced}
     rests_on = [subject for subject in population.rules.decides if subject in measured_subjects]
     tests = sum(series.outside.size for series in reading.series)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
@@ -101,7 +101,7 @@ def _assumed_jobs(reading: Reading, subjects: Sequence[str]) -> dict[str, float]
     """By subject the standard deviation between jobs that was assumed, where no jobs show it."""
     out: dict[str, float] = {}
     for series in reading.series:
-        subject, jobs = margins.subject(series.matrix.quantity), series.spreads.job
+        subject, jobs = margins.subject(series.matrix.measured), series.spreads.job
         if subject in subjects and not jobs.excess.any():
             assumed = series.matrix.scale.relative(float(np.sqrt(jobs.assumed.max(initial=0.0))))
             out[subject] = max(out.get(subject, 0.0), assumed)
@@ -174,7 +174,7 @@ def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
         effect_unit=effect * level,
         interval=Interval(low, high),
         bound=relative(cut.bound),
-        unit=cut.matrix.quantity.unit,
+        unit=cut.matrix.measured.unit,
         later_h=_later_h(population, nodes, cut.first.tolist()),
         differences=_differences(population, cut, nodes),
     )
@@ -265,7 +265,7 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
     population = reading.population
     rules, day = population.rules, reading.day
     notes = []
-    pairs = [series.matrix.terms for series in reading.series if series.matrix.quantity.of_pairs]
+    pairs = [series.matrix.terms for series in reading.series if series.matrix.measured.of_pairs]
     if any(not terms.layout.harvested and _no_core_inside(terms) for terms in pairs):
         notes.append(Note("two-cores"))
     for rule in rules.suppressions:

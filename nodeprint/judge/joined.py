@@ -22,8 +22,8 @@ from nodeprint.judge.deviations import priors, run_means
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import (
     Matrix,
+    PlaceSet,
     Reals,
-    Reduced,
     mean_of_runs,
     moment,
     padded,
@@ -71,7 +71,7 @@ class Joined(msgspec.Struct, frozen=True):
     copies: frozenset[int]
 
 
-class _Measured(msgspec.Struct, frozen=True):
+class _JobMeasured(msgspec.Struct, frozen=True):
     """A job of a node in a quantity: its level (place), and by part the values of its runs (run, term)."""
 
     at: JobAt
@@ -82,14 +82,14 @@ class _Measured(msgspec.Struct, frozen=True):
 
 
 class _Kind:
-    """A quantity over campaigns: its places, scale and parts in the newest, its level (place) in the oldest, and what
-    was `measured`."""
+    """A measurement over campaigns: its points and sets of them in the newest, its level (point) in the oldest, and
+    its `jobs`."""
 
-    def __init__(self, newest: Reduced) -> None:
-        self.quantity, self.scale = newest.quantity, newest.scale
-        self.parts = [part for part in newest.parts if part.terms.terms]
+    def __init__(self, newest: Measured, parts: Sequence[PlaceSet]) -> None:
+        self.newest = newest
+        self.parts = [part for part in parts if part.measured is newest and part.terms.terms]
         self.template: Reals | None = None
-        self.measured: list[_Measured] = []
+        self.jobs: list[_JobMeasured] = []
 
     def values(self, level: Reals) -> tuple[Floats, ...]:
         """By part the values (row, term) of the rows of the next campaign."""
@@ -98,7 +98,7 @@ class _Kind:
         known = self.template
         self.template = usual if known is None else np.where(np.isnan(known), usual, known)
         return tuple(
-            term_values(level[:, part.places], self.template[part.places], part.terms, self.scale)
+            term_values(level[:, part.places], self.template[part.places], part.terms, part.scale)
             for part in self.parts
         )
 
@@ -121,14 +121,14 @@ def join(
         population = Population.of(fleet, rules, ())
         first = not kinds
         for reduced in population.reduced:
-            kind = kinds.setdefault(_kind(reduced.quantity), _Kind(reduced))
+            kind = kinds.setdefault(_kind(reduced), _Kind(reduced, population.parts))
             if not first:
-                kind.measured.extend(_jobs(population, reduced, kind, number))
-    names = sorted({of_job.at.node for kind in kinds.values() for of_job in kind.measured})
+                kind.jobs.extend(_jobs(population, reduced, kind, number))
+    names = sorted({of_job.at.node for kind in kinds.values() for of_job in kind.jobs})
     matrices: list[JoinedMatrix] = []
     copies = set[int]()
     for kind in kinds.values():
-        ordered = sorted(kind.measured, key=lambda of_job: (of_job.at.node, of_job.at))
+        ordered = sorted(kind.jobs, key=lambda of_job: (of_job.at.node, of_job.at))
         kept = _distinct(ordered, fleets) if distinct else ordered
         copies |= {of_job.at.campaign for of_job in ordered} - {of_job.at.campaign for of_job in kept}
         matrices += _matrices(kind, kept, names) if kept else []
@@ -150,20 +150,20 @@ def _kind(quantity: Measured) -> tuple[object, ...]:
     return (*names, quantity.layout.key)
 
 
-def _jobs(population: Population, reduced: Reduced, kind: _Kind, campaign: int) -> Iterator[_Measured]:
+def _jobs(population: Population, reduced: Measured, kind: _Kind, campaign: int) -> Iterator[_JobMeasured]:
     """The independent jobs of a campaign in a quantity."""
-    quantity, nodes = reduced.quantity, population.fleet.nodes
-    level = _at_places(kind.quantity, reduced)
+    nodes = population.fleet.nodes
+    level = _at_places(kind.newest, reduced)
     of_parts = kind.values(level)
     for i, jobs in reduced.independent_jobs.items():
         for together in jobs if not nodes[i].unusable else ():
-            rows = [row for job in together for row in quantity.rows[i][job]]
+            rows = [row for job in together for row in reduced.rows[i][job]]
             started = _started(population, i, together)
             at = moment(started)
-            yield _Measured(
+            yield _JobMeasured(
                 JobAt(started, campaign, f"job{together[-1]}", nodes[i].name),
                 float("nan") if at is None else at.timestamp(),
-                tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in rows),
+                tuple(f"job{reduced.job[row]}/run{reduced.run[row]}" for row in rows),
                 mean_of_runs(level[rows][None])[0],
                 tuple(np.asarray(values[rows], dtype=np.float64) for values in of_parts),
             )
@@ -171,25 +171,24 @@ def _jobs(population: Population, reduced: Reduced, kind: _Kind, campaign: int) 
 
 def _started(population: Population, i: int, jobs: Sequence[int]) -> str:
     """When the first of some jobs of a node began, by any of its measurements."""
-    quantities = (reduced.quantity for reduced in population.reduced)
+    quantities = (reduced for reduced in population.reduced)
     starts = (q.started[row] for q in quantities for job in jobs for row in q.rows.get(i, {}).get(job, ()))
     return min(filter(None, starts), default="")
 
 
-def _at_places(first: Measured, later: Reduced) -> Reals:
+def _at_places(first: Measured, later: Measured) -> Reals:
     """The levels (row, place) of a campaign at the places of another, NaN where it has none."""
-    of = later.quantity
-    if first.names == of.names and all(np.array_equal(first.places[dim], of.places[dim]) for dim in first.dims):
+    if first.names == later.names and all(np.array_equal(first.places[dim], later.places[dim]) for dim in first.dims):
         return later.level
-    at = {tuple(of.place(number).values()): number for number in range(of.size)}
+    at = {tuple(later.place(number).values()): number for number in range(later.size)}
     column = np.array([at.get(tuple(first.place(number).values()), -1) for number in range(first.size)])
     return np.asarray(np.where(column < 0, np.nan, later.level[:, column]), dtype=later.level.dtype)
 
 
-def _distinct(measured: Sequence[_Measured], fleets: Sequence[PackedFleet]) -> list[_Measured]:
+def _distinct(measured: Sequence[_JobMeasured], fleets: Sequence[PackedFleet]) -> list[_JobMeasured]:
     """Jobs that are not in another campaign as well: of one node, begun in the same second. Simulated campaigns may all
     begin at one time; of these the values are the same, too."""
-    first: dict[tuple[str, str], list[_Measured]] = {}
+    first: dict[tuple[str, str], list[_JobMeasured]] = {}
     out = []
     for of_job in measured:
         former = first.setdefault((of_job.at.node, of_job.at.started), [])
@@ -203,7 +202,7 @@ def _distinct(measured: Sequence[_Measured], fleets: Sequence[PackedFleet]) -> l
     return out
 
 
-def _matrices(kind: _Kind, measured: Sequence[_Measured], names: Sequence[str]) -> Iterator[JoinedMatrix]:
+def _matrices(kind: _Kind, measured: Sequence[_JobMeasured], names: Sequence[str]) -> Iterator[JoinedMatrix]:
     """A matrix for each part of a quantity, from its jobs in the order of nodes and time."""
     position = {name: number for number, name in enumerate(names)}
     nodes, owner = np.unique([position[of_job.at.node] for of_job in measured], return_inverse=True)
@@ -215,9 +214,7 @@ def _matrices(kind: _Kind, measured: Sequence[_Measured], names: Sequence[str]) 
         if not np.isfinite(values).any():
             continue
         matrix = Matrix(
-            kind.quantity,
             part,
-            kind.scale,
             nodes,
             owner,
             tuple(of_job.runs for of_job in measured),

@@ -79,7 +79,7 @@ def margins(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tupl
     """The margin of a node in each subject, those that decide first."""
     by_subject: dict[str, Worst] = {}
     for candidate in worst:
-        name = subject(candidate.series.matrix.quantity)
+        name = subject(candidate.series.matrix.measured)
         if name not in by_subject or candidate.share > by_subject[name].share:
             by_subject[name] = candidate
     out = [_margin(name, margin, node, rules) for name, margin in by_subject.items()]
@@ -107,7 +107,7 @@ def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Mar
         naming.part(matrix, part, node),
         within,
         bound,
-        "share" if matrix.terms.share else matrix.quantity.unit,
+        "share" if matrix.terms.share else matrix.measured.unit,
         within * unit_of,
         bound * unit_of,
         worst.share,
@@ -185,7 +185,7 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
             first = terms.terms[int(columns[0])]
             out.append(
                 Limit(
-                    subject(of_measurement.matrix.quantity),
+                    subject(of_measurement.matrix.measured),
                     of_measurement.matrix.name,
                     terms.families[number],
                     first.name,
@@ -244,7 +244,7 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
             smallest = float(np.quantile(usable, 0.95)) * bound if len(usable) else float("nan")
             out.append(
                 Spread(
-                    subject(of_measurement.matrix.quantity),
+                    subject(of_measurement.matrix.measured),
                     of_measurement.matrix.name,
                     terms.families[family],
                     terms.terms[int(columns[0])].name,

@@ -46,7 +46,7 @@ def effects(population: Population) -> tuple[TimeEffect, ...]:
     (Holm 1979). Families that are contrasts inside a node have no common level and are left out. Of a measurement the
     coarsest family is named.
     """
-    if not any(any(reduced.quantity.started) for reduced in population.reduced):
+    if not any(any(reduced.started) for reduced in population.reduced):
         return ()
     from nodeprint.stats import measuring_order  # noqa: PLC0415 (most of a second, for fleets with times alone)
 
@@ -87,7 +87,7 @@ def _effect(family: _Tested) -> TimeEffect:
     since = "" if order.step is None else _text(family.moments[order.step])
     low, size, high = (relative(order.effect + side) for side in (-order.half_95, 0.0, order.half_95))
     return TimeEffect(
-        margins.subject(matrix.quantity),
+        margins.subject(matrix.measured),
         matrix.name,
         matrix.part.home,
         family.family,

@@ -27,7 +27,7 @@ def part(matrix: Matrix, number: int, node: PackedNode = NO_NODE) -> Part:
 def key(matrix: Matrix, term: Term) -> str:
     """A part's place in canonical numbers, the same on every node: `core=37`, `ccd=3,memory_node=1`. A CPU is named by
     its core, and by its thread where it is not the first one."""
-    layout, of_cpu = matrix.terms.layout, matrix.quantity.model.labels
+    layout, of_cpu = matrix.terms.layout, matrix.measured.model.labels
     out = []
     for label, value in term.where.items():
         if of_cpu.get(label) != "cpu":
@@ -43,11 +43,11 @@ def key(matrix: Matrix, term: Term) -> str:
 def place(matrix: Matrix, where: Mapping[str, Key], node: PackedNode) -> dict[str, Key]:
     """A place of a matrix in a node's numbers: cores, CPUs and NUMA nodes of the system, parts machine-wide. Parts are
     called by what they are (`numa` in place of a quadrant, `cluster`), classes by name, and `inside` says of what."""
-    if matrix.quantity.of_pairs:
+    if matrix.measured.of_pairs:
         return _of_pairs(where, matrix.terms.layout, node)
-    if not where and matrix.quantity.size == 1:  # the only place of named ones is not the whole node
-        where = {dim: value for dim, value in matrix.quantity.place(0).items() if dim in matrix.quantity.names}
-    return numbered(where, node, matrix.quantity.model)
+    if not where and matrix.measured.size == 1:  # the only place of named ones is not the whole node
+        where = {dim: value for dim, value in matrix.measured.place(0).items() if dim in matrix.measured.names}
+    return numbered(where, node, matrix.measured.model)
 
 
 def _of_pairs(where: Mapping[str, Key], layout: Layout, node: PackedNode) -> dict[str, Key]:
@@ -105,5 +105,5 @@ def cpu_pairs(matrix: Matrix, covers: Ints, node: PackedNode) -> dict[int, tuple
 
 def cells(matrix: Matrix, covers: Ints, node: PackedNode) -> tuple[dict[str, Key], ...]:
     """The cells of places that are no pairs by the dimensions of their measurement, in the system's numbers."""
-    places = os_places(matrix.quantity, node)
+    places = os_places(matrix.measured, node)
     return tuple(places[number] for number in covers.tolist())

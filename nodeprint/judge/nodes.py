@@ -97,9 +97,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         )
         disturbances = [disturbance for job in self.population.disturbed[i].values() for disturbance in job]
         disturbances += [Disturbance("record", invalid=False, detail=text) for text in (*node.unusable, *node.quality)]
-        quantities = [measurement.quantity for measurement in self.population.reduced]
         lost = quality.lost(node, i, self.population.reduced)
-        disturbances += quality.beside(node, i, quantities, self.population.reduced, self.population.rules)
+        disturbances += quality.beside(node, i, self.population.reduced, self.population.rules)
         return NodeVerdict(
             reasons[0].outcome,
             tuple(reasons),
@@ -241,6 +240,6 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         out = []
         for group in self.population.groups:
             nodes = set(group.nodes.tolist())
-            quantities = [one.quantity for one in self.population.reduced]
+            quantities = self.population.reduced
             out.append([q.measurement for q in quantities if len(nodes & q.rows.keys()) >= USUAL * len(nodes)])
         return out

@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.judge.reduction import Reduced
+from nodeprint.data.places.measured import Measured
 from nodeprint.stats.disagreement import disagreement
 from nodeprint.stats.robust import robust_sd, row_medians
 
 Floats = npt.NDArray[np.float64]
 
 
-def odd_runs(reduced: Reduced, bound: float = 0.0) -> Mapping[int, float]:
+def odd_runs(reduced: Measured, bound: float = 0.0) -> Mapping[int, float]:
     """By row of a quantity whose run is off the others of its job by how much, a share (0.5 is half as much again).
 
     Of two runs that disagree it is the one that is farther from the median of all others of the fleet. What runs of the
     fleet usually differ by makes none of them odd, and so does what moves the mean of its job by less than the `bound`:
     one run of five that is 10 % off decides nothing, and the spread of its node's runs says it.
     """
-    jobs = [rows for of_node in reduced.quantity.rows.values() for rows in of_node.values() if len(rows) > 1]
-    suspicious = [reduced.quantity.rows[node][job] for node, job in sorted(reduced.differing)]
+    jobs = [rows for of_node in reduced.rows.values() for rows in of_node.values() if len(rows) > 1]
+    suspicious = [reduced.rows[node][job] for node, job in sorted(reduced.differing)]
     if not suspicious:
         return {}
     noise = _between_runs(reduced, jobs)
@@ -34,7 +34,7 @@ def odd_runs(reduced: Reduced, bound: float = 0.0) -> Mapping[int, float]:
     return odd
 
 
-def _odd(reduced: Reduced, rows: list[int], noise: float) -> Iterator[tuple[int, float]]:
+def _odd(reduced: Measured, rows: list[int], noise: float) -> Iterator[tuple[int, float]]:
     level = reduced.level[rows]
     odd = disagreement(level, noise)
     if odd is not None and len(rows) == 2:
@@ -47,7 +47,7 @@ def _odd(reduced: Reduced, rows: list[int], noise: float) -> Iterator[tuple[int,
             yield rows[number], odd.factor - 1 if odd is not None else 0.0
 
 
-def _between_runs(reduced: Reduced, jobs: list[list[int]]) -> float:
+def _between_runs(reduced: Measured, jobs: list[list[int]]) -> float:
     """The relative standard deviation of a run from its job's median that half of the fleet's jobs do not exceed."""
     spreads = []
     for rows in jobs:

@@ -58,7 +58,7 @@ class NodeEvidence(msgspec.Struct, frozen=True):
     def scattered(self) -> tuple[str, ...]:
         """Subjects that decide, in some part of which no majority of the nodes is alike."""
         decides = self.population.rules.decides
-        of = ((margins.subject(series.matrix.quantity), series) for series, _ in self.series)
+        of = ((margins.subject(series.matrix.measured), series) for series, _ in self.series)
         return tuple(subject for subject, series in of if subject in decides and series.scattered.any())
 
 
@@ -226,7 +226,7 @@ def unexamined(of: NodeEvidence) -> Iterator[Reason]:
     unseen = [
         family
         for series, _ in of.series
-        if margins.subject(series.matrix.quantity) in decides
+        if margins.subject(series.matrix.measured) in decides
         for family in series.matrix.terms.unwitnessed
     ]
     if unseen:

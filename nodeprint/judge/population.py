@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge import bounds, configuration, disagreements, groups, quality, reduction
 from nodeprint.judge.acceptance_file import Acceptance
@@ -19,7 +20,7 @@ from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.margins import subject
 from nodeprint.judge.odd_runs import odd_runs
-from nodeprint.judge.reduction import Matrix, Reduced
+from nodeprint.judge.reduction import Matrix, PlaceSet
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.stats.peers import MAJORITY
 
@@ -27,15 +28,18 @@ Floats = npt.NDArray[np.float64]
 
 
 class Population(msgspec.Struct, frozen=True, dict=True):
-    """A fleet with its reduced quantities. `configurations` are nodes that are meant to be the same, the largest first;
-    `groups` those that are compared with each other. `differing` are the fields in which nodes differ from the
-    majority, by name, `disturbed` by node and job why the job is invalid. `planned` are the measurements that each
-    node was to have."""
+    """A fleet with its measurements as they are judged, `reduced`, and their sets of points, `parts`.
+
+    `configurations` are nodes that are meant to be the same, the largest first; `groups` those that are compared with
+    each other. `differing` are the fields in which nodes differ from the majority, by name, `disturbed` by node and job
+    why the job is invalid. `planned` are the measurements that each node was to have.
+    """
 
     fleet: PackedFleet
     rules: Acceptance
     planned: tuple[str, ...]
-    reduced: tuple[Reduced, ...]
+    reduced: tuple[Measured, ...]
+    parts: tuple[PlaceSet, ...]
     configurations: tuple[Ints, ...]
     groups: tuple[PeerGroup, ...]
     differing: Mapping[str, Sequence[FieldDifference]]
@@ -44,20 +48,14 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     @classmethod
     def of(cls, fleet: PackedFleet, rules: Acceptance, planned: Sequence[str]) -> Population:
         """The population of a fleet, each configuration one group."""
-        reduced = [reduction.reduce(quantity, rules, fleet.nodes) for quantity in fleet.quantities]
+        reduced = [reduction.reduce(quantity, fleet.nodes) for quantity in fleet.quantities]
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
         alike = configuration.groups(fleet.nodes, configuration.layouts(reduced), differing)
-        odd = [
-            odd_runs(of, bounds.of_whole(of.quantity, rules)) if subject(of.quantity) in rules.decides else {}
-            for of in reduced
-        ]
+        odd = [odd_runs(of, bounds.of_whole(of, rules)) if subject(of) in rules.decides else {} for of in reduced]
         by_itself = [_disturbed(node, i, reduced, odd, rules) for i, node in enumerate(fleet.nodes)]
         disturbed = _moved(fleet.nodes, alike, reduced, rules, by_itself)
-        valid = tuple(
-            msgspec.structs.replace(measurement, independent_jobs=_valid(measurement.independent_jobs, disturbed))
-            for measurement in reduced
-        )
+        valid = tuple(measurement.valid(disturbed) for measurement in reduced)
         usable = [
             np.array([i for i in nodes.tolist() if _usable(i, fleet, reduced, disturbed)], dtype=np.int64)
             for nodes in alike
@@ -67,6 +65,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
             rules,
             tuple(planned),
             valid,
+            tuple(part for measurement in valid for part in reduction.point_sets(measurement, rules)),
             tuple(alike),
             tuple(PeerGroup(nodes) for nodes in usable if len(nodes) > 1),
             differing,
@@ -98,9 +97,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         in the parts of a `matrix` (part), 0 where no majority is near it."""
         key = whole.tobytes(), matrix.name, matrix.part.home
         if key not in self._differences:
-            of_all = next(
-                of for of in self.matrices(whole) if of.quantity is matrix.quantity and of.part is matrix.part
-            )
+            of_all = next(of for of in self.matrices(whole) if of.part is matrix.part)
             rows = groups.from_majority(of_all, self.rules)
             self._differences[key] = dict(zip(of_all.nodes.tolist(), rows, strict=True))
         return self._differences[key]
@@ -124,7 +121,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return out
 
     def matrices(self, nodes: Ints) -> list[Matrix]:
-        """A matrix of all jobs of `nodes` for each part of a quantity that two or more of them have, made once: of a
+        """A matrix of all jobs of `nodes` for each set of points that two or more of them have, made once: of a
         large fleet it is most of the work."""
         key = nodes.tobytes()
         if key not in self._made:
@@ -137,11 +134,10 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     def _of_nodes(self, nodes: Ints) -> list[Matrix]:
         judged = []
-        for measurement in self.reduced:
-            for number, part in enumerate(measurement.parts):
-                matrix = reduction.matrix(measurement, number, nodes) if len(part.terms.terms) else None
-                if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
-                    judged.append(matrix)
+        for part in self.parts:
+            matrix = reduction.matrix(part, nodes) if len(part.terms.terms) else None
+            if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
+                judged.append(matrix)
         return judged
 
     @cached_property
@@ -179,43 +175,42 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     def jobs(self, i: int) -> list[int]:
         """The jobs of a node."""
-        return sorted({job for measurement in self.reduced for job in measurement.quantity.rows.get(i, ())})
+        return sorted({job for measurement in self.reduced for job in measurement.rows.get(i, ())})
 
     def measured(self, i: int) -> set[str]:
         """The measurements that a node has."""
-        return {measurement.quantity.measurement for measurement in self.reduced if i in measurement.quantity.rows}
+        return {measurement.measurement for measurement in self.reduced if i in measurement.rows}
 
     def runs(self, i: int) -> int:
         """The runs of the measurement of which a node has most in its newest job."""
-        return max((len(measurement.quantity.newest_rows.get(i, ())) for measurement in self.reduced), default=0)
+        return max((len(measurement.newest_rows.get(i, ())) for measurement in self.reduced), default=0)
 
     def newest(self, i: int) -> str:
         """When a node's newest run began; empty where that is unknown."""
-        quantities = [measurement.quantity for measurement in self.reduced]
         return max(
-            (q.started[row] for q in quantities for rows in q.rows.get(i, {}).values() for row in rows), default=""
+            (q.started[row] for q in self.reduced for rows in q.rows.get(i, {}).values() for row in rows), default=""
         )
 
     def hours(self, i: int) -> float:
         """When a node's newest job began, in hours since 1970; NaN where that is unknown."""
         moments = [
-            reduction.moment(measurement.quantity.started[row])
+            reduction.moment(measurement.started[row])
             for measurement in self.reduced
-            for row in measurement.quantity.newest_rows.get(i, ())
+            for row in measurement.newest_rows.get(i, ())
         ]
         return min((moment.timestamp() / 3600 for moment in moments if moment is not None), default=float("nan"))
 
     @cached_property
     def began(self) -> str:
         """When the newest run began; empty where that is unknown."""
-        return max((time for measurement in self.reduced for time in measurement.quantity.started), default="")
+        return max((time for measurement in self.reduced for time in measurement.started), default="")
 
 
 def _disturbed(
-    node: PackedNode, i: int, reduced: Sequence[Reduced], odd: Sequence[Mapping[int, float]], rules: Acceptance
+    node: PackedNode, i: int, reduced: Sequence[Measured], odd: Sequence[Mapping[int, float]], rules: Acceptance
 ) -> dict[int, Sequence[Disturbance]]:
     """By job why it is invalid; all jobs are where they are of other CPUs."""
-    jobs = sorted({job for measurement in reduced for job in measurement.quantity.rows.get(i, ())})
+    jobs = sorted({job for measurement in reduced for job in measurement.rows.get(i, ())})
     of_jobs = {job: quality.of_job(node, i, job, reduced, odd, rules) for job in jobs}
     moved = [disturbance for disturbance in disagreements.of_jobs(node, i, reduced, rules) if disturbance.invalid]
     return {job: [*why, *moved] for job, why in of_jobs.items() if why or moved}
@@ -224,7 +219,7 @@ def _disturbed(
 def _moved(
     nodes: Sequence[PackedNode],
     alike: Sequence[Ints],
-    reduced: Sequence[Reduced],
+    reduced: Sequence[Measured],
     rules: Acceptance,
     disturbed: Sequence[Mapping[int, Sequence[Disturbance]]],
 ) -> tuple[Mapping[int, Sequence[Disturbance]], ...]:
@@ -238,22 +233,12 @@ def _moved(
             continue
         still = [i for i in virtual if i not in moved]
         for i, why in disagreements.between_nodes(nodes, still, reduced, rules).items():
-            jobs = {job for measurement in reduced for job in measurement.quantity.rows.get(i, ())}
+            jobs = {job for measurement in reduced for job in measurement.rows.get(i, ())}
             out[i] = {job: [*disturbed[i].get(job, ()), why] for job in sorted(jobs)}
     return tuple(out)
 
 
-def _valid(
-    jobs_of: Mapping[int, list[list[int]]], disturbed: Sequence[Mapping[int, object]]
-) -> dict[int, list[list[int]]]:
-    """Independent jobs without invalid ones, which show nothing."""
-    return {
-        node: [part for part in ([job for job in jobs if job not in disturbed[node]] for jobs in parts) if part]
-        for node, parts in jobs_of.items()
-    }
-
-
-def _usable(i: int, fleet: PackedFleet, reduced: Sequence[Reduced], disturbed: Sequence[Mapping[int, object]]) -> bool:
+def _usable(i: int, fleet: PackedFleet, reduced: Sequence[Measured], disturbed: Sequence[Mapping[int, object]]) -> bool:
     """Whether a node has a job that can be compared."""
-    jobs = {job for measurement in reduced for job in measurement.quantity.rows.get(i, ())}
+    jobs = {job for measurement in reduced for job in measurement.rows.get(i, ())}
     return not fleet.nodes[i].unusable and bool(jobs - set(disturbed[i]))

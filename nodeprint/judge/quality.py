@@ -17,7 +17,6 @@ from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import disagreements
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject
-from nodeprint.judge.reduction import Reduced
 from nodeprint.judge.verdict import LOST, Disturbance
 
 #: The kind of disturbance that is a run off the others of its job.
@@ -28,7 +27,7 @@ def of_job(
     node: PackedNode,
     i: int,
     job: int,
-    reduced: Sequence[Reduced],
+    reduced: Sequence[Measured],
     odd: Sequence[Mapping[int, float]],
     rules: Acceptance,
 ) -> list[Disturbance]:
@@ -37,7 +36,7 @@ def of_job(
     out = [seen for seen in disagreements.of_job(node, i, job, reduced, rules) if seen.invalid]
     out += [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
     for measurement, of_row in zip(reduced, odd, strict=True):
-        quantity = measurement.quantity
+        quantity = measurement
         for row in quantity.rows.get(i, {}).get(job, []):
             if row in of_row:
                 run = f"job{job}/run{quantity.run[row]}"
@@ -45,8 +44,8 @@ def of_job(
     return out
 
 
-def _of_measurement(i: int, job: int, reduced: Reduced, rules: Acceptance) -> Iterator[Disturbance]:
-    quantity = reduced.quantity
+def _of_measurement(i: int, job: int, reduced: Measured, rules: Acceptance) -> Iterator[Disturbance]:
+    quantity = reduced
     rows = quantity.rows.get(i, {}).get(job, [])
     if not quantity.of_pairs or not rows or subject(quantity) not in rules.decides:
         return
@@ -66,13 +65,11 @@ def _of_measurement(i: int, job: int, reduced: Reduced, rules: Acceptance) -> It
                 yield Disturbance(kind, invalid=True, measurement=quantity.measurement, run=run, share=share)
 
 
-def beside(
-    node: PackedNode, i: int, quantities: Sequence[Measured], reduced: Sequence[Reduced], rules: Acceptance
-) -> list[Disturbance]:
+def beside(node: PackedNode, i: int, reduced: Sequence[Measured], rules: Acceptance) -> list[Disturbance]:
     """What else is to be known of a node's newest job: runs that differ, other load, stolen time, throttling, memory
     errors, heat, clocks that fell. None of it makes a run invalid."""
     runs = _newest(node)
-    newest = max((job for measurement in reduced for job in measurement.quantity.rows.get(i, ())), default=0)
+    newest = max((job for measurement in reduced for job in measurement.rows.get(i, ())), default=0)
     differing = [
         *disagreements.of_job(node, i, newest, reduced, rules),
         *disagreements.of_jobs(node, i, reduced, rules),
@@ -84,7 +81,7 @@ def beside(
     lossy, lost = _worst(runs, "lost_share")
     if lost >= LOST:
         out.append(_seen("busy", lossy, share=lost))
-    loudest = loud(node, i, quantities, rules)
+    loudest = loud(node, i, reduced, rules)
     if loudest:
         cpus = tuple(cpu for cpu, _ in loudest)
         out.append(Disturbance("loud-cpus", invalid=False, share=loudest[0][1], cpus=cpus))
@@ -100,14 +97,14 @@ def beside(
     return out
 
 
-def lost(node: PackedNode, i: int, reduced: Sequence[Reduced]) -> dict[str, float]:
+def lost(node: PackedNode, i: int, reduced: Sequence[Measured]) -> dict[str, float]:
     """By measurement of a node's newest job the largest share, in any of its runs, of CPU time that other programs or a
     hypervisor took, or of values that the kernel flagged as disturbed."""
     out: dict[str, float] = {}
     for measurement in reduced:
-        rows = measurement.quantity.newest_rows.get(i, [])
-        name = measurement.quantity.measurement
-        out[name] = max([out.get(name, 0.0), *measurement.quantity.disturbed[rows].tolist()])
+        rows = measurement.newest_rows.get(i, [])
+        name = measurement.measurement
+        out[name] = max([out.get(name, 0.0), *measurement.disturbed[rows].tolist()])
     for run in _newest(node):
         name = str(run["measurement"])
         taken = max(float(run.get("lost_share") or 0.0), float(run.get("steal_share") or 0.0))
@@ -115,10 +112,10 @@ def lost(node: PackedNode, i: int, reduced: Sequence[Reduced]) -> dict[str, floa
     return out
 
 
-def _share_of_pairs(i: int, reduced: Sequence[Reduced]) -> Iterator[Disturbance]:
+def _share_of_pairs(i: int, reduced: Sequence[Measured]) -> Iterator[Disturbance]:
     """The worst share of disturbed pairs of each measurement of the newest job, where it is any."""
     for measurement in reduced:
-        quantity = measurement.quantity
+        quantity = measurement
         rows = quantity.newest_rows.get(i, []) if quantity.of_pairs else []
         if not rows:
             continue

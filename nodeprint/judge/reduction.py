@@ -1,4 +1,4 @@
-"""From a quantity to one number per node, run and term: medians over passes, residuals on the model's scale, terms."""
+"""From a measurement to one number per node, run and term: medians over passes, residuals on a scale, terms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.terms import Terms
-from nodeprint.stats.disagreement import differing, differs
+from nodeprint.stats.disagreement import differs
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -66,61 +66,27 @@ class EffectScale(msgspec.Struct, frozen=True):
 
 
 class PlaceSet(msgspec.Struct, frozen=True):
-    """Places that are judged together: all pairs at one home, or all places. `home` is -1 where there is none."""
+    """Points of a measurement that are judged together: all pairs at one home, or all points. `home` is -1 where there
+    is none."""
 
+    measured: Measured
     home: int
     places: slice
     terms: Terms
-
-
-class Reduced(msgspec.Struct, frozen=True, dict=True):
-    """A quantity with its passes reduced to their median, `level` (row, place) in its unit.
-
-    `missing` (row, part) is the share of places that a run lacks, 1 at a home that it was not measured with.
-    `independent_jobs` has those of each node. `restless` (row): the passes of a run may differ
-    (`stats.disagreement.differs`).
-    """
-
-    quantity: Measured
-    parts: tuple[PlaceSet, ...]
     scale: EffectScale
-    level: Reals
-    missing: Floats
-    independent_jobs: Mapping[int, list[list[int]]]
-    restless: npt.NDArray[np.bool_]
-
-    @cached_property
-    def rows_used(self) -> dict[int, list[int]]:
-        """By node the rows of its valid jobs; of a node without any those of its newest job."""
-        rows = self.quantity.rows
-        valid = {node: [job for together in jobs for job in together] for node, jobs in self.independent_jobs.items()}
-        return {
-            node: [row for job in sorted(valid.get(node) or [max(jobs)]) for row in jobs[job]]
-            for node, jobs in rows.items()
-        }
-
-    @cached_property
-    def differing(self) -> frozenset[tuple[int, int]]:
-        """The jobs (node, job) whose runs may differ (`stats.disagreement.differs`)."""
-        node, job = self.quantity.node, self.quantity.job
-        begins = np.flatnonzero(np.diff(node, prepend=-1) | np.diff(job, prepend=-1))
-        differing_begins = begins[differing(self.level, begins)] if len(begins) else begins
-        return frozenset(zip(node[differing_begins].tolist(), job[differing_begins].tolist(), strict=True))
 
 
 class Matrix(msgspec.Struct, frozen=True, dict=True):
-    """One part of a quantity over the nodes of one group: `values` (row, run, term), a row for each independent job.
+    """A set of points over the nodes of one group: `values` (row, run, term), a row for each independent job.
 
     `nodes` are numbers in the fleet, `owner` (row) has the position in them of the node whose job a row is; the rows of
     a node follow each other. `runs` are the names of each row's runs (job1/run1) and `began` the moments of the first
     (seconds since 1970; NaN if unknown). `values` is NaN where a run is missing. `template` (place) is the peers'
-    level. `level` (row, place) is that of all runs of the quantity, `rows` are those of each job: a copy of a thousand
+    level. `level` (row, place) is that of all runs, `rows` are those of each job: a copy of a thousand
     nodes is a quarter of a gigabyte.
     """
 
-    quantity: Measured
     part: PlaceSet
-    scale: EffectScale
     nodes: Ints
     owner: Ints
     runs: tuple[tuple[str, ...], ...]
@@ -131,6 +97,16 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
     values: Floats
 
     @property
+    def measured(self) -> Measured:
+        """The measurement."""
+        return self.part.measured
+
+    @property
+    def scale(self) -> EffectScale:
+        """The scale of its values."""
+        return self.part.scale
+
+    @property
     def terms(self) -> Terms:
         """What is examined."""
         return self.part.terms
@@ -138,7 +114,7 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
     @property
     def name(self) -> str:
         """Its measurement."""
-        return self.quantity.measurement
+        return self.measured.measurement
 
     def level_of(self, rows: Sequence[int]) -> Reals:
         """The mean over some jobs of a node of the means over their runs (place), in the measurement's unit."""
@@ -170,40 +146,53 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
         return np.array([template[term.covers].mean() for term in self.terms.terms])
 
 
-def reduce(quantity: Measured, rules: Acceptance, nodes: Sequence[PackedNode] = ()) -> Reduced:
-    """The median over passes, a few rows at a time, so that memory stays bounded; `nodes` are the fleet's."""
-    began = independent_jobs(quantity, nodes)
-    if not quantity.of_pairs:
-        level = over_passes(quantity.values).astype(np.float64)
-        restless = differs(quantity.values, axis=1)
-        quantity.release()
-        part = PlaceSet(-1, slice(0, quantity.size), sets.of(quantity))
-        scale = EffectScale(quantity.model.scale, rules.cell(quantity.model.term).bound)
-        return Reduced(quantity, (part,), scale, level, np.isnan(level).mean(axis=1)[:, None], began, restless)
-    layout, each = quantity.pair_layout, len(quantity.pairs)
-    terms = pairs.of(layout)
-    parts = tuple(PlaceSet(home, slice(h * each, (h + 1) * each), terms) for h, home in enumerate(quantity.homes))
-    rows = quantity.values.shape[0]
-    latency = np.empty((rows, len(parts), each), dtype=np.float32)
-    restless = np.zeros(rows, dtype=np.bool_)
+def reduce(measured: Measured, nodes: Sequence[PackedNode] = ()) -> Measured:
+    """A measurement with what is judged of it as further columns: `level` (row, point), the median over passes,
+    `restless` (row), whether the passes of a run may differ (`stats.disagreement.differs`), and the `replicate` (row)
+    of its node that a run's job is of; `nodes` are the fleet's. A few rows at a time, so that memory stays bounded."""
+    if measured.of_pairs:
+        level, restless = _of_pairs(measured)
+    else:
+        level = over_passes(measured.values).astype(np.float64)
+        restless = differs(measured.values, axis=1)
+        measured.release()
+    made = measured.dataset.assign(of_passes=(("row", "point"), level), restless=("row", restless))
+    replicate = ("row", _replicates(measured, nodes))
+    return Measured(made.assign_coords(replicate=replicate), measured.layout, measured.model)
+
+
+def _of_pairs(measured: Measured) -> tuple[Singles, npt.NDArray[np.bool_]]:
+    """The level (row, point) of pairs, and which rows are restless."""
+    rows, _, points = measured.values.shape
+    level, restless = np.empty((rows, points), dtype=np.float32), np.zeros(rows, dtype=np.bool_)
     for start in range(0, rows, _CHUNK):
-        block = _measured(np.asarray(quantity.by_home[start : start + _CHUNK]))
-        latency[start : start + len(block)] = over_passes(block)
-        restless[start : start + len(block)] = differs(block.reshape(*block.shape[:2], -1), axis=1)
-        quantity.release()
-    missing = np.count_nonzero(np.isnan(latency), axis=2) / each
-    return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), missing, began, restless)
+        block = _without_nonsense(np.asarray(measured.values[start : start + _CHUNK]))
+        level[start : start + len(block)] = over_passes(block)
+        restless[start : start + len(block)] = differs(block, axis=1)
+        measured.release()
+    return level, restless
 
 
-def independent_jobs(quantity: Measured, nodes: Sequence[PackedNode] = ()) -> dict[int, list[list[int]]]:
-    """By node, its independent jobs."""
-    return {
-        node: independent(
-            {job: [quantity.started[row] for row in rows] for job, rows in jobs.items()},
-            nodes[node].followed if nodes else {},
-        )
-        for node, jobs in quantity.rows.items()
-    }
+def point_sets(measured: Measured, rules: Acceptance) -> tuple[PlaceSet, ...]:
+    """The sets of points of a measurement that are judged together, those without anything to examine among them."""
+    if not measured.of_pairs:
+        scale = EffectScale(measured.model.scale, rules.cell(measured.model.term).bound)
+        return (PlaceSet(measured, -1, slice(0, measured.size), sets.of(measured), scale),)
+    each, terms, scale = len(measured.pairs), pairs.of(measured.pair_layout), EffectScale("linear")
+    return tuple(
+        PlaceSet(measured, home, slice(h * each, (h + 1) * each), terms, scale) for h, home in enumerate(measured.homes)
+    )
+
+
+def _replicates(measured: Measured, nodes: Sequence[PackedNode]) -> Ints:
+    """By row the number of the independent job of its node that its job is of, -1 of former ones."""
+    out = np.full(len(measured.node), -1, dtype=np.int64)
+    for node, jobs in measured.rows.items():
+        begun = {job: [measured.started[row] for row in rows] for job, rows in jobs.items()}
+        for number, together in enumerate(independent(begun, nodes[node].followed if nodes else {})):
+            for job in together:
+                out[jobs[job]] = number
+    return out
 
 
 def independent(begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> list[list[int]]:
@@ -250,7 +239,7 @@ def moment(text: str) -> datetime | None:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def _measured(block: Singles) -> Singles:
+def _without_nonsense(block: Singles) -> Singles:
     """Without what is no latency: only records are checked when they are read, packed values are not."""
     low, high = np.fmin.reduce(block, axis=None, initial=np.inf), np.fmax.reduce(block, axis=None, initial=0)
     return block if low > 0 and high < np.inf else np.where((block > 0) & (block < np.inf), block, np.float32(np.nan))
@@ -274,52 +263,50 @@ def _over(statistic: str, values: Reals, axis: int) -> Reals:
         return np.asarray(function(values, axis=axis), dtype=values.dtype)
 
 
-def matrix(reduced: Reduced, number: int, nodes: Ints) -> Matrix | None:
-    """Part `number` of `nodes` with all their independent jobs; None if no node has any.
+def matrix(part: PlaceSet, nodes: Ints) -> Matrix | None:
+    """A set of points on `nodes` with all their independent jobs; None if no node has any.
 
     The template is the median over the nodes of the mean over their jobs, each the mean over its runs.
     """
-    quantity, part = reduced.quantity, reduced.parts[number]
-    jobs = {node: jobs for node in nodes.tolist() if (jobs := _rows_of_jobs(reduced, node))}
+    measured = part.measured
+    jobs = {node: jobs for node in nodes.tolist() if (jobs := _rows_of_jobs(measured, node))}
     if not jobs:
         return None
     rows = [of_job for of_node in jobs.values() for of_job in of_node]
     owner = np.repeat(np.arange(len(jobs)), [len(of_node) for of_node in jobs.values()])
-    measured = reduced.level[:, part.places]
+    level = measured.level[:, part.places]
     chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-    means = np.concatenate([mean_of_runs(padded(measured, chunk)) for chunk in chunks])
+    means = np.concatenate([mean_of_runs(padded(level, chunk)) for chunk in chunks])
     of_nodes = means if len(rows) == len(jobs) else mean_of_groups(means, owner)
     # a median along contiguous memory is several times faster
     template = np.zeros(means.shape[1]) if part.terms.share and len(jobs) < 2 else _over_nodes(of_nodes)
     runs = max(map(len, rows))
     values = np.full((len(rows), runs, len(part.terms.terms)), np.nan)
     for start, chunk in zip(range(0, len(rows), _CHUNK), chunks, strict=True):
-        of_chunk = term_values(padded(measured, chunk), template, part.terms, reduced.scale)
+        of_chunk = term_values(padded(level, chunk), template, part.terms, part.scale)
         values[start : start + len(chunk), : of_chunk.shape[1]] = of_chunk
     return Matrix(
-        quantity,
         part,
-        reduced.scale,
         np.array(list(jobs), dtype=np.int64),
         owner,
-        tuple(tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in of_job) for of_job in rows),
-        np.array([_first_moment(quantity, of_job) for of_job in rows]),
+        tuple(tuple(f"job{measured.job[row]}/run{measured.run[row]}" for row in of_job) for of_job in rows),
+        np.array([_first_moment(measured, of_job) for of_job in rows]),
         tuple(rows),
-        measured,
+        level,
         template,
         values,
     )
 
 
-def _rows_of_jobs(reduced: Reduced, node: int) -> list[list[int]]:
-    """The quantity's rows of each independent job of a node."""
-    jobs = reduced.independent_jobs.get(node, ())
-    return [[row for job in together for row in reduced.quantity.rows[node][job]] for together in jobs]
+def _rows_of_jobs(measured: Measured, node: int) -> list[list[int]]:
+    """The rows of each independent job of a node."""
+    jobs = measured.independent_jobs.get(node, ())
+    return [[row for job in together for row in measured.rows[node][job]] for together in jobs]
 
 
-def _first_moment(quantity: Measured, rows: Sequence[int]) -> float:
+def _first_moment(measured: Measured, rows: Sequence[int]) -> float:
     """When the first of some runs began, in seconds since 1970; NaN if no run says so."""
-    known = [at.timestamp() for at in (moment(quantity.started[row]) for row in rows) if at is not None]
+    known = [at.timestamp() for at in (moment(measured.started[row]) for row in rows) if at is not None]
     return min(known, default=float("nan"))
 
 

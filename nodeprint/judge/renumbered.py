@@ -34,7 +34,7 @@ class Exchange(msgspec.Struct, frozen=True):
 def exchange(every: Sequence[Series], i: int) -> Exchange | None:
     """The exchange of two parts with which no part of a node (its number in the fleet) is outside a bound any more;
     None where there is none, or the node has no pairs."""
-    of_pairs = [series for series in every if i in series.matrix.place and series.matrix.quantity.of_pairs]
+    of_pairs = [series for series in every if i in series.matrix.place and series.matrix.measured.of_pairs]
     if not of_pairs:
         return None
     for exchanged, order in _exchanges(of_pairs[0].matrix):

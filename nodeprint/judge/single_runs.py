@@ -20,7 +20,7 @@ def of_series(population: Population, series: Sequence[Series]) -> tuple[SingleR
     return tuple(
         of_group
         for of_measurement in series
-        if subject(of_measurement.matrix.quantity) in population.rules.decides
+        if subject(of_measurement.matrix.measured) in population.rules.decides
         for of_group in _of(population, of_measurement)
     )
 
@@ -48,7 +48,7 @@ def _of(population: Population, series: Series) -> Iterator[SingleRuns]:
         matrix.name,
         len(measured),
         level,
-        matrix.quantity.unit,
+        matrix.measured.unit,
         float(effects.min()),
         float(effects.max()),
         robust_sd(effects),

@@ -141,12 +141,12 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
             identity = (matrix.name, matrix.part.home, term.family, place)
             if identity not in positions:
                 positions[identity] = len(parts)
-                unit = "share" if matrix.terms.share else matrix.quantity.unit
+                unit = "share" if matrix.terms.share else matrix.measured.unit
                 parts.append(
                     {
                         "measurement": matrix.name,
                         "home": matrix.part.home,
-                        "subject": margins.subject(matrix.quantity),
+                        "subject": margins.subject(matrix.measured),
                         "term": term.name,
                         "family": term.family,
                         "place": place,
@@ -174,7 +174,7 @@ def _samples(rows: Rows) -> list[Sample]:
 def _started(rows: Rows, samples: Sequence[Sample]) -> list[str]:
     """When the first run of each sample began (ISO 8601), of pooled jobs the first one's; empty where it is unknown."""
     begun: dict[Sample, str] = {}
-    quantities = {id(of.matrix.quantity): of.matrix.quantity for of in rows.series}.values()
+    quantities = {id(of.matrix.measured): of.matrix.measured for of in rows.series}.values()
     for quantity in quantities:
         for node, job, moment in zip(quantity.node.tolist(), quantity.job.tolist(), quantity.started, strict=True):
             for sample in ((node, f"job{job}"), (node, "pooled")) if moment else ():

@@ -65,12 +65,12 @@ def _bandwidths(measured: MeasuredNode, surveyed: hwloc.Surveyed) -> Iterator[hw
 def _places(measured: MeasuredNode, measurement: str) -> Iterator[tuple[dict[str, int | str], float]]:
     """The places of a measurement with their values, the mean over runs."""
     for reduced in measured.reduced:
-        if reduced.quantity.measurement == measurement:
-            rows = reduced.quantity.newest_rows[measured.number]
+        if reduced.measurement == measurement:
+            rows = reduced.newest_rows[measured.number]
             values = np.asarray(reduced.level[rows], dtype=np.float64).mean(axis=0)
             for number, value in enumerate(values.tolist()):
                 if np.isfinite(value):
-                    yield reduced.quantity.place(number), value
+                    yield reduced.place(number), value
 
 
 def _number(measured: MeasuredNode, kind: str, place: int | str) -> int:

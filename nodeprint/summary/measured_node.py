@@ -15,7 +15,6 @@ from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, bounds, figures, quality, reduction
 from nodeprint.judge.odd_runs import odd_runs
-from nodeprint.judge.reduction import Reduced
 from nodeprint.judge.verdict import CellFigure, Disturbance
 from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
@@ -61,16 +60,16 @@ class MeasuredNode:
         self.node: PackedNode = fleet.nodes[number]
         if self.node.state != "measured":
             raise NodeprintError(self.node.reason or "was not measured", where=campaign, advice="measure it first")
-        self.reduced: tuple[Reduced, ...] = tuple(
-            reduction.reduce(quantity, rules) for quantity in fleet.quantities if number in quantity.newest_rows
+        self.reduced = tuple(
+            reduction.reduce(quantity) for quantity in fleet.quantities if number in quantity.newest_rows
         )
-        newest = max(max(reduced.quantity.rows[number]) for reduced in self.reduced)
-        odd = [odd_runs(of, bounds.of_whole(of.quantity, rules)) for of in self.reduced]
+        newest = max(max(reduced.rows[number]) for reduced in self.reduced)
+        odd = [odd_runs(of, bounds.of_whole(of, rules)) for of in self.reduced]
         #: What makes it invalid, and all that disturbed it.
         self.invalid: list[Disturbance] = quality.of_job(self.node, number, newest, self.reduced, odd, rules)
         self.disturbances: list[Disturbance] = [
             *self.invalid,
-            *quality.beside(self.node, number, fleet.quantities, self.reduced, rules),
+            *quality.beside(self.node, number, self.reduced, rules),
         ]
         labels = store.survey(campaign / "nodes" / self.node.name).topology
         self.topology: Topology | None = topology.from_text(labels) if labels else None
@@ -84,7 +83,7 @@ class MeasuredNode:
     @property
     def summary(self) -> NodeSummary:
         """Its summary."""
-        began = min((start for reduced in self.reduced for start in reduced.quantity.started if start), default="")
+        began = min((start for reduced in self.reduced for start in reduced.started if start), default="")
         versions = {"nodeprint": __version__, "commit": commit(), **self.fleet.versions}
         return NodeSummary(
             processor=self._processor(),
@@ -150,14 +149,14 @@ class MeasuredNode:
     def _matrix(self) -> LatencyMatrix | None:
         """The first home's pairs, of compare-exchange where they were measured."""
         of_pairs = sorted(
-            (reduced for reduced in self.reduced if reduced.quantity.of_pairs),
-            key=lambda reduced: (reduced.quantity.measurement != _OF_PAIRS, reduced.quantity.measurement),
+            (reduced for reduced in self.reduced if reduced.of_pairs),
+            key=lambda reduced: (reduced.measurement != _OF_PAIRS, reduced.measurement),
         )
         if not of_pairs:
             return None
-        quantity, part = of_pairs[0].quantity, of_pairs[0].parts[0]
+        quantity = of_pairs[0]
         rows = quantity.newest_rows[self.number]
-        values = reduction.over_passes(of_pairs[0].level[rows][None, :, part.places])[0]
+        values = reduction.over_passes(quantity.level[rows][None, :, : len(quantity.pairs)])[0]
         slots = len(quantity.layout.slots)
         square = np.full((slots, slots), np.nan)
         a, b = quantity.pairs.T

@@ -7,7 +7,7 @@ interface read the same dataset.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -19,6 +19,7 @@ import xarray as xr
 from nodeprint.data.places.homes import FAR
 from nodeprint.data.places.layout import LEVELS, RANK, THREAD, Layout, codes
 from nodeprint.settings.measurements import Model, imported, known, measurements
+from nodeprint.stats.disagreement import differing
 
 Key = int | str
 Ints = npt.NDArray[np.int64]
@@ -78,6 +79,8 @@ class NodeLayout:
 
 #: The coordinates of rows.
 _ROW = ("node", "job", "run", "started", "disturbed", "former")
+#: Every other name that a dimension of points cannot have.
+_TAKEN = ("row", "pass", "point", "value", "of_passes", "restless", "replicate", "class", "slurm_job")
 #: What a slot's last two columns are called: cores are numbered over the machine.
 _CORE, _THREAD = "core", "thread"
 
@@ -237,6 +240,56 @@ class Measured:
         """The rows that are of another epoch of their node."""
         return self.dataset["former"].values
 
+    @cached_property
+    def level(self) -> npt.NDArray[np.floating]:
+        """The median over passes (row, point), once it was reduced: float32 of pairs, of which there are many."""
+        return self.dataset["of_passes"].values
+
+    @cached_property
+    def restless(self) -> npt.NDArray[np.bool_]:
+        """The rows whose passes may differ, once it was reduced."""
+        return self.dataset["restless"].values
+
+    @cached_property
+    def missing(self) -> Floats:
+        """The share of points that a row lacks (row, home), 1 at a home that it was not measured with."""
+        by_home = self.level.reshape(len(self.node), len(self.homes) if self.of_pairs else 1, -1)
+        return np.asarray(np.count_nonzero(np.isnan(by_home), axis=2) / by_home.shape[2])
+
+    @cached_property
+    def independent_jobs(self) -> dict[int, list[list[int]]]:
+        """By node its valid jobs, those together that are no independent ones, in the order of time (`replicate`)."""
+        out: dict[int, list[list[int]]] = {}
+        for node, jobs in self.rows.items():
+            together: dict[int, list[int]] = {}
+            for job, rows in sorted(jobs.items()):
+                together.setdefault(int(self.dataset["replicate"].values[rows[0]]), []).append(job)
+            out[node] = [together[number] for number in sorted(together) if number >= 0]
+        return out
+
+    def valid(self, disturbed: Sequence[Container[int]]) -> Measured:
+        """The same without the jobs that are `disturbed`, by node: they are no replicates."""
+        jobs = zip(self.node.tolist(), self.job.tolist(), strict=True)
+        invalid = np.array([job in disturbed[node] for node, job in jobs], dtype=np.bool_)
+        replicate = np.where(invalid, -1, self.dataset["replicate"].values)
+        return Measured(self.dataset.assign_coords(replicate=("row", replicate)), self.layout, self.model)
+
+    @cached_property
+    def rows_used(self) -> dict[int, list[int]]:
+        """By node the rows of its valid jobs; of a node without any those of its newest job."""
+        out = {}
+        for node, jobs in self.rows.items():
+            valid = [job for together in self.independent_jobs[node] for job in together]
+            out[node] = [row for job in sorted(valid or [max(jobs)]) for row in jobs[job]]
+        return out
+
+    @cached_property
+    def differing(self) -> frozenset[tuple[int, int]]:
+        """The jobs (node, job) whose runs may differ (`stats.disagreement.differs`)."""
+        begins = np.flatnonzero(np.diff(self.node, prepend=-1) | np.diff(self.job, prepend=-1))
+        may_differ = begins[differing(self.level, begins)] if len(begins) else begins
+        return frozenset(zip(self.node[may_differ].tolist(), self.job[may_differ].tolist(), strict=True))
+
     @property
     def dims(self) -> tuple[str, ...]:
         """Names of the dimensions of a point."""
@@ -331,7 +384,7 @@ class Measured:
 def coordinate(dim: str) -> str:
     """The name of a dimension of points in the dataset. Rows have names of their own: `node` is theirs, and a point's
     is a NUMA node."""
-    return "numa_node" if dim == "node" else f"point_{dim}" if dim in (*_ROW, "row", "pass", "point") else dim
+    return "numa_node" if dim == "node" else f"point_{dim}" if dim in (*_ROW, *_TAKEN) else dim
 
 
 def _levels(layout: NodeLayout) -> dict[str, Ints]:

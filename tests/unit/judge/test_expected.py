@@ -19,7 +19,7 @@ def _matrices() -> list[Matrix]:
 def test_measuring_the_places_again_gives_what_was_compared(node: int) -> None:
     packed, looked_at = judged(cells=True).population.fleet.nodes[node], 0
     for matrix in _matrices():
-        if matrix.quantity.of_pairs:
+        if matrix.measured.of_pairs:
             continue
         of_node = run_means(matrix.values)[node]
         for number in range(0, len(matrix.terms.terms), 7):

@@ -13,7 +13,6 @@ from nodeprint.data.places.layout import CLASSES, SOCKET
 from nodeprint.data.places.measured import Measured, models
 from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge import acceptance
 from nodeprint.judge import figures as judged_figures
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
@@ -84,7 +83,7 @@ def at_each() -> PackedFleet:
 
 def test_at_one_node_a_class_is_the_mean_of_its_sockets(at_each: PackedFleet) -> None:
     pairs = at_each.pairs[0]
-    figures = judged_figures.of_classes([reduce(pairs, acceptance.load())], 2)[0]
+    figures = judged_figures.of_classes([reduce(pairs)], 2)[0]
     (mine,) = [one for one in figures if (one.home, one.name) == (0, "same socket")]
     same = pairs.pair_layout.classes == CLASSES.index("same socket")
     socket = pairs.layout.slots[pairs.pairs[:, 0], SOCKET]
@@ -114,8 +113,8 @@ def test_a_row_of_cells_is_the_mean_of_the_homes_it_names(at_each: PackedFleet) 
         ("",),
         np.zeros(1),
     )
-    (row,) = judged_figures.of_rows([reduce(one, acceptance.load())], at_each.nodes)[0]
+    (row,) = judged_figures.of_rows([reduce(one)], at_each.nodes)[0]
     assert (row.name, row.median, row.worst_value) == ("64, mean of homes 0+1", (11 + 92) / 2, 94)
     assert row.worst["home"] == 1
     apart = one.assign(places={**one.places, "home": np.array([0, 0, 1, 1]), "b": np.arange(4) + 1})
-    assert [r.name for r in judged_figures.of_rows([reduce(apart, acceptance.load())], at_each.nodes)[0]] == ["64"]
+    assert [r.name for r in judged_figures.of_rows([reduce(apart)], at_each.nodes)[0]] == ["64"]

@@ -17,7 +17,7 @@ from tests.support.fleets import judged
 
 def of_pairs() -> Matrix:
     """64 cores of two threads each on two sockets."""
-    return next(series.matrix for series in judged(nodes=3).series if series.matrix.quantity.of_pairs)
+    return next(series.matrix for series in judged(nodes=3).series if series.matrix.measured.of_pairs)
 
 
 #: Of 20 CPUs: the first ten cores.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge import acceptance, reduction
+from nodeprint.judge import reduction
 from nodeprint.judge.judge import judge
 from nodeprint.judge.odd_runs import odd_runs
 from nodeprint.judge.outcome import Detail, Outcome
@@ -62,13 +62,13 @@ def test_what_runs_of_the_fleet_usually_differ_by_makes_none_odd(sd: float, foun
     (quantity,) = fleet.quantities
     scattered = quantity.values * (1 + sd * rng.standard_normal(len(quantity.values)))[:, None, None]
     noisy = quantity.assign(values=scattered.astype(np.float32))
-    assert len(odd_runs(reduction.reduce(noisy, acceptance.load()))) == found
+    assert len(odd_runs(reduction.reduce(noisy))) == found
 
 
 def test_of_two_runs_the_one_that_is_off_the_fleet_is_odd() -> None:
     for run in (1, 2):
         (quantity,) = _run_times(made(nodes=5, pair_runs=2), 1.3, run).quantities
-        odd = odd_runs(reduction.reduce(quantity, acceptance.load()))
+        odd = odd_runs(reduction.reduce(quantity))
         (row,) = odd
         assert (quantity.node[row], quantity.run[row]) == (1, run)
         assert odd[row] == pytest.approx(0.3, abs=0.03)

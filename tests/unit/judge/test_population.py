@@ -102,10 +102,12 @@ def test_a_matrix_has_all_jobs_of_its_nodes(jobs: int) -> None:
 
 
 def test_invalid_jobs_show_nothing_and_a_node_with_no_other_is_no_peer() -> None:
-    jobs_of = {0: [[1, 2], [3]], 1: [[1]]}
-    assert population._valid(jobs_of, [{2: ()}, {}]) == {0: [[1], [3]], 1: [[1]]}
-    assert population._valid(jobs_of, [{1: (), 2: ()}, {1: ()}]) == {0: [[3]], 1: []}
     of = of_fleet(nodes=2, jobs=2)
+    measured = of.reduced[0]
+    assert measured.valid([{2: ()}, {}]).independent_jobs == {0: [[1]], 1: [[1], [2]]}
+    none = measured.valid([{1: ()}, {1: (), 2: ()}])
+    assert none.independent_jobs == {0: [[2]], 1: []}
+    assert none.rows_used == {node: measured.rows[node][2] for node in (0, 1)}, "the newest job where none is valid"
 
     def usable(*invalid: int, unusable: tuple[str, ...] = ()) -> bool:
         fleet = replace(of.fleet, nodes=(replace(of.fleet.nodes[0], unusable=unusable), of.fleet.nodes[1]))

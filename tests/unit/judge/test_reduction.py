@@ -12,7 +12,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, pairs
 from nodeprint.judge.reduction import (
     EffectScale,
-    _measured,
+    _without_nonsense,
     independent,
     matrix,
     mean_of_groups,
@@ -20,6 +20,7 @@ from nodeprint.judge.reduction import (
     moment,
     over_passes,
     padded,
+    point_sets,
     reduce,
     term_values,
 )
@@ -101,8 +102,8 @@ def test_a_row_is_an_independent_job_and_jobs_that_follow_too_soon_are_one(
     minutes: int, owner: list[int], runs: int
 ) -> None:
     (quantity,) = _two_jobs(minutes).pairs
-    reduced = reduce(quantity, acceptance.load())
-    made_of = matrix(reduced, 0, np.arange(3))
+    reduced = reduce(quantity)
+    made_of = matrix(point_sets(reduced, acceptance.load())[0], np.arange(3))
     assert made_of is not None
     assert made_of.owner.tolist() == owner and made_of.values.shape[:2] == (len(owner), runs)
     every = [f"job{job}/run{run}" for job in (1, 2) for run in (1, 2)]
@@ -119,8 +120,8 @@ def test_the_template_and_the_level_of_a_node_are_over_its_jobs_which_count_alik
     """One job has two runs, the other a single one."""
     (quantity,) = _two_jobs(20).pairs
     quantity = quantity.of_rows(np.flatnonzero((quantity.job == 1) | (quantity.run == 1)))
-    reduced, rows = reduce(quantity, acceptance.load()), quantity.rows
-    made_of = matrix(reduced, 0, np.arange(3))
+    reduced, rows = reduce(quantity), quantity.rows
+    made_of = matrix(point_sets(reduced, acceptance.load())[0], np.arange(3))
     assert made_of is not None
     level = reduced.level[:, made_of.part.places]
     of_nodes = [(level[rows[node][1]].mean(axis=0) + level[rows[node][2][0]]) / 2 for node in range(3)]
@@ -160,8 +161,8 @@ def test_nodes_with_fewer_runs_have_gaps_and_the_mean_is_of_the_others() -> None
 
 def test_what_is_no_latency_is_no_value() -> None:
     block = np.array([[1.0, 0.0, -1.0, np.inf, np.nan, 5.0]], dtype=np.float32)
-    np.testing.assert_array_equal(_measured(block), [[1.0, np.nan, np.nan, np.nan, np.nan, 5.0]])
-    assert _measured(block[:, ::5]) is not None and np.array_equal(_measured(block[:, ::5]), [[1.0, 5.0]])
+    np.testing.assert_array_equal(_without_nonsense(block), [[1.0, np.nan, np.nan, np.nan, np.nan, 5.0]])
+    assert np.array_equal(_without_nonsense(block[:, ::5]), [[1.0, 5.0]])
 
 
 @pytest.mark.parametrize(("missing", "known"), [(0.4, True), (0.6, False)])

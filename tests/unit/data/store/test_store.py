@@ -37,7 +37,9 @@ def same(one: Job, other: Job) -> bool:
 
 
 def _columns(measured: JobMeasurement) -> dict[str, list[Any]]:
-    return {key: [str(column.dtype), column.tobytes()] for key, column in (measured.columns | measured.places).items()}
+    return {
+        key: [str(column.dtype), column.tobytes()] for key, column in {**measured.columns, **measured.places}.items()
+    }
 
 
 def test_a_fleet_is_packed_anew_by_other_rules(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
