@@ -147,9 +147,12 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
 
 
 def reduce(measured: Measured, nodes: Sequence[PackedNode] = ()) -> Measured:
-    """A measurement with what is judged of it as further columns: `level` (row, point), the median over passes,
-    `restless` (row), whether the passes of a run may differ (`stats.disagreement.differs`), and the `replicate` (row)
-    of its node that a run's job is of; `nodes` are the fleet's. A few rows at a time, so that memory stays bounded."""
+    """Add columns to a measurement; `nodes` are the fleet's.
+
+    `level` (row, point) is the median over passes. `restless` (row) says whether the passes of a run may differ
+    (`stats.disagreement.differs`). `replicate` (row) is the number of the independent job of the node.
+    It works on a few rows at a time, so that memory stays limited.
+    """
     if measured.of_pairs:
         level, restless = _of_pairs(measured)
     else:

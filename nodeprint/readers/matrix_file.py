@@ -11,7 +11,6 @@ import numpy as np
 
 from nodeprint.campaign import run_files
 from nodeprint.data.job import jobs
-from nodeprint.data.job.jobs import Job
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import topology

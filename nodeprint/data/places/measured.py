@@ -108,7 +108,7 @@ class Measured:
 
     **Pairs** (`model.places == "pairs"`) have the dimensions home, a, b with a < b as slots. `home` is the NUMA node of
     the lines, -1 if it follows from the policy of the kernel. Their points are the full product of `homes` and `pairs`,
-    so `by_home` is a view of `values`; a row is NaN at a home that it lacks.
+    so `by_home` is a view of `values`. A row is NaN at a home that it lacks.
     """
 
     dataset: xr.Dataset
@@ -242,7 +242,7 @@ class Measured:
 
     @cached_property
     def level(self) -> npt.NDArray[np.floating]:
-        """The median over passes (row, point), once it was reduced: float32 of pairs, of which there are many."""
+        """The median over passes (row, point), once it was reduced; float32 of pairs."""
         return self.dataset["of_passes"].values
 
     @cached_property
@@ -260,10 +260,11 @@ class Measured:
     def independent_jobs(self) -> dict[int, list[list[int]]]:
         """By node its valid jobs, those together that are no independent ones, in the order of time (`replicate`)."""
         out: dict[int, list[list[int]]] = {}
+        replicate = self.dataset["replicate"].values.tolist()
         for node, jobs in self.rows.items():
             together: dict[int, list[int]] = {}
             for job, rows in sorted(jobs.items()):
-                together.setdefault(int(self.dataset["replicate"].values[rows[0]]), []).append(job)
+                together.setdefault(replicate[rows[0]], []).append(job)
             out[node] = [together[number] for number in sorted(together) if number >= 0]
         return out
 
@@ -395,7 +396,7 @@ def _levels(layout: NodeLayout) -> dict[str, Ints]:
 
 def _policy(homes: Ints | None) -> str:
     """The policy of homes: `each` NUMA node in turn, near and far `sockets`, or the `pair`'s own by the kernel's
-    policy; empty if no line has a home."""
+    policy. It is empty if no line has a home."""
     if homes is None or not len(homes):
         return ""
     return "sockets" if homes.max() >= FAR else "each" if homes.min() >= 0 else "pair"
