@@ -1,8 +1,10 @@
-"""python -m tests.support.mutated_campaigns COUNT [--seed N] [--base CAMPAIGN]: damaged campaigns, given to commands.
+"""python -m tests.support.mutated_campaigns COUNT [--seed N] [--base CAMPAIGN]: damaged files, given to commands.
 
 Files of a campaign (records, outcomes, surveys, sheet, configuration, acceptance, store, table of deviations) are cut,
 exchanged between nodes, duplicated, or get flipped bits and absurd numbers. Every command has to do its work or to
-refuse in one sentence, within 60 s of a processor and 1 GiB. What ends otherwise is printed with its seed.
+reject them in one sentence, within 60 s of a processor and 1 GiB. A command that does otherwise is printed with its
+seed. A campaign has a damaged file in each of its nodes, as an error of one hides none of another, or one in a file of
+the whole campaign.
 """
 
 from __future__ import annotations
@@ -19,36 +21,42 @@ import sys
 import tarfile
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from unittest import mock
 
+import nodeprint
 import nodeprint.history.text
 import nodeprint.interface.export
 import nodeprint.report.documents
 from nodeprint import simulate
 from nodeprint.cli.app import main as command_line
 from nodeprint.cli.shared import judge_and_write
+from nodeprint.data.store import packing
+from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.machine.topology.presets import preset
+from nodeprint.machine import topology
+from nodeprint.machine.tree import open_tree
 from nodeprint.report import protocol
 from nodeprint.simulate import Plan
-from tests.support import mutated_files
+from tests.support import machines, mutated_files
 
 #: What a child needs is loaded before it is forked.
 LOADED = (nodeprint.history.text, nodeprint.interface.export, nodeprint.report.documents, protocol)
 MOST_SECONDS, MOST_KIB = 60, 1 << 20
 _COMMANDS = (
     ("status", "BASE"),
-    ("judge", "BASE"),
+    ("judge", "BASE", "--recheck", "OUT.again"),
+    ("show", "BASE"),
+    ("protocol", "BASE", "--to", "OUT.protocol"),
     ("export", "BASE", "--to", "OUT.csv", "--table", "deviations"),
     ("export", "BASE", "--to", "OUT.csv", "--table", "pairs"),
     ("verify", "BASE"),
     ("drift", "BASE"),
     ("since", "BASE"),
-    ("judge", "BASE", "--json"),
+    ("open", "BASE"),
 )
 #: So often it is shown how many were tried.
 _SHOWN = 25
@@ -57,26 +65,39 @@ _PAGES = ("report", "BASE")
 _ONE_OF_PAGES = 25
 
 
+#: Nodes of the campaign, each of which has a damaged file.
+NODES = 12
+#: In so many campaigns one has its only damage in a file that is of no node.
+_ONE_OF_WHOLE = 4
+_MACHINE = machines.Epyc(0x31, 0x17, "AMD EPYC 7252 8-Core Processor", (0, 2), 1, 2, 4, lambda ccd: ccd // 2)
+
+
 def base(folder: Path) -> Path:
-    """A small campaign that was judged, with all kinds of files."""
-    plan = Plan(preset("graviton3-64"), nodes=3, runs=2, passes=1)
+    """A campaign of small nodes that was judged, with all kinds of files."""
+    root = machines.epyc(_MACHINE, sockets=1, threads=1).write(folder / "root")
+    plan = Plan(topology.read(open_tree(root)), nodes=NODES, runs=1, passes=1, pair_runs=2)
     campaign = folder / "main"
     simulate.write(plan, campaign)
     acceptance.keep_rules(acceptance.load(), campaign)
-    (campaign / "config.yaml").write_text("launch: here\nruns: 2\n")
+    (campaign / "config.yaml").write_text("launch: here\nruns: 1\n")
     with redirect_stdout(io.StringIO()):
         judge_and_write(campaign)
     return campaign
 
 
+def inputs(seed: int) -> int:
+    """How many files the campaign of a seed has damaged."""
+    return NODES if seed % _ONE_OF_WHOLE else 1
+
+
 def tried(campaign: Path, seed: int) -> str:
-    """Damage a copy of a campaign by a seed and give it to the commands, in a process of its own; what went wrong,
-    empty where nothing did."""
+    """Damage a copy of a campaign by a seed and give it to the commands, in a process of its own; the failures, empty
+    if there are none."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, campaign.name)
         shutil.copytree(campaign, copy, symlinks=True)
         generator = random.Random(seed)
-        damage = damaged(copy, generator)
+        damage = damaged(copy, generator, of_nodes=inputs(seed) > 1)
         said = Path(folder, "said")
         if not (child := os.fork()):
             _run(copy, generator, said)
@@ -92,15 +113,20 @@ def tried(campaign: Path, seed: int) -> str:
 _RESIDENT_KIB = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def damaged(campaign: Path, generator: random.Random) -> str:
-    """Damage one to three files of a campaign; what was done."""
+def damaged(campaign: Path, generator: random.Random, *, of_nodes: bool) -> str:
+    """Damage a file of each node, or one of the whole campaign; a description of the damage."""
     files = sorted(path for path in campaign.rglob("*") if path.is_file())
-    kinds: dict[str, list[Path]] = {}
-    for path in files:
-        inside = path.relative_to(campaign)
-        kinds.setdefault(inside.parts[0] if inside.parts[0] != "nodes" else path.suffix, []).append(path)
     done = []
-    for _ in range(generator.randint(1, 3)):
+    for node in sorted((campaign / "nodes").iterdir()) if of_nodes else [None]:
+        kinds: dict[str, list[Path]] = {}
+        for path in files:
+            inside = path.relative_to(campaign)
+            if node is None and inside.parts[0] != "nodes":
+                kinds.setdefault(inside.parts[0], []).append(path)
+            elif node is not None and node in path.parents:
+                kinds.setdefault(path.name.partition(".")[0] if path.suffix != ".gz" else path.suffixes[0], []).append(
+                    path
+                )
         path = generator.choice(kinds[generator.choice(sorted(kinds))])
         accident = generator.choice(_ACCIDENTS)
         if path.exists():
@@ -188,10 +214,12 @@ def _run(copy: Path, generator: random.Random, said: Path) -> NoReturn:
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS * len(_COMMANDS), MOST_SECONDS * len(_COMMANDS)))
     signal.alarm(10 * MOST_SECONDS)
     commands = [*_COMMANDS, _PAGES] if not generator.randrange(_ONE_OF_PAGES) else _COMMANDS
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    packing.mapped = _in_this_process  # type: ignore[assignment, attr-defined]
     for words in commands:
         arguments = [word.replace("BASE", str(copy)).replace("OUT", str(copy.parent / "out")) for word in words]
         begun = resource.getrusage(resource.RUSAGE_SELF)
-        if wrong := _wrong(arguments):
+        if wrong := _wrong(arguments, _opened if words[0] == "open" else command_line):
             with said.open("a") as file:
                 file.write(f"{' '.join(words)}: {wrong}\n")
         used = resource.getrusage(resource.RUSAGE_SELF)
@@ -201,12 +229,28 @@ def _run(copy: Path, generator: random.Random, said: Path) -> NoReturn:
     os._exit(0)
 
 
-def _wrong(arguments: Sequence[str]) -> str:
-    """What is wrong with how a command ends; empty where nothing is."""
+def _in_this_process(task: Callable[[Any], Any], items: Iterable[Any], _: int) -> Iterator[Any]:
+    return map(task, items)
+
+
+def _opened() -> None:
+    """Read a campaign by the Python interface."""
+    try:
+        campaign = nodeprint.open(Path(sys.argv[2]))
+        campaign.deviations()
+        _ = campaign.verdict
+        for measurement in ("coherence-cas", "chase-latency"):
+            campaign.data(measurement)
+    except NodeprintError:
+        return
+
+
+def _wrong(arguments: Sequence[str], command: Callable[[], object]) -> str:
+    """The way in which a command ends wrongly; empty if it does not."""
     out, errors = io.StringIO(), io.StringIO()
     with mock.patch.object(sys, "argv", ["nodeprint", *arguments]), redirect_stdout(out), redirect_stderr(errors):
         try:
-            command_line()
+            command()
         except SystemExit as ended:
             if ended.code not in (None, 0, 1, 2, 3):
                 return f"ends with {ended.code}"
@@ -229,13 +273,19 @@ def main() -> int:
     found = 0
     with tempfile.TemporaryDirectory() as folder:
         campaign = arguments.base or base(Path(folder))
-        for seed in range(arguments.seed, arguments.seed + arguments.count):
+        seed, done = arguments.seed, 0
+        while done < arguments.count:
             if words := tried(campaign, seed):
                 found += 1
                 print(words, flush=True)
-            if (number := seed + 1 - arguments.seed) % _SHOWN == 0:
-                print(f"{number} of {arguments.count} damaged campaigns, {found} found", file=sys.stderr, flush=True)
-    print(f"{arguments.count} damaged campaigns, {found} ended otherwise than they may")
+            done += inputs(seed)
+            seed += 1
+            if seed % _SHOWN == 0:
+                used = resource.getrusage(resource.RUSAGE_CHILDREN)
+                seconds = round(used.ru_utime + used.ru_stime)
+                words = f"{done} of {arguments.count} damaged files, {seconds} CPU s, next seed {seed}, {found} found"
+                print(words, file=sys.stderr, flush=True)
+    print(f"{done} damaged files, {found} campaigns ended otherwise than they may")
     return int(bool(found))
 
 
