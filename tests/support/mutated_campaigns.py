@@ -52,7 +52,7 @@ _COMMANDS = (
     ("show", "BASE"),
     ("protocol", "BASE", "--to", "OUT.protocol"),
     ("export", "BASE", "--to", "OUT.csv", "--table", "deviations"),
-    ("export", "BASE", "--to", "OUT.csv", "--table", "pairs"),
+    ("export", "BASE", "--to", "OUT.csv", "--table", "coherence-cas"),
     ("verify", "BASE"),
     ("drift", "BASE"),
     ("since", "BASE"),
