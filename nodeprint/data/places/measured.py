@@ -180,27 +180,27 @@ class Measured:
         """The same with some of its rows."""
         return Measured(self.dataset.isel(row=rows), self.layout, self.model)
 
-    @property
+    @cached_property
     def measurement(self) -> str:
         """Its name, which names its record files."""
         return str(self.dataset.attrs["measurement"])
 
-    @property
+    @cached_property
     def operation(self) -> str:
         """The operation of the kernel."""
         return str(self.dataset.attrs["operation"])
 
-    @property
+    @cached_property
     def quantity(self) -> str:
         """The physical quantity of its values (docs/formats.md)."""
         return str(self.dataset.attrs["quantity"])
 
-    @property
+    @cached_property
     def unit(self) -> str:
         """The unit of its values."""
         return str(self.dataset.attrs["unit"])
 
-    @property
+    @cached_property
     def tick_ns(self) -> float:
         """The size of one clock tick in a value, 0 unknown."""
         return float(self.dataset.attrs["tick_ns"])
@@ -291,7 +291,7 @@ class Measured:
         may_differ = begins[differing(self.level, begins)] if len(begins) else begins
         return frozenset(zip(self.node[may_differ].tolist(), self.job[may_differ].tolist(), strict=True))
 
-    @property
+    @cached_property
     def dims(self) -> tuple[str, ...]:
         """Names of the dimensions of a point."""
         return tuple(self.dataset.attrs["dims"])
@@ -339,7 +339,7 @@ class Measured:
         """The coordinates of a place by the names of its dimensions."""
         return {dim: self.named(dim, int(column[number])) for dim, column in self.places.items()}
 
-    @property
+    @cached_property
     def of_pairs(self) -> bool:
         """Whether its points are pairs of CPUs."""
         return self.model.places == "pairs"
