@@ -10,13 +10,14 @@ import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 
+from nodeprint.campaign import derived
 from nodeprint.data.export import datasets, tables
 from nodeprint.data.job.fabric import read as read_fabrics
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import NodeprintError, unreadable
 from nodeprint.interface import export
-from nodeprint.interface.arguments import checked
+from nodeprint.interface.arguments import check, checked
 from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.report import files as verdict_files
 from nodeprint.report import quadrant_words
@@ -40,6 +41,22 @@ from nodeprint.report.figures.node_levels import NodeLevels, levels
 
 #: The width of a figure that makes its own axes, in mm.
 _WIDTH = 120.0
+
+
+def open_campaign(campaign: str | Path) -> OpenCampaign:
+    """A campaign for Python: its data, deviations, verdict and figures (docs/how-to/research.md).
+
+    Raises NodeprintError if no campaign is there.
+    """
+    check(campaign, Path, "campaign")
+    folder = Path(campaign)
+    try:
+        is_there = (folder / "nodes.tsv").is_file() or (folder / derived.FLEET).is_dir()
+    except OSError as error:  # a name that is too long
+        raise unreadable(folder, error) from error
+    if not is_there:
+        raise NodeprintError("no campaign is there", where=folder, advice="name a folder that holds nodes.tsv")
+    return OpenCampaign(folder)
 
 
 @checked

@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from nodeprint.interface.open_campaign import OpenCampaign
+
+__all__ = ["__version__", "open"]
+
+__version__: str
+
+def open(campaign: str | Path) -> OpenCampaign: ...
