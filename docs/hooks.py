@@ -26,7 +26,7 @@ from nodeprint.data.store import manifest
 from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
 from nodeprint.judge.outcome import Drain, FleetOutcome, Kind, Outcome, OutcomeClass
-from nodeprint.machine import topology
+from nodeprint.machine.topology import serialized
 from nodeprint.report import structure_output
 from nodeprint.settings.config_file import Config
 from nodeprint.settings.keys import schema_of
@@ -254,7 +254,7 @@ def schemas_page() -> str:
         "record": record_format.schema(),
         "status": job_status.schema(),
         "structure": structure_output.schema(),
-        "topology": topology.schema(),
+        "topology": serialized.schema(),
         "fleet": gathered.schema(),
         "manifest": manifest.schema(),
         "verdict": verdict.schema(),

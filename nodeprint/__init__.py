@@ -1,7 +1,7 @@
 """The fingerprint of every node of a cluster, and whether identically configured nodes really are the same.
 
-`nodeprint.open(campaign)` is the Python interface (docs/how-to/research.md). It is loaded when it is first used: figures
-and tables take a second to import, and no other part of the package needs them. `__init__.pyi` has its type.
+`nodeprint.open(campaign)` is the Python interface (docs/how-to/research.md). It is loaded on first use: figures and
+tables take a second to import, and no other part of the package needs them. `__init__.pyi` has its type.
 """
 
 from __future__ import annotations

@@ -16,11 +16,10 @@ from pathlib import Path
 from nodeprint import files, reading
 from nodeprint.campaign import followed, job_status, node_sheet
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.settings.config_file import Config
+from nodeprint.settings.config_file import MOST_JOBS, Config
 
-#: A node has at most three jobs: after two more its outcome stands.
-ROUNDS = 2
-MOST_JOBS = ROUNDS + 1
+#: After two more jobs of a node its outcome stands.
+ROUNDS = MOST_JOBS - 1
 
 
 def rounds(config: Config, nodes: Sequence[Node]) -> range:

@@ -43,7 +43,7 @@ def import_(
 
     It can be judged and reported like a measured one. A matrix that does not have the topology's layout is named.
     """
-    from nodeprint.machine import topology as labels
+    from nodeprint.machine.topology import captured, presets
     from nodeprint.readers import campaign_writer, layout_misfit, matrix_file
 
     if not part:
@@ -51,7 +51,9 @@ def import_(
         leave_out(of_part, "it is of a part", "name the processor with --part, or leave it out")
     if xml:
         leave_out({"--part": part}, "--xml has the topology", "leave one of them out")
-    machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets or 1, smt is not False) if part else None
+    machine = (
+        captured.read_xml(xml) if xml else presets.from_part(part, sockets or 1, smt is not False) if part else None
+    )
     with input_files(*files) as kept:
         imported = [matrix_file.read_output(file, format) for file in kept]
     names = campaign_writer.write_campaign(imported, out, machine)
@@ -97,11 +99,11 @@ def simulate(
     It has the kernels' own formats and is marked as simulated in every file and on every page.
     """
     from nodeprint import simulate as simulator
-    from nodeprint.machine import topology as labels
+    from nodeprint.machine.topology import captured, presets
     from nodeprint.machine.tree import open_tree
     from nodeprint.settings import config
 
-    machine = labels.read(open_tree(Path(topology))) if Path(topology).exists() else labels.preset(topology)
+    machine = captured.read(open_tree(Path(topology))) if Path(topology).exists() else presets.preset(topology)
     spread = simulator.Spread().times(noise)
     lived = simulator.modes_named(modes)
     plan = simulator.Plan(

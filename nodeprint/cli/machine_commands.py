@@ -24,12 +24,12 @@ def topology(
 
     Its socket, quadrant, CCD, CCX, NUMA node and core, and where each label comes from.
     """
-    from nodeprint.machine import topology as labels
+    from nodeprint.machine.topology import serialized
     from nodeprint.machine.topology.text import as_text
 
     machine = read_labels(root, xml, cpuid)
     if json:
-        print_json(labels.as_json(machine))
+        print_json(serialized.as_json(machine))
         return
     say_origin(machine.machine.simulated)
     print_text(as_text(machine))

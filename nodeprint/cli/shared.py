@@ -50,15 +50,15 @@ def leave_out(options: Mapping[str, object], problem: str, advice: str) -> None:
 
 def read_labels(root: Path | None, xml: Path | None, cpuid: Path | None) -> Topology:
     """The labels of a machine from --root, --xml or --cpuid, or of this machine; of two of them NodeprintError."""
-    from nodeprint.machine import topology as labels
+    from nodeprint.machine.topology import captured
     from nodeprint.machine.tree import open_tree
 
     given: dict[str, object] = {"--root": root, "--xml": xml, "--cpuid": cpuid}
     *first, _ = [option for option, path in given.items() if path] or [""]
     leave_out(dict.fromkeys(first, True), "one source of labels is read, and there are several", "leave it out")
     if xml:
-        return labels.read_xml(xml)
-    return labels.read_cpuid(cpuid) if cpuid else labels.read(open_tree(root or Path("/")))
+        return captured.read_xml(xml)
+    return captured.read_cpuid(cpuid) if cpuid else captured.read(open_tree(root or Path("/")))
 
 
 @contextmanager

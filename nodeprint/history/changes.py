@@ -24,7 +24,7 @@ from nodeprint.judge.joined import Difference, JobAt, Joined, Past
 from nodeprint.judge.judge import SUSPECT
 from nodeprint.judge.reduction import mean_of_runs
 from nodeprint.judge.verdict import Interval, Part
-from nodeprint.machine import fingerprint
+from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import open_tree
 from nodeprint.stats import change_points, intervals
 from nodeprint.stats.change_points import Stretch
@@ -658,4 +658,4 @@ def _fields(name: str, first: JobAt, second: JobAt, judged: Sequence[JudgedCampa
 def _surveyed(job: Path) -> Mapping[str, Any]:
     """The fingerprint of a job's survey; empty where it has none."""
     survey = job / "survey.tar.gz"
-    return fingerprint.read(open_tree(survey)) if survey.exists() else {}
+    return read_fingerprint(open_tree(survey)) if survey.exists() else {}

@@ -18,7 +18,7 @@ from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import printable
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.machine import fingerprint
-from nodeprint.machine.node_configuration import NODE_TOKENS, Value, normalised_cmdline
+from nodeprint.machine.fingerprint import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.settings.texts import say
 
 

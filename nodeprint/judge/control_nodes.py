@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.judge.population import Population
 from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.settings.config_file import MOST_JOBS
 
 #: So many nodes that nobody suspects have two jobs after a recheck: with six degrees of freedom an interval is a fifth
 #: wider than if the variance between jobs were known, with two it would be nearly twice as wide.

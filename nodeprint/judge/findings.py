@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.data.places.layout import ALL_PAIRS, LEVELS, RANK, codes
 from nodeprint.data.places.measured import Key
 from nodeprint.data.store.packed import PackedNode
@@ -19,6 +18,7 @@ from nodeprint.judge import expected, naming
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.deviations import Estimates, Series
 from nodeprint.judge.outcome import Certainty
+from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.standing import FEW_NODES, Standing
 from nodeprint.judge.terms import scoped

@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.judge import expected, figures, findings, limits, margins, messages, outcome_rules, quality, reached
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.deviations import USUAL, Series
 from nodeprint.judge.findings import Shown
 from nodeprint.judge.outcome import Certainty
+from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.population import Population
 from nodeprint.judge.renumbered import Exchange
 from nodeprint.judge.verdict import (

@@ -6,15 +6,15 @@ An unknown field is left out and never differs from a value.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from nodeprint.errors import printable
-from nodeprint.machine import node_configuration
-from nodeprint.machine.node_configuration import NODE_TOKENS, Value
-from nodeprint.machine.tree import Tree
+
+Value = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,19 @@ _LABELS: Mapping[str, str] = {
 }
 
 
+#: Tokens of a command line that belong to one node: their keys, and what in other tokens is replaced by `*`.
+NODE_TOKENS: tuple[str, ...] = (
+    "BOOTIF", "BOOT_IMAGE", "initrd", "ip", "root", "rootflags", "nfsroot", "resume", "ifname", "hostname", "netroot",
+    "rd.luks.uuid", "rd.md.uuid", "rd.lvm.lv", "rd.iscsi.initiator", "ostree", "ds", "systemd.hostname",
+)  # fmt: skip
+_NODE_VALUES = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # UUID
+    r"|\b(?:01[-:])?(?:[0-9a-f]{2}[-:]){5}[0-9a-f]{2}\b"  # MAC, with the hardware type of PXE
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b",  # IPv4
+    re.IGNORECASE,
+)
+
+
 class Fingerprint(Mapping[str, Value]):
     """The known fields of a node, in the order of FIELDS. Immutable."""
 
@@ -147,7 +160,7 @@ class Fingerprint(Mapping[str, Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FieldDifference:
     """A field in which nodes differ: the majority's value, and of the `minority` of nodes each one's.
 
     `unknown` counts nodes without the field.
@@ -160,15 +173,13 @@ class Difference:
     unknown: int
 
 
-def read(tree: Tree, node_tokens: Sequence[str] = NODE_TOKENS) -> Fingerprint:
-    """The fingerprint of a root or a survey. What is absent or garbled there is unknown.
-
-    `node_tokens` are keys of the command line that belong to one node.
-    """
-    return Fingerprint(node_configuration.fields(tree, node_tokens))
+def normalised_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> str:
+    """A kernel command line without the tokens of one node; UUIDs, MAC and IP addresses elsewhere become `*`."""
+    kept = [token for token in text.split() if token.partition("=")[0] not in node_tokens]
+    return printable(" ".join(_NODE_VALUES.sub("*", token) for token in kept), 2000)
 
 
-def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] = HARD) -> tuple[Difference, ...]:
+def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] = HARD) -> tuple[FieldDifference, ...]:
     """The fields in which `nodes` (meant to be alike) differ, hard ones first, in the order of FIELDS.
 
     Of equally frequent values the one that sorts first counts as the majority's.
@@ -181,11 +192,11 @@ def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] 
             continue
         majority = min(counts, key=lambda value: (-counts[value], str(value)))
         minority = {node: value for node, value in sorted(reported.items()) if value != majority}
-        differing.append(Difference(name, name in hard, majority, minority, len(nodes) - len(reported)))
+        differing.append(FieldDifference(name, name in hard, majority, minority, len(nodes) - len(reported)))
     return tuple(sorted(differing, key=_rank))
 
 
-def _rank(difference: Difference) -> tuple[bool, int, str]:
+def _rank(difference: FieldDifference) -> tuple[bool, int, str]:
     return not difference.hard, _ORDER.get(difference.field, len(_ORDER)), difference.field
 
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import cgroup, memory_modules
+from nodeprint.machine.fingerprint import NODE_TOKENS, Fingerprint, Value, normalised_cmdline
 from nodeprint.machine.topology.facts import cpu_list
 from nodeprint.machine.tree import Tree
-
-Value = str | int | float | bool
 
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"
@@ -40,31 +39,22 @@ _PARAMETERS = (
 #: PCI base classes: storage, network, display, accelerators.
 _LINKED_CLASSES = ("0x01", "0x02", "0x03", "0x12")
 
-#: Tokens of a command line that belong to one node: their keys, and what in other tokens is replaced by `*`.
-NODE_TOKENS: tuple[str, ...] = (
-    "BOOTIF", "BOOT_IMAGE", "initrd", "ip", "root", "rootflags", "nfsroot", "resume", "ifname", "hostname", "netroot",
-    "rd.luks.uuid", "rd.md.uuid", "rd.lvm.lv", "rd.iscsi.initiator", "ostree", "ds", "systemd.hostname",
-)  # fmt: skip
-_NODE_VALUES = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # UUID
-    r"|\b(?:01[-:])?(?:[0-9a-f]{2}[-:]){5}[0-9a-f]{2}\b"  # MAC, with the hardware type of PXE
-    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b",  # IPv4
-    re.IGNORECASE,
-)
+
+def read_fingerprint(tree: Tree, node_tokens: Sequence[str] = NODE_TOKENS) -> Fingerprint:
+    """The fingerprint of a root or a survey. What is absent or garbled there is unknown.
+
+    `node_tokens` are keys of the command line that belong to one node.
+    """
+    return Fingerprint(_fields(tree, node_tokens))
 
 
-def fields(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]:
-    """Every field of a node's configuration, None where the tree does not say; `node_tokens` as of fingerprint.read."""
+def _fields(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]:
+    """Every field of a node's configuration, None where the tree does not say; `node_tokens` as of
+    `read_fingerprint`."""
     processor = _processor(tree)
     firmware = _firmware(tree, int(processor["sockets"] or 0))
     parts = (processor, _numa(tree), _settings(tree, node_tokens), firmware, _devices(tree))
     return {name: value for part in (*parts, _limits(tree)) for name, value in part.items()}
-
-
-def normalised_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> str:
-    """A kernel command line without the tokens of one node; UUIDs, MAC and IP addresses elsewhere become `*`."""
-    kept = [token for token in text.split() if token.partition("=")[0] not in node_tokens]
-    return printable(" ".join(_NODE_VALUES.sub("*", token) for token in kept), 2000)
 
 
 def chosen(text: str | None) -> str | None:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.machine import cgroup, fingerprint, memory_modules, node_configuration
-from nodeprint.machine.fingerprint import Fingerprint
+from nodeprint.machine import cgroup, memory_modules, node_configuration
+from nodeprint.machine.fingerprint import Fingerprint, Value
+from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.topology.facts import cpu_list, list_text
 from nodeprint.machine.topology.model import Warning, warning
 from nodeprint.machine.tree import Tree
@@ -34,7 +35,7 @@ def check(tree: Tree, read_before: Fingerprint | None = None) -> list[Warning]:
 
     What is unknown gives no warning.
     """
-    fields = fingerprint.read(tree) if read_before is None else read_before
+    fields = read_fingerprint(tree) if read_before is None else read_before
     return [
         *_foreign_work(tree, fields),
         *_virtual(tree, fields),
@@ -47,7 +48,7 @@ def check(tree: Tree, read_before: Fingerprint | None = None) -> list[Warning]:
     ]
 
 
-def _foreign_work(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+def _foreign_work(tree: Tree, fields: Mapping[str, Value]) -> Iterator[Warning]:
     match = re.match(r"(\d{1,9}(?:\.\d+)?) ", tree.read_text("proc/loadavg") or "")
     cpus = fields.get("cpus")
     if match and float(match[1]) > max(0.5, 0.02 * float(cpus or 1)):
@@ -60,13 +61,13 @@ def _foreign_work(tree: Tree, fields: Mapping[str, node_configuration.Value]) ->
             yield warning("steal", share=f"{share * 100:.1f}")
 
 
-def _virtual(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+def _virtual(tree: Tree, fields: Mapping[str, Value]) -> Iterator[Warning]:
     if fields.get("virtual"):
         maker = printable((tree.read_text("sys/class/dmi/id/sys_vendor") or "").strip(), 60)
         yield warning("virtual-machine", maker=f" ({maker})" if maker else "")
 
 
-def _clocks(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+def _clocks(tree: Tree, fields: Mapping[str, Value]) -> Iterator[Warning]:
     governor = fields.get("governor")
     if governor not in (None, "performance"):
         yield warning("governor", governor=governor)
@@ -80,7 +81,7 @@ def _clocks(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Itera
         yield warning("tsc-varies")
 
 
-def _settings(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+def _settings(tree: Tree, fields: Mapping[str, Value]) -> Iterator[Warning]:
     if fields.get("smt"):
         yield warning("smt")
     if fields.get("thp") == "always":

@@ -14,8 +14,7 @@ from nodeprint.campaign import derived
 from nodeprint.campaign.node_sheet import checked_name
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import NodeprintError, printable, unreadable
-from nodeprint.machine.fingerprint import Fingerprint
-from nodeprint.machine.node_configuration import Value, normalised_cmdline
+from nodeprint.machine.fingerprint import Fingerprint, Value, normalised_cmdline
 
 _ADVICE = "make it by `ansible nodes -m setup --tree FOLDER`"
 

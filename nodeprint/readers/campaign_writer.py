@@ -18,7 +18,7 @@ from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.format import integrity
 from nodeprint.data.places.measured import IMPORTED_HOPS
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology
+from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Topology
 from nodeprint.readers import file_names
 from nodeprint.readers.tool_output import CoreMatrix, ToolOutput, ToolValue
@@ -70,7 +70,7 @@ def write_campaign(
         for measurement, records in written.items():
             _write(job / "run1" / f"{measurement}.jsonl.gz", records)
         if machine is not None:
-            files.write(job / "topology.json", json.dumps(topology.as_json(machine), indent=1) + "\n")
+            files.write(job / "topology.json", json.dumps(serialized.as_json(machine), indent=1) + "\n")
         cpus = len(item.cores.cpus) if item.cores else 0
         job_status.write(job, _status(name, cpus, list(written)))
         sheet.append(Node(name, name, cpus=cpus, state="imported", reason=f"from {item.source.name}", measure=False))

@@ -13,7 +13,7 @@ from nodeprint.campaign import run_files
 from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.machine import topology
+from nodeprint.machine.topology import serialized
 from nodeprint.readers.parsing import lines_of
 from nodeprint.readers.registry import Reader, readers
 from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
@@ -75,7 +75,7 @@ def _node_matrix(path: Path) -> CoreMatrix:
     labels = store.survey(path, write=False).topology
     for job in reversed([jobs.read(folder) for folder in jobs.folders(path)]):
         for measured in sorted(job.pairs, key=lambda measured: (measured.name != "coherence-cas", measured.name)):
-            return record_file.measured_matrix(measured, topology.from_text(labels) if labels else None)
+            return record_file.measured_matrix(measured, serialized.from_text(labels) if labels else None)
     raise NodeprintError("no core-to-core latencies", where=path, advice="measure or import them first")
 
 

@@ -21,6 +21,9 @@ Command = Annotated[
     written(r"^[A-Za-z0-9_./:=,+@{} -]*$", "a command of letters, digits, blanks and `_ . / : = , + @ { } -`"),
 ]
 
+#: A node has at most three jobs that start by themselves.
+MOST_JOBS = 3
+
 
 @dataclass(frozen=True)
 class Site:

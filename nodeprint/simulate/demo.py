@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology
+from nodeprint.machine.topology import presets
 from nodeprint.settings.texts import say, texts
 from nodeprint.simulate.campaign_folder import write as write_campaign
 from nodeprint.simulate.lines import modes_named
@@ -29,7 +29,7 @@ def write(folder: Path) -> None:
             "is there and holds no simulated campaign", where=folder, key="--out", advice="name a new folder"
         )
     plan = Plan(
-        topology.preset("rome-2x64"),
+        presets.preset("rome-2x64"),
         nodes=8,
         jobs=2,
         runs=2,

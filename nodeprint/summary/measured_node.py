@@ -16,7 +16,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, bounds, figures, quality, reduction
 from nodeprint.judge.odd_runs import odd_runs
 from nodeprint.judge.verdict import CellFigure, Disturbance
-from nodeprint.machine import topology
+from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.commit import commit
 from nodeprint.summary.node_summary import (
@@ -72,7 +72,7 @@ class MeasuredNode:
             *quality.beside(self.node, number, self.reduced, rules),
         ]
         labels = store.survey(campaign / "nodes" / self.node.name).topology
-        self.topology: Topology | None = topology.from_text(labels) if labels else None
+        self.topology: Topology | None = serialized.from_text(labels) if labels else None
         self.number = number
 
     @cached_property

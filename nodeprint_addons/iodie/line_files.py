@@ -14,7 +14,7 @@ from nodeprint import files, structure
 from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology
+from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.readers.parsing import lines_of
 from nodeprint.readers.tools import long_table, record_file
@@ -109,7 +109,7 @@ def _of_node(path: Path) -> Topology | None:
     if len(above) < 3 or not jobs.number_of(above[1]):
         return None
     survey = store.survey(above[2], write=False)
-    return topology.from_text(survey.topology) if survey.topology else None
+    return serialized.from_text(survey.topology) if survey.topology else None
 
 
 def _of_hops(passes: Sequence[LatencyPass], path: Path) -> Topology:

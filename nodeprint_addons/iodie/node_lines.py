@@ -13,7 +13,7 @@ from nodeprint.campaign import run_files
 from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology
+from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records
@@ -55,7 +55,7 @@ def read(node_dir: Path) -> NodeLines:
     for name in MEASUREMENTS:
         passes, censuses, simulated = _read_files(node_dir, name, missing)
         if passes:
-            labels = topology.from_text(survey.topology)
+            labels = serialized.from_text(survey.topology)
             notes = tuple(dict.fromkeys(missing))
             return NodeLines(node_dir.name, name, labels, tuple(passes), tuple(censuses), notes, simulated)
     advice = (

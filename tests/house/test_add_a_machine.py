@@ -12,7 +12,8 @@ from nodeprint import structure
 from nodeprint.data.places import layout
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
-from nodeprint.machine.topology import from_part, processors
+from nodeprint.machine.topology import processors
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.machine.tree import Tree, open_tree
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.simulate.survey import survey

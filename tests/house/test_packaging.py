@@ -113,8 +113,8 @@ def test_nhc_reads_the_verdict_of_its_own_node(campaign: Callable[..., Path]) ->
     assert checked("a") == checked("nowhere") == (0, "")
     before = path.read_text()
     outcome = re.findall(r'^   "outcome": "(.*)"', before, re.MULTILINE)[1]
-    head, _, tail = before.rpartition(f'   "outcome": "{outcome}"')
-    bad = head + '   "outcome": "OUT OF SPEC"' + tail
+    head, _, tail = before.rpartition(f'\n   "outcome": "{outcome}"')
+    bad = head + '\n   "outcome": "OUT OF SPEC"' + tail
     assert checked("a", bad) == (0, "")
     code, output = checked("b", bad)
     assert code == 1 and output.startswith("check_nodeprint: b is OUT OF SPEC; ")

@@ -22,7 +22,8 @@ from typing import Any
 import pytest
 import zstandard
 
-from nodeprint.machine import counters, fingerprint, other_load, preflight
+from nodeprint.machine import counters, other_load, preflight
+from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import open_tree
 from nodeprint.settings import config as configuration
 from tests.support import smbios
@@ -493,7 +494,7 @@ def test_a_survey_alone_with_serial_numbers_as_the_site_wants_them(campaign: Cam
     survey = open_tree(campaign.job / "survey.tar.gz")
     assert f"\tSerial Number: {kept}\n" in (survey.read_text("nodeprint/dmidecode.txt") or "")
     assert ("aa:bb" in (survey.read_text("nodeprint/lstopo.xml") or "")) == (how == "yes")
-    assert fingerprint.read(survey).get("serials", "") == (f"A1 {kept}" if kept else "")
+    assert read_fingerprint(survey).get("serials", "") == (f"A1 {kept}" if kept else "")
 
 
 def test_where_dmidecode_is_missing_the_survey_has_the_tables_without_serial_numbers(campaign: Campaign) -> None:
@@ -513,7 +514,7 @@ def test_where_dmidecode_is_missing_the_survey_has_the_tables_without_serial_num
     survey = open_tree(campaign.job / "survey.tar.gz")
     assert "\tLocator: P0 CHANNEL A\n" in (survey.read_text("nodeprint/dmidecode.txt") or "")
     assert "S17" not in (survey.read_text("nodeprint/dmidecode.txt") or "")
-    assert fingerprint.read(survey)["dimms"] == "1 x 64 GB DDR5"
+    assert read_fingerprint(survey)["dimms"] == "1 x 64 GB DDR5"
 
 
 def in_another_boot(campaign: Campaign) -> subprocess.CompletedProcess[str]:
@@ -824,7 +825,7 @@ def test_the_survey_of_a_made_up_machine(campaign: Campaign, tmp_path: Path) -> 
     subprocess.run([*inside, *campaign.command()], check=True, env=campaign.environment, timeout=300)
     survey, truth = open_tree(campaign.job / "survey.tar.gz"), open_tree(fake)
     names = ("governor", "boost", "bios", "cores_per_l3", "numa_distances", "memory_per_node_gib", "thp", "mitigations")
-    said, expected = fingerprint.read(survey), fingerprint.read(truth)
+    said, expected = read_fingerprint(survey), read_fingerprint(truth)
     assert {name: said[name] for name in names} == {name: expected[name] for name in names}
     assert said["bios"] == 'v1"$(reboot)?[31m'
     assert {"hot", "edac"} <= {warning.id for warning in preflight.check(survey)}

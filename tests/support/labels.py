@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nodeprint.machine import topology
+from nodeprint.machine.topology import captured
 from nodeprint.machine.topology.model import Level, Topology
 from tests.support.machines import Fake
 
 
 def read(fake: Fake) -> Topology:
-    return topology.read(fake.tree())
+    return captured.read(fake.tree())
 
 
 def parts(labels: Topology, level: Level) -> set[tuple[int, ...]]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from nodeprint import structure
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology
+from nodeprint.machine.topology import captured, serialized
 from nodeprint.machine.tree import open_tree
 from nodeprint.readers import matrix_file, table_file
 
@@ -143,8 +143,8 @@ def _is_topology(path: Path) -> bool:
 
 
 def _topology(path: Path) -> None:
-    machine = topology.read_xml(path) if path.suffix == ".xml" else topology.read(open_tree(path))
-    topology.as_json(machine)
+    machine = captured.read_xml(path) if path.suffix == ".xml" else captured.read(open_tree(path))
+    serialized.as_json(machine)
 
 
 def run(files: Sequence[Path], count: int, seed: int, keep: Path | None = None) -> Counter[str]:

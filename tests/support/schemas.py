@@ -13,7 +13,7 @@ import jsonschema
 from nodeprint.campaign import gathered, job_status, run_files
 from nodeprint.data.format import record_format
 from nodeprint.judge import verdict
-from nodeprint.machine import topology
+from nodeprint.machine.topology import serialized
 from nodeprint.report import structure_output
 from nodeprint.settings.measurements import measurements
 from tests.support.real_parts import ROOT
@@ -35,7 +35,7 @@ SCHEMAS = {
 def schema(name: str) -> dict[str, Any]:
     """The schema of this name: most are made from types, those of the configuration and of an add-on are files."""
     made = {
-        "topology": topology.schema,
+        "topology": serialized.schema,
         "structure": structure_output.schema,
         "status": job_status.schema,
         "fleet": gathered.schema,

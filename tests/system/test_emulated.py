@@ -21,7 +21,8 @@ from nodeprint.data.format import records
 from nodeprint.data.job import jobs
 from nodeprint.data.places import homes
 from nodeprint.data.store import store
-from nodeprint.machine import fingerprint, topology
+from nodeprint.machine.node_configuration import read_fingerprint
+from nodeprint.machine.topology import captured
 from tests.support.made_records import record_files, record_texts
 from tests.support.real_parts import ROOT, need
 from tests.support.schemas import valid_campaign
@@ -165,7 +166,7 @@ def test_a_pair_is_measured_near_and_far(emulated: Emulated) -> None:
     hops, survey = jobs.read(emulated.node / "job1").measured["near-and-far"], store.tree(emulated.node)
     assert survey is not None
     far = hops.places["home"] != np.array([node_of(a) for a in hops.places["a"].tolist()])
-    assert homes.of_pairs(hops, topology.read(survey)).tolist() == np.where(far, homes.FAR, homes.NEAR).tolist()
+    assert homes.of_pairs(hops, captured.read(survey)).tolist() == np.where(far, homes.FAR, homes.NEAR).tolist()
 
 
 @pytest.mark.parametrize("measurement", ["all-pairs", "all-homes"])
@@ -281,7 +282,7 @@ def test_the_survey_tells_what_the_machine_is(name: str, request: pytest.Fixture
     emulated: Emulated = request.getfixturevalue(name)
     survey = store.tree(emulated.node)
     assert survey is not None
-    labels = topology.read(survey)
+    labels = captured.read(survey)
     assert {cpu.cpu: cpu.socket for cpu in labels.cpus} == {cpu: cpu // (CPUS // SOCKETS) for cpu in range(CPUS)}
     assert {cpu.cpu: cpu.numa for cpu in labels.cpus} == {cpu: node_of(cpu) for cpu in range(CPUS)}
     l3s = set(labels.groups("ccx").values())
@@ -296,7 +297,7 @@ def test_the_fingerprint_of_the_machine(name: str, request: pytest.FixtureReques
     emulated: Emulated = request.getfixturevalue(name)
     survey = store.tree(emulated.node)
     assert survey is not None
-    said = fingerprint.read(survey)
+    said = read_fingerprint(survey)
     assert (said["sockets"], said["numa_nodes"], said["cores"], said["cpus"]) == (SOCKETS, NODES, CPUS, CPUS)
     assert said["cores_per_l3"] == str(PER_NODE)
     assert said["numa_distances"] == "; ".join(" ".join(map(str, row)) for row in DISTANCES)

@@ -16,7 +16,8 @@ import pytest
 from nodeprint import simulate
 from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.data.store.packing import pack
-from nodeprint.machine import fingerprint, preflight
+from nodeprint.machine import preflight
+from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.machine.tree import open_tree
 from nodeprint.report import documents as report
@@ -134,7 +135,7 @@ def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, tmp_p
     need("pdfinfo")
     folder = simulated(tmp_path / "campaign", text)
     survey = next(folder.glob("nodes/*/job1/survey.tar.gz"))
-    said = fingerprint.read(open_tree(survey))
+    said = read_fingerprint(open_tree(survey))
     assert all(value.isprintable() for value in said.values() if isinstance(value, str))
     assert all(w.text.isprintable() and w.advice.isprintable() for w in preflight.check(open_tree(survey)))
     pack(folder)

@@ -22,7 +22,7 @@ from nodeprint.data.places.measured import NodeLayout, cell_models
 from nodeprint.data.store import nodes, store
 from nodeprint.data.store.packed import PackedFrom, PackedNode
 from nodeprint.data.store.store import Survey
-from nodeprint.machine import topology
+from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Cpu, Machine, Topology, warning
 
 #: A node, what it was packed from, and its parts of the quantities.
@@ -145,7 +145,7 @@ class _NodeKind:
 
 @functools.lru_cache(maxsize=256)
 def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -> _NodeKind:
-    machine = topology.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
+    machine = serialized.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
     slots, order = slots_of(machine, paired)
     core_of = {cpu.cpu: cpu.core for cpu in machine.cpus}
     cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)

@@ -28,8 +28,7 @@ from nodeprint.data.store import kept, nodes, packed_jobs, packed_node, store
 from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedFrom, PackedNode, read, write_index
 from nodeprint.data.store.packed_node import OfNode
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, unexpected
-from nodeprint.machine import topology
-from nodeprint.machine.topology import processors
+from nodeprint.machine.topology import processors, serialized
 from nodeprint.processes import mapped
 from nodeprint.waiting import counted
 
@@ -159,7 +158,7 @@ def _read_expected(campaign: Path, values: Path, task: tuple[int, str, node_shee
     node, packed_from, parts = packed_node.from_jobs(campaign, number, made_of, row, state, of_jobs)
     if of_jobs:
         labels = store.survey(campaign / "nodes" / row.node).topology
-        processor = topology.from_text(labels).machine if labels else None
+        processor = serialized.from_text(labels).machine if labels else None
         kept = packed_jobs.NodeJobs(tuple(map(packed_jobs.packed_job, of_jobs)), processor)
         packed_jobs.write(values.parent, row.node, kept)
     return node, packed_from, [_in_file(part, values / f"{number}-{at}.npy") for at, part in enumerate(parts)]

@@ -24,8 +24,9 @@ from nodeprint.data.job import jobs, sensors
 from nodeprint.data.job.jobs import Job
 from nodeprint.data.store import kept
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, printable, unexpected
-from nodeprint.machine import fingerprint, preflight, topology
-from nodeprint.machine.topology import processors
+from nodeprint.machine import preflight
+from nodeprint.machine.node_configuration import read_fingerprint
+from nodeprint.machine.topology import captured, processors, serialized
 from nodeprint.machine.tree import Tree, open_tree
 from nodeprint.settings.texts import say
 
@@ -88,7 +89,7 @@ def remove_former(campaign: Path) -> None:
 
 
 class Survey(msgspec.Struct, frozen=True):
-    """What a node's newest survey says, for programs: `topology` as text of topology.as_json, empty where there is
+    """What a node's newest survey says, for programs: `topology` as text of serialized.as_json, empty where there is
     none; the rest is empty, too, where there is no survey that can be read. `former` has by job (job1) the fields of
     an earlier survey that differ from those of the newest."""
 
@@ -140,15 +141,15 @@ def _expected_survey(node_dir: Path) -> Survey:
     unpacked = tree(node_dir, problems)
     try:
         for path in sorted(node_dir.glob("job*/topology.json"), key=_number, reverse=True)[:1]:
-            labels = topology.from_json(path)
+            labels = serialized.from_json(path)
         if labels is None and unpacked is not None:
-            labels = topology.read(unpacked)
+            labels = captured.read(unpacked)
     except NodeprintError as error:
         problems.append(str(error))
-    text = msgspec.json.encode(topology.as_json(labels)).decode() if labels is not None else ""
+    text = msgspec.json.encode(serialized.as_json(labels)).decode() if labels is not None else ""
     if unpacked is None:
         return Survey(text, problems=problems)
-    fields = fingerprint.read(unpacked)
+    fields = read_fingerprint(unpacked)
     warnings = [{"id": w.id, "text": w.text, "advice": w.advice} for w in preflight.check(unpacked, fields)]
     former = _former(node_dir, dict(fields))
     return Survey(text, dict(fields), warnings, sensors.of_survey(unpacked), former, problems)
@@ -159,7 +160,7 @@ def _former(node_dir: Path, newest: Mapping[str, Any]) -> dict[str, dict[str, An
     out: dict[str, dict[str, Any]] = {}
     for path in sorted(node_dir.glob("job*/survey.tar.gz"), key=_number)[:-1]:
         with suppress(NodeprintError):
-            fields = fingerprint.read(open_tree(path)) if not path.is_symlink() else newest
+            fields = read_fingerprint(open_tree(path)) if not path.is_symlink() else newest
             differing = {key: value for key, value in fields.items() if newest.get(key) != value}
             if differing:
                 out[path.parent.name] = differing

@@ -10,7 +10,7 @@ from nodeprint.campaign import node_sheet, preparation
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import fingerprint
+from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import open_tree
 from nodeprint.processes import mapped
 
@@ -37,6 +37,6 @@ def _node(folder: Path, node: Node) -> PackedNode:
     if not path.exists():
         return packed_node(reason="it was not surveyed")
     try:
-        return packed_node(fingerprint=dict(fingerprint.read(open_tree(path))))
+        return packed_node(fingerprint=dict(read_fingerprint(open_tree(path))))
     except NodeprintError as error:
         return packed_node(reason=str(error))

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.campaign.recheck import MOST_JOBS
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Detail, Outcome
@@ -20,6 +19,7 @@ from nodeprint.report.text.findings import accepted, finding_sentence, worst_fin
 from nodeprint.report.text.groups import belongs, next_step
 from nodeprint.report.text.margins import margin_with_remedy, short_margin
 from nodeprint.report.text.wording import named, named_subject, sentence
+from nodeprint.settings.config_file import MOST_JOBS
 from nodeprint.settings.texts import say, texts
 
 #: More nodes than these that are alike share a line.

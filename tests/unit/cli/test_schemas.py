@@ -19,7 +19,7 @@ from nodeprint.data.format import record_format, records
 from nodeprint.data.store.packing import pack
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
-from nodeprint.machine import topology
+from nodeprint.machine.topology import model, presets, serialized
 from nodeprint.machine.topology.model import Cpu, Machine
 from nodeprint.report import files as verdict_files
 from tests.support.made_records import TRAILER, cell, cell_header, header, lines, pair
@@ -57,7 +57,7 @@ def test_the_schema_of_a_verdict_is_made_from_its_types() -> None:
     ],
 )
 def test_a_verdict_that_is_not_as_its_types_is_refused(tmp_path: Path, change: dict[str, Any], expected: str) -> None:
-    plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=2, passes=1, defects=("node001: global +9%",))
+    plan = simulate.Plan(presets.preset("graviton3-64"), nodes=3, runs=2, passes=1, defects=("node001: global +9%",))
     verdict = json.loads(verdict_files.as_json(judge(simulate.write(plan, tmp_path / "c")).verdict))
     valid(verdict, "verdict")
     verdict["nodes"]["node001"] |= change
@@ -104,7 +104,7 @@ def test_cells_and_what_is_not_applicable(tmp_path: Path) -> None:
 
 
 def test_a_simulated_campaign(tmp_path: Path) -> None:
-    plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=1, passes=1, defects=("node002: missing",))
+    plan = simulate.Plan(presets.preset("graviton3-64"), nodes=3, runs=1, passes=1, defects=("node002: missing",))
     folder = simulate.write(plan, tmp_path / "c")
     pack(folder)
     verdict_files.write(judge(folder).verdict, folder)
@@ -144,7 +144,7 @@ def test_a_campaign_made_up_by_the_tests(campaign: Callable[..., Path]) -> None:
 
 @pytest.mark.parametrize("name", ["rome-2x64", "graviton3-64"])
 def test_labels(name: str) -> None:
-    valid(json.loads(json.dumps(topology.as_json(topology.preset(name)))), "topology")
+    valid(json.loads(json.dumps(serialized.as_json(presets.preset(name)))), "topology")
 
 
 @pytest.mark.parametrize(
@@ -158,14 +158,14 @@ def test_labels(name: str) -> None:
 def test_labels_with_other_keys_or_values_are_refused(
     changed: Callable[[dict[str, Any]], dict[str, Any]], expected: str
 ) -> None:
-    labels = json.loads(json.dumps(topology.as_json(topology.preset("rome-2x64"))))
+    labels = json.loads(json.dumps(serialized.as_json(presets.preset("rome-2x64"))))
     labels["cpus"][5] = changed(labels["cpus"][5])
     with pytest.raises(AssertionError, match=expected):
         valid(labels, "topology")
 
 
 def test_labels_that_are_not_known() -> None:
-    valid(topology.as_json(topology.Topology(Machine(), (Cpu(0), Cpu(3)))), "topology")
+    valid(serialized.as_json(model.Topology(Machine(), (Cpu(0), Cpu(3)))), "topology")
 
 
 def test_structure() -> None:
@@ -174,7 +174,7 @@ def test_structure() -> None:
     matrix = np.where(group[:, None] == group, 30.0, 120.0) + rng.normal(0, 1, (16, 16))
     matrix = (matrix + matrix.T) / 2
     np.fill_diagonal(matrix, np.nan)
-    labels = topology.Topology(Machine(), tuple(Cpu(i, socket=0, ccx=i // 4, core=i) for i in range(16)))
+    labels = model.Topology(Machine(), tuple(Cpu(i, socket=0, ccx=i // 4, core=i) for i in range(16)))
     found = structure.find(matrix, tuple(range(16)), labels, None).as_json()
     assert found["levels"]
     assert found["agreement"]

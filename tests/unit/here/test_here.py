@@ -21,7 +21,7 @@ from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.here import matrix_text, measure, plan, result, view
 from nodeprint.judge.campaign import judge
-from nodeprint.machine import topology as labels
+from nodeprint.machine.topology import presets
 from nodeprint.report import text
 from nodeprint.report.painted import painted
 from nodeprint.summary import measured_node
@@ -102,7 +102,7 @@ def test_what_takes_longer_than_all_time_is_measured_once() -> None:
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("here") / "main"
     slow = ("node000: fingerprint memory_mts=2133",)
-    simulator.write(simulator.Plan(labels.preset("milan-2x64"), 1, cells=True, defects=slow), folder)
+    simulator.write(simulator.Plan(presets.preset("milan-2x64"), 1, cells=True, defects=slow), folder)
     return folder
 
 

@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 from scipy import stats
 
-from nodeprint.data.job.sensors import PeerSensors
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import findings
 from nodeprint.judge.causes import Cause
 from nodeprint.judge.outcome import Certainty
+from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.verdict import Evidence, Part
 from nodeprint.settings.measurements import terms
 from tests.support import verdicts

@@ -17,7 +17,7 @@ from nodeprint.judge.acceptance_file import Acceptance, ContractLimit
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Accepted, FleetOutcome
 from nodeprint.judge.verdict import Verdict
-from nodeprint.machine import fingerprint
+from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.topology.presets import preset
 from nodeprint.machine.tree import open_tree
 from nodeprint.report import files, protocol, text
@@ -47,7 +47,7 @@ def fleet(change: str = "") -> Verdict:
         with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:
             file.write(survey)
             file.flush()
-            nodes.append(replace(node, fingerprint=dict(fingerprint.read(open_tree(Path(file.name))))))
+            nodes.append(replace(node, fingerprint=dict(read_fingerprint(open_tree(Path(file.name))))))
     return judge(replace(arrays, nodes=tuple(nodes))).verdict
 
 

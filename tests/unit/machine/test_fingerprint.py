@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nodeprint.machine import cgroup, fingerprint, node_configuration, preflight
+from nodeprint.machine import cgroup, fingerprint, preflight
+from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import Tree, open_tree
 from tests.support.real_parts import missing
 from tests.support.server_files import CPU, EDAC, FLAGS, NODE, healthy, memory, module
@@ -37,7 +38,7 @@ def root(tmp_path: Path) -> Callable[..., Tree]:
 
 
 def test_the_fields_of_a_server(root: Callable[..., Tree]) -> None:
-    said = fingerprint.read(root())
+    said = read_fingerprint(root())
     assert dict(said) == {
         "cpu": "AMD EPYC 7302",
         "cpu_family": "23",
@@ -89,7 +90,7 @@ def test_the_fields_of_a_server(root: Callable[..., Tree]) -> None:
 def test_a_changed_file_changes_its_field(
     root: Callable[..., Tree], path: str, text: str, field: str, value: object
 ) -> None:
-    before, after = fingerprint.read(root()), fingerprint.read(root({path: text}))
+    before, after = read_fingerprint(root()), read_fingerprint(root({path: text}))
     assert before.get(field) != value
     assert after[field] == value
 
@@ -97,18 +98,18 @@ def test_a_changed_file_changes_its_field(
 def test_boost_by_intel_pstate(root: Callable[..., Tree]) -> None:
     for text, value in (("0\n", True), ("1\n", False)):
         changed = {f"{CPU}/cpufreq/boost": None, f"{CPU}/intel_pstate/no_turbo": text}
-        assert fingerprint.read(root(changed))["boost"] is value
+        assert read_fingerprint(root(changed))["boost"] is value
 
 
 def test_cores_of_harvested_l3s_are_counted(root: Callable[..., Tree]) -> None:
     alone = {f"{CPU}/cpu{cpu}/cache/index3/shared_cpu_list": f"{cpu % 8},{cpu % 8 + 8}\n" for cpu in (0, 1, 8, 9)}
-    assert fingerprint.read(root(alone))["cores_per_l3"] == "2 x 1, 3 x 2"
+    assert read_fingerprint(root(alone))["cores_per_l3"] == "2 x 1, 3 x 2"
 
 
 def test_what_is_absent_is_unknown(tmp_path: Path) -> None:
     (tmp_path / CPU).mkdir(parents=True)
     tree = open_tree(tmp_path)
-    assert len(fingerprint.read(tree)) == 0
+    assert len(read_fingerprint(tree)) == 0
     assert preflight.check(tree) == []
     assert cgroup.read(tree) == cgroup.Limits()
 
@@ -124,7 +125,7 @@ def test_garbage_is_unknown_and_never_an_error(
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     tree = open_tree(folder)
-    for value in fingerprint.read(tree).values():
+    for value in read_fingerprint(tree).values():
         assert not isinstance(value, str) or value.isprintable()
     for warning in preflight.check(tree):
         assert warning.text.isprintable() and warning.advice
@@ -140,12 +141,12 @@ def test_garbage_is_unknown_and_never_an_error(
     ],
 )
 def test_tokens_of_one_node_are_left_out_of_the_command_line(token: str) -> None:
-    assert node_configuration.normalised_cmdline(f"quiet {token} isolcpus=3\n") == "quiet isolcpus=3"
+    assert fingerprint.normalised_cmdline(f"quiet {token} isolcpus=3\n") == "quiet isolcpus=3"
 
 
 def test_addresses_elsewhere_in_the_command_line_are_hidden() -> None:
     one, other = (
-        node_configuration.normalised_cmdline(
+        fingerprint.normalised_cmdline(
             f"a=3c:ec:ef:00:11:{last} b=10.0.0.{last}/24 c=x6f1f0b7e-3f2a-4f0c-9f57-2b9d7f5b9f{last}y"
         )
         for last in ("22", "33")
@@ -155,11 +156,11 @@ def test_addresses_elsewhere_in_the_command_line_are_hidden() -> None:
 
 def test_what_matters_stays_in_the_command_line() -> None:
     texts = ["quiet", "quiet mitigations=off", "quiet iommu=pt", "quiet numa_balancing=disable"]
-    assert len({node_configuration.normalised_cmdline(text) for text in texts}) == len(texts)
+    assert len({fingerprint.normalised_cmdline(text) for text in texts}) == len(texts)
 
 
 def test_differences_name_the_nodes_that_are_not_like_the_others() -> None:
-    fleet: dict[str, dict[str, node_configuration.Value]] = {
+    fleet: dict[str, dict[str, fingerprint.Value]] = {
         f"n{i}": {"microcode": "0x1", "boost": True, "bios": "1"} for i in range(5)
     }
     fleet["n1"]["microcode"] = "0x2"
@@ -179,7 +180,7 @@ values = st.dictionaries(
 
 
 @given(st.dictionaries(st.text(string.ascii_lowercase, min_size=1, max_size=3), values, max_size=8))
-def test_differences_hold_for_every_fleet(fleet: dict[str, dict[str, node_configuration.Value]]) -> None:
+def test_differences_hold_for_every_fleet(fleet: dict[str, dict[str, fingerprint.Value]]) -> None:
     found = fingerprint.differences(fleet)
     assert found == fingerprint.differences(dict(reversed(fleet.items()))), "the order of nodes does not matter"
     for one in found:
@@ -342,7 +343,7 @@ def test_firmware_links_modules_and_parameters(root: Callable[..., Tree]) -> Non
         f"\tSerial Number: {number}\n\n"
         for slot, maker, number in slots
     )
-    said = fingerprint.read(
+    said = read_fingerprint(
         root(
             {
                 f"{card}/class": "0x020700\n",

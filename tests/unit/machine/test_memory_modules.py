@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.machine import fingerprint, memory_modules
+from nodeprint.machine import memory_modules
+from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import open_tree
 from tests.support.real_parts import ROOT
 from tests.support.smbios import Slot, tables
@@ -63,7 +64,7 @@ def test_channels_with_a_module_are_counted_by_their_names(tmp_path: Path, maker
                 }
                 full = slot == 0 and channel != 5 and (socket, channel) != (1, 7)
                 text += module(locator.format(**places), bank.format(**places), full)
-    fields = fingerprint.read(open_tree(surveyed(tmp_path, text)))
+    fields = read_fingerprint(open_tree(surveyed(tmp_path, text)))
     assert fields.get("memory_channels") == (13 if named else None)
     assert fields.get("memory_channels_per_socket") == ("7, 6" if named else None)
     assert (fields["dimms"], fields["dimm_speed"], fields["dimm_rated_speed"]) == (
@@ -82,7 +83,7 @@ def test_where_dmidecode_is_missing_the_tables_say_the_same(tmp_path: Path) -> N
     ]
     command = ["sh", "-c", f". {ROOT}/kernels/node/smbios.sh; smbios_modules"]
     done = subprocess.run(command, input=tables(slots), capture_output=True, check=True)
-    fields = fingerprint.read(open_tree(surveyed(tmp_path, done.stdout.decode())))
+    fields = read_fingerprint(open_tree(surveyed(tmp_path, done.stdout.decode())))
     assert (fields["dimms"], fields["memory_channels_per_socket"]) == ("6 x 16 GB DDR5, 8 x 96 GB DDR5", "7, 7")
     assert (fields["dimm_speed"], fields["dimm_rated_speed"]) == ("4400 MT/s", "4800 MT/s")
     assert str(fields["dimm_slots"]).startswith("16 GB DDR5 Maker Part-1: P0 CHANNEL E, ")

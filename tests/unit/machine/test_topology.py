@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology
-from nodeprint.machine.topology import amd, sysfs
+from nodeprint.machine.topology import amd, captured, serialized, sysfs
 from nodeprint.machine.topology.facts import cpu_list, cpu_mask, list_text
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.machine.topology.text import as_text
@@ -347,7 +346,7 @@ def test_what_one_cpu_does_not_report_is_unknown_and_no_more(tmp_path: Path, fil
         (root / "sys/devices/system/cpu/cpu5" / name).unlink()
     cpuinfo = (root / "proc/cpuinfo").read_text()
     (root / "proc/cpuinfo").write_text(cpuinfo.replace("physical id", "nothing"))
-    labels = topology.read(open_tree(root))
+    labels = captured.read(open_tree(root))
     assert parts(labels, "core") == fake.partition("core")
     seen = {tuple(cpu for cpu in cpus if cpu != 5) for cpus in parts(labels, "ccx")}
     assert seen == {tuple(cpu for cpu in cpus if cpu != 5) for cpus in fake.partition("ccx")}
@@ -385,13 +384,13 @@ def test_only_proc_and_only_nodes(tmp_path: Path) -> None:
     fake = xeon()
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cpuinfo").write_text("\n".join(fake._cpuinfo(row) for row in fake.rows))
-    labels = topology.read(open_tree(tmp_path))
+    labels = captured.read(open_tree(tmp_path))
     assert_labelled(labels, fake, "socket", "core")
     assert parts(labels, "numa") == parts(labels, "ccx") == set()
     node = tmp_path / "nodes/sys/devices/system/node/node0"
     node.mkdir(parents=True)
     (node / "cpulist").write_text("0-3\n")
-    labels = topology.read(open_tree(tmp_path / "nodes"))
+    labels = captured.read(open_tree(tmp_path / "nodes"))
     assert parts(labels, "numa") == {(0, 1, 2, 3)} and parts(labels, "socket") == set()
 
 
@@ -411,15 +410,15 @@ def test_a_garbled_file_is_named(path: str, content: str) -> None:
 
 def test_json_is_the_same_after_a_round_trip(tmp_path: Path) -> None:
     labels = read(epyc(machines.ROME, sockets=1))
-    shape = topology.as_json(labels)
+    shape = serialized.as_json(labels)
     assert list(shape) == ["machine", "levels", "cpus", "provenance", "warnings"]
     assert shape["cpus"][0].items() >= {"cpu": 0, "socket": 0, "half": None, "quadrant": 0, "apicid": 0}.items()
     path = tmp_path / "topology.json"
     path.write_text(json.dumps(shape))
-    assert topology.from_json(path) == labels
+    assert serialized.from_json(path) == labels
     path.write_text('{"machine": 3}')
     with pytest.raises(NodeprintError, match=r"topology\.json"):
-        topology.from_json(path)
+        serialized.from_json(path)
 
 
 @given(st.frozensets(st.integers(0, 3000)))
@@ -437,7 +436,7 @@ def test_an_l3_that_some_cpus_of_a_virtual_machine_lack_is_no_ccx(tmp_path: Path
     root = fake.write(tmp_path)
     for cpu in range(4, 8):
         (root / f"sys/devices/system/cpu/cpu{cpu}/cache/index3/shared_cpu_list").unlink()
-    labels = topology.read(open_tree(root))
+    labels = captured.read(open_tree(root))
     assert parts(labels, "ccx") == parts(labels, "ccd") == set()
     assert parts(labels, "core") == fake.partition("core")
     (warning,) = [warning for warning in labels.warnings if warning.id == "ccx-partial"]

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from nodeprint import structure
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology
+from nodeprint.machine.topology import captured, serialized
 from nodeprint.machine.tree import open_tree
 from nodeprint.readers import matrix_file
 from tests.support import machines
@@ -90,23 +90,23 @@ def _records(folder: Path) -> Source:
 
 def _xml(folder: Path) -> Source:
     path = SMALL.write_xml(folder / "m.xml", ids=("socket", "ccx", "core"))
-    return Source([path], lambda: topology.as_json(topology.read_xml(path)))
+    return Source([path], lambda: serialized.as_json(captured.read_xml(path)))
 
 
 def _old_xml(folder: Path) -> Source:
     path = SMALL.write_xml(folder / "m.xml", version=1)
-    return Source([path], lambda: topology.as_json(topology.read_xml(path)))
+    return Source([path], lambda: serialized.as_json(captured.read_xml(path)))
 
 
 def _root(folder: Path) -> Source:
     root = SMALL.write(folder / "root")
     files = sorted(path for path in root.rglob("*") if path.is_file() and "cpu1" not in path.parts)
-    return Source(files, lambda: topology.as_json(topology.read(open_tree(root))))
+    return Source(files, lambda: serialized.as_json(captured.read(open_tree(root))))
 
 
 def _cpuid(folder: Path) -> Source:
     dumps = SMALL.write_cpuid(folder / "dumps", None)
-    return Source(sorted(dumps.iterdir())[:4], lambda: topology.as_json(topology.read_cpuid(dumps)))
+    return Source(sorted(dumps.iterdir())[:4], lambda: serialized.as_json(captured.read_cpuid(dumps)))
 
 
 def _archive(folder: Path) -> Source:
@@ -122,7 +122,7 @@ def _archive(folder: Path) -> Source:
         link.type, link.linkname = tarfile.SYMTYPE, "online"
         tar.addfile(link)
     path.write_bytes(packed.getvalue())
-    return Source([path], lambda: topology.as_json(topology.read(open_tree(path))))
+    return Source([path], lambda: serialized.as_json(captured.read(open_tree(path))))
 
 
 @pytest.fixture(scope="module", params=[_matrix, _table, _records, _xml, _old_xml, _root, _cpuid, _archive])

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from nodeprint.data.places.layout import layout_of, slots_of
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology
-from nodeprint.machine.topology import hwloc_xml
+from nodeprint.machine.topology import captured, hwloc_xml, serialized
 from nodeprint.machine.topology.machine import virtual_by_name
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.tree import open_tree
@@ -37,7 +36,7 @@ SHIFTS = {"genoa": (1, 4, 4, 8), "bergamo": (1, 4, 5, 8), "turin": (1, 4, 4, 8),
 @pytest.mark.parametrize("name", ["naples", "rome", "milan"])
 def test_xml_of_parts_whose_numbers_follow_apic_ids(tmp_path: Path, name: str, version: int, nps: int) -> None:
     fake = epyc(machines.WHOLE[name], nps=nps)
-    labels = topology.read_xml(fake.write_xml(tmp_path / "m.xml", version))
+    labels = captured.read_xml(fake.write_xml(tmp_path / "m.xml", version))
     assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core", "numa")
     assert labels.machine.nps == nps
     assert {n.node: (n.memory_bytes, len(n.distances)) for n in labels.numa_nodes} == dict.fromkeys(
@@ -58,13 +57,13 @@ LSTOPO = {
 def _sources(fake: Fake, folder: Path, shifts: tuple[int, int, int, int] | None) -> dict[str, Topology]:
     """The labels of one machine by every source."""
     root = fake.write(folder / "root")
-    out = {"sysfs": topology.read(open_tree(root))}
+    out = {"sysfs": captured.read(open_tree(root))}
     for release, levels in LSTOPO.items():
-        out[f"lstopo {release}"] = topology.read_xml(fake.write_xml(folder / f"{release}.xml", ids=levels))
-    out["lstopo 1"] = topology.read_xml(fake.write_xml(folder / "1.xml", 1, ids=("socket", "core")))
-    out["cpuid"] = topology.read_cpuid(fake.write_cpuid(folder / "dumps", shifts))
+        out[f"lstopo {release}"] = captured.read_xml(fake.write_xml(folder / f"{release}.xml", ids=levels))
+    out["lstopo 1"] = captured.read_xml(fake.write_xml(folder / "1.xml", 1, ids=("socket", "core")))
+    out["cpuid"] = captured.read_cpuid(fake.write_cpuid(folder / "dumps", shifts))
     (root / "proc/cpuinfo").unlink()
-    out["sysfs alone"] = topology.read(open_tree(root))
+    out["sysfs alone"] = captured.read(open_tree(root))
     return out
 
 
@@ -115,7 +114,7 @@ def test_the_same_machine_has_the_same_labels_by_every_source_or_a_named_gap(
 def test_nodes_whose_order_is_unknown_are_not_compared_place_by_place_with_others(tmp_path: Path) -> None:
     fake = epyc(machines.GENOA, sockets=1)
     known, again, unknown = (
-        topology.read_xml(fake.write_xml(tmp_path / f"{i}.xml", ids=levels))
+        captured.read_xml(fake.write_xml(tmp_path / f"{i}.xml", ids=levels))
         for i, levels in enumerate((LSTOPO["2.12"], LSTOPO["2.4"], LSTOPO["2.0"]))
     )
     cpus = [row.cpu for row in fake.rows]
@@ -126,17 +125,17 @@ def test_nodes_whose_order_is_unknown_are_not_compared_place_by_place_with_other
 
 def test_xml_of_genoa_has_no_order_and_so_no_quadrants(tmp_path: Path) -> None:
     fake = epyc(machines.GENOA)
-    labels = topology.read_xml(fake.write_xml(tmp_path / "m.xml"))
+    labels = captured.read_xml(fake.write_xml(tmp_path / "m.xml"))
     assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
     assert parts(labels, "quadrant") == set() and {"quadrant-unknown", "order-unknown"} <= ids(labels)
     fake = epyc(machines.GENOA, nps=4)
-    assert_labelled(topology.read_xml(fake.write_xml(tmp_path / "n.xml")), fake, "quadrant", "ccd", "numa")
+    assert_labelled(captured.read_xml(fake.write_xml(tmp_path / "n.xml")), fake, "quadrant", "ccd", "numa")
 
 
 def test_xml_of_a_limited_view(tmp_path: Path) -> None:
     fake = epyc(machines.ROME)
     fake = fake.but(offline=frozenset(r.cpu for r in fake.rows if r.ccd == 0), name="AMD EPYC unlisted")
-    labels = topology.read_xml(fake.write_xml(tmp_path / "m.xml"))
+    labels = captured.read_xml(fake.write_xml(tmp_path / "m.xml"))
     assert "cpus-not-allowed" in ids(labels)
     assert parts(labels, "quadrant") == parts(labels, "ccd") == set()
     assert_labelled(labels, fake, "socket", "ccx", "core")
@@ -144,7 +143,7 @@ def test_xml_of_a_limited_view(tmp_path: Path) -> None:
 
 def test_xml_keeps_memory_nodes_apart(tmp_path: Path) -> None:
     fake = xeon(snc=2).but(empty_nodes=(4, 5))
-    labels = topology.read_xml(fake.write_xml(tmp_path / "m.xml"))
+    labels = captured.read_xml(fake.write_xml(tmp_path / "m.xml"))
     assert_labelled(labels, fake, "socket", "ccx", "core", "numa")
     assert [n.node for n in labels.numa_nodes if not n.cpus] == [4, 5]
 
@@ -153,7 +152,7 @@ def test_xml_of_hwloc_3_and_of_a_memory_side_cache(tmp_path: Path) -> None:
     path = xeon().with_rows(lambda row: replace(row, ccx=row.socket)).write_xml(tmp_path / "m.xml")
     text = path.read_text().replace('type="L3Cache"', 'type="L3Cache" subtype="MemorySideCache"')
     path.write_text(text.replace("</topology>", '<info name="Backend" value="x86"/></topology>'))
-    labels = topology.read_xml(path)
+    labels = captured.read_xml(path)
     assert parts(labels, "ccx") == set() and "no-l3" in ids(labels)
     assert labels.provenance["socket"] == "cpuid"
 
@@ -167,11 +166,11 @@ def test_bytes_gone_wrong_give_labels_or_one_sentence(
     fake = xeon(sockets=1, cores=2)
     reads: Callable[[], Topology]
     if source == "xml":
-        path, reads = fake.write_xml(tmp_path / "m.xml"), lambda: topology.read_xml(tmp_path / "m.xml")
+        path, reads = fake.write_xml(tmp_path / "m.xml"), lambda: captured.read_xml(tmp_path / "m.xml")
     elif source == "cpuid":
-        path, reads = fake.write_cpuid(tmp_path, None) / "pu1", lambda: topology.read_cpuid(tmp_path)
+        path, reads = fake.write_cpuid(tmp_path, None) / "pu1", lambda: captured.read_cpuid(tmp_path)
     else:
-        path, reads = fake.write(tmp_path) / "proc/cpuinfo", lambda: topology.read(open_tree(tmp_path))
+        path, reads = fake.write(tmp_path) / "proc/cpuinfo", lambda: captured.read(open_tree(tmp_path))
     data = path.read_bytes()
     place = int(at * len(data))
     path.write_bytes(data[:place] + junk + data[place + cut :])
@@ -181,14 +180,14 @@ def test_bytes_gone_wrong_give_labels_or_one_sentence(
         assert tmp_path.name in str(error)
     else:
         assert [cpu.cpu for cpu in labels.cpus] == sorted({cpu.cpu for cpu in labels.cpus})
-        json.dumps(topology.as_json(labels))
+        json.dumps(serialized.as_json(labels))
         assert len(np.unique(slots_of(labels, [cpu.cpu for cpu in labels.cpus])[0], axis=0)) == len(labels.cpus)
 
 
 @pytest.mark.parametrize("name", SHIFTS)
 def test_cpuid_with_the_amd_leaf(tmp_path: Path, name: str) -> None:
     fake = epyc(machines.WHOLE[name])
-    labels = topology.read_cpuid(fake.write_cpuid(tmp_path, SHIFTS[name]))
+    labels = captured.read_cpuid(fake.write_cpuid(tmp_path, SHIFTS[name]))
     assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
     assert labels.provenance["ccd"] == labels.provenance["ccx"] == "cpuid"
     assert labels.provenance["quadrant"] == "table"
@@ -199,7 +198,7 @@ def test_cpuid_with_the_amd_leaf(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["rome", "milan"])
 def test_cpuid_without_it(tmp_path: Path, name: str) -> None:
     fake = epyc(machines.WHOLE[name])
-    labels = topology.read_cpuid(fake.write_cpuid(tmp_path, None))
+    labels = captured.read_cpuid(fake.write_cpuid(tmp_path, None))
     assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
     assert labels.provenance["ccd"] == "table"
 
@@ -208,7 +207,7 @@ def test_cpuid_without_it(tmp_path: Path, name: str) -> None:
 def test_cpuid_of_harvested_ccxs_uses_the_leaf_and_not_the_count_of_sharers(tmp_path: Path, threads: int) -> None:
     recipe = Epyc(0x11, 0x19, "AMD EPYC 9124 16-Core Processor", (0, 2, 3, 1), 1, 4, 8, lambda c: c % 4)
     fake = epyc(recipe, sockets=1, threads=threads)
-    labels = topology.read_cpuid(fake.write_cpuid(tmp_path, (1, 4, 4, 6)))
+    labels = captured.read_cpuid(fake.write_cpuid(tmp_path, (1, 4, 4, 6)))
     assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
     assert parts(labels, "quadrant") == set()
     assert {"cores-fused-off", "ccds-fused-off"} <= ids(labels)
@@ -218,14 +217,14 @@ def test_cpuid_of_harvested_ccxs_uses_the_leaf_and_not_the_count_of_sharers(tmp_
 def test_cpuid_of_a_view_without_some_cpus(tmp_path: Path) -> None:
     fake = epyc(machines.GENOA)
     fake = fake.but(offline=frozenset(r.cpu for r in fake.rows if r.ccd in (0, 1, 2)))
-    labels = topology.read_cpuid(fake.write_cpuid(tmp_path, SHIFTS["genoa"]))
+    labels = captured.read_cpuid(fake.write_cpuid(tmp_path, SHIFTS["genoa"]))
     assert "offline-cpus" in ids(labels)
     assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
 
 
 def test_cpuid_of_a_virtual_machine(tmp_path: Path) -> None:
     fake = epyc(machines.GENOA).but(flags="hypervisor")
-    labels = topology.read_cpuid(fake.write_cpuid(tmp_path, SHIFTS["genoa"]))
+    labels = captured.read_cpuid(fake.write_cpuid(tmp_path, SHIFTS["genoa"]))
     assert labels.machine.virtual and parts(labels, "quadrant") == set()
 
 
@@ -248,7 +247,7 @@ def test_old_amd_processors_have_their_cores(tmp_path: Path, version: int, cores
         apicid = (number // cores << width) + number % cores
         size = f"3028 0 {width << 12 | cores - 1:x} 0"
         dump(tmp_path, number, apicid, version=version, logical=cores, leaves={"80000008 0": size})
-    labels = topology.read_cpuid(tmp_path)
+    labels = captured.read_cpuid(tmp_path)
     assert parts(labels, "socket") == {tuple(range(cores)), tuple(range(cores, 2 * cores))}
     assert len(parts(labels, "core")) == 2 * cores
     assert "offline-cpus" not in ids(labels)
@@ -259,7 +258,7 @@ def test_l3_groups_of_an_old_amd_processor_follow_each_other_without_gaps(tmp_pa
     for number in range(12):
         leaves = {"80000008 0": "3028 0 400b 0", "8000001d 0": "14163 0 0 0", "8000001d 1": "0 0 0 0"}
         dump(tmp_path, number, number, version=0x600F12, logical=12, leaves=leaves)
-    labels = topology.read_cpuid(tmp_path)
+    labels = captured.read_cpuid(tmp_path)
     assert parts(labels, "ccx") == {tuple(range(6)), tuple(range(6, 12))}
 
 
@@ -275,7 +274,7 @@ def test_hybrid_cores_without_an_l3_and_with_wider_clusters(tmp_path: Path) -> N
         leaves |= {"1f 0": f"1 2 100 {apicid:x}", "1f 1": f"7 16 201 {apicid:x}", "1f 2": f"0 0 2 {apicid:x}"}
         kind = 0x40 if l2_sharers == 1 else 0x20
         dump(tmp_path, cpu, apicid, vendor="Intel", version=0xA06A4, leaves={**leaves, "1a 0": f"{kind << 24:x} 0 0 0"})
-    labels = topology.read_cpuid(tmp_path)
+    labels = captured.read_cpuid(tmp_path)
     assert parts(labels, "ccx") == {tuple(range(8))}
     assert {cpu.cpu for cpu in labels.cpus if cpu.ccx is None} == {8, 9}
     assert parts(labels, "cluster") == {(0, 1), (2, 3), (4, 5, 6, 7), (8, 9)}
@@ -289,7 +288,7 @@ def test_parts_of_different_widths_are_not_one_by_chance(tmp_path: Path) -> None
         leaves = {"4 0": f"{sharers - 1 << 14 | 2 << 5 | 3:x} 0 0 0", "4 1": "0 0 0 0"}
         leaves |= {"b 0": f"0 1 100 {apicid:x}", "b 1": f"8 a 201 {apicid:x}"}
         dump(tmp_path, cpu, apicid, vendor="Intel", version=0x906A4, leaves=leaves)
-    assert parts(topology.read_cpuid(tmp_path), "cluster") == {(0, 1), tuple(range(2, 10))}
+    assert parts(captured.read_cpuid(tmp_path), "cluster") == {(0, 1), tuple(range(2, 10))}
 
 
 @pytest.mark.parametrize(
@@ -298,7 +297,7 @@ def test_parts_of_different_widths_are_not_one_by_chance(tmp_path: Path) -> None
 def test_quadrants_of_the_table_need_a_machine_that_is_known_to_be_bare(
     tmp_path: Path, maker: str, quadrants: int, why: str | None
 ) -> None:
-    labels = topology.read_xml(epyc(machines.ROME, sockets=1).write_xml(tmp_path / "m.xml", maker=maker))
+    labels = captured.read_xml(epyc(machines.ROME, sockets=1).write_xml(tmp_path / "m.xml", maker=maker))
     assert labels.machine.virtual is {"Supermicro": False, "": None, "QEMU": True}[maker]
     assert len(parts(labels, "quadrant")) == quadrants
     if why:
@@ -324,16 +323,16 @@ def test_names_of_makers(names: tuple[str, ...], virtual: bool | None) -> None:
 def test_a_survey_has_linux_and_cpuid(tmp_path: Path) -> None:
     fake = epyc(machines.BERGAMO, sockets=1)
     root = fake.write(tmp_path / "root")
-    plain = topology.read(open_tree(root))
+    plain = captured.read(open_tree(root))
     fake.write_cpuid(root / "nodeprint/cpuid", SHIFTS["bergamo"])
     with tarfile.open(tmp_path / "survey.tar.gz", "w:gz") as tar:
         tar.add(root, ".")
-    labels = topology.read(open_tree(tmp_path / "survey.tar.gz"))
+    labels = captured.read(open_tree(tmp_path / "survey.tar.gz"))
     assert (plain.provenance["ccd"], labels.provenance["ccd"]) == ("table", "cpuid")
     assert labels.cpus == plain.cpus
     for path in (root / "nodeprint/cpuid").glob("pu1*"):
         path.unlink()  # a job that was allowed only some CPUs
-    assert topology.read(open_tree(root)) == labels
+    assert captured.read(open_tree(root)) == labels
 
 
 @pytest.mark.parametrize("depth", ["", "dump", "a/dump"])
@@ -342,7 +341,7 @@ def test_dumps_in_an_archive(tmp_path: Path, depth: str) -> None:
     fake.write_cpuid(tmp_path / "d", None)
     with tarfile.open(tmp_path / "d.tar.bz2", "w:bz2") as tar:
         tar.add(tmp_path / "d", depth or ".")
-    assert_labelled(topology.read_cpuid(tmp_path / "d.tar.bz2"), fake, "socket", "ccx", "core")
+    assert_labelled(captured.read_cpuid(tmp_path / "d.tar.bz2"), fake, "socket", "ccx", "core")
 
 
 @pytest.mark.parametrize("line", ["junk", "1 0 0 0 0 => 1 2 3", "z 0 0 0 0 => 1 2 3 4", "1 0 0 0 0 => 1 2 3 123456789"])
@@ -350,22 +349,22 @@ def test_a_garbled_dump_is_named_with_its_line(tmp_path: Path, line: str) -> Non
     epyc(machines.ROME, sockets=1).write_cpuid(tmp_path, None)
     (tmp_path / "pu3").write_text(f"# comment\n{line}\n")
     with pytest.raises(NodeprintError, match="pu3, line 2"):
-        topology.read_cpuid(tmp_path)
+        captured.read_cpuid(tmp_path)
     (tmp_path / "pu3").write_text("")
     with pytest.raises(NodeprintError, match="pu3"):
-        topology.read_cpuid(tmp_path)
+        captured.read_cpuid(tmp_path)
 
 
 def test_dumps_of_one_cpu_under_all_names(tmp_path: Path) -> None:
     epyc(machines.ROME, sockets=1).with_rows(lambda row: replace(row, apicid=0)).write_cpuid(tmp_path, None)
-    labels = topology.read_cpuid(tmp_path)
+    labels = captured.read_cpuid(tmp_path)
     assert "apicids-repeat" in ids(labels)
     assert {c.socket for c in labels.cpus} == {None}
 
 
 def test_a_folder_without_dumps_is_named(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match=tmp_path.name):
-        topology.read_cpuid(tmp_path)
+        captured.read_cpuid(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -385,7 +384,7 @@ def test_kinds_of_cores_are_those_of_the_xml(tmp_path: Path, infos: tuple[str, s
         named = f'<info name="CoreType" value="{info}"/>' if info and "=" not in info else ""
         said += f'<cpukind cpuset="0x{5 << cpu:x}" {info if "=" in info else ""}>{named}</cpukind>'
     path.write_text(path.read_text().replace("</topology>", f"{said}</topology>"))
-    assert [cpu.kind for cpu in topology.read_xml(path).cpus] == kinds * 2
+    assert [cpu.kind for cpu in captured.read_xml(path).cpus] == kinds * 2
 
 
 @pytest.mark.parametrize(
@@ -400,7 +399,7 @@ def test_kinds_of_cores_are_those_of_the_xml(tmp_path: Path, infos: tuple[str, s
 def test_what_is_no_topology_is_named_with_its_line(tmp_path: Path, content: str, says: str) -> None:
     (tmp_path / "m.xml").write_text(content)
     with pytest.raises(NodeprintError, match=says):
-        topology.read_xml(tmp_path / "m.xml")
+        captured.read_xml(tmp_path / "m.xml")
 
 
 @pytest.mark.parametrize(
@@ -435,7 +434,7 @@ def test_a_garbled_xml_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "bad.xml"
     path.write_text(content)
     with pytest.raises(NodeprintError, match=r"bad\.xml"):
-        topology.read_xml(path)
+        captured.read_xml(path)
 
 
 @pytest.mark.parametrize("old", ['os_index="3"', 'cpuset="0x00000011"'])
@@ -445,7 +444,7 @@ def test_a_number_that_is_none_in_an_xml(tmp_path: Path, old: str) -> None:
     assert old in text
     path.write_text(text.replace(old, old.split("=", maxsplit=1)[0] + '="x"'))
     with pytest.raises(NodeprintError, match=r"m\.xml"):
-        topology.read_xml(path)
+        captured.read_xml(path)
 
 
 def test_the_helper_writes_what_the_reader_reads(tmp_path: Path) -> None:
@@ -458,8 +457,8 @@ def test_the_helper_writes_what_the_reader_reads(tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stderr == ""
     allowed = sorted(os.sched_getaffinity(0))
     assert sorted(p.name for p in (tmp_path / "dumps").glob("pu*")) == sorted(f"pu{cpu}" for cpu in allowed)
-    labels = topology.read_cpuid(tmp_path / "dumps")
-    live = {cpu.cpu: cpu for cpu in topology.read(open_tree(Path("/"))).cpus}
+    labels = captured.read_cpuid(tmp_path / "dumps")
+    live = {cpu.cpu: cpu for cpu in captured.read(open_tree(Path("/"))).cpus}
     assert [cpu.cpu for cpu in labels.cpus] == allowed
     assert all(live[cpu.cpu].apicid in (None, cpu.apicid) for cpu in labels.cpus)
 
@@ -467,12 +466,12 @@ def test_the_helper_writes_what_the_reader_reads(tmp_path: Path) -> None:
 def _captured(data: Path, name: str) -> Topology:
     path = next(p for p in (data / "topology").rglob("*") if p.name.startswith(name))
     if path.suffix == ".xml":
-        return topology.read_xml(path)
-    return topology.read_cpuid(path) if "x86-cpuid" in str(path.parent) else topology.read(open_tree(path))
+        return captured.read_xml(path)
+    return captured.read_cpuid(path) if "x86-cpuid" in str(path.parent) else captured.read(open_tree(path))
 
 
 def _counts(labels: Topology) -> dict[str, int]:
-    shape = {level["name"]: level["count"] for level in topology.as_json(labels)["levels"]}
+    shape = {level["name"]: level["count"] for level in serialized.as_json(labels)["levels"]}
     return {level: shape.get(level, 0) for level in ("socket", "quadrant", "ccd", "ccx", "numa", "cluster", "core")}
 
 

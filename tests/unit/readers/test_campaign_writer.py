@@ -17,7 +17,7 @@ from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
-from nodeprint.machine import topology
+from nodeprint.machine.topology import presets, serialized
 from nodeprint.readers import campaign_writer, matrix_file
 from tests.support.latencies import epyc
 from tests.support.schemas import valid_campaign
@@ -57,7 +57,7 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
         "unknown": ["home", "topology", "spread", "cpu numbers"],
         "notes": [],
     }
-    assert topology.from_text(store.survey(folders[0]).topology).cpus == labelled(16).cpus
+    assert serialized.from_text(store.survey(folders[0]).topology).cpus == labelled(16).cpus
     assert store.survey(folders[1]).topology == ""
     assert set(other.measured) == {"coherence-imported"}
     idle = mlc.measured["mlc-idle-latency"].columns["latency_ns"]
@@ -87,7 +87,7 @@ def test_matrices_of_unknown_processors_are_no_peers(tmp_path: Path, write: Writ
 def test_matrices_of_two_processors_with_one_layout_are_no_peers(tmp_path: Path, write: Write) -> None:
     """A 7742 and a 7702 have the same CCXs at other clocks."""
     noise = np.random.default_rng(1)
-    parts = [topology.from_part(name, 1, smt=False) for name in ("EPYC 7742", "EPYC 7742", "EPYC 7702", "EPYC 7702")]
+    parts = [presets.from_part(name, 1, smt=False) for name in ("EPYC 7742", "EPYC 7742", "EPYC 7702", "EPYC 7702")]
     for number in range(4):
         rows = 100 + noise.normal(size=(64, 64))
         text = "\n".join(",".join(f"{rows[a, b]:.3f}" if b < a else "" for b in range(64)) for a in range(64))

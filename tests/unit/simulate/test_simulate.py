@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from nodeprint.cli import app, data_commands
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import judge
-from nodeprint.machine.topology import read
+from nodeprint.machine.topology.captured import read
 from nodeprint.machine.topology.presets import PRESETS, from_part, preset
 from nodeprint.machine.tree import open_tree
 from nodeprint.simulate import EXAMPLES, Modes, Plan, Spread, fleet, modes_named, write

@@ -13,7 +13,7 @@ import pytest
 
 from nodeprint import simulate as simulator
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology as labels
+from nodeprint.machine.topology import captured, presets
 from nodeprint.machine.tree import open_tree
 from nodeprint.summary import hwloc_export, measured_node
 from nodeprint.summary.node_summary import NodeSummary, processor_key
@@ -24,7 +24,7 @@ from tests.support.real_parts import need
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated node of 2 x 64 cores."""
     folder = tmp_path_factory.mktemp("cards") / "main"
-    simulator.write(simulator.Plan(labels.preset("rome-2x64"), 1, cells=True), folder)
+    simulator.write(simulator.Plan(presets.preset("rome-2x64"), 1, cells=True), folder)
     return folder
 
 
@@ -63,7 +63,7 @@ def test_lstopo_reads_what_was_measured(tmp_path: Path) -> None:
     """The XML of this machine's own lstopo with a simulated node's figures on its CPUs."""
     need("lstopo-no-graphics", cpus=2)
     folder = tmp_path / "main"
-    simulator.write(simulator.Plan(labels.read(open_tree(Path("/"))), 1, cells=True), folder)
+    simulator.write(simulator.Plan(captured.read(open_tree(Path("/"))), 1, cells=True), folder)
     (node,) = (folder / "nodes").iterdir()
     xml = subprocess.run(["lstopo-no-graphics", "--of", "xml"], capture_output=True, check=True).stdout
     survey = node / "job1/survey.tar.gz"

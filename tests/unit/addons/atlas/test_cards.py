@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from nodeprint import simulate as simulator
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology as labels
+from nodeprint.machine.topology import presets
 from nodeprint.readers import matrix_file
 from nodeprint.summary import measured_node
 from nodeprint.summary.node_summary import CpuLabels, LatencyMatrix, MedianValue, ProcessorFacts, SummaryOrigin, tenths
@@ -31,7 +31,7 @@ from tests.support.real_parts import need
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated node of 2 x 64 cores."""
     folder = tmp_path_factory.mktemp("cards") / "main"
-    simulator.write(simulator.Plan(labels.preset("rome-2x64"), 1, cells=True), folder)
+    simulator.write(simulator.Plan(presets.preset("rome-2x64"), 1, cells=True), folder)
     return folder
 
 

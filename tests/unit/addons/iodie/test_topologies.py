@@ -12,7 +12,7 @@ import pytest
 
 from nodeprint.data.places.homes import FAR, NEAR
 from nodeprint.judge.campaign import judge
-from nodeprint.machine import topology as labels
+from nodeprint.machine.topology import captured
 from nodeprint.machine.topology.model import NumaNode, Topology
 from nodeprint.machine.topology.presets import PRESETS, preset
 from nodeprint.machine.tree import open_tree
@@ -48,10 +48,10 @@ def few_cores(machine: Topology, count: int = 2) -> Topology:
     return replace(machine, cpus=tuple(kept), numa_nodes=nodes)
 
 
-def captured(path: Path) -> Topology:
+def topology_of(path: Path) -> Topology:
     if path.suffix == ".xml":
-        return labels.read_xml(path)
-    return labels.read_cpuid(path) if path.parent.name == "hwloc-x86-cpuid" else labels.read(open_tree(path))
+        return captured.read_xml(path)
+    return captured.read_cpuid(path) if path.parent.name == "hwloc-x86-cpuid" else captured.read(open_tree(path))
 
 
 def homes_of(machine: Topology, policy: str) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ POLICIES = ("first", "sockets", "each", "last")
 @pytest.mark.parametrize(("machine", "policy"), in_turn(MACHINES, POLICIES))
 def test_every_machine_is_judged_and_mapped(tmp_path: Path, machine: str | Path, policy: str) -> None:
     if isinstance(machine, Path):
-        full = captured(machine)
+        full = topology_of(machine)
     else:
         name, _, nps = machine.partition(" nps")
         full = with_nodes(preset(name), int(nps)) if nps else preset(name)

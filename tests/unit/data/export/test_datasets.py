@@ -13,7 +13,7 @@ import xarray as xr
 from nodeprint.data.export import datasets
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
-from nodeprint.machine.topology import from_part
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
 
 

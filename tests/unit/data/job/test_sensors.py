@@ -9,7 +9,7 @@ import pytest
 
 from nodeprint.data.job import sensors
 from nodeprint.data.job.jobs import JobMeasurement
-from nodeprint.data.job.sensors import PeerSensors
+from nodeprint.judge.peer_sensors import PeerSensors
 
 SENSORS = {
     7: {"clock_ghz": [3.0, None, 2.0], "temperature_c": 50},

@@ -17,9 +17,9 @@ from nodeprint.data.store import packed
 from nodeprint.judge.acceptance_file import PairClass
 from nodeprint.judge.judge import judge
 from nodeprint.judge.verdict import Verdict
-from nodeprint.machine.topology import from_part
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.simulate.machines import measured_places
 from tests.support import machines

@@ -17,7 +17,7 @@ from nodeprint.data.job import jobs
 from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.data.store import packed, packing, store
 from nodeprint.errors import NodeprintError
-from nodeprint.machine import topology
+from nodeprint.machine.topology import captured
 from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate import Plan, Spread, write
 from nodeprint.simulate.survey import survey
@@ -66,7 +66,7 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
         (folder / f"nodes/{name}/job1/survey.tar.gz").write_bytes(survey(preset("graviton3-64"), name, {}))
     packing.pack(folder)
     with monkeypatch.context() as patch:
-        for module, name in ((records, "read"), (store, "open_tree"), (topology, "read")):
+        for module, name in ((records, "read"), (store, "open_tree"), (captured, "read")):
             patch.setattr(module, name, lambda *_: pytest.fail("read again"))
         first = packing.pack(folder)
     # one more run is read, and the other node is not
