@@ -23,7 +23,7 @@ from bench import table
 from bench.fleet import nodeprint
 from bench.table import Row, row
 from nodeprint import files
-from nodeprint.data.places.job_parts import file_of
+from nodeprint.campaign.derived import values_file
 from nodeprint.data.places.measured import Floats, Measured
 from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
@@ -48,7 +48,7 @@ def store(folder: Path, nodes: int, jobs: int, defects: tuple[str, ...] = ()) ->
     )
     with files.replacing_folder(folder / packed.FOLDER) as partial:
         quantities = tuple(
-            _repeated(quantity, factors, file_of(partial, quantity.measurement, number))
+            _repeated(quantity, factors, values_file(partial, quantity.measurement, number))
             for number, quantity in enumerate(drawn.quantities)
         )
         packed.write_index(PackedFleet(folder.name, True, names, quantities), partial, "")

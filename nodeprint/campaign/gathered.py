@@ -10,10 +10,8 @@ from typing import Annotated, Any, Literal
 
 from nodeprint import files, reading
 from nodeprint.campaign import derived, job_status
+from nodeprint.campaign.derived import State
 from nodeprint.settings.keys import key, schema_of
-
-#: `wrong`: of a table alone, that a benchmark found its own result wrong on it.
-State = Literal["measured", "refused", "not measured", "wrong"]
 
 
 @dataclass(frozen=True)

@@ -201,9 +201,9 @@ def save(
 ) -> None:
     """Add campaigns to a baseline, which then has at least three runs over two boots of a node."""
     from nodeprint.campaign import node_lists
-    from nodeprint.judge import baseline
+    from nodeprint.judge import baseline, baseline_folder
 
-    points, thin = baseline.save(campaigns, to)
+    points, thin = baseline_folder.save(campaigns, to)
     for path in points:
         typer.echo(path)
     if thin:

@@ -15,7 +15,7 @@ from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import NodeHistory
 from nodeprint.history.judged import JudgedCampaign, read, read_brief
-from nodeprint.judge.baseline import judged_folders
+from nodeprint.judge.baseline_folder import judged_folders
 
 #: The fields of a fingerprint that only another processor changes.
 PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets")

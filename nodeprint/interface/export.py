@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from nodeprint.data.export import datasets, netcdf_table, tables
-from nodeprint.data.job import fabric
+from nodeprint.data.job import fabric_records
 from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import campaign as judging
@@ -104,7 +104,7 @@ def _not_empty(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 _FRAMES: dict[str, Callable[[Path], Iterator[pd.DataFrame]]] = {
     "details": lambda campaign: _not_empty(tables.details(packing.pack(campaign))),
-    "messages": lambda campaign: _not_empty(tables.messages(fabric.read(campaign))),
+    "messages": lambda campaign: _not_empty(tables.messages(fabric_records.read(campaign))),
     "classes": _classes,
     "deviations": _deviations,
 }

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from nodeprint.campaign import derived
 from nodeprint.data.export import datasets, tables
-from nodeprint.data.job.fabric import read as read_fabrics
+from nodeprint.data.job.fabric_records import read as read_fabrics
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, unreadable

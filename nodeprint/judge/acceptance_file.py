@@ -179,7 +179,7 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Cell(self.bound, self.prior.run, self.prior.job)
 
 
-class Fabric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FabricTolerances(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bounds of messages between nodes (linktest-fabric), in percent of their time."""
 
     node_percent: Annotated[Percent, key("how much slower a node may be with all others")] = 5.0
@@ -351,7 +351,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Mapping[str, Metric],
         key("bounds and priors of the metrics of a table, by their names there; a metric without has the defaults"),
     ] = {}
-    fabric: Fabric = Fabric()
+    fabric: FabricTolerances = FabricTolerances()
     required: Annotated[
         tuple[Measurement, ...],
         key("measurements that a node must have; a node without one is INVALID. Empty: whatever was planned"),

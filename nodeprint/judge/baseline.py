@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -13,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint import files
 from nodeprint.data.places.layout import Ints
-from nodeprint.data.store import packed, packing
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import joined, naming
@@ -35,77 +31,6 @@ from nodeprint.stats.runs import JobSpread, RunSpread
 MIN_RUNS, MIN_BOOTS = 3, 2
 
 
-#: What was judged of a campaign, which `nodeprint since` reads of a baseline as of a campaign.
-_JUDGED = ("verdict.json", "deviations.nc")
-
-
-def judged_folders(folder: Path) -> list[Path]:
-    """A judged campaign's folder, or those of the judged campaigns in a folder of several; empty without any."""
-    if (folder / "verdict.json").exists():
-        return [folder]
-    return [path.parent for path in sorted(folder.glob("*/verdict.json"))]
-
-
-def save(folders: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
-    """Add judged campaigns (`folders`: of a campaign each, or of several) to the baseline in `folder`, each as one more
-    point of its history; the points' paths, and the nodes of which the baseline has too few runs or boots still.
-
-    Raises NodeprintError where a campaign is not judged or in the baseline already, and where no node would have
-    MIN_RUNS runs over MIN_BOOTS boots: such a baseline shows no change.
-    """
-    campaigns = [campaign for named in folders for campaign in judged_folders(named) or [named]]
-    for campaign in campaigns:
-        if not (campaign / "verdict.json").is_file():
-            raise NodeprintError("is not judged", where=campaign, advice=f"call `nodeprint judge {campaign}` first")
-    fleets = [packing.pack(campaign) for campaign in campaigns]
-    targets = [folder / fleet.campaign for fleet in fleets]
-    for number, target in enumerate(targets):
-        if target.exists() or target in targets[:number]:
-            advice = "remove that folder first where the campaign was measured again"
-            raise NodeprintError("is in the baseline already", where=target, advice=advice)
-    past = points(folder) if any(folder.glob(f"*/{packed.FOLDER}/index.json")) else []
-    boots, runs = _boots([*past, *fleets]), _runs([*past, *fleets])
-    thin = sorted(node for node in boots if runs.get(node, 0) < MIN_RUNS or len(boots[node]) < MIN_BOOTS)
-    if len(thin) == len(boots):
-        most_runs, most_boots = max(runs.values(), default=0), max(map(len, boots.values()), default=0)
-        problem = (
-            f"a baseline needs {MIN_RUNS} runs over {MIN_BOOTS} boots of a node, and with {targets[-1].name} it has "
-            f"{most_runs} over {most_boots} at most"
-        )
-        advice = "measure the nodes again after a reboot, in a campaign of another name, and save both in one call"
-        raise NodeprintError(problem, where=folder, advice=advice)
-    for campaign, fleet, target in zip(campaigns, fleets, targets, strict=True):
-        note = {"schema": 1, "campaign": fleet.campaign, "simulated": fleet.simulated}
-        with files.replacing_folder(target) as partial:
-            shutil.copytree(campaign / packed.FOLDER, partial / packed.FOLDER)
-            for name in _JUDGED:
-                if (campaign / name).is_file():
-                    shutil.copy2(campaign / name, partial / name)
-            (partial / "baseline.json").write_text(json.dumps(note, indent=1) + "\n")
-    return targets, thin
-
-
-def points(folder: Path) -> list[PackedFleet]:
-    """The campaigns of a baseline in the order of their first run; a campaign's own folder is a baseline of one.
-
-    Raises NodeprintError where there is none.
-    """
-    if not folder.is_dir():
-        raise NodeprintError("no such baseline", where=folder, advice="make one with `nodeprint baseline save`")
-    if (folder / packed.FOLDER).is_dir() or (folder / "nodes.tsv").exists():
-        return [packing.pack(folder)]
-    kept = (place for place in sorted(folder.iterdir()) if (place / packed.FOLDER / "index.json").exists())
-    fleets = [packed.read(place) for place in kept]
-    if not fleets:
-        raise NodeprintError("holds no campaign", where=folder, advice="add one with `nodeprint baseline save`")
-    return sorted(fleets, key=lambda fleet: (_begun(fleet), fleet.campaign))
-
-
-def _begun(fleet: PackedFleet) -> str:
-    """When its first run began; empty where that is not known."""
-    return min((moment for quantity in fleet.quantities for moment in quantity.started), default="")
-
-
 class Since(msgspec.Struct, frozen=True):
     """What changed since a baseline: by node the findings; `notes` say which baseline it was and what it lacks, and
     what all nodes changed by together."""
@@ -114,16 +39,17 @@ class Since(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...]
 
 
-def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
-    """What changed in each node of `fleet` since its own baseline, of pairs and of cells.
+def against(fleet: PackedFleet, points: Sequence[PackedFleet], baseline: Path, rules: Acceptance) -> Since:
+    """What changed in each node of `fleet` since its own past, the `points` of a `baseline`, of pairs and of cells.
 
     The peers of a node are its own past: its jobs are judged as those of any node (`judge.standing`), relative to the
     mean of its jobs in the baseline and without what all nodes moved by since, which is a note. Nothing is said of a
     node with less than three runs over two boots in the baseline.
-    Raises NodeprintError where there is no baseline, or one of the two is simulated and the other is not.
+    Raises NodeprintError if one of the two is simulated and the other is not.
     """
-    kept = points(baseline)
-    before = [point for point in kept if point.campaign != fleet.campaign] or kept  # no campaign is its own past
+    before = [point for point in points if point.campaign != fleet.campaign] or list(
+        points
+    )  # no campaign is its own past
     simulated = {point.simulated for point in before} | {fleet.simulated}
     if len(simulated) > 1:
         raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")
@@ -131,7 +57,7 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
     matrices = [_Sides.of(joined.past(of, rules), len(before)) for of in all_joined.matrices]
     tests = sum(len(of.past.bound) * len(of.nodes) for of in matrices)
     tail = rules.false_alarm / (2.0 * max(tests, 1))
-    boots, called = _boots(before), _called(before)
+    boots, called = boots_of(before), _called(before)
     number = {node.name: i for i, node in enumerate(fleet.nodes)}
     shown: dict[str, list[Shown]] = {}
     thin, compared = set[str](), set[str]()
@@ -162,7 +88,7 @@ def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Collection[str
     measured = [node.name for node in fleet.nodes if node.state == "measured"]
     absent = [name for name in measured if name not in known]
     differing = [name for name in measured if name in known and name not in compared]
-    facts = [", ".join(filter(None, (printable(point.campaign), _begun(point)[:10]))) for point in past]
+    facts = [", ".join(filter(None, (printable(point.campaign), begun(point)[:10]))) for point in past]
     for names, what in (
         (sorted(thin), say("baseline", "thin", runs=MIN_RUNS, boots=MIN_BOOTS)),
         (absent, say("baseline", "absent")),
@@ -173,12 +99,17 @@ def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Collection[str
     return "; ".join(facts)
 
 
+def begun(fleet: PackedFleet) -> str:
+    """When its first run began; empty where that is not known."""
+    return min((moment for quantity in fleet.quantities for moment in quantity.started), default="")
+
+
 def _called(past: Sequence[PackedFleet]) -> str:
     """The campaigns of a baseline by the first and the last: `c1 to c4`."""
     return " to ".join(dict.fromkeys(printable(point.campaign, 60) for point in (past[0], past[-1])))
 
 
-def _boots(past: Sequence[PackedFleet]) -> dict[str, set[str]]:
+def boots_of(past: Sequence[PackedFleet]) -> dict[str, set[str]]:
     """By node, the boots that a baseline's campaigns are of; those of a campaign that does not know count as one."""
     out: dict[str, set[str]] = {}
     for point in past:
@@ -187,7 +118,7 @@ def _boots(past: Sequence[PackedFleet]) -> dict[str, set[str]]:
     return out
 
 
-def _runs(past: Sequence[PackedFleet]) -> dict[str, int]:
+def runs_of(past: Sequence[PackedFleet]) -> dict[str, int]:
     """By node, the runs in a baseline's campaigns of the measurement that it has most of."""
     runs = Counter[tuple[str, str]]()
     for point in past:

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 from nodeprint.campaign import derived
 from nodeprint.data import seal
 from nodeprint.data.export import netcdf_table
-from nodeprint.data.job.fabric import read as read_fabrics
+from nodeprint.data.job.fabric_records import read as read_fabrics
 from nodeprint.data.places.measured import models
 from nodeprint.data.store import packing, store
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import baseline as baselines
+from nodeprint.judge import baseline_folder
 from nodeprint.judge import judge as method
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.judge import Judged
@@ -38,7 +39,7 @@ _MOST_NAMED = 8
 def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Judged:
     """Judge a campaign from what is there, and write its table of deviations.
 
-    Packs the fleet first where needed; `baseline` is a folder of `baseline.save`. By `acceptance`, of which the
+    Packs the fleet first where needed; `baseline` is a folder of `baseline_folder.save`. By `acceptance`, of which the
     campaign keeps a copy; by that copy where none is named, else by the defaults. Where the campaign cannot be
     written, files are where its store is then (`store.base`).
 
@@ -94,7 +95,9 @@ def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:
 def _judged(campaign: Path, fleet: PackedFleet, rules: Acceptance, kept: Path | None, baseline: Path | None) -> Judged:
     """The verdict by `rules`, which are those of the file `kept`."""
     rules = accepted.of_surveys(rules, fleet)
-    since = baselines.against(fleet, baseline, rules) if baseline is not None else None
+    since = None
+    if baseline is not None:
+        since = baselines.against(fleet, baseline_folder.points(baseline), baseline, rules)
     fabrics = read_fabrics(campaign)
     wanted = [name for name in planned(campaign) if name in models()]
     judged = method.judge(fleet, rules, planned=wanted, fabrics=fabrics, since=since)

@@ -18,7 +18,7 @@ from nodeprint.judge.control_nodes import recheck
 from nodeprint.judge.deviations import of_each_node, run_means
 from nodeprint.judge.groups import Cut, PeerGroup
 from nodeprint.judge.nodes import Reading
-from nodeprint.judge.outcome import Detail, FleetOutcome, Outcome
+from nodeprint.judge.outcome import FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.population import Population
 from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import (
@@ -115,7 +115,7 @@ def _outcome(
     if not measured:
         return FleetOutcome.NOT_MEASURED
     asked = [node.outcome.entry.fleet for node in nodes.values()]
-    scattered = any(reason.why is Detail.NO_CENTRE for node in nodes.values() for reason in node.reasons)
+    scattered = any(reason.why is ReasonDetail.NO_CENTRE for node in nodes.values() for reason in node.reasons)
     asked += [FleetOutcome.SPLIT] if reading.population.split_nodes else []
     asked += [FleetOutcome.NON_UNIFORM] if scattered else []
     worst = min(asked, key=lambda outcome: outcome.rank)

@@ -111,7 +111,7 @@ class OutcomeEntry(msgspec.Struct, frozen=True):
         return Accepted.DEVIATION if self.found else Accepted.OPEN if self.fails else Accepted.ACCEPTED
 
 
-class _Table(StrEnum):
+class _OutcomeTable(StrEnum):
     """Words with an entry each, the worst first."""
 
     entry: OutcomeEntry
@@ -134,7 +134,7 @@ _FAIL, _WARN, _OPEN = OutcomeClass.FAIL, OutcomeClass.WARN, OutcomeClass.UNDETER
 _ALONE, _PASS = OutcomeClass.NOT_COMPARED, OutcomeClass.PASS
 
 
-class FleetOutcome(_Table):
+class FleetOutcome(_OutcomeTable):
     """What a campaign's nodes amount to together, and the messages between them; the worst first."""
 
     SPLIT = "SPLIT", OutcomeEntry(_WARN, Kind.FOUND, "◐", "warning")
@@ -159,7 +159,7 @@ class NodeEntry(OutcomeEntry, frozen=True, kw_only=True):
     usable: bool = True
 
 
-class Outcome(_Table):
+class Outcome(_OutcomeTable):
     """What a node's measurements amount to; a node has one. The worst first."""
 
     entry: NodeEntry
@@ -228,7 +228,7 @@ OUTCOME_OF: dict[Certainty, Outcome] = {
 }
 
 
-class Detail(StrEnum):
+class ReasonDetail(StrEnum):
     """Why a node has an outcome that it may have for several reasons."""
 
     WRONG = "wrong results"

@@ -15,7 +15,7 @@ import numpy as np
 
 from nodeprint.judge import margins, quality
 from nodeprint.judge.deviations import Series
-from nodeprint.judge.outcome import OUTCOME_OF, Detail, Outcome
+from nodeprint.judge.outcome import OUTCOME_OF, Outcome, ReasonDetail
 from nodeprint.judge.population import Population
 from nodeprint.judge.renumbered import Exchange
 from nodeprint.judge.verdict import Finding, Margin, Reason
@@ -23,11 +23,11 @@ from nodeprint.settings.texts import say
 
 #: By the kind of a disturbance that makes a job invalid the reason that it is.
 _OF_DISTURBANCE = {
-    "disturbed": Detail.DISTURBED,
-    "missing": Detail.MISSING_PAIRS,
-    quality.ODD_RUN: Detail.ODD_RUN,
-    "cpus-moved": Detail.DISTURBED,
-    "unpinned": Detail.DISTURBED,
+    "disturbed": ReasonDetail.DISTURBED,
+    "missing": ReasonDetail.MISSING_PAIRS,
+    quality.ODD_RUN: ReasonDetail.ODD_RUN,
+    "cpus-moved": ReasonDetail.DISTURBED,
+    "unpinned": ReasonDetail.DISTURBED,
 }
 
 
@@ -94,7 +94,7 @@ def not_measured(of: NodeEvidence) -> Iterator[Reason]:
     """There are no records of it, or a benchmark's own check failed."""
     node = of.population.fleet.nodes[of.i]
     if node.state == "wrong":
-        yield Reason(Outcome.WRONG_RESULT, Detail.FAILED_CHECK, detail=node.reason)
+        yield Reason(Outcome.WRONG_RESULT, ReasonDetail.FAILED_CHECK, detail=node.reason)
     elif node.state != "measured":
         yield Reason(Outcome.NOT_MEASURED, detail=node.reason)
 
@@ -106,7 +106,7 @@ def found(of: NodeEvidence) -> Iterator[Reason]:
         if not finding.counts:
             continue
         if finding.id == quality.WRONG_RESULT:
-            yield Reason(Outcome.WRONG_RESULT, Detail.WRONG, (finding.id,))
+            yield Reason(Outcome.WRONG_RESULT, ReasonDetail.WRONG, (finding.id,))
         elif finding.id == "limit":
             yield Reason(Outcome.OUT_OF_SPEC, of=(finding.id,))
         else:
@@ -118,7 +118,7 @@ def unusable(of: NodeEvidence) -> Iterator[Reason]:
     """Records of it cannot be used."""
     node = of.population.fleet.nodes[of.i]
     if broken := [*node.unusable, *filter(None, [node.reason])]:
-        yield Reason(Outcome.INVALID, Detail.UNUSABLE, detail=broken[0])
+        yield Reason(Outcome.INVALID, ReasonDetail.UNUSABLE, detail=broken[0])
 
 
 @rule(decides=True)
@@ -160,7 +160,7 @@ def without_peers(of: NodeEvidence) -> Iterator[Reason]:
 def _no_peers(of: NodeEvidence, detail: str = "") -> Reason:
     """That nothing is like a node; what its newest job lacks stays to be measured, as its status says."""
     if lacking := tuple(of.population.fleet.nodes[of.i].lacking):
-        return Reason(Outcome.INCONCLUSIVE, Detail.ALONE_IN_PART, lacking, detail=detail)
+        return Reason(Outcome.INCONCLUSIVE, ReasonDetail.ALONE_IN_PART, lacking, detail=detail)
     return Reason(Outcome.NO_PEERS, detail=detail)
 
 
@@ -177,7 +177,7 @@ def renumbered(of: NodeEvidence) -> Iterator[Reason]:
     if exchange := of.exchange:
         level = exchange.level
         yield Reason(
-            Outcome.INCONCLUSIVE, Detail.RENUMBERED, (f"{level} {exchange.first}", f"{level} {exchange.second}")
+            Outcome.INCONCLUSIVE, ReasonDetail.RENUMBERED, (f"{level} {exchange.first}", f"{level} {exchange.second}")
         )
 
 
@@ -185,9 +185,9 @@ def renumbered(of: NodeEvidence) -> Iterator[Reason]:
 def missing(of: NodeEvidence) -> Iterator[Reason]:
     """Something that it should have been measured by is missing."""
     if names := _missing(of):
-        yield Reason(Outcome.INCONCLUSIVE, Detail.MISSING, names)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.MISSING, names)
     if not of.deciding:
-        yield Reason(Outcome.INCONCLUSIVE, Detail.MISSING, of.population.rules.decides)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.MISSING, of.population.rules.decides)
 
 
 def _missing(of: NodeEvidence) -> tuple[str, ...]:
@@ -209,14 +209,14 @@ def _missing(of: NodeEvidence) -> tuple[str, ...]:
 def rebooted(of: NodeEvidence) -> Iterator[Reason]:
     """It was booted again within a job."""
     if jobs := of.population.fleet.nodes[of.i].rebooted:
-        yield Reason(Outcome.INCONCLUSIVE, Detail.REBOOTED, jobs)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.REBOOTED, jobs)
 
 
 @rule()
 def single_run(of: NodeEvidence) -> Iterator[Reason]:
     """With one run nobody knows how far its runs differ."""
     if any(margin.runs < 2 for margin in of.deciding):
-        yield Reason(Outcome.INCONCLUSIVE, Detail.ONE_RUN)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.ONE_RUN)
 
 
 @rule()
@@ -230,14 +230,14 @@ def unexamined(of: NodeEvidence) -> Iterator[Reason]:
         for family in series.matrix.terms.unwitnessed
     ]
     if unseen:
-        yield Reason(Outcome.INCONCLUSIVE, Detail.UNEXAMINED, tuple(dict.fromkeys(unseen)))
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.UNEXAMINED, tuple(dict.fromkeys(unseen)))
 
 
 @rule()
 def without_majority(of: NodeEvidence) -> Iterator[Reason]:
     """No majority of the nodes is alike in some part."""
     if of.scattered:
-        yield Reason(Outcome.INCONCLUSIVE, Detail.NO_CENTRE, of.scattered)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.NO_CENTRE, of.scattered)
 
 
 @rule()
@@ -246,11 +246,11 @@ def unresolved(of: NodeEvidence) -> Iterator[Reason]:
     known = {*of.outside, *of.scattered}
     subjects = tuple(m.subject for m in of.deciding if m.share > 1 and m.runs > 1 and m.subject not in known)
     if subjects:
-        yield Reason(Outcome.INCONCLUSIVE, Detail.UNRESOLVED, subjects)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.UNRESOLVED, subjects)
 
 
 @rule()
 def waived(of: NodeEvidence) -> Iterator[Reason]:
     """A part outside its bound is accepted: SAME is not said of the node."""
     if any(finding.accepted and finding.is_outside for finding in of.findings):
-        yield Reason(Outcome.INCONCLUSIVE, Detail.SUPPRESSED)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.SUPPRESSED)

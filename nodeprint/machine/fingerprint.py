@@ -160,7 +160,7 @@ class Fingerprint(Mapping[str, Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class FieldDifference:
+class FingerprintDifference:
     """A field in which nodes differ: the majority's value, and of the `minority` of nodes each one's.
 
     `unknown` counts nodes without the field.
@@ -179,7 +179,9 @@ def normalised_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> s
     return printable(" ".join(_NODE_VALUES.sub("*", token) for token in kept), 2000)
 
 
-def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] = HARD) -> tuple[FieldDifference, ...]:
+def differences(
+    nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] = HARD
+) -> tuple[FingerprintDifference, ...]:
     """The fields in which `nodes` (meant to be alike) differ, hard ones first, in the order of FIELDS.
 
     Of equally frequent values the one that sorts first counts as the majority's.
@@ -192,11 +194,11 @@ def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] 
             continue
         majority = min(counts, key=lambda value: (-counts[value], str(value)))
         minority = {node: value for node, value in sorted(reported.items()) if value != majority}
-        differing.append(FieldDifference(name, name in hard, majority, minority, len(nodes) - len(reported)))
+        differing.append(FingerprintDifference(name, name in hard, majority, minority, len(nodes) - len(reported)))
     return tuple(sorted(differing, key=_rank))
 
 
-def _rank(difference: FieldDifference) -> tuple[bool, int, str]:
+def _rank(difference: FingerprintDifference) -> tuple[bool, int, str]:
     return not difference.hard, _ORDER.get(difference.field, len(_ORDER)), difference.field
 
 

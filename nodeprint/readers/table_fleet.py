@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nodeprint.campaign.gathered import State
+from nodeprint.campaign.derived import State
 from nodeprint.data.places.measured import Ints, Measured, NodeLayout, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable

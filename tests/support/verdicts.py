@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from nodeprint.data.store import packed
-from nodeprint.judge.outcome import Certainty, Detail, FleetOutcome, Outcome
+from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import (
     CellFigure,
     ClassFigure,
@@ -140,17 +140,18 @@ def cells() -> tuple[CellFigure, ...]:
     )
 
 
+_DETAILS = list(ReasonDetail)
+_DETAILS = list(ReasonDetail)
 #: Every outcome of a node with its reasons.
-REASONS: list[tuple[Outcome, Detail | None]] = [
-    (Outcome.WRONG_RESULT, Detail.WRONG),
-    (Outcome.WRONG_RESULT, Detail.FAILED_CHECK),
-    *((Outcome.INVALID, why) for why in (Detail.UNUSABLE, Detail.MISSING_PAIRS, Detail.DISTURBED, Detail.ODD_RUN)),
-    *((Outcome.INCONCLUSIVE, why) for why in list(Detail)[list(Detail).index(Detail.ALONE_IN_PART) :]),
+REASONS: list[tuple[Outcome, ReasonDetail | None]] = [
+    *((Outcome.WRONG_RESULT, why) for why in _DETAILS[:2]),
+    *((Outcome.INVALID, why) for why in _DETAILS[2:6]),
+    *((Outcome.INCONCLUSIVE, why) for why in _DETAILS[6:]),
     *((of, None) for of in Outcome if of not in (Outcome.WRONG_RESULT, Outcome.INVALID, Outcome.INCONCLUSIVE)),
 ]
 
 
-def node(outcome: Outcome = Outcome.SAME, why: Detail | None = None, **changes: Any) -> NodeVerdict:
+def node(outcome: Outcome = Outcome.SAME, why: ReasonDetail | None = None, **changes: Any) -> NodeVerdict:
     """A node, the same as its peers by default."""
     fingerprint = {
         "cpu": "AMD EPYC 7713 64-Core Processor",

@@ -166,7 +166,8 @@ def test_a_pair_is_measured_near_and_far(emulated: Emulated) -> None:
     hops, survey = jobs.read(emulated.node / "job1").measured["near-and-far"], store.tree(emulated.node)
     assert survey is not None
     far = hops.places["home"] != np.array([node_of(a) for a in hops.places["a"].tolist()])
-    assert homes.of_pairs(hops, captured.read(survey)).tolist() == np.where(far, homes.FAR, homes.NEAR).tolist()
+    seen = homes.of_pairs(hops.places, str(hops.header["home"]), captured.read(survey))
+    assert seen.tolist() == np.where(far, homes.FAR, homes.NEAR).tolist()
 
 
 @pytest.mark.parametrize("measurement", ["all-pairs", "all-homes"])

@@ -20,7 +20,7 @@ from nodeprint.campaign import job_status, node_sheet, slurm
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.job_status import JobStatus, RunOutcome, RunOutcomeWord
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.data.job import fabric
+from nodeprint.data.job import fabric_records
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config
@@ -33,7 +33,7 @@ def partitions(campaign: Path) -> dict[str, list[Node]]:
     by_partition: dict[str, list[Node]] = {}
     for node in node_sheet.read_sheet(campaign / "nodes.tsv"):
         if (campaigns.job_folder(campaign, node) / job_status.NAME).exists():
-            name = node_sheet.checked_name(node.partition or fabric.NO_PARTITION, "nodes.tsv")
+            name = node_sheet.checked_name(node.partition or fabric_records.NO_PARTITION, "nodes.tsv")
             by_partition.setdefault(name, []).append(node)
     return by_partition
 

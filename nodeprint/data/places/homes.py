@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from nodeprint.data.job.jobs import Array, JobMeasurement
 from nodeprint.machine.topology.model import Topology
+
+Array = npt.NDArray[Any]
 
 #: The home follows from the policy; of `sockets`, the one that is near.
 NEAR = -1
@@ -15,14 +18,13 @@ NEAR = -1
 FAR = 10_000
 
 
-def of_pairs(measured: JobMeasurement, topology: Topology | None) -> Array:
+def of_pairs(places: Mapping[str, Array], policy: str, topology: Topology | None) -> Array:
     """The home of each place of pairs of CPUs: its NUMA node, or, with the policy `sockets`, NEAR or FAR and more.
 
     Near is in the socket of the pair, of a pair between sockets in the lower one: so no home holds pairs whose line is
     in their socket beside pairs whose line is not. Where sockets are unknown it stays the NUMA node.
     """
-    places = measured.places
-    if measured.header.get("home") != "sockets" or topology is None:
+    if policy != "sockets" or topology is None:
         return places["home"]
     of_cpu = {cpu.cpu: cpu.socket for cpu in topology.cpus if cpu.socket is not None}
     of_node = {node.node: of_cpu[cpu] for node in topology.numa_nodes for cpu in node.cpus[:1] if cpu in of_cpu}

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.campaign import derived
 from nodeprint.data.format.record_format import FLAGS
 from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.data.places import homes
@@ -116,7 +117,11 @@ def of_pairs(
     node: int, job: int, measured: JobMeasurement, topology: Topology, layout: NodeLayout, cpus: tuple[int, ...]
 ) -> JobPart:
     """A job's latencies of pairs: `layout` has the slots of the CPUs that were measured, `cpus` their OS numbers."""
-    coordinates = (homes.of_pairs(measured, topology), measured.places["a"], measured.places["b"])
+    coordinates = (
+        homes.of_pairs(measured.places, str(measured.header.get("home")), topology),
+        measured.places["a"],
+        measured.places["b"],
+    )
     raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
     places, at = _measured_pairs(cpus, bool(measured.header.get("directed")), *raw)
     placed, shape = at >= 0, (len(measured.runs), len(measured.passes), len(places["home"]))
@@ -280,14 +285,9 @@ def assemble(parts: Sequence[JobPart], folder: Path | None = None) -> tuple[Meas
     for job_part in parts:
         groups.setdefault(job_part.key, []).append(job_part)
     return tuple(
-        _merge(groups[key], file_of(folder, key[1], number) if folder is not None else None)
+        _merge(groups[key], derived.values_file(folder, key[1], number) if folder is not None else None)
         for number, key in enumerate(sorted(groups))
     )
-
-
-def file_of(folder: Path, measurement: str, number: int) -> Path:
-    """Where the values of a quantity are."""
-    return folder / f"{measurement}-{number}.npy"
 
 
 def _merge(parts: Sequence[JobPart], path: Path | None) -> Measured:

@@ -16,10 +16,9 @@ import numpy as np
 
 from nodeprint import files, reading
 from nodeprint.campaign import derived
+from nodeprint.campaign.derived import State
 from nodeprint.campaign.followed import Followed
-from nodeprint.campaign.gathered import State
 from nodeprint.data import seal
-from nodeprint.data.places import job_parts
 from nodeprint.data.places.measured import Key, Measured, NodeLayout, is_metric, models
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.measurements import Model
@@ -177,7 +176,7 @@ def write(fleet: PackedFleet, campaign: Path) -> Path:
     with files.replacing_folder(campaign / FOLDER) as partial:
         for number, quantity in enumerate(fleet.quantities):
             values = np.asarray(quantity.values, dtype=np.float32)
-            np.save(job_parts.file_of(partial, quantity.measurement, number), values)
+            np.save(derived.values_file(partial, quantity.measurement, number), values)
         write_index(fleet, partial)
     return campaign / FOLDER / "index.json"
 
@@ -186,7 +185,7 @@ def write_index(fleet: PackedFleet, partial: Path, stamp: str = "") -> None:
     """Write all but the values, and the seal of the folder; `stamp` is of all that was packed."""
     entries = []
     for number, quantity in enumerate(fleet.quantities):
-        file = job_parts.file_of(partial, quantity.measurement, number)
+        file = derived.values_file(partial, quantity.measurement, number)
         np.save(_places_of(file), np.stack([quantity.places[dim] for dim in quantity.dims]))
         entries.append(_entry(quantity, file.name))
     index = _Index(

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.judge.outcome import Detail, Outcome, OutcomeClass
+from nodeprint.judge.outcome import Outcome, OutcomeClass, ReasonDetail
 from nodeprint.judge.verdict.finding import Finding
 from nodeprint.judge.verdict.node_figures import CellFigure, ClassFigure
 from nodeprint.judge.verdict.part import Part
@@ -47,7 +47,7 @@ class Reason(msgspec.Struct, frozen=True):
     interpreted. Of a node that is configured differently `values` has by field its value and that of most nodes."""
 
     outcome: Outcome
-    why: Detail | None = None
+    why: ReasonDetail | None = None
     of: tuple[str, ...] = ()
     share: float = 0.0
     detail: str = ""
@@ -130,7 +130,7 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     @property
     def is_alone(self) -> bool:
         """Whether no other measured node is of its kind."""
-        return self.outcome is Outcome.NO_PEERS or any(r.why is Detail.ALONE_IN_PART for r in self.reasons[:1])
+        return self.outcome is Outcome.NO_PEERS or any(r.why is ReasonDetail.ALONE_IN_PART for r in self.reasons[:1])
 
     @property
     def counted(self) -> tuple[Finding, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import Detail
+from nodeprint.judge.outcome import ReasonDetail
 from nodeprint.judge.verdict import LOST, Disturbance, NodeVerdict, Verdict
 from nodeprint.report import names
 from nodeprint.report.text.wording import measured, named, sentence
@@ -17,7 +17,7 @@ from nodeprint.settings.texts import say, texts
 #: A detection limit is shown as this at most: of few disturbed runs Student's quantile makes it any number.
 MOST_SHOWN = 10.0
 #: The reasons that other load decides, where it was measured.
-_BY_LOAD = (Detail.DISTURBED, Detail.UNRESOLVED)
+_BY_LOAD = (ReasonDetail.DISTURBED, ReasonDetail.UNRESOLVED)
 
 
 def disturbed_first(verdict: Verdict) -> list[str]:

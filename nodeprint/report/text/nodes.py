@@ -10,7 +10,7 @@ import msgspec
 
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import Detail, Outcome
+from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.judge.verdict import Disturbance, Epoch, Group, Margin, NodeVerdict, Reason
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
@@ -126,8 +126,8 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
         "detail": _detail(reason, detail),
     }
     known = [] if first.counted else [accepted(finding) for finding in first.accepted]
-    busy = why is Detail.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
-    table = why is Detail.ONE_RUN and any(is_metric(margin.measurement) for margin in first.margins)
+    busy = why is ReasonDetail.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
+    table = why is ReasonDetail.ONE_RUN and any(is_metric(margin.measurement) for margin in first.margins)
     key = "one run of a table" if table else key
     words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", key, **values)
     return " ".join([*known, words.rstrip()])
@@ -146,7 +146,7 @@ def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
 
 def _detail(reason: Reason, detail: str) -> str:
     """Another program's words, as the sentence of the reason takes them."""
-    if reason.outcome is Outcome.NOT_MEASURED or reason.why is Detail.UNUSABLE:
+    if reason.outcome is Outcome.NOT_MEASURED or reason.why is ReasonDetail.UNUSABLE:
         return detail or say("unknown_reason")
     return f" ({detail})" if detail else ""
 
@@ -192,8 +192,7 @@ def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:
 
 def further(node: NodeVerdict) -> list[str]:
     """What is to be known of a node beside its outcome: jobs that do not count, and other disturbances."""
-    leading = {reason.why for reason in node.reasons[:1]}
-    disturbed = leading & {Detail.DISTURBED, Detail.MISSING_PAIRS, Detail.ODD_RUN, Detail.UNUSABLE}
+    disturbed = node.outcome is Outcome.INVALID
     seen = [sentence(disturbance(seen)) for seen in node.disturbances if not (seen.invalid and disturbed)]
     return [*map(_epoch, node.former), *seen]
 

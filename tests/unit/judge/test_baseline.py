@@ -13,7 +13,7 @@ from msgspec import structs
 from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
-from nodeprint.judge import acceptance, baseline
+from nodeprint.judge import acceptance, baseline, baseline_folder
 from nodeprint.judge.acceptance_file import Suppression
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.judge import judge as judge_fleet
@@ -51,7 +51,7 @@ def note(of: Verdict) -> str:
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A baseline of two campaigns of pairs, each of another boot."""
     folder = tmp_path_factory.mktemp("baseline")
-    baseline.save([written(folder / name) for name in ("a", "b")], folder / "base")
+    baseline_folder.save([written(folder / name) for name in ("a", "b")], folder / "base")
     return folder / "base"
 
 
@@ -109,7 +109,7 @@ def test_jobs_of_the_newer_campaign_confirm_each_other_or_not(
     """Two of two jobs: confirmed; one of two, whichever it is: intermittent."""
     two = made(nodes=6, runs=3, pair_runs=3, jobs=2)
     fleet = times(two, "coherence-cas", lambda node, job: 1.15 if node == 1 and job in slow else 1.0)
-    since = baseline.against(replace(fleet, campaign="c"), base, acceptance.load())
+    since = baseline.against(replace(fleet, campaign="c"), baseline_folder.points(base), base, acceptance.load())
     assert set(since.findings) == {"node001"}
     (finding,) = since.findings["node001"]
     assert finding.state is state and finding.part.term == "node"
@@ -118,7 +118,7 @@ def test_jobs_of_the_newer_campaign_confirm_each_other_or_not(
 
 def test_a_campaign_is_in_a_baseline_once(base: Path) -> None:
     with pytest.raises(NodeprintError, match="is in the baseline already"):
-        baseline.save([base.parent / "a"], base)
+        baseline_folder.save([base.parent / "a"], base)
 
 
 def test_what_shows_no_change_is_not_saved(tmp_path: Path) -> None:
@@ -130,18 +130,18 @@ def test_what_shows_no_change_is_not_saved(tmp_path: Path) -> None:
     with pytest.raises(
         NodeprintError, match=r"needs 3 runs over 2 boots of a node, and with b it has 6 over 1 at most; "
     ):
-        baseline.save([first, again], place)
+        baseline_folder.save([first, again], place)
     rebooted = written(tmp_path / "d", boots=("2",))
     with pytest.raises(NodeprintError, match="is in the baseline already"):
-        baseline.save([rebooted, rebooted], place)
+        baseline_folder.save([rebooted, rebooted], place)
     (later / "verdict.json").unlink()
     with pytest.raises(NodeprintError, match="c: is not judged; call `nodeprint judge "):
-        baseline.save([first, rebooted, later], place)
+        baseline_folder.save([first, rebooted, later], place)
     assert not place.exists()
-    assert baseline.save([first, rebooted], place) == ([place / "a", place / "d"], [])
-    assert baseline.save([again], place) == ([place / "b"], []), "what is there counts"
+    assert baseline_folder.save([first, rebooted], place) == ([place / "a", place / "d"], [])
+    assert baseline_folder.save([again], place) == ([place / "b"], []), "what is there counts"
     whole = tmp_path / "whole"
-    assert baseline.save([tmp_path], whole)[0] == [whole / name for name in "abd"], "a folder of campaigns"
+    assert baseline_folder.save([tmp_path], whole)[0] == [whole / name for name in "abd"], "a folder of campaigns"
 
 
 def test_a_baseline_that_is_not_there_is_named(base: Path, tmp_path: Path) -> None:
@@ -167,18 +167,18 @@ def test_a_node_that_the_baseline_has_too_little_of_is_not_compared(tmp_path: Pa
     fleet = packed.read(second)
     kept = tuple(replace(node, boots=("1",)) if node.name == "node002" else node for node in fleet.nodes)
     packed.write(replace(fleet, nodes=kept), second)
-    assert baseline.save([first, second], tmp_path / "base")[1] == ["node002"]
+    assert baseline_folder.save([first, second], tmp_path / "base")[1] == ["node002"]
     assert set(changes(judge(later, baseline=tmp_path / "base").verdict)) == {"node001"}
 
 
 @pytest.mark.slow
 def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
     """A memory channel that a node lost, also a suppressed one, and one that all nodes lost."""
-    baseline.save([written(tmp_path / name, only_cells=True) for name in ("a", "b")], tmp_path / "base")
+    baseline_folder.save([written(tmp_path / name, only_cells=True) for name in ("a", "b")], tmp_path / "base")
     rules = acceptance.load()
     lost = "node001: memory-channel node 1 -12%"
     fleet = packed.read(written(tmp_path / "d", lost, only_cells=True))
-    since = baseline.against(fleet, tmp_path / "base", rules)
+    since = baseline.against(fleet, baseline_folder.points(tmp_path / "base"), tmp_path / "base", rules)
     assert set(since.findings) == {"node001"}
     (memory,) = (finding for finding in since.findings["node001"] if finding.measurement == "bandwidth-nodes")
     assert memory.part.where["memory_node"] == 1 and memory.effect == pytest.approx(-0.12, abs=0.02)
@@ -187,13 +187,14 @@ def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
     assert all(finding.suppressed for finding in verdict.nodes["node001"].findings if finding.id == "changed")
     everyone = tuple(f"node{number:03d}: memory-channel node 1 -12%" for number in range(6))
     later = packed.read(written(tmp_path / "e", *everyone, only_cells=True))
-    of_all = baseline.against(later, tmp_path / "base", rules)
+    of_all = baseline.against(later, baseline_folder.points(tmp_path / "base"), tmp_path / "base", rules)
     assert not of_all.findings and of_all.notes[1].kind == "baseline-common"
 
 
 def test_simulated_and_measured_campaigns_do_not_mix(base: Path) -> None:
     with pytest.raises(NodeprintError, match="mixes simulated and measured"):
-        baseline.against(replace(made(nodes=6, runs=3, pair_runs=3), simulated=False), base, acceptance.load())
+        measured = replace(made(nodes=6, runs=3, pair_runs=3), simulated=False)
+        baseline.against(measured, baseline_folder.points(base), base, acceptance.load())
 
 
 def test_a_change_is_one_where_its_whole_interval_is_outside_the_bound(base: Path, tmp_path: Path) -> None:
@@ -211,6 +212,6 @@ def test_a_baseline_has_what_since_reads_of_a_campaign(tmp_path: Path) -> None:
     for campaign in judged:
         (campaign / "verdict.json").write_text(campaign.name)
         (campaign / "deviations.nc").write_bytes(b"table")
-    points, _ = baseline.save(judged, tmp_path / "base")
+    points, _ = baseline_folder.save(judged, tmp_path / "base")
     assert [(point / "verdict.json").read_text() for point in points] == ["a", "b"]
     assert all((point / "deviations.nc").read_bytes() == b"table" for point in points)

@@ -12,7 +12,7 @@ from msgspec import structs
 from nodeprint.judge import acceptance
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Suppression
 from nodeprint.judge.judge import judge
-from nodeprint.judge.outcome import Certainty, Detail, FleetOutcome, Kind, Outcome
+from nodeprint.judge.outcome import Certainty, FleetOutcome, Kind, Outcome, ReasonDetail
 from nodeprint.report.text import first_line, node_sentence
 from tests.support.fleets import HARVESTED, judged, made, times, with_outcomes, without
 
@@ -35,7 +35,7 @@ def test_a_planned_measurement_that_is_missing_is_inconclusive_and_named(nodes: 
     verdict = judge(without(made(cells=True), HOPS, *nodes), planned=CELLS).verdict
     lacking = verdict.nodes["node002"]
     assert lacking.outcome is Outcome.INCONCLUSIVE
-    assert next(r for r in lacking.reasons if r.why is Detail.MISSING).of == (HOPS,)
+    assert next(r for r in lacking.reasons if r.why is ReasonDetail.MISSING).of == (HOPS,)
     assert verdict.fleet.missing == (() if nodes else (HOPS,))
     assert verdict.fleet.outcome is FleetOutcome.INCONCLUSIVE
     assert verdict.fails([Kind.NOT_SAME])
@@ -47,7 +47,7 @@ def test_what_half_of_the_nodes_have_is_missing_on_the_others(
 ) -> None:
     verdict = judge(without(made(nodes=4, pair_runs=2, cells=True), "chase-latency", *lacking)).verdict
     of_nodes = [
-        next((reason.of for reason in node.reasons if reason.why is Detail.MISSING), ())
+        next((reason.of for reason in node.reasons if reason.why is ReasonDetail.MISSING), ())
         for node in verdict.nodes.values()
     ]
     assert of_nodes == [("chase-latency",) if i in missing else () for i in range(4)]
@@ -61,7 +61,7 @@ def test_what_decides_nothing_alone_makes_nobody_same() -> None:
 
 def test_one_run_is_inconclusive() -> None:
     node = judged(runs=1, pair_runs=1).verdict.nodes["node000"]
-    assert (node.outcome, node.reasons[0].why) == (Outcome.INCONCLUSIVE, Detail.ONE_RUN)
+    assert (node.outcome, node.reasons[0].why) == (Outcome.INCONCLUSIVE, ReasonDetail.ONE_RUN)
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 4])
@@ -151,7 +151,7 @@ def test_a_suppressed_finding_counts_no_more_until_its_day(
     assert bool(verdict.nodes["node001"].findings[0].suppressed) == (outcome is Outcome.INCONCLUSIVE)
     assert [n.kind for n in verdict.fleet.notes] == ([note] if note else [])
     if outcome is Outcome.INCONCLUSIVE:
-        assert [reason.why for reason in verdict.nodes["node001"].reasons] == [Detail.SUPPRESSED]
+        assert [reason.why for reason in verdict.nodes["node001"].reasons] == [ReasonDetail.SUPPRESSED]
         words = node_sentence([verdict.nodes["node001"]])
         assert words.startswith("Core 17 (CPU 17) is ") and "; accepted until 2999-01-01: ticket 42." in words
         assert "resolved" not in words and "Nothing else deviates" in words

@@ -12,7 +12,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import reduction
 from nodeprint.judge.judge import judge
 from nodeprint.judge.odd_runs import odd_runs
-from nodeprint.judge.outcome import Detail, Outcome
+from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.report import text
 from tests.support.fleets import made, with_outcomes
 
@@ -34,7 +34,7 @@ def test_one_bad_run_is_named_and_the_others_keep_their_outcome(nodes: int, pair
     healthy = made(nodes=nodes, pair_runs=pair_runs)
     verdict = judge(_run_times(healthy, factor, 2)).verdict
     bad = verdict.nodes["node001"]
-    assert (bad.outcome, bad.reasons[0].why) == (Outcome.INVALID, Detail.ODD_RUN)
+    assert (bad.outcome, bad.reasons[0].why) == (Outcome.INVALID, ReasonDetail.ODD_RUN)
     (off,) = re.findall(
         r"Run 2 of job1 is ([0-9.]+) % off its other runs of core-to-core latency", text.node_sentence([bad])
     )

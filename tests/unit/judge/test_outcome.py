@@ -16,11 +16,11 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import (
     Accepted,
     Certainty,
-    Detail,
     Drain,
     FleetOutcome,
     Kind,
     Outcome,
+    ReasonDetail,
     kinds,
 )
 from nodeprint.judge.verdict import NodeVerdict, Verdict
@@ -42,7 +42,7 @@ CLASSES = {
 }
 
 
-def _verdict(outcome: Outcome, why: Detail | None) -> Verdict:
+def _verdict(outcome: Outcome, why: ReasonDetail | None) -> Verdict:
     """A campaign of two nodes, of which one has an outcome; the fleet's is the mildest that goes with it."""
     state = next((state for state in Certainty if state.value == str(outcome).lower()), Certainty.CONFIRMED)
     findings = (verdicts.finding(state=state),) if outcome.entry.found else ()
@@ -65,7 +65,7 @@ def _cases(verdict: Verdict) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(("outcome", "why"), verdicts.REASONS)
-def test_every_output_of_a_node_says_one_thing(outcome: Outcome, why: Detail | None) -> None:
+def test_every_output_of_a_node_says_one_thing(outcome: Outcome, why: ReasonDetail | None) -> None:
     verdict, is_found = _verdict(outcome, why), outcome in FOUND
     kinds = _kinds(verdict)
     assert (Kind.FOUND in kinds, Kind.NOT_SAME in kinds) == (is_found, outcome != "SAME")

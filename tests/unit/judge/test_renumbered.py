@@ -10,7 +10,7 @@ import pytest
 from nodeprint.data.places.layout import CCD, SOCKET, codes
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.judge import judge
-from nodeprint.judge.outcome import Detail, Outcome
+from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.report import text
 from tests.support.fleets import made
 
@@ -46,7 +46,7 @@ def test_an_exchange_of_parts_is_the_one_explanation(level: int, name: str) -> N
     second = 1 if level == SOCKET else 9
     verdict = judge(_exchanged(fleet, level, 0, second)).verdict
     node = verdict.nodes["node004"]
-    assert (node.outcome, node.reasons[0].why) == (Outcome.INCONCLUSIVE, Detail.RENUMBERED)
+    assert (node.outcome, node.reasons[0].why) == (Outcome.INCONCLUSIVE, ReasonDetail.RENUMBERED)
     assert node.findings == ()
     assert f"With {name} 0 and {name} {second} exchanged it is as its peers" in text.node_sentence([node])
     assert {of.outcome for key, of in verdict.nodes.items() if key != "node004"} == {Outcome.SAME}

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.outcome import Certainty, Detail, Outcome
+from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Reason
 from nodeprint.report import files
 from tests.support import verdicts
@@ -63,13 +63,13 @@ def test_drain_is_for_confirmed_faults_of_a_node_alone() -> None:
     assert not lines(findings=(verdicts.finding(shared_by=("cn004",)),))
     assert not lines(outcome=Outcome.SUSPECT, findings=(verdicts.finding(state=Certainty.SUSPECTED),))
     (own,) = lines(
-        outcome=Outcome.WRONG_RESULT, reasons=(Reason(Outcome.WRONG_RESULT, Detail.FAILED_CHECK),), findings=()
+        outcome=Outcome.WRONG_RESULT, reasons=(Reason(Outcome.WRONG_RESULT, ReasonDetail.FAILED_CHECK),), findings=()
     )
     assert "A benchmark that ran on it found its own result wrong" in own
     assert not lines(findings=(verdicts.finding(-0.06, worse=False),))
     disturbed = {
         "outcome": Outcome.INVALID,
-        "reasons": (Reason(Outcome.INVALID, Detail.DISTURBED),),
+        "reasons": (Reason(Outcome.INVALID, ReasonDetail.DISTURBED),),
         "disturbances": (verdicts.disturbed(),),
     }
     assert not lines(**disturbed)

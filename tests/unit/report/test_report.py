@@ -19,7 +19,7 @@ from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.places.measured import models
 from nodeprint.errors import CannotWriteError, NodeprintError
-from nodeprint.judge.outcome import Certainty, Detail, Outcome
+from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Part, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents, files, names, pdf
@@ -308,7 +308,7 @@ def test_configuration_differences_are_listed() -> None:
 
 def test_large_fleets_have_files_of_nodes_with_something_found(tmp_path: Path) -> None:
     nodes = {f"cn{n:03}": verdicts.node() for n in range(80)}
-    nodes |= {f"cn{n:03}": verdicts.node(Outcome.INCONCLUSIVE, Detail.UNRESOLVED) for n in range(10, 40)}
+    nodes |= {f"cn{n:03}": verdicts.node(Outcome.INCONCLUSIVE, ReasonDetail.UNRESOLVED) for n in range(10, 40)}
     nodes["cn007"] = verdicts.node(Outcome.DEVIATES, findings=(verdicts.finding(),))
     files.write(verdicts.verdict(nodes), tmp_path)
     written = [path.name for path in documents.write(tmp_path)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodeprint.judge.outcome import Detail, Outcome
+from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.report import files, terminal, text
 from tests.support import verdicts
 
@@ -22,7 +22,7 @@ def test_summary_begins_with_the_outcome_and_ends_with_the_report(tmp_path: Path
 
 def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
     nodes = {f"cn{n:03}": verdicts.node() for n in range(60)}
-    nodes["cn070"] = verdicts.node(Outcome.INVALID, Detail.DISTURBED, disturbances=(verdicts.disturbed(),))
+    nodes["cn070"] = verdicts.node(Outcome.INVALID, ReasonDetail.DISTURBED, disturbances=(verdicts.disturbed(),))
     files.write(verdicts.verdict(nodes), tmp_path)
     summary, _ = terminal.summary(tmp_path)
     assert "cn070: INVALID" in summary and "cn[000-059]: SAME" not in summary

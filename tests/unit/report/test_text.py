@@ -9,7 +9,7 @@ import yaml
 from msgspec.structs import replace
 
 from nodeprint.data.places.measured import models
-from nodeprint.judge.outcome import Certainty, Detail, FleetOutcome, Outcome
+from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Group, Interval, JobEffect, Limit, Part, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
 from nodeprint.settings.texts import texts
@@ -136,7 +136,7 @@ def test_nodes_of_one_kind_with_reasons_of_their_own_have_a_row_each() -> None:
 
 def test_summary_ends_with_what_is_most_urgent() -> None:
     nodes = {
-        "cn1": verdicts.node(Outcome.INCONCLUSIVE, Detail.UNRESOLVED),
+        "cn1": verdicts.node(Outcome.INCONCLUSIVE, ReasonDetail.UNRESOLVED),
         "cn2": verdicts.node(),
         "cn3": verdicts.node(Outcome.DEVIATES, findings=(verdicts.finding(),)),
     }
@@ -152,7 +152,7 @@ def test_alike_nodes_are_described_by_the_worst_of_them() -> None:
 
 
 @pytest.mark.parametrize(("outcome", "why"), verdicts.REASONS)
-def test_every_reason_has_a_sentence(outcome: Outcome, why: Detail | None) -> None:
+def test_every_reason_has_a_sentence(outcome: Outcome, why: ReasonDetail | None) -> None:
     findings = (verdicts.finding(suppressed="ticket 42"),)
     reason = Reason(outcome, why, of=("core-far",), share=0.2, detail="bad fan")
     words = text.node_sentence([verdicts.node(outcome, reasons=(reason,), findings=findings)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from nodeprint.campaign.followed import read as read_followed
 from nodeprint.campaign.job_status import RunOutcome
 from nodeprint.campaign.node_sheet import Node, read_sheet
 from nodeprint.data.format import records
+from nodeprint.data.places.fabric_times import Fabric, Fabrics, Floats
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings import config
 from nodeprint.settings.texts import say
@@ -31,43 +31,6 @@ _WORDS = {"unavailable": "left out", "refused": "refused", "failed": "failed"}
 _DIMS = ("a", "b", "size_bytes")
 #: From here on a record's arguments say where was measured, and no more what.
 _WHERE = "--nodes"
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Fabric:
-    """A measurement over the nodes of a partition: `values` (run, from, to) in ns a message, NaN where not measured.
-
-    A value is the median over pairs of ranks and passes. Of several message sizes `values` are those of the largest and
-    `by_size` has all by bytes, ascending, (run, from, to) each; it is empty where there is one size. Nodes are in the
-    order of their `places` (switch or rack, empty where unknown). `runs` are named job1/run1, `started` when they
-    began; `followed` has by job when it was submitted and ended, by the login node's clock.
-    """
-
-    measurement: str
-    partition: str
-    nodes: tuple[str, ...]
-    places: tuple[str, ...]
-    runs: tuple[str, ...]
-    started: tuple[str, ...]
-    values: Floats
-    header: Mapping[str, Any]
-    followed: Mapping[int, Followed] = field(default_factory=dict)
-    by_size: Mapping[int, Floats] = field(default_factory=dict)
-
-    @property
-    def message_bytes(self) -> int:
-        """The size of the messages of `values`; 0 where it is not recorded."""
-        return max(self.by_size, default=int(self.header.get("message_bytes") or 0))
-
-
-@dataclass(frozen=True)
-class Fabrics:
-    """All that was measured between the nodes of a campaign; `notes` say what was not, and why."""
-
-    measured: tuple[Fabric, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def read(campaign: Path) -> Fabrics:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.campaign.node_sheet import Node, write_sheet
-from nodeprint.data.job import fabric
-from nodeprint.data.job.fabric import Fabrics
+from nodeprint.data.job import fabric_records
+from nodeprint.data.places.fabric_times import Fabrics
 from tests.support import made_status
 from tests.support.made_records import TRAILER, cell_header, header, lines, pair
 from tests.support.made_status import run_outcome
@@ -40,7 +40,7 @@ def test_ranks_become_nodes(tmp_path: Path) -> None:
     times = {(0, 2): 1.0, (0, 3): 2.0, (1, 2): 3.0, (2, 0): 8.0, (0, 1): 99.0}
     written(tmp_path, 1, *(pair(a, b, latency_ns=t, home=-1) for (a, b), t in times.items()), nodes=("hb", "ha"))
     write_sheet(tmp_path / "nodes.tsv", [Node("b", "hb", rack="r1"), Node("a", "ha", rack="r2")])
-    (one,) = fabric.read(tmp_path).measured
+    (one,) = fabric_records.read(tmp_path).measured
     assert (one.nodes, one.places, one.partition) == (("b", "a"), ("r1", "r2"), "main")
     assert one.values[0, 0, 1] == 2.0  # the median over pairs of ranks
     assert one.values[0, 1, 0] == 8.0
@@ -57,14 +57,14 @@ def test_a_file_that_cannot_be_used_is_a_note_and_no_more(tmp_path: Path) -> Non
     written(tmp_path, 6, pair(0, 9, home=-1))  # a rank that is not there
     (tmp_path / "fabric/jobs/main/runs").mkdir(parents=True)
     (tmp_path / "fabric/jobs/main/runs/linktest-fabric.jsonl").touch()
-    found = fabric.read(tmp_path)
+    found = fabric_records.read(tmp_path)
     (one,) = found.measured
     assert one.runs == ("job1/run1", "job1/run3")
     assert [
         part in note
         for part, note in zip(("line 1", "other arguments", "of a, home", "not of its ranks"), found.notes, strict=True)
     ]
-    assert fabric.read(tmp_path / "elsewhere") == Fabrics()
+    assert fabric_records.read(tmp_path / "elsewhere") == Fabrics()
 
 
 def test_of_several_message_sizes_the_largest_decides_and_all_are_there(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_of_several_message_sizes_the_largest_decides_and_all_are_there(tmp_path
         for (a, b, size), ns in times.items()
     ]
     path.write_text(lines(head, *cells, TRAILER))
-    found = fabric.read(tmp_path)
+    found = fabric_records.read(tmp_path)
     (one,) = found.measured
     assert found.notes == ()
     assert (one.message_bytes, list(one.by_size)) == (1 << 20, [8, 1 << 20])
@@ -91,7 +91,7 @@ def test_of_several_message_sizes_the_largest_decides_and_all_are_there(tmp_path
 def test_a_host_that_is_not_of_the_campaign_is_named(tmp_path: Path) -> None:
     written(tmp_path, 1, pair(0, 2, home=-1), nodes=("ha", "login1"))
     write_sheet(tmp_path / "nodes.tsv", [Node("a", "ha")])
-    (note,) = fabric.read(tmp_path).notes
+    (note,) = fabric_records.read(tmp_path).notes
     assert note.startswith("messages were measured on login1, which the campaign does not have")
 
 
@@ -113,7 +113,7 @@ def test_what_was_not_measured_between_nodes_is_said_with_its_reason(tmp_path: P
     runs += [run_outcome("linktest-fabric", run, **alone) for run in (1, 2)]
     (tmp_path / "config.yaml").write_text("measure: [coherence-cas, linktest-fabric, linktest-fabric-parallel]\n")
     made_status.put(tmp_path / "fabric/job1", "complete", *runs)
-    assert fabric.read(tmp_path).notes == (
+    assert fabric_records.read(tmp_path).notes == (
         "linktest-fabric, partition gpu: left out: g1 alone has no link to another node (run 1, 2)",
         "linktest-fabric-parallel was not measured in the newest job: it follows the nodes, when none of their jobs "
         "was lost; `make run` continues",
@@ -125,7 +125,7 @@ def test_what_was_not_measured_between_nodes_is_said_with_its_reason(tmp_path: P
 def test_an_outcome_that_cannot_be_read_is_a_note_and_no_more(tmp_path: Path) -> None:
     written(tmp_path, 1, pair(0, 2, home=-1))
     (tmp_path / "fabric/job1/status.json").write_text('{"schema": 1, "no')
-    fabrics = fabric.read(tmp_path)
+    fabrics = fabric_records.read(tmp_path)
     assert len(fabrics.measured) == 1
     (note,) = fabrics.notes
     assert "fabric/job1/status.json: no outcome of a job can be read in it" in note

@@ -1,0 +1,49 @@
+"""Times of messages between nodes as a matrix over (run, from, to)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.campaign.followed import Followed
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A measurement over the nodes of a partition: `values` (run, from, to) in ns a message, NaN where not measured.
+
+    A value is the median over pairs of ranks and passes. Of several message sizes `values` are those of the largest and
+    `by_size` has all by bytes, ascending, (run, from, to) each; it is empty where there is one size. Nodes are in the
+    order of their `places` (switch or rack, empty where unknown). `runs` are named job1/run1, `started` when they
+    began; `followed` has by job when it was submitted and ended, by the login node's clock.
+    """
+
+    measurement: str
+    partition: str
+    nodes: tuple[str, ...]
+    places: tuple[str, ...]
+    runs: tuple[str, ...]
+    started: tuple[str, ...]
+    values: Floats
+    header: Mapping[str, Any]
+    followed: Mapping[int, Followed] = field(default_factory=dict)
+    by_size: Mapping[int, Floats] = field(default_factory=dict)
+
+    @property
+    def message_bytes(self) -> int:
+        """The size of the messages of `values`; 0 where it is not recorded."""
+        return max(self.by_size, default=int(self.header.get("message_bytes") or 0))
+
+
+@dataclass(frozen=True)
+class Fabrics:
+    """All that was measured between the nodes of a campaign; `notes` say what was not, and why."""
+
+    measured: tuple[Fabric, ...] = ()
+    notes: tuple[str, ...] = ()
