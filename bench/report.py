@@ -18,7 +18,7 @@ from pathlib import Path
 from bench import fleet, table
 from bench.table import Row, row
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report import documents, files
+from nodeprint.report import documents, verdict_files
 from nodeprint.simulate import Plan, write
 from tests.support.browser import browser
 
@@ -77,7 +77,7 @@ def hover(campaign: Path, folder: Path) -> list[Row]:
 
 def of_fleet(campaign: Path, folder: Path, wall: float | None, html: float | None) -> list[Row]:
     """cluster.pdf and cluster.html of a judged campaign."""
-    nodes = len(files.read(campaign).nodes)
+    nodes = len(verdict_files.read(campaign).nodes)
     took, cpu, memory = fleet.timed("-c", _CLUSTER, campaign, folder / f"of-{nodes}")
     size = (folder / f"of-{nodes}" / "cluster.html").stat().st_size
     return [

@@ -36,7 +36,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge import outcome
 from nodeprint.judge.outcome import Kind
 from nodeprint.machine import other_load
-from nodeprint.report.files import read as read_verdict
+from nodeprint.report.verdict_files import read as read_verdict
 from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config

@@ -44,7 +44,7 @@ def since(
     """
     from msgspec.structs import replace
 
-    from nodeprint.history import changes, selection, text
+    from nodeprint.history import change_sentences, changes, selection
     from nodeprint.settings import config as configuration
 
     folders = campaigns or [Path("results")]
@@ -76,7 +76,7 @@ def since(
         print_json(facts)
         return
     say_origin(simulated)
-    print_text(text.as_text(histories, selected))
+    print_text(change_sentences.as_text(histories, selected))
     for name, (old, new) in apart.items():
         typer.echo(say("commands", "other_arguments", measurement=name, old=old, new=new))
     for path in drawn:
@@ -100,7 +100,7 @@ def next(
     stderr.
     """
     from nodeprint.campaign import node_lists, node_sheet, plans, slurm
-    from nodeprint.history import changes, next_nodes, selection, text
+    from nodeprint.history import change_sentences, changes, next_nodes, selection
     from nodeprint.settings import config as configuration
 
     settings = configuration.load(config)
@@ -125,5 +125,5 @@ def next(
     if json:
         print_json({"nodes": chosen})
         return
-    typer.echo(text.reasons(chosen), err=True)
+    typer.echo(change_sentences.reasons(chosen), err=True)
     typer.echo(node_lists.fold(node.node for node in chosen))

@@ -58,8 +58,8 @@ def judge(
     """
     from nodeprint import files
     from nodeprint.judge import outcome
-    from nodeprint.report import files as written
     from nodeprint.report import notified, text
+    from nodeprint.report import verdict_files as written
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
     table = options.TableOptions(to, tuple(bound or ()), tuple(better or ()), fingerprint, node_name)
@@ -119,8 +119,8 @@ def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool
     """Print the verdict of one node."""
     from nodeprint.judge import campaign as judging
     from nodeprint.judge import outcome
-    from nodeprint.report import files as written
     from nodeprint.report import text
+    from nodeprint.report import verdict_files as written
 
     node, verdict = judging.one_node(campaign, name)
     if json:
@@ -228,7 +228,7 @@ def export(
     `nodeprint here --reference FILE` compare a single node with it.
     """
     from nodeprint.judge import acceptance
-    from nodeprint.report import files as written
+    from nodeprint.report import verdict_files as written
     from nodeprint.summary import fleet_reference
 
     reference = fleet_reference.of_fleet(written.read(campaign), acceptance.load(acceptance.kept(campaign)))

@@ -25,7 +25,7 @@ def topology(
     Its socket, quadrant, CCD, CCX, NUMA node and core, and where each label comes from.
     """
     from nodeprint.machine.topology import serialized
-    from nodeprint.machine.topology.text import as_text
+    from nodeprint.machine.topology.tree_text import as_text
 
     machine = read_labels(root, xml, cpuid)
     if json:

@@ -140,7 +140,7 @@ def status(
     import time
 
     from nodeprint.campaign import node_status
-    from nodeprint.report import files, text
+    from nodeprint.report import text, verdict_files
 
     if fail_on and not node:
         raise NodeprintError(
@@ -159,7 +159,7 @@ def status(
         status = node_status.read(campaign)
     try:
         judged = (campaign / "verdict.json").exists()
-        warnings = text.memory_warnings(files.read_fleet(campaign)) if judged else []
+        warnings = text.memory_warnings(verdict_files.read_fleet(campaign)) if judged else []
     except NodeprintError as error:  # how its nodes stand is known without it
         warnings = [str(error)]
     if json:
@@ -177,7 +177,7 @@ def _status_of(campaign: Path, name: str, fail_on: str) -> None:
     from nodeprint.campaign import node_sheet as sheet
     from nodeprint.campaign import preparation as campaigns
     from nodeprint.judge import outcome
-    from nodeprint.report import files, text
+    from nodeprint.report import text, verdict_files
 
     kinds = outcome.kinds(fail_on) if fail_on else ()
     rows = {row.node: row for row in sheet.read_sheet(campaign / "nodes.tsv")}
@@ -188,7 +188,7 @@ def _status_of(campaign: Path, name: str, fail_on: str) -> None:
     is_judged = (campaign / "verdict.json").exists() and gathered.is_of(
         campaigns.job_folder(campaign, rows[name]), campaign
     )
-    verdict = files.read(campaign) if is_judged else None
+    verdict = verdict_files.read(campaign) if is_judged else None
     judged = verdict.nodes.get(name) if verdict else None
     result = judged.outcome if judged and standing.standing in node_status.JUDGED else outcome.Outcome.NOT_MEASURED
     reason = f" ({standing.reason})" if standing.reason else ""

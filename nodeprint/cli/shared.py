@@ -103,12 +103,12 @@ def judge_and_write(campaign: Path, *, baseline: Path | None = None, acceptance:
     from nodeprint.campaign import node_sheet
     from nodeprint.data.store import manifest, store
     from nodeprint.judge import campaign as judging
-    from nodeprint.report import files, former_verdict
+    from nodeprint.report import former_verdict, verdict_files
 
     place = store.base(campaign)
     former = former_verdict.read(place)
     verdict = judging.judge(campaign, baseline=baseline, acceptance=acceptance).verdict
-    files.write(verdict, place, node_sheet.states(campaign))
+    verdict_files.write(verdict, place, node_sheet.states(campaign))
     if words := former_verdict.keep(place, former):
         print(f"nodeprint: {words}", file=sys.stderr, flush=True)
     manifest.write(campaign)

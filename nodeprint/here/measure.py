@@ -12,7 +12,7 @@ from pathlib import Path
 from nodeprint import files
 from nodeprint.campaign import job_status, node_sheet, plans
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.here import plan
+from nodeprint.here import time_budget
 from nodeprint.settings import sources
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -44,12 +44,12 @@ def prepare(place: Path) -> Path:
             "this process may use one CPU alone, and what is measured is between two",
             advice="call it without taskset, and give the container or the job more CPUs",
         )
-    start_s = plan.START_S
+    start_s = time_budget.START_S
     if shutil.which("likwid-pin") and (kernels / "coherence").exists():
         start_s += _LIKWID_S
-    rows = plan.rows(here.cpus, lambda kernel, words: plans.seconds(kernels, kernel, words), start_s)
+    rows = time_budget.rows(here.cpus, lambda kernel, words: plans.seconds(kernels, kernel, words), start_s)
     folder = place / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}"
-    files.write(folder / "plan.tsv", plan.text(rows))
+    files.write(folder / "plan.tsv", time_budget.text(rows))
     node_sheet.write_sheet(folder / "nodes.tsv", [here])
     files.write(folder / "boot_id", boot)
     return folder

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from nodeprint.errors import printable
 from nodeprint.here.matrix_text import square
-from nodeprint.here.plan import steps
 from nodeprint.here.result import Result
+from nodeprint.here.time_budget import steps
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
 from nodeprint.report.painted import painted

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.history import changes, selection, text
+from nodeprint.history import change_sentences, changes, selection
 from nodeprint.history.changes import NodeHistory
 from nodeprint.history.judged import JudgedCampaign
 from nodeprint.report import names
@@ -21,7 +21,7 @@ def data(history: NodeHistory) -> CourseData:
     """What the figure of a node draws: each part that changed, of an unchanged node the one that moved most."""
     lines = [
         CourseLine(
-            text.part_name(course),
+            change_sentences.part_name(course),
             course.bound,
             course.measured,
             course.campaigns,
@@ -47,7 +47,7 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
             return {}
         histories = changes.histories(judged, nodes)
         return {
-            history.node: _over_time(history, text.shared_with(history.node, histories), selected)
+            history.node: _over_time(history, change_sentences.shared_with(history.node, histories), selected)
             for history in histories.nodes
             if history.node in nodes and len(set(history.campaigns)) > 1
         }
@@ -65,13 +65,13 @@ def _is_packed(campaign: JudgedCampaign) -> bool:
 
 def _over_time(history: NodeHistory, shared: Sequence[str], selected: selection.Selected) -> OverTime:
     earlier = [name for name in dict.fromkeys(history.campaigns) if name != selected.judged[-1].name]
-    counted = f"{names.counted(len(earlier), 'earlier campaign')} ({text.few(earlier)})"
+    counted = f"{names.counted(len(earlier), 'earlier campaign')} ({change_sentences.few(earlier)})"
     since = say("history", "beside", campaigns=counted, since=history.measured[0][:10])
     if selected.beside:
         more = names.counted(selected.beside, "further one")
         since += say("history", "some", more=more)
     if gone := sum(other.node == history.node for other in selected.other_machines):
         since += say("history", "gone", gone=names.counted(gone, "campaign"))
-    sentences = [text.of_node(change) for change in history.changes]
-    words = (*(tuple(sentences) or (text.unchanged(history),)), *shared)
+    sentences = [change_sentences.of_node(change) for change in history.changes]
+    words = (*(tuple(sentences) or (change_sentences.unchanged(history),)), *shared)
     return OverTime(data(history), words, since, bool(sentences))

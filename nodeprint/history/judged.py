@@ -12,7 +12,7 @@ from nodeprint import reading
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import SCHEMA
-from nodeprint.report import files
+from nodeprint.report import verdict_files
 
 
 class JudgedNode(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ def _decoded(campaign: Path, decoder: msgspec.json.Decoder[_V]) -> _V:
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
         verdict = None
     if verdict is None or verdict.schema != SCHEMA:
-        files.read(campaign)  # says what is wrong with it
+        verdict_files.read(campaign)  # says what is wrong with it
         raise NodeprintError("not a verdict", where=path, advice=f"run `nodeprint judge {campaign}`")
     return verdict
 

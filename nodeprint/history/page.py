@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.history import courses, text
+from nodeprint.history import change_sentences, courses
 from nodeprint.history.changes import Change, Histories, NodeHistory
 from nodeprint.history.selection import Selected, pictured
 from nodeprint.judge.outcome import Outcome
@@ -65,13 +65,16 @@ def document(histories: Histories, selected: Selected) -> Document:
 
 
 def _fleet(of_campaigns: Histories, drawn: Sequence[NodeHistory], selected: Selected) -> Page:
-    histories, common = of_campaigns.nodes, text.common(of_campaigns)
-    changed = [*common, *(text.sentence(change, nodes) for change, nodes in text.shared(histories))]
+    histories, common = of_campaigns.nodes, change_sentences.common(of_campaigns)
+    changed = [
+        *common,
+        *(change_sentences.sentence(change, nodes) for change, nodes in change_sentences.shared(histories)),
+    ]
     undrawn = [history.node for history in histories if history.changes and history not in drawn]
     more = say("history", "undrawn", count=names.counted(len(undrawn), "more node"), nodes=names.nodes(undrawn))
     links = {history.node: Reference(history.node, anchor=f"{_NODES}-{anchor(history.node)}") for history in drawn}
     listed = [history for history in histories if history.node in links]
-    lead = report_text.sentence(f"{text.summary(histories, len(selected.judged))}.")
+    lead = report_text.sentence(f"{change_sentences.summary(histories, len(selected.judged))}.")
     return Page(
         "history",
         "history",
@@ -81,7 +84,9 @@ def _fleet(of_campaigns: Histories, drawn: Sequence[NodeHistory], selected: Sele
         sections(
             Section("What changed", (Bullets(tuple(changed)), Text(more if undrawn else "", quiet=True))),
             Section("Nodes", (Table(_NODE_HEADER, tuple(_node_row(h, links) for h in listed), "lrllrrl", 6),)),
-            Section("Campaigns", (_campaigns(selected), Bullets(tuple(text.left_out(histories, selected))))),
+            Section(
+                "Campaigns", (_campaigns(selected), Bullets(tuple(change_sentences.left_out(histories, selected))))
+            ),
         ),
     )
 
@@ -98,7 +103,7 @@ def _node_row(history: NodeHistory, links: dict[str, Reference]) -> tuple[Cell, 
         history.measured[-1][:10],
         str(len(history.changes) or ""),
         f"{course.distance[-1]:+z.1f}" if course.distance else "",
-        text.part_name(course),
+        change_sentences.part_name(course),
     )
 
 
@@ -121,7 +126,7 @@ def _node(history: NodeHistory, in_style: Style) -> Section:
     changes = tuple(_change_row(change) for change in history.changes)
     header = ("part", "measurement", "before", "after", "change", "95 % interval", "bound", "between")
     blocks = (
-        Bullets(tuple(map(text.of_node, history.changes)) or (text.unchanged(history),)),
+        Bullets(tuple(map(change_sentences.of_node, history.changes)) or (change_sentences.unchanged(history),)),
         Figures(_picture(history, in_style)),
         Table(header, changes, "llrrrlrl", 0),
     )

@@ -15,7 +15,7 @@ from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import campaign as judging
 from nodeprint.judge.verdict import ClassFigure, Verdict
-from nodeprint.report import files as verdict_files
+from nodeprint.report import verdict_files
 
 Table = Literal["details", "messages", "classes", "deviations"]
 TABLES: tuple[Table, ...] = get_args(Table)

@@ -19,19 +19,18 @@ from nodeprint.errors import NodeprintError, unreadable
 from nodeprint.interface import export
 from nodeprint.interface.arguments import check, checked
 from nodeprint.judge.verdict import Finding, Verdict
-from nodeprint.report import files as verdict_files
-from nodeprint.report import quadrant_words
+from nodeprint.report import quadrant_words, verdict_files
 from nodeprint.report.figures import (
     curves,
     distributions,
     effects,
     fabric,
-    fleet,
+    fleet_overview,
     floorplan,
     grid,
     matrix,
     own_places,
-    quadrants,
+    quadrant_grid,
     render,
     side_by_side,
     strips,
@@ -151,7 +150,7 @@ class Plot:
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """Medians between quadrants. Raises NodeprintError where the machine has none that are known."""
-        data = quadrants.of_node(self._pairs(measurement, node), node, home)
+        data = quadrant_grid.of_node(self._pairs(measurement, node), node, home)
         if data is None:
             raise NodeprintError(f"{node} has no two quadrants that are known", advice="draw its matrix")
         return _drawn(grid.grid, data, ax)
@@ -198,7 +197,7 @@ class Plot:
 
     def margins(self, *, ax: Axes | None = None) -> Axes:
         """How much of each bound every node uses."""
-        data = fleet.margins_of(self._campaign.verdict)
+        data = fleet_overview.margins_of(self._campaign.verdict)
         if data is None:
             raise NodeprintError("no node of this campaign was compared", advice="measure two nodes of a kind or more")
         return _drawn(grid.grid, data, ax)
@@ -206,11 +205,15 @@ class Plot:
     def maps(self, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The difference maps of the nodes that can be compared with the first."""
         levels = self._pairs(measurement, self._campaign.nodes[0])
-        return _drawn(fleet.maps, fleet.difference_maps(levels, list(levels.rows)), ax)
+        return _drawn(fleet_overview.maps, fleet_overview.difference_maps(levels, list(levels.rows)), ax)
 
     def forest(self, measurement: str, family: str, place: str, *, ax: Axes | None = None) -> Axes:
         """The difference of every node in one part with its interval and the bound, as `deviations` has them."""
-        return _drawn(fleet.forest, fleet.forest_of_part(self._campaign.deviations(), measurement, family, place), ax)
+        return _drawn(
+            fleet_overview.forest,
+            fleet_overview.forest_of_part(self._campaign.deviations(), measurement, family, place),
+            ax,
+        )
 
     def fabric(self, number: int = 0, *, ax: Axes | None = None) -> Axes:
         """Messages between the nodes."""

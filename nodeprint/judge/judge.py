@@ -9,7 +9,7 @@ import msgspec
 import xarray as xr
 
 from nodeprint import __version__
-from nodeprint.data.places.fabric_times import Fabrics
+from nodeprint.data.job.fabric_times import Fabrics
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, alone, deviations, epochs, groups, measuring_time, messages, table
 from nodeprint.judge import fleet as fleet_verdict

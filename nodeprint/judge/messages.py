@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.fabric_times import Fabric, Fabrics
+from nodeprint.data.job.fabric_times import Fabric, Fabrics
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.margins import FAR, MOST_RUNS, NINE_OF_TEN

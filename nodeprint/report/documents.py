@@ -22,8 +22,7 @@ from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.processes import mapped
-from nodeprint.report import checks, explorer, html, names, pdf, site_branding
-from nodeprint.report import files as verdict_files
+from nodeprint.report import check_scripts, explorer, html, names, pdf, site_branding, verdict_files
 from nodeprint.report.explorer import Encoded
 from nodeprint.report.figures import render
 from nodeprint.report.pages import cluster, method
@@ -274,16 +273,16 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             if self.figures:
                 paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
         if page is not None and (check := self._check(node, kept.jobs)):
-            paths.append(files.write(self.out / checks.file_name(node), check))
+            paths.append(files.write(self.out / check_scripts.file_name(node), check))
         matrices = explorer.encoded(source, node) if node in self.explored else ()
         return Printed(node, tuple(paths), page if node in self.within else None, methods, matrices)
 
     def _check(self, node: str, jobs: Sequence[PackedJob]) -> str:
         """The script that checks what was found on a node; empty where nothing can be."""
-        findings = checks.again(jobs, self.source.verdict.nodes[node].counted)
+        findings = check_scripts.again(jobs, self.source.verdict.nodes[node].counted)
         if all(finding.why_not for finding in findings):
             return ""
-        return checks.script(node, findings, self.source.origin, checks.disturbed_percent(self.folder))
+        return check_scripts.script(node, findings, self.source.origin, check_scripts.disturbed_percent(self.folder))
 
     def whole(self, printed: Sequence[Printed], printer: pdf.Printer) -> tuple[Document, bytes]:
         """The document of the cluster, which HTML shows whole, and its PDF of at most MOST_PAGES pages: with as many

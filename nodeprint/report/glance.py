@@ -16,7 +16,7 @@ from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.verdict import NodeVerdict
-from nodeprint.report import files, further_cells, names, terminal, text
+from nodeprint.report import further_cells, names, terminal, text, verdict_files
 from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
@@ -40,7 +40,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 def summary(campaign: Path) -> Text:
     """The figures of a judged campaign; no line where there is none. Raises NodeprintError without a verdict."""
-    verdict = files.read(campaign)
+    verdict = verdict_files.read(campaign)
     measured = {name: node for name, node in verdict.nodes.items() if node.outcome.entry.measured}
     busy = [name for name in measured if terminal.busy(campaign, name)]
     lines = of_nodes(measured, marked=2 * len(busy) >= len(measured) > 0)

@@ -17,8 +17,8 @@ from nodeprint.report import names
 from nodeprint.report.figures.matrix import drawn_slots, square_of, structure_at
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.settings.texts import say
-from nodeprint.structure.checks import ALIKE
 from nodeprint.structure.found import Structure
+from nodeprint.structure.matrix_checks import ALIKE
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.int64]

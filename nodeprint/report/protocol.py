@@ -24,8 +24,7 @@ from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.acceptance_file import ContractLimit
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
-from nodeprint.report import checks, names, site_branding, text
-from nodeprint.report import files as verdict_files
+from nodeprint.report import check_scripts, names, site_branding, text, verdict_files
 from nodeprint.report.pages.accepted import machines
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.order import natural
@@ -300,8 +299,8 @@ def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
         if entry is None:
             rows.append([campaign.verdict.campaign, "not part of this campaign"])
         elif entry.counted:
-            checked = checks.named_node(name, entry, imported=campaign.verdict.imported)
-            rows += [[campaign.verdict.campaign, checks.sentence(finding)] for finding in checked.counted]
+            checked = check_scripts.named_node(name, entry, imported=campaign.verdict.imported)
+            rows += [[campaign.verdict.campaign, check_scripts.sentence(finding)] for finding in checked.counted]
             remedies += [text.remedy(finding) for finding in entry.counted]
         elif entry.outcome is Outcome.SPLIT:
             groups = campaign.verdict.fleet.groups

@@ -11,7 +11,7 @@ from nodeprint.data.store import packed_jobs, packing
 from nodeprint.data.store.packed_jobs import NodeJobs
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.verdict import Finding
-from nodeprint.report import checks, files, text
+from nodeprint.report import check_scripts, text, verdict_files
 from nodeprint.settings import sources
 
 
@@ -21,7 +21,7 @@ def check(campaign: Path, node: str, wanted: str = "") -> int:
     `wanted` is the number of a finding or its kind; of several of a kind the first. Raises NodeprintError where there
     is no verdict, node or finding.
     """
-    verdict = files.read(campaign)
+    verdict = verdict_files.read(campaign)
     if node not in verdict.nodes:
         what = f"node {printable(node, 80)} is not part of this campaign"
         raise NodeprintError(what, where=campaign / "verdict.json", advice="name one of its nodes")
@@ -32,11 +32,11 @@ def check(campaign: Path, node: str, wanted: str = "") -> int:
     number = _number(findings, wanted)
     fleet = packing.pack(campaign)
     jobs = packed_jobs.read(fleet.folder, node) if fleet.folder is not None else NodeJobs()
-    script = checks.script(
-        node, checks.again(jobs.jobs, findings), text.origin(verdict), checks.disturbed_percent(campaign)
+    script = check_scripts.script(
+        node, check_scripts.again(jobs.jobs, findings), text.origin(verdict), check_scripts.disturbed_percent(campaign)
     )
     with tempfile.TemporaryDirectory(prefix="nodeprint-check-") as folder:
-        path = Path(folder, checks.file_name(node))
+        path = Path(folder, check_scripts.file_name(node))
         path.write_text(script, encoding="utf-8")
         environment = {"NODEPRINT_KERNELS": str(sources.kernels()), **os.environ}
         done = subprocess.run(["sh", path, *([str(number)] if number else [])], env=environment, check=False)

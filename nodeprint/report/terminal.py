@@ -15,7 +15,7 @@ from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
-from nodeprint.report import files, names, text
+from nodeprint.report import names, text, verdict_files
 from nodeprint.report.outcome_colours import outcome_colours
 from nodeprint.settings import config
 from nodeprint.settings.texts import say
@@ -33,7 +33,7 @@ def summary(campaign: Path) -> tuple[str, bool]:
 
     Raises NodeprintError where there is no verdict.
     """
-    verdict = files.read(campaign)
+    verdict = verdict_files.read(campaign)
     remarks = _remarks(campaign, verdict)
     same = sum(node.outcome is Outcome.SAME for node in verdict.nodes.values())
     if same and len(verdict.nodes) > _ALL_NODES:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Topology
-from nodeprint.structure import checks, label_agreement
+from nodeprint.structure import label_agreement, matrix_checks
 from nodeprint.structure.found import FoundLevel, LabelAgreement, PairClass, Structure, StructureFinding, Symmetry
 from nodeprint.structure.levels import Detected, detect, levels_of_cores
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, averaged, numbered, positive, rand_index
@@ -83,18 +83,18 @@ def find(
         for index, level in enumerate(partitions)
     )
     agreed: tuple[LabelAgreement, ...] = ()
-    findings = checks.cell_findings(values, numbers, partitions)
+    findings = matrix_checks.cell_findings(values, numbers, partitions)
     exchanged: tuple[tuple[int, int], ...] = ()
     if topology is not None:
         agreed = label_agreement.agreement(partitions, numbers, topology)
         exchanged = label_agreement.exchanges(partitions, numbers, topology, agreed)
-        findings += checks.lacking(numbers, topology)
+        findings += matrix_checks.lacking(numbers, topology)
         hidden = next((item for item in agreed if item.level == "smt" and item.relation == "not found"), None)
-        if hidden and (far := checks.siblings_not_nearest(matrix, numbers, topology)):
+        if hidden and (far := matrix_checks.siblings_not_nearest(matrix, numbers, topology)):
             agreed, findings = tuple(item for item in agreed if item is not hidden), (*findings, far)
-    alike = checks.symmetry(matrix, partitions, numbers)
-    findings += checks.findings(levels, agreed, alike, home_controlled, exchanged)
-    findings += checks.unsure(left_out)
+    alike = matrix_checks.symmetry(matrix, partitions, numbers)
+    findings += matrix_checks.findings(levels, agreed, alike, home_controlled, exchanged)
+    findings += matrix_checks.unsure(left_out)
     if absent:
         findings += (StructureFinding.of("unmeasured-cpus", "info", cpus=list_text(absent)),)
     findings = tuple(sorted(findings, key=lambda finding: ("warning", "info").index(finding.severity)))

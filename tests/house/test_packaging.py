@@ -18,7 +18,7 @@ import yaml
 
 from nodeprint import __version__
 from nodeprint.cli.shared import judge_and_write as judge
-from nodeprint.report import files
+from nodeprint.report import verdict_files
 from tests.support.fleets import judged
 from tests.support.real_parts import PACKAGES, ROOT, need
 
@@ -194,7 +194,7 @@ tests:
 
 def exported() -> str:
     """verdict.prom of a fleet with a finding and every kind of measurement."""
-    return files.prometheus(judged("node001: core 17 +9%", jobs=2, cells=True).verdict)
+    return verdict_files.prometheus(judged("node001: core 17 +9%", jobs=2, cells=True).verdict)
 
 
 def test_the_dashboard_shows_what_is_exported() -> None:

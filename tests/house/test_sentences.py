@@ -20,7 +20,7 @@ OTHERS = {
     "judge/table.py": "what the variables of deviations.nc mean",
     "machine/fingerprint.py": "what the fields of a fingerprint mean",
     "campaign/job_status.py": "the title of a schema",
-    "report/checks.py": "a shell script",
+    "report/check_scripts.py": "a shell script",
     "simulate/survey.py": "files as Linux writes them",
     # what refuses input, and is no argument of an error
     "__main__.py": "a package that is missing",

@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 from unittest import mock
 
 import nodeprint
-import nodeprint.history.text
+import nodeprint.history.change_sentences
 import nodeprint.interface.export
 import nodeprint.report.documents
 from nodeprint import simulate
@@ -37,14 +37,14 @@ from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.machine import topology
+from nodeprint.machine.topology import captured
 from nodeprint.machine.tree import open_tree
 from nodeprint.report import protocol
 from nodeprint.simulate import Plan
 from tests.support import machines, mutated_files
 
 #: What a child needs is loaded before it is forked.
-LOADED = (nodeprint.history.text, nodeprint.interface.export, nodeprint.report.documents, protocol)
+LOADED = (nodeprint.history.change_sentences, nodeprint.interface.export, nodeprint.report.documents, protocol)
 MOST_SECONDS, MOST_KIB = 60, 1 << 20
 _COMMANDS = (
     ("status", "BASE"),
@@ -75,7 +75,7 @@ _MACHINE = machines.Epyc(0x31, 0x17, "AMD EPYC 7252 8-Core Processor", (0, 2), 1
 def base(folder: Path) -> Path:
     """A campaign of small nodes that was judged, with all kinds of files."""
     root = machines.epyc(_MACHINE, sockets=1, threads=1).write(folder / "root")
-    plan = Plan(topology.read(open_tree(root)), nodes=NODES, runs=1, passes=1, pair_runs=2)
+    plan = Plan(captured.read(open_tree(root)), nodes=NODES, runs=1, passes=1, pair_runs=2)
     campaign = folder / "main"
     simulate.write(plan, campaign)
     acceptance.keep_rules(acceptance.load(), campaign)

@@ -9,7 +9,7 @@ from junitparser import Error, JUnitXml
 
 from nodeprint.campaign import node_status
 from nodeprint.judge.outcome import Accepted, Outcome
-from nodeprint.report import files, protocol
+from nodeprint.report import protocol, verdict_files
 from nodeprint.report.pages.blocks import SiteTexts
 
 
@@ -28,7 +28,7 @@ def agree(campaign: Path, code: int, output: str) -> None:
     absent = {node.node for node in status.nodes if node.standing == "left out"}
     nothing = set(node_status.UNFINISHED) - {"partly measured"}
     absent |= {node.node for node in status.nodes if node.standing in nothing and node.job == 1}
-    verdict = files.read(campaign)
+    verdict = verdict_files.read(campaign)
     assert not {name for name in unfinished if verdict.nodes[name].outcome is Outcome.SAME}
     assert {name for name, node in verdict.nodes.items() if node.outcome is Outcome.NOT_MEASURED} == absent
     assert _errors(campaign / "verdict.xml") == {f"node {name}" for name in absent}

@@ -28,7 +28,7 @@ from nodeprint.judge.verdict import (
     Verdict,
 )
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report import files
+from nodeprint.report import verdict_files
 from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulate_fleet
 
@@ -249,5 +249,5 @@ def campaign(folder: Path, topology: str = "milan-2x64", nodes: int = 8, **chang
         finding_of_pairs = finding(pairs=own, measurement=pairs.measurement)
         members["node001"] = node(Outcome.DEVIATES, findings=(finding_of_pairs,), jobs=("job1", "job2"))
     made = verdict(members, campaign=folder.name, simulated=True, **changes)
-    files.write(made, folder)
+    verdict_files.write(made, folder)
     return made

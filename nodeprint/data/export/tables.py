@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from nodeprint import files
+from nodeprint.data.job.fabric_times import Fabrics
 from nodeprint.data.job.jobs import JobMeasurement
-from nodeprint.data.places.fabric_times import Fabrics
 from nodeprint.data.store import packed_jobs
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError

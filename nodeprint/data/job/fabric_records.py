@@ -16,7 +16,7 @@ from nodeprint.campaign.followed import read as read_followed
 from nodeprint.campaign.job_status import RunOutcome
 from nodeprint.campaign.node_sheet import Node, read_sheet
 from nodeprint.data.format import records
-from nodeprint.data.places.fabric_times import Fabric, Fabrics, Floats
+from nodeprint.data.job.fabric_times import Fabric, Fabrics, Floats
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings import config
 from nodeprint.settings.texts import say

@@ -19,7 +19,7 @@ from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.data.places.layout import layout_of, slots_of
 from nodeprint.data.places.measured import NodeLayout, cell_models
-from nodeprint.data.store import nodes, store
+from nodeprint.data.store import node_states, store
 from nodeprint.data.store.packed import PackedFrom, PackedNode
 from nodeprint.data.store.store import Survey
 from nodeprint.machine.topology import serialized
@@ -121,7 +121,7 @@ def _of_node(
 def _clock(campaign: Path, row: node_sheet.Node, of_jobs: Sequence[Job]) -> Iterator[Mapping[str, str]]:
     """A warning where the node's clock is off: its records are used all the same."""
     status = next((job.status for job in of_jobs if job.number == row.job), None)
-    if status is not None and (text := nodes.clock_is_off(preparation.job_folder(campaign, row), status)):
+    if status is not None and (text := node_states.clock_is_off(preparation.job_folder(campaign, row), status)):
         yield {"id": "clock", "text": text, "advice": "let NTP set it"}
 
 

@@ -24,7 +24,7 @@ from nodeprint.campaign.gathered import NodeState
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart
 from nodeprint.data.places.measured import Ints, Measured, NodeLayout, Values, models
-from nodeprint.data.store import kept, nodes, packed_jobs, packed_node, store
+from nodeprint.data.store import kept, node_states, packed_jobs, packed_node, store
 from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedFrom, PackedNode, read, write_index
 from nodeprint.data.store.packed_node import OfNode
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, unexpected
@@ -154,7 +154,7 @@ def _read_node(campaign: Path, values: Path, task: tuple[int, str, node_sheet.No
 
 def _read_expected(campaign: Path, values: Path, task: tuple[int, str, node_sheet.Node]) -> OfNode:
     number, made_of, row = task
-    state, of_jobs = nodes.read(campaign, row)
+    state, of_jobs = node_states.read(campaign, row)
     node, packed_from, parts = packed_node.from_jobs(campaign, number, made_of, row, state, of_jobs)
     if of_jobs:
         labels = store.survey(campaign / "nodes" / row.node).topology

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from nodeprint.report.figures import bounds
+from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.part_levels import letters, size_pt
 from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
@@ -64,7 +64,7 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
     """Draw each part over time with its intervals before the range of a bound, and a line where it changed. Tables may
     have no times: then it is drawn over the number of the measurement."""
     timed = all(moment for line in data.lines for moment in line.measured)
-    bounds.OF_ONE.draw(ax, style)
+    tolerance_band.OF_ONE.draw(ax, style)
     for number, line in enumerate(data.lines):
         colour = style.series[number % len(style.series)]
         moments = [_day(moment) if timed else at for at, moment in enumerate(line.measured, start=1)]

@@ -13,13 +13,13 @@ from matplotlib.axes import Axes
 
 from nodeprint.judge.verdict import Finding
 from nodeprint.report import names
-from nodeprint.report.figures import bounds
-from nodeprint.report.figures.bounds import Bound
+from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.node_levels import shown_unit
 from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.figures.tolerance_band import Bound
 from nodeprint.settings.texts import say
 
 
@@ -85,7 +85,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
     return EffectData(
         jobs,
         finding.deciding,
-        bounds.of_finding(finding),
+        tolerance_band.of_finding(finding),
         names.times(finding.effect, finding.bound),
         title,
         unit.name,

@@ -10,7 +10,7 @@ import numpy as np
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import messages
 from nodeprint.judge.verdict import FabricVerdict, Finding
-from nodeprint.report.figures import bounds
+from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.curves import CurveData, CurveLine
 from nodeprint.report.figures.distributions import HistogramData, of_square
 from nodeprint.report.figures.matrix import MatrixData
@@ -138,7 +138,7 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> OwnPlaces:
         100 * relative[:, 0],
         100 * relative[:, 1],
         100 * relative[:, 3],
-        bounds.of_finding(finding),
+        tolerance_band.of_finding(finding),
         100 * finding.effect,
         (100 * finding.interval.low, 100 * finding.interval.high),
         "message from node to node",

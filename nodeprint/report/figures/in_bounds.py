@@ -17,7 +17,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.judge.verdict import Group, NodeVerdict
-from nodeprint.report.figures import bounds
+from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.node_levels import Floats
 from nodeprint.report.figures.part_levels import letters, size_pt
 from nodeprint.report.figures.pixels import wrapped
@@ -131,7 +131,7 @@ def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
     reach = float(scale.inverted().transform(np.array([farthest]))[0])
     ax.set_xlim(-reach, reach)
     ax.set_ylim(len(data.rows) - 0.5, -0.5)
-    bounds.OF_ONE.draw(ax, style, upright=True)
+    tolerance_band.OF_ONE.draw(ax, style, upright=True)
     as_image = sum(len(row.nodes) for row in data.rows) > _MOST_VECTORS
     groups = data.groups or ("",)
     for at, row in enumerate(data.rows):

@@ -16,8 +16,7 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
-from nodeprint.report.figures import bounds
-from nodeprint.report.figures.bounds import Bound
+from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_runs
 from nodeprint.report.figures.part_levels import (
     PartLevel,
@@ -30,6 +29,7 @@ from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.strips import peer_ranges
 from nodeprint.report.figures.style import Style
+from nodeprint.report.figures.tolerance_band import Bound
 from nodeprint.report.names import place as place_in_words
 from nodeprint.report.names import row, shortened
 from nodeprint.settings.texts import say
@@ -151,7 +151,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
         gathered(difference),
         np.nanmin(peers_known, axis=0),
         np.nanmax(peers_known, axis=0),
-        bounds.of_finding(finding),
+        tolerance_band.of_finding(finding),
         100 * finding.effect,
         (100 * finding.interval.low, 100 * finding.interval.high),
         axis,

@@ -14,7 +14,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
 from nodeprint.machine.fingerprint import label
-from nodeprint.report import checks, names, text
+from nodeprint.report import check_scripts, names, text
 from nodeprint.report import further_cells as further
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Section, Table
@@ -74,14 +74,14 @@ def finding_block(
 ) -> FindingBlock:
     """A finding in full: its sentence (unless the page began with it: `is_first`), its numbers, figures over its own
     places and by run, and the command that checks it, or why there is none."""
-    why_not = checks.Again(finding, header).why_not
+    why_not = check_scripts.Again(finding, header).why_not
     rows = [
         ("place", _place(campaign, node, finding)),
         ("next", text.remedy(finding)),
         ("check", why_not if campaign.folder is not None else ""),
     ]
-    file = checks.file_name(node)
-    command = Command(checks.command(node, number), say("check_purpose", node=printable(node, 80), file=file))
+    file = check_scripts.file_name(node)
+    command = Command(check_scripts.command(node, number), say("check_purpose", node=printable(node, 80), file=file))
     figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
     if len(finding.runs) > 1:
         figures += pictures.of_runs(campaign, node, finding, number)
@@ -106,7 +106,7 @@ def finding_numbers(finding: Finding) -> Table | None:
     measured, difference = names.quantity(finding.value, unit), names.signed(finding.effect)
     interval = names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval ")
     if finding.of_limit:
-        of_limit = (measured, checks.accepted(finding), difference, interval)
+        of_limit = (measured, check_scripts.accepted(finding), difference, interval)
         return Table(("measured", "limit", "beyond it", "interval"), (of_limit,), "rrrr")
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     against = "baseline" if finding.baseline else "peers"
@@ -118,7 +118,7 @@ def finding_numbers(finding: Finding) -> Table | None:
         interval,
         names.bound(finding.bound),
         f"{names.times(finding.effect, finding.bound)} times",
-        checks.accepted(finding),
+        check_scripts.accepted(finding),
         f"{beyond} of {len(finding.runs)}" if finding.runs else "",
     )
     return without_empty(Table(header, (row,), "rrrrrrrr"))

@@ -19,7 +19,7 @@ from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import (
-    checks,
+    check_scripts,
     counter_words,
     message_rates,
     names,
@@ -158,7 +158,7 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> tupl
             names.signed(finding.effect),
             names.bound(finding.bound),
             text.named("states", finding.state),
-            "" if checks.Again(finding, header).why_not else checks.command(node, number),
+            "" if check_scripts.Again(finding, header).why_not else check_scripts.command(node, number),
         )
         for number, finding in enumerate(verdict.counted[:_MOST_ROWS], 1)
         for header in [method.header(jobs, finding.measurement)]

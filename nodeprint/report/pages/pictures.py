@@ -36,7 +36,7 @@ from nodeprint.report.figures import (
     strips,
 )
 from nodeprint.report.figures import fabric as fabric_figures
-from nodeprint.report.figures import fleet as fleet_figures
+from nodeprint.report.figures import fleet_overview as fleet_figures
 from nodeprint.report.figures import in_bounds as in_bounds_figure
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages.blocks import Picture

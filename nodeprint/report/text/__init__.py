@@ -6,8 +6,9 @@ part of a list is a value of `nodeprint.judge.verdict`, so that nodes are alike 
 
 from __future__ import annotations
 
+from nodeprint.report.text.agreement_sentences import margin_remedy, margin_with_remedy
 from nodeprint.report.text.disturbances import busy_machine, disturbance, disturbed, moved_cpus, moved_most, taken_most
-from nodeprint.report.text.findings import (
+from nodeprint.report.text.finding_sentences import (
     finding_details,
     finding_sentence,
     part_in_words,
@@ -15,7 +16,15 @@ from nodeprint.report.text.findings import (
     runs_beyond,
     runs_past,
 )
-from nodeprint.report.text.groups import belongs, goes_with, in_its_unit, next_step, place, to_do, which_is_right
+from nodeprint.report.text.group_sentences import (
+    belongs,
+    goes_with,
+    in_its_unit,
+    next_step,
+    place,
+    to_do,
+    which_is_right,
+)
 from nodeprint.report.text.headlines import (
     counts_of,
     fabric,
@@ -28,8 +37,7 @@ from nodeprint.report.text.headlines import (
     same_means,
     summary,
 )
-from nodeprint.report.text.margins import margin_remedy, margin_with_remedy
-from nodeprint.report.text.nodes import further, jobs_changed, node_lines, node_sentence, one_node
+from nodeprint.report.text.node_sentences import further, jobs_changed, node_lines, node_sentence, one_node
 from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memory_warnings, over_time, possible, shared
 from nodeprint.report.text.wording import change, changed, measured, named, sentence, subject
 

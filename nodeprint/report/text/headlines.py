@@ -10,10 +10,10 @@ from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import FabricVerdict, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import names
+from nodeprint.report.text.agreement_sentences import short_margin
 from nodeprint.report.text.disturbances import disturbed, disturbed_first
-from nodeprint.report.text.findings import finding_sentence
-from nodeprint.report.text.margins import short_margin
-from nodeprint.report.text.nodes import node_lines, rows
+from nodeprint.report.text.finding_sentences import finding_sentence
+from nodeprint.report.text.node_sentences import node_lines, rows
 from nodeprint.report.text.notes import fleet_notes, memory_warnings, over_time
 from nodeprint.report.text.wording import measured, named, sentence
 from nodeprint.settings.texts import say, texts

@@ -19,9 +19,9 @@ from nodeprint.judge.verdict import (
 )
 from nodeprint.machine import possible as machine_possible
 from nodeprint.report import names
-from nodeprint.report.text import groups
+from nodeprint.report.text import group_sentences
+from nodeprint.report.text.agreement_sentences import remedy_words
 from nodeprint.report.text.disturbances import MOST_SHOWN, busy_nodes, untaken
-from nodeprint.report.text.margins import remedy_words
 from nodeprint.report.text.wording import change, changed, measured, named, sentence
 from nodeprint.settings.texts import say, texts
 
@@ -33,15 +33,15 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     """What is to be said of the whole fleet: groups where these are not `in_table`, shared differences, spreads that
     are too wide, limits that are too far, and notes."""
     fleet = verdict.fleet
-    of_groups = [groups.group(part) for part in fleet.groups] if len(fleet.groups) > 1 and not in_table else []
+    of_groups = [group_sentences.group(part) for part in fleet.groups] if len(fleet.groups) > 1 and not in_table else []
     wide = [spread(part) for part in fleet.spreads if part.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
     busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
     far = _far_limits([of for of in deciding if of.effect > _FAR * of.bound], remedied=not busy)
     return [
         *of_groups,
-        *groups.which_is_right(verdict),
-        *map(groups.gap, fleet.gaps),
+        *group_sentences.which_is_right(verdict),
+        *map(group_sentences.gap, fleet.gaps),
         *map(single_runs, fleet.single_runs),
         *map(memory, fleet.memory),
         *map(shared, fleet.shared),
@@ -208,7 +208,7 @@ def shared(shared: Shared) -> str:
         effect=names.percent(abs(shared.effect)),
         change=change(shared.effect, shared.measurement),
         interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
-        fields=groups.fields(shared.fields),
+        fields=group_sentences.fields(shared.fields),
         contested=say("contested", share=names.percent(shared.share)) if shared.may_be_right else "",
     )
 

@@ -21,7 +21,7 @@ from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.machine.topology import model, presets, serialized
 from nodeprint.machine.topology.model import Cpu, Machine
-from nodeprint.report import files as verdict_files
+from nodeprint.report import verdict_files
 from tests.support.made_records import TRAILER, cell, cell_header, header, lines, pair
 from tests.support.real_parts import ROOT
 from tests.support.schemas import SCHEMAS, schema, valid, valid_campaign, valid_records

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from nodeprint import simulate as simulator
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.here import matrix_text, measure, plan, result, view
+from nodeprint.here import matrix_text, measure, result, time_budget, view
 from nodeprint.judge.campaign import judge
 from nodeprint.machine.topology import presets
 from nodeprint.report import text
@@ -37,7 +37,7 @@ from nodeprint.summary.node_summary import (
 from tests.support.real_parts import ROOT, need
 
 
-def seconds(pair_s: float) -> plan.Seconds:
+def seconds(pair_s: float) -> time_budget.Seconds:
     """Times as kernels have them, where a pass over all pairs takes `pair_s`."""
 
     def asked(kernel: str, words: Sequence[str]) -> float:
@@ -54,9 +54,9 @@ def seconds(pair_s: float) -> plan.Seconds:
 @pytest.mark.parametrize(("cpus", "pair_s", "most"), [(2, 0.01, 30), (16, 0.3, 30), (128, 6.0, 75), (256, 25.0, 120)])
 def test_the_plan_fits_the_time(cpus: int, pair_s: float, most: float) -> None:
     asked = seconds(pair_s)
-    rows = plan.rows(cpus, asked)
-    total = sum(row.runs * (asked(row.kernel, row.arguments.split()) + plan.START_S) for row in rows)
-    assert total <= plan.budget_s(cpus) < most
+    rows = time_budget.rows(cpus, asked)
+    total = sum(row.runs * (asked(row.kernel, row.arguments.split()) + time_budget.START_S) for row in rows)
+    assert total <= time_budget.budget_s(cpus) < most
     assert [row.name for row in rows] == [
         "coherence-cas",
         "chase-latency",
@@ -86,13 +86,13 @@ def test_what_is_not_known_of_a_processor_is_not_counted() -> None:
 
 
 def test_richer_arguments_where_there_is_time() -> None:
-    small, large = plan.rows(16, seconds(0.02))[0], plan.rows(256, seconds(100.0))[0]
+    small, large = time_budget.rows(16, seconds(0.02))[0], time_budget.rows(256, seconds(100.0))[0]
     assert "--passes 3" in small.arguments and small.runs >= 3
     assert "--lines 8" in large.arguments
 
 
 def test_what_takes_longer_than_all_time_is_measured_once() -> None:
-    assert {row.runs for row in plan.rows(16, lambda kernel, words: 100.0)} == {1}
+    assert {row.runs for row in time_budget.rows(16, lambda kernel, words: 100.0)} == {1}
 
 
 # --- what is shown ---
@@ -155,7 +155,7 @@ def call(cache: Path, *words: str, **options: object) -> subprocess.Popen[str]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans of seconds."""
-    monkeypatch.setattr(plan, "budget_s", lambda cpus: 1.0)
+    monkeypatch.setattr(time_budget, "budget_s", lambda cpus: 1.0)
 
 
 @pytest.mark.machine

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.errors import NodeprintError
-from nodeprint.history import changes, selection, text
+from nodeprint.history import change_sentences, changes, selection
 from nodeprint.history.changes import NodeHistory
 from nodeprint.judge import joined
 from nodeprint.machine.topology.presets import preset
@@ -60,7 +60,7 @@ def test_one_measurement_alone_is_to_be_measured_again(weeks: Path, tmp_path: Pa
     for week in range(4):
         (tmp_path / f"week{week:02d}").symlink_to(weeks / f"week{week:02d}")
     (change,) = of(tmp_path)["node002"].changes
-    assert not change.confirmed and "measure again" in text.sentence(change, ["node002"])
+    assert not change.confirmed and "measure again" in change_sentences.sentence(change, ["node002"])
     assert not any(history.changes for name, history in of(tmp_path).items() if name != "node002")
 
 
@@ -100,7 +100,9 @@ def test_jobs_of_one_campaign_are_a_history(tmp_path: Path) -> None:
 
 def lines(of: changes.Histories) -> tuple[list[str], list[str]]:
     """What is said of all nodes together, and of single ones."""
-    return text.common(of), [text.sentence(change, nodes) for change, nodes in text.shared(of.nodes)]
+    return change_sentences.common(of), [
+        change_sentences.sentence(change, nodes) for change, nodes in change_sentences.shared(of.nodes)
+    ]
 
 
 def test_planted_changes_are_found_and_unchanged_nodes_are_not_named() -> None:
@@ -186,7 +188,7 @@ def test_a_change_below_the_bound_is_none() -> None:
     ("course", "line"), [((), ""), ((0, 0, 0), "▅▅▅"), ((0, -5, 5), "▅▁█"), ([0] * 26 + [2] * 26, "▅" * 13 + "█" * 13)]
 )
 def test_sparkline(course: list[float], line: str) -> None:
-    assert text.sparkline(course) == line
+    assert change_sentences.sparkline(course) == line
 
 
 def test_bad_input_ends_with_one_sentence(weeks: Path, tmp_path: Path) -> None:

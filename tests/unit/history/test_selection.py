@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from nodeprint.cli import app
-from nodeprint.history import selection, text
+from nodeprint.history import change_sentences, selection
 from nodeprint.history.changes import Change, Course, Histories, NodeHistory
 from nodeprint.history.judged import JudgedCampaign, JudgedNode
 from nodeprint.history.selection import Selected
@@ -71,7 +71,7 @@ def campaign(nodes: list[str], outcome: Outcome = Outcome.SAME) -> JudgedCampaig
 def shown(histories: list[NodeHistory], selected: Selected) -> str:
     console = Console(width=400)
     with console.capture() as captured:
-        console.print(text.as_text(Histories(tuple(histories)), selected))
+        console.print(change_sentences.as_text(Histories(tuple(histories)), selected))
     return captured.get()
 
 
@@ -159,10 +159,10 @@ def test_a_node_beyond_its_bound_without_a_shown_change_is_to_be_measured_again(
         "1 campaign; no part moved by more than its bound on 1 of 2 nodes; "
         "no change is shown yet on cn01, where a part is beyond its bound: measure again"
     )
-    assert text.unchanged(histories[0]).startswith(
+    assert change_sentences.unchanged(histories[0]).startswith(
         "No change is shown yet: core 17 to the other cores of its socket is +1.5 "
     )
-    assert text.unchanged(histories[1]).startswith("No part moved by more than its bound for good.")
+    assert change_sentences.unchanged(histories[1]).startswith("No part moved by more than its bound for good.")
 
 
 def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:

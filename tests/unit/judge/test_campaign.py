@@ -12,7 +12,7 @@ from nodeprint.data.store import packed
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Kind, Outcome
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report import files
+from nodeprint.report import verdict_files
 from nodeprint.simulate import Plan, write
 from tests.support.command_line import call
 from tests.support.fleets import made
@@ -41,10 +41,10 @@ def test_records_are_judged_like_the_same_draws_packed(campaign: Path) -> None:
 
 
 def test_a_campaign_is_judged_the_same_again_from_records_or_packed(campaign: Path) -> None:
-    first = files.as_json(judge(campaign).verdict)
-    assert files.as_json(judge(campaign).verdict) == first
+    first = verdict_files.as_json(judge(campaign).verdict)
+    assert verdict_files.as_json(judge(campaign).verdict) == first
     shutil.rmtree(campaign / "store/fleet")
-    assert files.as_json(judge(campaign).verdict) == first
+    assert verdict_files.as_json(judge(campaign).verdict) == first
 
 
 def test_an_acceptance_file_is_kept_with_the_campaign_and_judges_it_again(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import reduce
 from nodeprint.machine.topology.presets import from_part
-from nodeprint.report import files, glance
+from nodeprint.report import glance, verdict_files
 from nodeprint.report.figures import matrix
 from nodeprint.report.figures.node_levels import levels
 from nodeprint.simulate import Plan, Spread, fleet, write
@@ -33,13 +33,13 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     defects = ("node001: renumbered", "node003: core 7 +9%")
     plan = Plan(MACHINE, 4, 2, 3, 2, 1, Spread(), defects, homes=(homes.NEAR, homes.FAR), cells=False)
     write(plan, where)
-    files.write(judge(where).verdict, where)
+    verdict_files.write(judge(where).verdict, where)
     return where
 
 
 @pytest.mark.slow
 def test_a_class_has_near_lines_or_far_ones(both: Path) -> None:
-    nodes = files.read(both).nodes
+    nodes = verdict_files.read(both).nodes
     medians = {(figure.home, figure.name): figure.median_ns for figure in nodes["node000"].classes}
     near, far = medians[homes.NEAR, "same socket"], medians[homes.FAR, "same socket"]
     assert far > 1.5 * near  # the median over both would be between them
@@ -48,7 +48,7 @@ def test_a_class_has_near_lines_or_far_ones(both: Path) -> None:
 
 
 def test_a_core_is_named_once_and_nobody_else(both: Path) -> None:
-    nodes = files.read(both).nodes
+    nodes = verdict_files.read(both).nodes
     assert [name for name, node in nodes.items() if node.outcome is Outcome.DEVIATES] == ["node003"]
     assert nodes["node003"].counted[0].part.where == {"core": 7, "cpu": 7}
 
@@ -65,7 +65,7 @@ def test_each_matrix_is_symmetric_between_its_sockets(both: Path) -> None:
 
 @pytest.mark.slow
 def test_the_terminal_has_the_near_ones_and_pages_have_both(both: Path) -> None:
-    lines = "\n".join(glance.medians({"node000": files.read(both).nodes["node000"]}))
+    lines = "\n".join(glance.medians({"node000": verdict_files.read(both).nodes["node000"]}))
     assert "same socket" in lines and "home" not in lines
     assert CliRunner().invoke(app, ["report", str(both)]).exit_code == 0
     assert "far home" in (both / "report/cluster.html").read_text()

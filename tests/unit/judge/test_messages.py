@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodeprint.data.places.fabric_times import Fabric, Fabrics
+from nodeprint.data.job.fabric_times import Fabric, Fabrics
 from nodeprint.judge import acceptance, messages
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.judge import judge

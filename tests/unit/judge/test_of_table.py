@@ -23,7 +23,7 @@ from nodeprint.judge.verdict import Verdict
 from nodeprint.readers import table_file, value_table
 from nodeprint.readers.tool_output import ToolValue
 from nodeprint.readers.value_table import ValueTable
-from nodeprint.report import files, text
+from nodeprint.report import text, verdict_files
 
 
 def judged(rows: list[ToolValue], **rules: object) -> Verdict:
@@ -157,7 +157,7 @@ def test_a_folder_of_a_table_names_its_file_and_no_command_that_measures(tmp_pat
         "../figures.csv",
     ]
     assert verdict.versions["table"] == f"figures.csv, SHA-256 {hashlib.sha256(table.read_bytes()).hexdigest()}"
-    assert verdict.nodes["n007"].counted and "check.sh" not in files.as_json(verdict)
+    assert verdict.nodes["n007"].counted and "check.sh" not in verdict_files.as_json(verdict)
     of_table_fleet = packed.read(folder)
     made = datasets.dataset(of_table_fleet, of_table_fleet.quantities[0])
     assert "n000" in made["node"].values and "numa_node" not in made.coords

@@ -24,7 +24,7 @@ from nodeprint.judge.outcome import (
     kinds,
 )
 from nodeprint.judge.verdict import NodeVerdict, Verdict
-from nodeprint.report import files, protocol, text
+from nodeprint.report import protocol, text, verdict_files
 from nodeprint.report.protocol import Decision
 from tests.support import verdicts
 
@@ -58,7 +58,7 @@ def _kinds(verdict: Verdict) -> set[Kind]:
 
 def _cases(verdict: Verdict) -> dict[str, list[str]]:
     """By test case of verdict.xml its results."""
-    suites = junitparser.JUnitXml.fromstring(files.junit(verdict).encode())
+    suites = junitparser.JUnitXml.fromstring(verdict_files.junit(verdict).encode())
     return {
         str(case.name): [type(result).__name__.lower() for result in case.result] for suite in suites for case in suite
     }
@@ -81,11 +81,12 @@ def test_every_output_of_a_node_says_one_thing(outcome: Outcome, why: ReasonDeta
 
     line = text.first_line(verdict)
     assert (f"{outcome}: cn002" in line) == (outcome != "SAME")
-    assert f'node_verdict{{node="cn002",class="{outcome.outcome_class}",verdict="{outcome}"}} 1' in files.prometheus(
-        verdict
+    assert (
+        f'node_verdict{{node="cn002",class="{outcome.outcome_class}",verdict="{outcome}"}} 1'
+        in verdict_files.prometheus(verdict)
     )
 
-    drain = files.drain(verdict, {})
+    drain = verdict_files.drain(verdict, {})
     assert ("\nscontrol update NodeName='cn002'" in drain) == (outcome in {"DEVIATES", "WRONG RESULT"})
     assert ("# cn002: INTERMITTENT, left alone" in drain) == (outcome == "INTERMITTENT")
 
@@ -139,7 +140,7 @@ def test_each_outcome_has_its_class_rank_and_entry() -> None:
 
 def test_the_class_is_in_verdict_json_and_follows_from_the_outcome() -> None:
     verdict = _verdict(Outcome.DEVIATES, None)
-    plain = json.loads(files.as_json(verdict))
+    plain = json.loads(verdict_files.as_json(verdict))
     assert (plain["nodes"]["cn002"]["class"], plain["nodes"]["cn001"]["class"]) == ("FAIL", "PASS")
     assert plain["fleet"]["class"] == "UNDETERMINED"  # the fleet's of this verdict is INCONCLUSIVE
     plain["nodes"]["cn002"]["class"] = "PASS"

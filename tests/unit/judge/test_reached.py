@@ -20,7 +20,7 @@ from nodeprint.judge.verdict import Verdict
 from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.topology.presets import preset
 from nodeprint.machine.tree import open_tree
-from nodeprint.report import files, protocol, text
+from nodeprint.report import protocol, text, verdict_files
 from nodeprint.report.pages import cluster
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -75,8 +75,12 @@ def test_every_door_says_with_the_outcome_what_all_nodes_lack(
     assert warning == f"All nodes reach {share} of what is possible; their memory runs at 2,133 of 3,200 MT/s."
     assert text.first_line(slow).startswith(f"SIMULATED: UNIFORM: {warning} ")
     assert text.summary(slow).startswith(f"SIMULATED: UNIFORM: {warning} ")
-    assert f'<property name="warning" value="{warning}"' in files.junit(slow)
-    shown = [line for line in files.prometheus(slow).splitlines() if line.startswith("nodeprint_memory_reached_ratio{")]
+    assert f'<property name="warning" value="{warning}"' in verdict_files.junit(slow)
+    shown = [
+        line
+        for line in verdict_files.prometheus(slow).splitlines()
+        if line.startswith("nodeprint_memory_reached_ratio{")
+    ]
     assert len(shown) == 4 and 'node="node001"' in shown[1]
     assert cluster.lead(Campaign(slow, packed_fleet()))[0] == warning
     assert protocol.decision([Accepted.ACCEPTED] * 4, [slow]) == "accepted with reservations"
@@ -88,11 +92,11 @@ def test_every_door_says_with_the_outcome_what_all_nodes_lack(
     for name in slow.nodes:
         (tmp_path / "nodes" / name / "job1").mkdir(parents=True)
     assert call("status", tmp_path) == 0 and warning not in capsys.readouterr().out
-    files.write(slow, tmp_path)
+    verdict_files.write(slow, tmp_path)
     assert call("status", tmp_path) == call("status", tmp_path, "--json") == 0
     text_, json_ = capsys.readouterr().out.split("{", 1)
     assert text_.splitlines()[-1] == warning and json.loads("{" + json_)["warnings"] == [warning]
-    assert files.read_fleet(tmp_path) == files.read(tmp_path).fleet
+    assert verdict_files.read_fleet(tmp_path) == verdict_files.read(tmp_path).fleet
     (tmp_path / "verdict.json").write_text("{")
     assert call("status", tmp_path) == 0
     assert "verdict.json: not readable as JSON" in capsys.readouterr().out

@@ -14,7 +14,7 @@ import pytest
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import other_load
 from nodeprint.machine.other_load import OtherLoad, Process
-from nodeprint.report import files, glance, terminal
+from nodeprint.report import glance, terminal, verdict_files
 from tests.support import verdicts
 
 TICKS_A_S = os.sysconf("SC_CLK_TCK")
@@ -155,7 +155,7 @@ def test_what_is_kept_is_of_the_newest_job(tmp_path: Path) -> None:
 
 def test_the_last_lines_and_page_one_say_it_and_mark_the_figures(tmp_path: Path) -> None:
     judged = verdicts.verdict({"vm": verdicts.node(classes=verdicts.classes())})
-    files.write(judged, tmp_path)
+    verdict_files.write(judged, tmp_path)
     assert "*" not in glance.summary(tmp_path).plain + terminal.summary(tmp_path)[0]
     other_load.keep(OtherLoad(30.0, (Process("stress", 4711, 0.98, (1,)),)), tmp_path / "nodes/vm/job1")
     assert " ns *" in glance.summary(tmp_path).plain

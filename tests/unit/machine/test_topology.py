@@ -17,7 +17,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import amd, captured, serialized, sysfs
 from nodeprint.machine.topology.facts import cpu_list, cpu_mask, list_text
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
-from nodeprint.machine.topology.text import as_text
+from nodeprint.machine.topology.tree_text import as_text
 from nodeprint.machine.tree import open_tree
 from tests.support import machines
 from tests.support.labels import assert_labelled, ids, parts, read

@@ -36,12 +36,12 @@ from nodeprint.report.figures import (
     matrix,
     node_levels,
     own_places,
-    quadrants,
+    quadrant_grid,
     render,
     side_by_side,
     strips,
 )
-from nodeprint.report.figures import fleet as fleet_figures
+from nodeprint.report.figures import fleet_overview as fleet_figures
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.course import CourseLine
 from nodeprint.report.figures.curves import CurveData, CurveLine
@@ -86,7 +86,7 @@ def figures(machine: str) -> dict[str, Drawing]:
     cells = finding_of_cells(memory, Part("numa", "memory_node"), [{"memory_node": 0}], effect=0.05, bound=0.03)
     clock = levels_of("clock-together", "node002: core 17 +8%", machine=machine)
     square = matrix.of_node(pairs, "node002")
-    crossing = quadrants.of_node(pairs, "node002")
+    crossing = quadrant_grid.of_node(pairs, "node002")
     nodes = list(pairs.rows)
     near = {name: (0.01 * number, Interval(-0.02, 0.01 * number + 0.02)) for number, name in enumerate(nodes)}
     sizes = 2.0 ** np.arange(12, 30)

@@ -8,7 +8,7 @@ import pytest
 
 from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.judge import campaign as method
-from nodeprint.report import files
+from nodeprint.report import verdict_files
 
 Make = Callable[..., Path]
 
@@ -23,7 +23,7 @@ def test_a_verdict_states_its_method_and_all_of_its_rules(campaign: Make) -> Non
     content = json.loads((folder / "verdict.json").read_text())
     assert content["method"] == method.METHOD > 0
     assert {"bounds", "false_alarm_percent", "decides", "quality"} <= set(content["rules"])
-    assert files.read(folder).rules == content["rules"]
+    assert verdict_files.read(folder).rules == content["rules"]
 
 
 def test_the_same_rules_keep_and_print_nothing(campaign: Make, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,4 +75,4 @@ def test_what_was_no_verdict_is_replaced(campaign: Make, content: bytes, capsys:
     folder = campaign("n1", "n2", "n3")
     (folder / "verdict.json").write_bytes(content)
     judge(folder)
-    assert (former(folder), capsys.readouterr().err) == ([], "") and files.read(folder).nodes
+    assert (former(folder), capsys.readouterr().err) == ([], "") and verdict_files.read(folder).nodes

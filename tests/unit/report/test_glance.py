@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from nodeprint.judge.outcome import Outcome
-from nodeprint.report import files, glance
+from nodeprint.report import glance, verdict_files
 from nodeprint.report.pages import common
 from tests.support import verdicts
 
@@ -64,7 +64,7 @@ def test_matrix_is_part_by_part_and_marked_as_simulated(tmp_path: Path) -> None:
 
 
 def test_verdict_alone_has_no_matrix(tmp_path: Path) -> None:
-    files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
+    verdict_files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
     assert "by" not in glance.summary(tmp_path).plain.split("\n\n")[-1].split()
 
 

@@ -19,7 +19,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nodeprint.data.places.fabric_times import Fabric, Fabrics
+from nodeprint.data.job.fabric_times import Fabric, Fabrics
 from nodeprint.data.places.homes import FAR, NEAR
 from nodeprint.data.places.measured import Measured, cell_models, models
 from nodeprint.data.store.packed import PackedFleet

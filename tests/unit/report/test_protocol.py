@@ -18,7 +18,7 @@ from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Limit, NodeVerdict, Reason
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report import files, protocol
+from nodeprint.report import protocol, verdict_files
 from nodeprint.simulate import Plan
 from tests.support import verdicts
 from tests.support.real_parts import need
@@ -39,7 +39,7 @@ def node(outcome: Outcome) -> NodeVerdict:
 def campaign(folder: Path, site: str = "", **outcomes: Outcome) -> Path:
     folder.mkdir(parents=True)
     nodes = {name: node(outcome) for name, outcome in outcomes.items()}
-    files.write(verdicts.verdict(nodes, campaign=folder.name), folder)
+    verdict_files.write(verdicts.verdict(nodes, campaign=folder.name), folder)
     if site:
         (folder / "config.yaml").write_text(f"site: {site}\n")
     return folder
@@ -118,7 +118,7 @@ def test_bounds_are_a_file_whose_hash_is_printed(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("bounds: {percent: {core: 8}}\n")
     acceptance.keep(tmp_path / "own.yaml", made)
     judged_by = {"acceptance": acceptance.name(acceptance.kept(made))}
-    files.write(replace(files.read(made), versions=judged_by), made)
+    verdict_files.write(replace(verdict_files.read(made), versions=judged_by), made)
     text = words([made], tmp_path / "to")
     digest = hashlib.sha256((tmp_path / "to/acceptance-first.yaml").read_bytes()).hexdigest()
     assert digest in text.replace(" ", "") and "judged by another file" not in text
@@ -166,7 +166,7 @@ def test_mixed_and_repeated_campaigns_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="named twice"):
         protocol.write([first, first], tmp_path)
     second = campaign(tmp_path / "second", cn1=SAME)
-    files.write(replace(files.read(second), simulated=True), second)
+    verdict_files.write(replace(verdict_files.read(second), simulated=True), second)
     with pytest.raises(NodeprintError, match="simulated and measured campaigns are mixed"):
         protocol.write([first, second], tmp_path)
 
@@ -186,7 +186,7 @@ def test_bounds_of_a_subject_that_decides_are_a_row(tmp_path: Path) -> None:
             ("jitter", "jitter-detours", "cpu", 0.08),
         )
     ]
-    verdict = files.read(made)
-    files.write(replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits))), made)
+    verdict = verdict_files.read(made)
+    verdict_files.write(replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits))), made)
     text = words([made], tmp_path / "to")
     assert "memory latency 5 % 6.0 to 8.0 %" in text and "lost time" not in text

@@ -22,7 +22,7 @@ from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Part, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report import documents, files, names, pdf
+from nodeprint.report import documents, names, pdf, verdict_files
 from nodeprint.report.pages import accepted, cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference, Table
@@ -81,7 +81,7 @@ def changed(folder: Path, tmp_path: Path, change: Callable[[Verdict], Verdict]) 
     target = tmp_path / "changed"
     (target / "store").mkdir(parents=True)
     (target / "store/fleet").symlink_to(folder / "store/fleet")
-    files.write(change(files.read(folder)), target)
+    verdict_files.write(change(verdict_files.read(folder)), target)
     return target
 
 
@@ -134,7 +134,7 @@ def test_html_has_contents_and_the_same_sentences(written: list[Path]) -> None:
 def test_hostile_names_and_settings_print_harmlessly(hostile: str, tmp_path: Path) -> None:
     node = verdicts.node(fingerprint={"cpu": hostile, "bios": hostile}, rack=hostile, log_tail=(hostile,))
     hostile_node = verdicts.node(Outcome.NOT_MEASURED, reasons=(Reason(Outcome.NOT_MEASURED, detail=hostile),))
-    files.write(
+    verdict_files.write(
         verdicts.verdict({hostile: node, "cn2": hostile_node, "cn3": verdicts.node()}, campaign=hostile), tmp_path
     )
     written = documents.write(tmp_path)
@@ -164,7 +164,7 @@ def pages_of(path: Path) -> int:
 
 
 def test_documents_are_as_long_as_a_person_reads(folder: Path, tmp_path: Path) -> None:
-    finding = files.read(folder).nodes["node001"].findings[0]
+    finding = verdict_files.read(folder).nodes["node001"].findings[0]
 
     def all_deviate(verdict: Verdict) -> Verdict:
         nodes = {
@@ -267,7 +267,7 @@ def test_a_limit_is_shown_as_a_limit_and_not_as_a_bound_of_peers(tmp_path: Path)
     assert table is not None and table.header == ("measured", "limit", "beyond it", "interval")
     assert table.rows[0][:3] == ("205 ns", "at most 100 ns", "+105.0 %")
     nodes = {f"cn{n}": verdicts.node(Outcome.OUT_OF_SPEC, findings=(beyond,)) for n in range(3)}
-    files.write(verdicts.verdict(nodes), tmp_path)
+    verdict_files.write(verdicts.verdict(nodes), tmp_path)
     page = cluster.page(source(tmp_path), {})
     (found,) = (section for section in page.sections if section.title == "Who is not the same")
     (block,) = found.blocks
@@ -288,14 +288,14 @@ def test_nodes_are_sorted_by_severity() -> None:
 
 def test_machines_without_a_peer_have_no_median_over_the_fleet(tmp_path: Path) -> None:
     alone = {f"cn{n}": verdicts.node(Outcome.NO_PEERS) for n in range(3)}
-    files.write(verdicts.verdict(alone), tmp_path)
+    verdict_files.write(verdicts.verdict(alone), tmp_path)
     page = cluster.page(source(tmp_path), {})
     assert "Medians over the fleet" not in [section.title for section in page.sections]
 
 
 def test_first_page_of_a_table_has_its_file_and_says_that_no_time_is_known(tmp_path: Path) -> None:
     nodes = {f"cn{n}": verdicts.node(measured="") for n in range(3)}
-    files.write(replace(verdicts.verdict(nodes), versions={"table": "figures.csv, SHA-256 00ff"}), tmp_path)
+    verdict_files.write(replace(verdicts.verdict(nodes), versions={"table": "figures.csv, SHA-256 00ff"}), tmp_path)
     rows = dict(accepted.rows(source(tmp_path)))
     assert (rows["table"], rows["measured"]) == ("figures.csv", "not recorded")
 
@@ -310,14 +310,14 @@ def test_large_fleets_have_files_of_nodes_with_something_found(tmp_path: Path) -
     nodes = {f"cn{n:03}": verdicts.node() for n in range(80)}
     nodes |= {f"cn{n:03}": verdicts.node(Outcome.INCONCLUSIVE, ReasonDetail.UNRESOLVED) for n in range(10, 40)}
     nodes["cn007"] = verdicts.node(Outcome.DEVIATES, findings=(verdicts.finding(),))
-    files.write(verdicts.verdict(nodes), tmp_path)
+    verdict_files.write(verdicts.verdict(nodes), tmp_path)
     written = [path.name for path in documents.write(tmp_path)]
     assert [name for name in written if not name.endswith(".csv")] == ["cluster.pdf", "cluster.html", "cn007.pdf"]
 
 
 def test_nodes_that_are_named_are_written_alone(tmp_path: Path) -> None:
     nodes = {f"cn{n:03}": verdicts.node() for n in range(80)}
-    files.write(verdicts.verdict(nodes), tmp_path)
+    verdict_files.write(verdicts.verdict(nodes), tmp_path)
     done = CliRunner().invoke(app, ["report", str(tmp_path), "--nodes", "cn[017-018],cn040"])
     written = [f"{tmp_path}/report/{name}.pdf" for name in ("cn017", "cn018", "cn040")]
     assert done.output.split() == written and sorted(map(str, (tmp_path / "report").iterdir())) == written

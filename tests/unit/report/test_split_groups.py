@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Group, Interval, Part, Reason, Verdict
-from nodeprint.report import files, protocol, text
+from nodeprint.report import protocol, text, verdict_files
 from nodeprint.report.figures import in_bounds
 from nodeprint.report.pages import node, split_groups
 from nodeprint.report.pages.blocks import SiteTexts
@@ -50,13 +50,13 @@ def test_a_node_says_how_far_its_group_is_from_the_other_and_what_shows_why() ->
     assert "group A of a split fleet" in first and "in group B pairs" in first and "8.0 % slower" in first
     assert "group B of a split fleet" in second and "are 8.0 % slower than in group A" in second
     assert "Give cn3 what cn0 has in BIOS (2.4 on cn3, 2.3 on cn0), and measure both again" in second
-    shown, xml = text.summary(verdict), files.junit(verdict)
+    shown, xml = text.summary(verdict), verdict_files.junit(verdict)
     for words in (first, second):
         assert words in shown and words in xml
 
 
 def test_a_protocol_has_a_row_a_group_with_its_remedy(tmp_path: Path) -> None:
-    files.write(split(), tmp_path)
+    verdict_files.write(split(), tmp_path)
     content = protocol.content([protocol.judged(tmp_path)], "", SiteTexts())
     rows = {row["node"]: row for row in content["reservations"]}
     assert list(rows) == ["cn[0-2]", "cn[3-5]"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from nodeprint.judge.outcome import Outcome, ReasonDetail
-from nodeprint.report import files, terminal, text
+from nodeprint.report import terminal, text, verdict_files
 from tests.support import verdicts
 
 
 def test_summary_begins_with_the_outcome_and_ends_with_the_report(tmp_path: Path) -> None:
-    files.write(verdicts.verdict(), tmp_path)
+    verdict_files.write(verdicts.verdict(), tmp_path)
     summary, printed = terminal.summary(tmp_path)
     first, *_, last = summary.splitlines()
     assert first.startswith("DEVIATIONS: 7 of 8 nodes") and not printed
@@ -23,7 +23,7 @@ def test_summary_begins_with_the_outcome_and_ends_with_the_report(tmp_path: Path
 def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
     nodes = {f"cn{n:03}": verdicts.node() for n in range(60)}
     nodes["cn070"] = verdicts.node(Outcome.INVALID, ReasonDetail.DISTURBED, disturbances=(verdicts.disturbed(),))
-    files.write(verdicts.verdict(nodes), tmp_path)
+    verdict_files.write(verdicts.verdict(nodes), tmp_path)
     summary, _ = terminal.summary(tmp_path)
     assert "cn070: INVALID" in summary and "cn[000-059]: SAME" not in summary
     assert "60 nodes that need no action" in summary
@@ -36,7 +36,9 @@ def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
 
 def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
     busy = verdicts.disturbed(invalid=False, kind="loud-cpus", share=0.87)
-    files.write(verdicts.verdict({"cn1": verdicts.node(disturbances=(busy,)), "cn2": verdicts.node()}), tmp_path)
+    verdict_files.write(
+        verdicts.verdict({"cn1": verdicts.node(disturbances=(busy,)), "cn2": verdicts.node()}), tmp_path
+    )
     second = terminal.summary(tmp_path)[0].splitlines()[1]
     assert second.startswith("  CPUs with other load on cn1: the system took up to 87.0 % of the time of CPUs 3-4")
     of_one = text.disturbance(verdicts.disturbed(invalid=False, kind="loud-cpus", share=0.87, cpus=(0,)))
@@ -64,7 +66,7 @@ def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
     nodes = {f"cn{n}": verdicts.node(untaken={"linktest-node": why}) for n in (1, 2)}
     likwid = {"id": "likwid", "text": "likwid-pin is not installed: the kernels pinned themselves", "advice": "get it"}
     nodes["cn3"] = verdicts.node(untaken={"fault-huge": "memory in fragments; use --pages base"}, warnings=(likwid,))
-    files.write(verdicts.verdict(nodes), tmp_path)
+    verdict_files.write(verdicts.verdict(nodes), tmp_path)
     lines = terminal.summary(tmp_path)[0].splitlines()
     where = "In the configuration that is `arguments: {fault-huge: --pages base}`."
     alike = lines.index(f"  note: Not measured on cn[1-2]: linktest-node ({why}).")
@@ -83,7 +85,7 @@ def test_outcomes_are_in_colour_and_the_longest_word_wins() -> None:
 
 
 def test_what_the_preset_leaves_out_is_named_at_the_end(tmp_path: Path) -> None:
-    files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
+    verdict_files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
     (tmp_path / "config.yaml").write_text("measure: [coherence-cas, chase-curve, bandwidth-cpus]\npreset: quick\n")
     shown = terminal.summary(tmp_path)[0]
     assert "Not in this preset: chase-curve, bandwidth-cpus; a longer one measures them" in shown

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.data.export import tables
+from nodeprint.data.job.fabric_times import Fabric, Fabrics
 from nodeprint.data.job.jobs import Job, JobMeasurement
-from nodeprint.data.places.fabric_times import Fabric, Fabrics
 from nodeprint.data.store import packed_jobs
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nodeprint.campaign.node_sheet import Node, write_sheet
 from nodeprint.data.job import fabric_records
-from nodeprint.data.places.fabric_times import Fabrics
+from nodeprint.data.job.fabric_times import Fabrics
 from tests.support import made_status
 from tests.support.made_records import TRAILER, cell_header, header, lines, pair
 from tests.support.made_status import run_outcome

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nodeprint.campaign import node_sheet
-from nodeprint.data.store import nodes, packed_node
+from nodeprint.data.store import node_states, packed_node
 from nodeprint.data.store.packed_node import OfNode
 
 Make = Callable[..., Path]
@@ -20,7 +20,7 @@ Make = Callable[..., Path]
 def packed(folder: Path) -> OfNode:
     """What is packed of the only node of a campaign."""
     (row,) = node_sheet.read_sheet(folder / "nodes.tsv")
-    state, of_jobs = nodes.read(folder, row)
+    state, of_jobs = node_states.read(folder, row)
     return packed_node.from_jobs(folder, 4, "stamp", row, state, of_jobs)
 
 

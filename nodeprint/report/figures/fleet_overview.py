@@ -15,7 +15,6 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Interval, Verdict
 from nodeprint.report import text
-from nodeprint.report.figures.bounds import Bound
 from nodeprint.report.figures.grid import GridData
 from nodeprint.report.figures.matrix import difference_reach, drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
@@ -23,6 +22,7 @@ from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.figures.tolerance_band import Bound
 from nodeprint.report.names import shortened
 from nodeprint.settings.texts import say
 

@@ -19,7 +19,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import verdict as verdict_types
 from nodeprint.judge.outcome import Certainty, Drain, FleetOutcome, Outcome
 from nodeprint.judge.verdict import SCHEMA, Finding, FleetVerdict, NodeVerdict, Verdict
-from nodeprint.report import checks, text
+from nodeprint.report import check_scripts, text
 from nodeprint.settings.texts import say
 
 _T = TypeVar("_T")
@@ -54,12 +54,12 @@ def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] |
 
 def as_json(verdict: Verdict) -> str:
     """verdict.json: the same text for the same verdict on every machine, as floats have 6 significant digits."""
-    return _as_json(checks.named(verdict))
+    return _as_json(check_scripts.named(verdict))
 
 
 def node_as_json(name: str, node: NodeVerdict, *, imported: bool) -> str:
     """The node `name` as verdict.json has it."""
-    return _as_json(checks.named_node(name, node, imported=imported))
+    return _as_json(check_scripts.named_node(name, node, imported=imported))
 
 
 def _as_json(part: Verdict | NodeVerdict) -> str:
@@ -169,8 +169,8 @@ def junit(verdict: Verdict) -> str:
     details = [*warnings, *text.fleet_notes(verdict)]  # of a fleet that passes nothing else is shown
     cases = [case("fleet", element, fleet.outcome, text.first_line(verdict), details)]
     for name, node in sorted(verdict.nodes.items()):
-        findings = checks.named_node(name, node, imported=verdict.imported).findings
-        details = [checks.sentence(finding) for finding in findings]
+        findings = check_scripts.named_node(name, node, imported=verdict.imported).findings
+        details = [check_scripts.sentence(finding) for finding in findings]
         cases.append(
             case(
                 f"node {name}",

@@ -13,8 +13,8 @@ import pytest
 from nodeprint.campaign import followed, lost_jobs, node_sheet
 from nodeprint.campaign.gathered import NodeState
 from nodeprint.campaign.run_files import Problem
-from nodeprint.data.store import nodes
-from nodeprint.report import files, terminal
+from nodeprint.data.store import node_states
+from nodeprint.report import terminal, verdict_files
 from tests.support import made_status
 from tests.support.command_line import call
 
@@ -31,7 +31,7 @@ def partial(campaign: Callable[..., Path]) -> tuple[Path, Path, dict[str, Any]]:
 
 def state(folder: Path) -> NodeState:
     (row,) = node_sheet.read_sheet(folder / "nodes.tsv")
-    node, _ = nodes.read(folder, row)
+    node, _ = node_states.read(folder, row)
     return node
 
 
@@ -88,7 +88,7 @@ def test_a_problem_is_of_runs_and_measurements(problem: Problem, expected: list[
 def clock_warnings(folder: Path) -> list[str]:
     """What is said of the clock of node a beside its outcome."""
     assert call("judge", folder) == 0
-    return [warning["text"] for warning in files.read(folder).nodes["a"].warnings if warning["id"] == "clock"]
+    return [warning["text"] for warning in verdict_files.read(folder).nodes["a"].warnings if warning["id"] == "clock"]
 
 
 @pytest.mark.parametrize(("hours", "word"), [(1, "60 minutes ahead of"), (-1, "55 minutes behind"), (0, "")])
@@ -130,13 +130,13 @@ def test_an_outcome_that_is_seen_by_a_later_call_says_nothing_of_the_clock(campa
 )
 def test_a_node_without_a_folder_says_why(tmp_path: Path, measure: bool, written: dict[str, Any], reason: str) -> None:
     row = replace(node_sheet.Node("a", "a", measure=measure), **written)
-    state, of_jobs = nodes.read(tmp_path, row)
+    state, of_jobs = node_states.read(tmp_path, row)
     assert (state.state, state.reason, of_jobs) == ("not measured", reason, [])
 
 
 def test_a_node_that_is_left_out_says_so_although_it_has_a_folder(tmp_path: Path) -> None:
     (tmp_path / "nodes/a").mkdir(parents=True)
-    state, _ = nodes.read(tmp_path, node_sheet.Node("a", "a", measure=False, state="down"))
+    state, _ = node_states.read(tmp_path, node_sheet.Node("a", "a", measure=False, state="down"))
     assert (state.state, state.reason) == ("not measured", "down")
 
 
@@ -146,11 +146,11 @@ def test_the_end_of_a_log_is_shown_however_long_it_is(tmp_path: Path, name: str)
     job = tmp_path / "nodes/a/job1"
     job.mkdir(parents=True)
     (job / name).write_text("".join(f"line {number}\n" for number in range(20_000)))
-    state, _ = nodes.read(tmp_path, node_sheet.Node("a", "a"))
+    state, _ = node_states.read(tmp_path, node_sheet.Node("a", "a"))
     assert state.log_tail == tuple(f"line {number}" for number in range(19_992, 20_000))
     if name == "node-run.log":
         (job / "launch.log").write_text("not this\n")
-        assert nodes.read(tmp_path, node_sheet.Node("a", "a"))[0].log_tail == state.log_tail
+        assert node_states.read(tmp_path, node_sheet.Node("a", "a"))[0].log_tail == state.log_tail
 
 
 @pytest.mark.parametrize(
@@ -172,5 +172,5 @@ def test_a_clock_is_off_where_five_minutes_are_certain(tmp_path: Path, started: 
     followed.note(job, ended=noon + timedelta(hours=1))
     times = (noon + timedelta(seconds=started), noon + timedelta(hours=1, seconds=ended))
     begin, end = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in times)
-    said = nodes.clock_is_off(job, made_status.job_outcome(started=begin, ended=end))
+    said = node_states.clock_is_off(job, made_status.job_outcome(started=begin, ended=end))
     assert (says in said) if says else said == ""

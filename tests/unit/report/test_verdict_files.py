@@ -13,37 +13,37 @@ from msgspec.structs import replace
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Reason
-from nodeprint.report import files
+from nodeprint.report import verdict_files
 from tests.support import verdicts
 from tests.support.fleets import judged
 
 
 def test_verdict_is_read_back_as_types(tmp_path: Path) -> None:
     made = verdicts.verdict(fabric=(verdicts.fabric(),))
-    files.write(made, tmp_path)
-    back = files.read(tmp_path)
-    assert files.as_json(back) == files.as_json(made)
+    verdict_files.write(made, tmp_path)
+    back = verdict_files.read(tmp_path)
+    assert verdict_files.as_json(back) == verdict_files.as_json(made)
     assert back.nodes["cn003"].counted[0].pairs == made.nodes["cn003"].findings[0].pairs
     assert back.nodes["cn003"].outcome is Outcome.DEVIATES
 
 
 def test_numbers_that_are_not_finite_are_null_and_come_back(tmp_path: Path) -> None:
     made = verdicts.verdict({"cn1": verdicts.node(margins=(verdicts.margin(within=math.inf, within_unit=math.nan),))})
-    files.write(made, tmp_path)
+    verdict_files.write(made, tmp_path)
     assert json.loads((tmp_path / "verdict.json").read_text())["nodes"]["cn1"]["margins"][0]["within"] is None
-    assert files.read(tmp_path).nodes["cn1"].margins[0].share == math.inf
+    assert verdict_files.read(tmp_path).nodes["cn1"].margins[0].share == math.inf
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"nodes": {}}', '{"schema": 1, "nodes": {}}', "null", "[" * 9000])
 def test_what_is_no_verdict_is_named_in_a_sentence(tmp_path: Path, content: str) -> None:
     (tmp_path / "verdict.json").write_text(content)
     with pytest.raises(NodeprintError, match="nodeprint judge"):
-        files.read(tmp_path)
+        verdict_files.read(tmp_path)
 
 
 def test_junit_has_a_case_for_nodes_fleet_and_fabric() -> None:
     made = verdicts.verdict(fabric=(verdicts.fabric(),))
-    suite = next(iter(junitparser.JUnitXml.fromstring(files.junit(made).encode())))
+    suite = next(iter(junitparser.JUnitXml.fromstring(verdict_files.junit(made).encode())))
     cases = {case.name: case for case in suite}
     assert len(cases) == len(made.nodes) + 2
     elements = {name: type(case.result[0]).__name__.lower() if case.result else "" for name, case in cases.items()}
@@ -56,7 +56,7 @@ def test_drain_is_for_confirmed_faults_of_a_node_alone() -> None:
     def lines(**changes: object) -> list[str]:
         made = verdicts.verdict()
         node = replace(made.nodes["cn003"], **changes)
-        text = files.drain(replace(made, nodes={**made.nodes, "cn003": node}), {})
+        text = verdict_files.drain(replace(made, nodes={**made.nodes, "cn003": node}), {})
         return [line for line in text.splitlines() if not line.startswith("#")]
 
     assert len(lines()) == 1 and "NodeName='cn003'" in lines()[0]
@@ -77,13 +77,13 @@ def test_drain_is_for_confirmed_faults_of_a_node_alone() -> None:
 
 def test_drain_leaves_other_reasons_alone_and_comments_what_is_simulated() -> None:
     made = verdicts.verdict()
-    assert "left alone as it is drained: bad fan" in files.drain(made, {"cn003": ("drained", "bad fan")})
-    simulated = files.drain(replace(made, simulated=True), {}).splitlines()
+    assert "left alone as it is drained: bad fan" in verdict_files.drain(made, {"cn003": ("drained", "bad fan")})
+    simulated = verdict_files.drain(replace(made, simulated=True), {}).splitlines()
     assert all(line.startswith("#") for line in simulated)
 
 
 def test_prometheus_has_no_campaign_in_the_series_of_nodes() -> None:
-    text = files.prometheus(verdicts.verdict())
+    text = verdict_files.prometheus(verdicts.verdict())
     assert 'nodeprint_node_verdict{node="cn003",class="FAIL",verdict="DEVIATES"} 1' in text
     assert (
         'nodeprint_bandwidth_bytes_per_second{node="cn001",measurement="bandwidth-nodes",name="load, own"} 1.61e+11'
@@ -94,7 +94,7 @@ def test_prometheus_has_no_campaign_in_the_series_of_nodes() -> None:
 
 def test_prometheus_has_the_time_of_each_node_and_a_series_for_each_finding() -> None:
     nodes = {"cn1": verdicts.node(Outcome.DEVIATES, findings=(verdicts.finding(),), measured="2026-03-03T04:05:06Z")}
-    text = files.prometheus(verdicts.verdict(nodes))
+    text = verdict_files.prometheus(verdicts.verdict(nodes))
     assert 'nodeprint_measured_timestamp_seconds{node="cn1"} 1772510706' in text
     of = 'id="core-slow",measurement="coherence-cas",home="-1",part="core-near: core=37,cpu=37"'
     assert f'nodeprint_finding_effect_ratio{{node="cn1",{of}}} 0.059' in text
@@ -103,7 +103,7 @@ def test_prometheus_has_the_time_of_each_node_and_a_series_for_each_finding() ->
 def test_prometheus_has_a_series_for_each_group_of_a_mixture() -> None:
     made = verdicts.node()
     mixture = replace(made.classes[1], groups={"socket 0": 132.0, "socket 1": 267.0}, median_ns=191.0)
-    text = files.prometheus(verdicts.verdict({"cn1": replace(made, classes=(made.classes[0], mixture))}))
+    text = verdict_files.prometheus(verdicts.verdict({"cn1": replace(made, classes=(made.classes[0], mixture))}))
     of = 'nodeprint_class_latency_seconds{node="cn1",class="same socket",measurement="coherence-cas",home="-1"'
     assert f'{of},group="socket 0"}} 1.32e-07' in text and f'{of},group="socket 1"}} 2.67e-07' in text
     assert f"{of}}}" not in text
@@ -111,7 +111,7 @@ def test_prometheus_has_a_series_for_each_group_of_a_mixture() -> None:
 
 
 def test_prometheus_has_each_series_once() -> None:
-    lines = files.prometheus(judged("node001: core 17 +9%", cells=True).verdict).splitlines()
+    lines = verdict_files.prometheus(judged("node001: core 17 +9%", cells=True).verdict).splitlines()
     names = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
     assert len(names) == len(set(names))
     metrics = {name.partition("{")[0] for name in names}
@@ -120,4 +120,4 @@ def test_prometheus_has_each_series_once() -> None:
 
 
 def test_recheck_lists_names() -> None:
-    assert files.recheck(verdicts.verdict(recheck=("cn003", "cn001", "cn002"))) == "cn003\ncn001\ncn002\n"
+    assert verdict_files.recheck(verdicts.verdict(recheck=("cn003", "cn001", "cn002"))) == "cn003\ncn001\ncn002\n"

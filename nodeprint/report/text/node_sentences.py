@@ -14,10 +14,10 @@ from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.judge.verdict import Disturbance, Epoch, Group, Margin, NodeVerdict, Reason
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
+from nodeprint.report.text.agreement_sentences import margin_with_remedy, short_margin
 from nodeprint.report.text.disturbances import disturbance, taken_most
-from nodeprint.report.text.findings import accepted, finding_sentence, worst_finding
-from nodeprint.report.text.groups import belongs, next_step
-from nodeprint.report.text.margins import margin_with_remedy, short_margin
+from nodeprint.report.text.finding_sentences import accepted, finding_sentence, worst_finding
+from nodeprint.report.text.group_sentences import belongs, next_step
 from nodeprint.report.text.wording import named, named_subject, sentence
 from nodeprint.settings.config_file import MOST_JOBS
 from nodeprint.settings.texts import say, texts

@@ -16,7 +16,7 @@ import pytest
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.store import packed, packed_jobs
 from nodeprint.judge.verdict import Finding
-from nodeprint.report import checks, documents, files, names, protocol, text
+from nodeprint.report import check_scripts, documents, names, protocol, text, verdict_files
 from nodeprint.settings.measurements import measurements
 from tests.support import verdicts
 from tests.support.changed_records import with_header
@@ -64,9 +64,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def found(folder: Path, node: str) -> list[checks.Again]:
-    verdict, jobs = files.read(folder), packed_jobs.read(packed_folder(folder), node)
-    return checks.again(jobs.jobs, verdict.nodes[node].counted)
+def found(folder: Path, node: str) -> list[check_scripts.Again]:
+    verdict, jobs = verdict_files.read(folder), packed_jobs.read(packed_folder(folder), node)
+    return check_scripts.again(jobs.jobs, verdict.nodes[node].counted)
 
 
 def packed_folder(folder: Path) -> Path:
@@ -104,14 +104,14 @@ def records(folder: Path, node: str, measurement: str) -> list[bytes]:
 
 def test_a_finding_of_every_kind_fails_on_its_node_and_passes_on_a_healthy_one(fleet: Path, tmp_path: Path) -> None:
     terms: set[str] = set()
-    for node, verdict in files.read(fleet).nodes.items():
+    for node, verdict in verdict_files.read(fleet).nodes.items():
         again = found(fleet, node)
-        script = checks.script(node, again, "", 25.0)
+        script = check_scripts.script(node, again, "", 25.0)
         for number, finding in enumerate(verdict.counted, 1):
             terms.add(finding.part.term)
             code, line = run(script, tmp_path / "own", number, records(fleet, node, finding.measurement))
             assert (code, line[:6]) == (1, "FAIL: "), line
-            accepted = checks.accepted(finding)
+            accepted = check_scripts.accepted(finding)
             assert names.quantity(finding.value, finding.unit)[:2] in line, "the judge's own value, measured again"
             (limit,) = re.findall(r"at (?:most|least) ([0-9.]+)", line)
             assert float(limit) == pytest.approx(float(accepted.split()[2]), rel=5e-3), "in three digits on the page"
@@ -123,9 +123,9 @@ def test_a_finding_of_every_kind_fails_on_its_node_and_passes_on_a_healthy_one(f
 @pytest.fixture
 def core(fleet: Path) -> tuple[str, int, Finding]:
     """The script of the node with a slow core, and that finding with its number."""
-    counted = files.read(fleet).nodes["node001"].counted
+    counted = verdict_files.read(fleet).nodes["node001"].counted
     number = next(number for number, finding in enumerate(counted, 1) if finding.part.term == "core")
-    return checks.script("node001", found(fleet, "node001"), "", 25.0), number, counted[number - 1]
+    return check_scripts.script("node001", found(fleet, "node001"), "", 25.0), number, counted[number - 1]
 
 
 @pytest.mark.parametrize("shell", ["dash", "busybox sh"])
@@ -220,7 +220,7 @@ def test_the_line_of_a_page_survives_copying_and_runs(fleet: Path, tmp_path: Pat
     need("pdftotext", "mutool")
     page, script = documents.write_nodes(fleet, ["node001"], tmp_path)
     assert script.name == "node001-check.sh"
-    first = files.read(fleet).nodes["node001"].counted[0]
+    first = verdict_files.read(fleet).nodes["node001"].counted[0]
     beside = tmp_path / "beside"
     run(script.read_text(), beside, 1, records(fleet, "node001", first.measurement))  # lays out the kernels
     shutil.move(beside / "node-check.sh", beside / script.name)
@@ -245,10 +245,10 @@ def test_every_output_names_the_same_command(fleet: Path, tmp_path: Path) -> Non
 
 
 def test_names_of_nodes_make_short_names_of_files() -> None:
-    assert checks.command("cn017", 2) == "sh cn017-check.sh 2"
+    assert check_scripts.command("cn017", 2) == "sh cn017-check.sh 2"
     long = ("rack-42-node-0001.cluster.example.org", "rack-42-node-0002.cluster.example.org", "a" * 300, "a b;rm")
-    assert len({checks.file_name(name) for name in long}) == len(long)
-    assert all(len(checks.file_name(name)) < 60 and " " not in checks.file_name(name) for name in long)
+    assert len({check_scripts.file_name(name) for name in long}) == len(long)
+    assert all(len(check_scripts.file_name(name)) < 60 and " " not in check_scripts.file_name(name) for name in long)
 
 
 def test_what_one_node_cannot_check_says_why() -> None:
@@ -261,7 +261,7 @@ def test_what_one_node_cannot_check_says_why() -> None:
         (verdicts.finding(measurement=""), header, "counted by the system"),
         (verdicts.finding(), {"imported": {"format": "x"}}, "another tool"),
     ):
-        assert why in checks.Again(finding, head).why_not
+        assert why in check_scripts.Again(finding, head).why_not
 
 
 def test_check_refuses_nodes_and_findings_that_are_not_there(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -301,7 +301,7 @@ def measured(campaign: Callable[..., Path], two_cpus: None) -> Path:
     judge_and_write(folder)
     limits = [
         {"measurement": row.measurement, "row": row.name, "reason": "contract", "at_most": row.median / 1000}
-        for row in files.read(folder).nodes["here"].cells
+        for row in verdict_files.read(folder).nodes["here"].cells
     ]
     rules = folder / "limits.yaml"
     rules.write_text(json.dumps({"limits": limits}))
@@ -321,7 +321,7 @@ def test_real_kernels_measure_again_what_the_page_says(measured: Path, tmp_path:
     script.write_text(content)
     copied = extracted(["mutool", "draw", "-F", "txt"], page)
     commands = [line for line in copied if re.fullmatch(r"sh here-check\.sh \d+", line)]
-    findings = files.read(measured).nodes["here"].counted
+    findings = verdict_files.read(measured).nodes["here"].counted
     assert {finding.measurement for finding in findings} == set(REAL)
     assert commands == [f"sh here-check.sh {number}" for number in range(1, len(findings) + 1)]
     kernels = {"NODEPRINT_KERNELS": str(built())}
