@@ -22,7 +22,7 @@ _TERMS = sorted({"other", *terms()})
 
 
 def finding_ids() -> list[str]:
-    """Every kind of finding that there can be, as suppressions name it."""
+    """Every kind of finding that there can be, as waivers name it."""
     parts = {"node", "socket", *(family.term for family in FAMILIES.values()), *_TERMS}
     sides = {f"{part}-{side}" for part in parts for side in ("slow", "fast")}
     return sorted(
@@ -287,9 +287,9 @@ class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         return str(self.row if self.class_ is UNSET else self.class_)
 
 
-class Suppression(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Waiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A finding that is known and accepted until a day: it is shown, and counts no more. One of a link between nodes
-    (fabric-link) counts no more where it is suppressed at either end."""
+    (fabric-link) counts no more where it is waived at either end."""
 
     node: Annotated[str, key("its name")]
     finding: Annotated[FindingId, key("its id in verdict.json; `*` for any")]
@@ -359,7 +359,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quality: Quality = Quality()
     fingerprint: FingerprintFields = FingerprintFields()
     limits: Annotated[tuple[ContractLimit, ...], key("absolute limits of a contract")] = ()
-    suppressions: Annotated[tuple[Suppression, ...], key("known findings that are not to count")] = ()
+    waivers: Annotated[tuple[Waiver, ...], key("known findings that are not to count")] = ()
     repairs: Annotated[
         tuple[Repair, ...], key("repairs of nodes: a node is judged by the jobs that began after its last one")
     ] = ()
@@ -387,9 +387,9 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return self.metrics[term].cell
         return self.cells.get(term) or self.cells["other"]
 
-    def suppressed(self, node: str, finding: str, day: str) -> str:
+    def waived(self, node: str, finding: str, day: str) -> str:
         """Until when a finding (its id) of a node is accepted on `day` (YYYY-MM-DD), and why; empty where it is not."""
-        for rule in self.suppressions:
+        for rule in self.waivers:
             if rule.node == node and rule.finding in ("*", finding) and rule.until.isoformat() >= day:
                 return f"until {rule.until}: {rule.reason}"
         return ""

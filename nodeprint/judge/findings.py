@@ -220,7 +220,7 @@ def _finer(cause: Cause, estimate: Estimates, node: PackedNode) -> tuple[Finer, 
 
 
 def _identity(term: str, effect: float, better: str, scale: str) -> str:
-    """The kind of a finding, as suppressions name it."""
+    """The kind of a finding, as waivers name it."""
     of_term = terms().get(term)
     if scale == "share" and of_term is not None and of_term.finding:
         return f"{term}-{of_term.finding}"

@@ -261,20 +261,20 @@ def _limits(reading: Reading) -> tuple[Limit, ...]:
 
 
 def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
-    """What else is to be said: two-core CCXs, suppressions and limits without effect, and what messages lack."""
+    """What else is to be said: two-core CCXs, waivers and limits without effect, and what messages lack."""
     population = reading.population
     rules, day = population.rules, reading.day
     notes = []
     pairs = [series.matrix.terms for series in reading.series if series.matrix.measured.of_pairs]
     if any(not terms.layout.harvested and _no_core_inside(terms) for terms in pairs):
         notes.append(Note("two-cores"))
-    for rule in rules.suppressions:
+    for rule in rules.waivers:
         if rule.until.isoformat() < day:
-            notes.append(Note("suppression-ended", rule.node, f"{rule.finding} on {rule.until}"))
+            notes.append(Note("waiver-ended", rule.node, f"{rule.finding} on {rule.until}"))
         elif rule.node not in nodes:
             notes.append(Note("no-such-node", rule.node, nearest(rule.node, nodes)))
-        elif not any(finding.suppressed for finding in nodes[rule.node].findings):
-            notes.append(Note("suppression-without-effect", rule.node, rule.finding))
+        elif not any(finding.waived for finding in nodes[rule.node].findings):
+            notes.append(Note("waiver-without-effect", rule.node, rule.finding))
     for repair in rules.repairs:
         if repair.node not in nodes:
             notes.append(Note("no-such-node", repair.node, nearest(repair.node, nodes)))

@@ -151,7 +151,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
                 for finding in every
             ]
         for finding in every:
-            yield replace(finding, suppressed=rules.suppressed(node.name, finding.id, self.day))
+            yield replace(finding, waived=rules.waived(node.name, finding.id, self.day))
 
     def _of_majority(self, i: int, shown: Shown) -> bool:
         """Whether a majority is alike in what a node deviates in. No group of a split fleet is one, and in a small one

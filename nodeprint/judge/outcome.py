@@ -245,7 +245,7 @@ class ReasonDetail(StrEnum):
     UNEXAMINED = "a part that no data examine"
     NO_CENTRE = "no majority is alike"
     UNRESOLVED = "not resolved within the bound"
-    SUPPRESSED = "a suppressed finding"
+    WAIVED = "a waived finding"
 
 
 def kinds(text: str) -> tuple[Kind, ...]:

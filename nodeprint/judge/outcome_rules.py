@@ -253,4 +253,4 @@ def unresolved(of: NodeEvidence) -> Iterator[Reason]:
 def waived(of: NodeEvidence) -> Iterator[Reason]:
     """A part outside its bound is accepted: SAME is not said of the node."""
     if any(finding.accepted and finding.is_outside for finding in of.findings):
-        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.SUPPRESSED)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.WAIVED)

@@ -255,7 +255,7 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
         "bounds": _bounds(campaign.verdict),
         "source": "nodeprint's defaults" if rules == default else "acceptance.yaml of the campaign",
         "limits": limits[:_MOST_ROWS],
-        "suppressions": [[s.node, s.finding, s.reason, s.until.isoformat()] for s in rules.suppressions][:_MOST_ROWS],
+        "waivers": [[s.node, s.finding, s.reason, s.until.isoformat()] for s in rules.waivers][:_MOST_ROWS],
         "repairs": [[repair.node, repair.at, repair.what] for repair in rules.repairs][:_MOST_ROWS],
         "file": _bounds_file(campaign),
         "digest": hashlib.sha256(_rules_of(campaign).encode()).hexdigest(),

@@ -20,6 +20,7 @@ from nodeprint.judge import verdict as verdict_types
 from nodeprint.judge.outcome import Certainty, Drain, FleetOutcome, Outcome
 from nodeprint.judge.verdict import SCHEMA, Finding, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import check_scripts, text
+from nodeprint.settings import former_keys
 from nodeprint.settings.texts import say
 
 _T = TypeVar("_T")
@@ -28,6 +29,8 @@ _T = TypeVar("_T")
 _UNBOUNDED = ("within", "within_unit", "smallest_bound", "share")
 #: Parts that hold other programs' values.
 _FOREIGN = ("fingerprint", "warnings", "versions", "rules")
+#: The schema of verdicts whose findings have `suppressed`.
+_BEFORE_WAIVERS = 3
 #: Most of a verdict; of ten thousand nodes it has fifteen million values.
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
 
@@ -108,6 +111,8 @@ def _read(campaign: Path, decode: Callable[[bytes], Any], as_type: type[_T]) -> 
         raise NodeprintError("not readable as JSON", where=path, advice=again) from error
     if isinstance(plain, dict) and plain.get("schema", SCHEMA) != SCHEMA:
         what = f"has schema {printable(str(plain['schema']), 20)}, this nodeprint reads {SCHEMA}"
+        if plain["schema"] == _BEFORE_WAIVERS:
+            what += f"; `suppressed` is `{former_keys.RENAMED['suppressed']}` now"
         raise NodeprintError(what, where=path, advice=again)
     try:
         return msgspec.convert(_revived(plain), as_type, str_keys=True)

@@ -19,6 +19,7 @@ import yaml
 
 from nodeprint import reading
 from nodeprint.errors import NodeprintError, nearest, printable, unreadable
+from nodeprint.settings import former_keys
 from nodeprint.settings.keys import schema_of
 
 if TYPE_CHECKING:
@@ -225,6 +226,8 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
         known = list(schema.get("properties", {}))
         unknown = next(str(name) for name in value if name not in known)
         path = f"{key}.{unknown}" if key != "the file" else unknown
+        if now := former_keys.new_name(unknown, known):
+            return printable(path), "a former name", f"write `{now}`"
         return printable(path), "unknown key", f"{nearest(unknown, known)} known are {', '.join(known)}".strip()
     if error.validator == "enum":
         return key, f"{shown} is not allowed", f"{nearest(str(value), rule)} choose from {', '.join(rule)}".strip()

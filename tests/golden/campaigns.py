@@ -115,7 +115,7 @@ def confirmed(stage: Stage) -> None:
     stage.simulate("first", "node001: core 3 +9%", nodes=6)
     stage.simulate("main", "node001: core 3 +9%", "node002: core 5 +9%", jobs=2, nodes=6)
     Path("acceptance.yaml").write_text(
-        "suppressions:\n- {node: node002, finding: core-slow, reason: ticket 42, until: 2099-12-31}\n"
+        "waivers:\n- {node: node002, finding: core-slow, reason: ticket 42, until: 2099-12-31}\n"
     )
     stage.judge("first", pages=False)
     stage.judge("main", "--acceptance", "acceptance.yaml")

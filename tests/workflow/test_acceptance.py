@@ -38,13 +38,13 @@ def test_the_defaults_are_as_their_types_ask() -> None:
 def test_every_default_is_there_once() -> None:
     """The site's file has nothing that the defaults have, but what is empty in both."""
     site = yaml.safe_load((ROOT / "config/acceptance.yaml").read_text())
-    assert site == {"required": [], "limits": [], "suppressions": []}
+    assert site == {"required": [], "limits": [], "waivers": []}
 
 
 def test_a_campaign_keeps_what_it_is_judged_by(tmp_path: Path) -> None:
     site, campaign = tmp_path / "site.yaml", tmp_path / "campaign"
     site.write_text(
-        "bounds: {percent: {core: 8}}\nsuppressions: [{node: a, finding: core-slow, reason: c, until: 2026-12-31}]\n"
+        "bounds: {percent: {core: 8}}\nwaivers: [{node: a, finding: core-slow, reason: c, until: 2026-12-31}]\n"
     )
     assert acceptance.kept(campaign) is None
     kept = acceptance.keep(site, campaign)

@@ -13,7 +13,7 @@ from nodeprint.judge.verdict.fleet_verdict import FleetVerdict
 from nodeprint.judge.verdict.node_verdict import NodeVerdict
 
 #: The version of verdict.json.
-SCHEMA = 3
+SCHEMA = 4
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -68,7 +68,7 @@ class Evidence(msgspec.Struct, frozen=True):
 class Finding(msgspec.Struct, frozen=True):
     """A part of a node that is outside its bound.
 
-    `id` names its kind, as suppressions do (core-slow). `effect` is the mean over the jobs, or single runs, that show
+    `id` names its kind, as waivers do (core-slow). `effect` is the mean over the jobs, or single runs, that show
     it, `interval` that of this mean, simultaneous over all jobs and the parts of its family (it leaves `tail` at each
     end), `half_95` half of its 95 % interval. `bound` is the one that decided, in the direction of
     the effect (of a rate with a bound of 10 %, 10 % higher or 9.1 % lower), and `times_bound` how many times it
@@ -108,7 +108,7 @@ class Finding(msgspec.Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     remedy: str = ""
     shared_by: tuple[str, ...] = ()
-    suppressed: str = ""
+    waived: str = ""
     error: float = 0.0
     degrees: float = 0.0
     tail: float = 0.0
@@ -148,12 +148,12 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def counts(self) -> bool:
         """Whether it is part of the outcome."""
-        return not self.suppressed
+        return not self.waived
 
     @property
     def accepted(self) -> bool:
         """Whether it would count, and the site accepts it."""
-        return bool(self.suppressed)
+        return bool(self.waived)
 
     @property
     def is_outside(self) -> bool:

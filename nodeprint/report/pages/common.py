@@ -61,8 +61,8 @@ def facts(values: Mapping[str, Any]) -> FactRows:
 
 def state_mark(finding: Finding) -> Mark:
     """A finding's certainty as a mark."""
-    if finding.suppressed:
-        return Mark("○", "suppressed", "neutral")
+    if finding.waived:
+        return Mark("○", "waived", "neutral")
     symbol, colour = _STATES[finding.state]
     # neither what a node counts itself nor a limit needs peers or a second job
     state = "limit" if finding.of_limit else finding.state if finding.measurement else "counted"

@@ -168,7 +168,7 @@ def finding_details(finding: Finding) -> list[str]:
         else []
     )
     out += [evidence(seen) for seen in finding.evidence]
-    return out + ([say("suppressed", why=printable(finding.suppressed, 300))] if finding.suppressed else [])
+    return out + ([say("waived", why=printable(finding.waived, 300))] if finding.waived else [])
 
 
 def _finer(finding: Finding) -> str:
@@ -186,9 +186,7 @@ def _finer(finding: Finding) -> str:
 
 def accepted(finding: Finding) -> str:
     """A finding that the site accepts, until when and why."""
-    return say(
-        "finding_accepted", finding=finding_sentence(finding).rstrip("."), suppressed=printable(finding.suppressed, 300)
-    )
+    return say("finding_accepted", finding=finding_sentence(finding).rstrip("."), waived=printable(finding.waived, 300))
 
 
 def runs_beyond(finding: Finding) -> str:

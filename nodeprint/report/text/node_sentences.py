@@ -66,7 +66,7 @@ def _kind(node: NodeVerdict) -> tuple[Any, ...]:
     findings = tuple(
         (finding.id, finding.measurement, finding.part.term, _key(finding.part.where)) for finding in node.counted
     )
-    known = tuple((finding.id, _key(finding.part.where), finding.suppressed) for finding in node.accepted)
+    known = tuple((finding.id, _key(finding.part.where), finding.waived) for finding in node.accepted)
     details = tuple(reason.detail for reason in node.reasons[:1])
     return (
         node.outcome,

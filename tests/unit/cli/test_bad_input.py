@@ -220,7 +220,7 @@ def test_folder_whose_name_is_not_text_is_one_sentence(
     assert done.stderr.count("\n") == 1
 
 
-KNOWN = "suppressions: [{node: a, finding: core-slow, reason: c, until: %s}]"
+KNOWN = "waivers: [{node: a, finding: core-slow, reason: c, until: %s}]"
 
 
 @pytest.mark.parametrize("number", ["300e9", "300.0e9", "300E+9", "3.e11", "300_000_000_000", "+300e+9"])
@@ -233,10 +233,10 @@ def test_numbers_of_engineers_are_numbers(tmp_path: Path, number: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (KNOWN % "tomorrow", "suppressions[0].until: 'tomorrow' is not a date; write it as 2026-12-31"),
-        (KNOWN % "null", "suppressions[0].until: must be text, not nothing"),
-        (KNOWN % "2026-13-31", "suppressions[0].until: '2026-13-31' is not a date"),
-        ("suppressions: [{node: a}]", "suppressions[0]: finding is missing"),
+        (KNOWN % "tomorrow", "waivers[0].until: 'tomorrow' is not a date; write it as 2026-12-31"),
+        (KNOWN % "null", "waivers[0].until: must be text, not nothing"),
+        (KNOWN % "2026-13-31", "waivers[0].until: '2026-13-31' is not a date"),
+        ("waivers: [{node: a}]", "waivers[0]: finding is missing"),
         ("limits: [{measurement: clock-alone, row: all, reason: x}]", "limits[0]: at_most or at_least is missing"),
         ("bounds:", "bounds: must be keys with values, not nothing"),
         ("bounds: {percent: {core: 0}}", "bounds.percent.core: must be more than 0, not 0"),

@@ -41,11 +41,11 @@ from tests.support.fleets import made
             "limits: [{measurement: coherence-cas, class: same CCX, row: x, at_most: 1, reason: x}]",
             "limits[0]: class and row are both given",
         ),
-        ("suppressions: [{node: a, finding: b, until: 2026-12-31}]", "suppressions[0]: reason is missing"),
-        ("suppressions: [{node: a, finding: core-slow, reason: '', until: 2026-12-31}]", "suppressions[0].reason"),
+        ("waivers: [{node: a, finding: b, until: 2026-12-31}]", "waivers[0]: reason is missing"),
+        ("waivers: [{node: a, finding: core-slow, reason: '', until: 2026-12-31}]", "waivers[0].reason"),
         (
-            "suppressions: [{node: a, finding: core-slow, reason: c, until: soon}]",
-            "suppressions[0].until: 'soon' is not a date",
+            "waivers: [{node: a, finding: core-slow, reason: c, until: soon}]",
+            "waivers[0].until: 'soon' is not a date",
         ),
     ],
 )

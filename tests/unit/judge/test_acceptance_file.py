@@ -12,7 +12,7 @@ import pytest
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.judge.acceptance_file import Acceptance, Bounds, Cell, Metric, Suppression
+from nodeprint.judge.acceptance_file import Acceptance, Bounds, Cell, Metric, Waiver
 from tests.support.real_parts import ROOT
 
 
@@ -69,17 +69,17 @@ def test_a_percentage_is_above_nothing_and_at_most_all(value: float, *, allowed:
         acceptance.load(path)
 
 
-def test_a_suppression_is_of_one_node_and_finding_until_its_last_day() -> None:
+def test_a_waiver_is_of_one_node_and_finding_until_its_last_day() -> None:
     until = datetime.date(2026, 12, 31)
     rules = msgspec.structs.replace(
         Acceptance(),
-        suppressions=(Suppression("cn01", "core-slow", "known", until), Suppression("cn02", "*", "x", until)),
+        waivers=(Waiver("cn01", "core-slow", "known", until), Waiver("cn02", "*", "x", until)),
     )
-    assert rules.suppressed("cn01", "core-slow", "2026-12-31") == "until 2026-12-31: known"
-    assert rules.suppressed("cn02", "link-slow", "2026-01-01") == "until 2026-12-31: x"
+    assert rules.waived("cn01", "core-slow", "2026-12-31") == "until 2026-12-31: known"
+    assert rules.waived("cn02", "link-slow", "2026-01-01") == "until 2026-12-31: x"
     for node, finding, day in (
         ("cn01", "core-slow", "2027-01-01"),
         ("cn01", "link-slow", "2026-01-01"),
         ("cn03", "core-slow", "2026-01-01"),
     ):
-        assert rules.suppressed(node, finding, day) == ""
+        assert rules.waived(node, finding, day) == ""

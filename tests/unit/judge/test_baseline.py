@@ -14,7 +14,7 @@ from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, baseline, baseline_folder
-from nodeprint.judge.acceptance_file import Suppression
+from nodeprint.judge.acceptance_file import Waiver
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.judge import judge as judge_fleet
 from nodeprint.judge.outcome import Certainty
@@ -173,7 +173,7 @@ def test_a_node_that_the_baseline_has_too_little_of_is_not_compared(tmp_path: Pa
 
 @pytest.mark.slow
 def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
-    """A memory channel that a node lost, also a suppressed one, and one that all nodes lost."""
+    """A memory channel that a node lost, also a waived one, and one that all nodes lost."""
     baseline_folder.save([written(tmp_path / name, only_cells=True) for name in ("a", "b")], tmp_path / "base")
     rules = acceptance.load()
     lost = "node001: memory-channel node 1 -12%"
@@ -182,9 +182,9 @@ def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
     assert set(since.findings) == {"node001"}
     (memory,) = (finding for finding in since.findings["node001"] if finding.measurement == "bandwidth-nodes")
     assert memory.part.where["memory_node"] == 1 and memory.effect == pytest.approx(-0.12, abs=0.02)
-    suppression = Suppression("node001", "changed", "ticket 1", date(2999, 12, 31))
-    verdict = judge_fleet(fleet, structs.replace(rules, suppressions=(suppression,)), since=since).verdict
-    assert all(finding.suppressed for finding in verdict.nodes["node001"].findings if finding.id == "changed")
+    waiver = Waiver("node001", "changed", "ticket 1", date(2999, 12, 31))
+    verdict = judge_fleet(fleet, structs.replace(rules, waivers=(waiver,)), since=since).verdict
+    assert all(finding.waived for finding in verdict.nodes["node001"].findings if finding.id == "changed")
     everyone = tuple(f"node{number:03d}: memory-channel node 1 -12%" for number in range(6))
     later = packed.read(written(tmp_path / "e", *everyone, only_cells=True))
     of_all = baseline.against(later, baseline_folder.points(tmp_path / "base"), tmp_path / "base", rules)

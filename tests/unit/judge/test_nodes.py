@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from nodeprint.judge import acceptance
-from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Suppression
+from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Waiver
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Kind, Outcome, ReasonDetail
 from nodeprint.report.text import first_line, node_sentence
@@ -130,8 +130,8 @@ def test_a_finding_is_complete() -> None:
 
 
 def _suppressing(finding: str, until: int) -> Acceptance:
-    suppression = Suppression("node001", finding, "ticket 42", datetime.date(until, 1, 1))
-    return structs.replace(RULES, suppressions=(suppression,))
+    waiver = Waiver("node001", finding, "ticket 42", datetime.date(until, 1, 1))
+    return structs.replace(RULES, waivers=(waiver,))
 
 
 @pytest.mark.parametrize(
@@ -139,30 +139,30 @@ def _suppressing(finding: str, until: int) -> Acceptance:
     [
         ("core-slow", 2999, Outcome.INCONCLUSIVE, None),
         ("*", 2999, Outcome.INCONCLUSIVE, None),
-        ("core-slow", 2020, Outcome.DEVIATES, "suppression-ended"),
-        ("ccd-slow", 2999, Outcome.DEVIATES, "suppression-without-effect"),
+        ("core-slow", 2020, Outcome.DEVIATES, "waiver-ended"),
+        ("ccd-slow", 2999, Outcome.DEVIATES, "waiver-without-effect"),
     ],
 )
-def test_a_suppressed_finding_counts_no_more_until_its_day(
+def test_a_waived_finding_counts_no_more_until_its_day(
     finding: str, until: int, outcome: Outcome, note: str | None
 ) -> None:
     verdict = judge(made("node001: core 17 +9%", jobs=2), _suppressing(finding, until)).verdict
     assert verdict.nodes["node001"].outcome is outcome
-    assert bool(verdict.nodes["node001"].findings[0].suppressed) == (outcome is Outcome.INCONCLUSIVE)
+    assert bool(verdict.nodes["node001"].findings[0].waived) == (outcome is Outcome.INCONCLUSIVE)
     assert [n.kind for n in verdict.fleet.notes] == ([note] if note else [])
     if outcome is Outcome.INCONCLUSIVE:
-        assert [reason.why for reason in verdict.nodes["node001"].reasons] == [ReasonDetail.SUPPRESSED]
+        assert [reason.why for reason in verdict.nodes["node001"].reasons] == [ReasonDetail.WAIVED]
         words = node_sentence([verdict.nodes["node001"]])
         assert words.startswith("Core 17 (CPU 17) is ") and "; accepted until 2999-01-01: ticket 42." in words
         assert "resolved" not in words and "Nothing else deviates" in words
 
 
-def test_a_suppression_holds_through_its_last_day() -> None:
+def test_a_waiver_holds_through_its_last_day() -> None:
     """By the day of the newest run, whenever it is judged."""
     campaign = made("node001: core 17 +9%", jobs=2)
     last = datetime.date.fromisoformat(max(campaign.pairs[0].started)[:10])
     outcomes = [
-        judge(campaign, structs.replace(RULES, suppressions=(Suppression("node001", "core-slow", "x", until),)))
+        judge(campaign, structs.replace(RULES, waivers=(Waiver("node001", "core-slow", "x", until),)))
         .verdict.nodes["node001"]
         .outcome
         for until in (last, last - datetime.timedelta(days=1))
@@ -170,7 +170,7 @@ def test_a_suppression_holds_through_its_last_day() -> None:
     assert outcomes == [Outcome.INCONCLUSIVE, Outcome.DEVIATES]
 
 
-def test_a_suppression_of_one_finding_leaves_another() -> None:
+def test_a_waiver_of_one_finding_leaves_another() -> None:
     campaign = made("node001: core 17 +9%", "node001: ccd 6 +8%", jobs=2)
     assert judge(campaign, _suppressing("core-slow", 2999)).verdict.nodes["node001"].outcome is Outcome.DEVIATES
 

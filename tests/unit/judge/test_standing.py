@@ -17,7 +17,7 @@ from nodeprint.data.places.layout import RANK, SOCKET, codes
 from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance
-from nodeprint.judge.acceptance_file import Suppression
+from nodeprint.judge.acceptance_file import Waiver
 from nodeprint.judge.deviations import Series
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Kind, Outcome
@@ -335,10 +335,10 @@ def test_what_comes_and_goes_is_shown_with_its_jobs_and_asks_for_another() -> No
 
 
 def test_what_is_accepted_is_no_reason_against_a_node_that_is_within_its_bound_in_all_jobs_together() -> None:
-    accepted = Suppression("node001", "core-slow", "known", datetime.date(2999, 1, 1))
-    rules = structs.replace(acceptance.load(), suppressions=(accepted,))
+    accepted = Waiver("node001", "core-slow", "known", datetime.date(2999, 1, 1))
+    rules = structs.replace(acceptance.load(), waivers=(accepted,))
     node = judge(_core(made(jobs=4), 0.12, 0.0, 0.0, 0.0), rules).verdict.nodes["node001"]
-    assert node.findings[0].state is Certainty.INTERMITTENT and node.findings[0].suppressed
+    assert node.findings[0].state is Certainty.INTERMITTENT and node.findings[0].waived
     assert node.outcome in (Outcome.SAME, Outcome.INCONCLUSIVE)
     assert "known" in text.node_sentence([node])
 

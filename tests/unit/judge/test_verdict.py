@@ -34,8 +34,8 @@ def test_what_came_and_went_counts_and_is_not_outside_now(state: Certainty, coun
     shown = judged("node003: core 17 +10%").verdict.nodes["node003"].findings[0]
     finding = msgspec.structs.replace(shown, state=state)
     assert (finding.counts, finding.accepted, finding.is_outside) == (counts, False, is_outside)
-    suppressed = msgspec.structs.replace(finding, suppressed="ticket 42")
-    assert (suppressed.counts, suppressed.accepted) == (False, counts)
+    waived = msgspec.structs.replace(finding, waived="ticket 42")
+    assert (waived.counts, waived.accepted) == (False, counts)
 
 
 def test_a_finding_is_there_from_the_peers_value_and_the_bound_on() -> None:

@@ -153,7 +153,7 @@ def test_alike_nodes_are_described_by_the_worst_of_them() -> None:
 
 @pytest.mark.parametrize(("outcome", "why"), verdicts.REASONS)
 def test_every_reason_has_a_sentence(outcome: Outcome, why: ReasonDetail | None) -> None:
-    findings = (verdicts.finding(suppressed="ticket 42"),)
+    findings = (verdicts.finding(waived="ticket 42"),)
     reason = Reason(outcome, why, of=("core-far",), share=0.2, detail="bad fan")
     words = text.node_sentence([verdicts.node(outcome, reasons=(reason,), findings=findings)])
     assert words and "{" not in words

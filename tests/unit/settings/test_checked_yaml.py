@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Suppression
+from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Waiver
 from nodeprint.settings import checked_yaml, config
 from nodeprint.settings.config_file import Config, Site, Slurm
 from tests.support.real_parts import ROOT
@@ -22,7 +22,7 @@ CONFIGURATION = replace(
 )
 ACCEPTANCE = Acceptance(
     limits=(ContractLimit(measurement="coherence-cas", class_="same CCX", at_most=30.0, reason="300e9"),),
-    suppressions=(Suppression("a", "*", "ticket", datetime.date(2026, 12, 31)),),
+    waivers=(Waiver("a", "*", "ticket", datetime.date(2026, 12, 31)),),
 )
 
 
