@@ -108,5 +108,5 @@ def test_a_planted_defect_is_found_said_drawn_and_exported(clone: Path) -> None:
     assert "Compare clocks, then report the core to the vendor" in page
     assert "A CPU carries out full memory fences one after another" in page
     assert (clone / "fleet/report/node002.pdf").stat().st_size > 10_000
-    nodeprint(clone, "export", "fleet", "--to", "cells.csv", "--table", "cells")
+    nodeprint(clone, "export", "fleet", "--to", "cells.csv", "--table", "fence-cost")
     assert sum("fence-cost" in line for line in (clone / "cells.csv").read_text().splitlines()) == 5 * 2 * 8
