@@ -21,7 +21,7 @@
 # has to say the same. Of several findings FAIL counts more than CANNOT TELL, and that more than PASS.
 
 runs=3
-# What was found follows, as nodeprint fills it in; shellcheck looks at filled-in ones (tests/unit/report/test_checks.py).
+# What was found follows, as nodeprint fills it in; shellcheck looks at filled-in ones (tests/unit/report/test_check_scripts.py).
 # @findings@
 
 usage() {
