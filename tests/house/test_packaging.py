@@ -176,9 +176,9 @@ evaluation_interval: 1d
 tests:
   - interval: 1d
     input_series:
-      - {series: 'nodeprint_node_verdict{node="cn1",verdict="DEVIATES"}', values: "1x70"}
-      - {series: 'nodeprint_node_verdict{node="cn2",verdict="SAME"}', values: "1x70"}
-      - {series: 'nodeprint_node_verdict{node="cn3",verdict="DEVIATES",simulated="true"}', values: "1x70"}
+      - {series: 'nodeprint_node_verdict{node="cn1",class="FAIL",verdict="DEVIATES"}', values: "1x70"}
+      - {series: 'nodeprint_node_verdict{node="cn2",class="PASS",verdict="SAME"}', values: "1x70"}
+      - {series: 'nodeprint_node_verdict{node="cn3",class="FAIL",verdict="DEVIATES",simulated="true"}', values: "1x70"}
       - {series: 'nodeprint_measured_timestamp_seconds{node="cn1"}', values: "0x70"}
       - {series: 'nodeprint_measured_timestamp_seconds{node="cn2"}', values: "864000x70"}
     promql_expr_test:
