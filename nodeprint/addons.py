@@ -23,7 +23,7 @@ def load(group: str) -> dict[str, Any]:
     for point in sorted(metadata.entry_points(group=group), key=lambda point: point.name):
         try:
             out[point.name] = point.load()
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001 (whatever its code raises costs the add-on alone)
             problem = f"add-on {point.name} ({point.value}) fails to load: {error}"
             print(f"nodeprint: {NodeprintError(problem, advice='install its package again')}", file=sys.stderr)
     return out

@@ -178,7 +178,7 @@ def drift(
     else:
         fleet = packing.pack(campaign)
         nodes, simulated = list(fleet.nodes), fleet.simulated
-    changes = drifting.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
+    changes = drifting.drift(nodes, rules.load(acceptance) if acceptance else rules.rules_of(campaign))
     unknown = {node.name: node.reason or say("unmeasured", "no_survey") for node in nodes if not node.fingerprint}
     if json:
         print_json({"simulated": simulated, "nodes": changes, "unknown": unknown})
@@ -231,5 +231,5 @@ def export(
     from nodeprint.report import verdict_files as written
     from nodeprint.summary import fleet_reference
 
-    reference = fleet_reference.of_fleet(written.read(campaign), acceptance.load(acceptance.kept(campaign)))
+    reference = fleet_reference.of_fleet(written.read(campaign), acceptance.rules_of(campaign))
     typer.echo(fleet_reference.write(reference, to))

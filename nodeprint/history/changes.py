@@ -219,7 +219,7 @@ def histories(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = 
     Judged by the acceptance of the newest campaign. Raises NodeprintError if a campaign cannot be read.
     """
     fleets = [packing.pack(campaign.folder) for campaign in judged]
-    rules = acceptance.load(acceptance.kept(judged[-1].folder))
+    rules = acceptance.rules_of(judged[-1].folder)
     rules = acceptance.of_metrics(acceptance.of_surveys(rules, fleets[-1]), fleets[-1])
     return of_joined(joined.join(fleets, rules, _wanted(judged, nodes)), rules, judged)
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from nodeprint.data.places.measured import Measured, is_metric
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Metric, MetricPrior, PairClass
-from nodeprint.settings import checked_yaml
+from nodeprint.settings import checked_yaml, former_keys
 from nodeprint.settings.measurements import measurements
 from nodeprint.settings.texts import say
 
@@ -29,9 +29,25 @@ def load(path: Path | None = None) -> Acceptance:
 
     Raises NodeprintError naming the key's path.
     """
+    return Acceptance() if path is None else _checked(checked_yaml.read(path), path)
+
+
+def rules_of(campaign: Path) -> Acceptance:
+    """The rules that a campaign is judged by: its copy of the site's file, or the defaults.
+
+    A former version of nodeprint may have written the copy, so keys that were renamed since have their new names.
+    Raises NodeprintError naming the key's path.
+    """
+    path = kept(campaign)
     if path is None:
         return Acceptance()
-    rules = checked_yaml.typed(checked_yaml.read(path), Acceptance, path)
+    content = {former_keys.RENAMED.get(key, key): value for key, value in checked_yaml.read(path).items()}
+    return _checked(content, path)
+
+
+def _checked(content: dict[str, Any], path: Path) -> Acceptance:
+    """The rules of a file's content, completed by the defaults."""
+    rules = checked_yaml.typed(content, Acceptance, path)
     for number, limit in enumerate(rules.limits):
         key = f"limits[{number}]"
         ends = [limit.at_least is not UNSET, limit.at_least_percent is not UNSET]

@@ -45,7 +45,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
 
     Raises NodeprintError when there is no campaign, or `acceptance` or `baseline` cannot be used.
     """
-    rules = accepted.load(acceptance or accepted.kept(campaign))
+    rules = accepted.load(acceptance) if acceptance else accepted.rules_of(campaign)
     fleet = packing.pack(campaign)
     place = store.base(campaign)
     kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
@@ -88,7 +88,7 @@ def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:
         shown = f"its nodes are {', '.join(names[:_MOST_NAMED])}{', ...' if len(names) > _MOST_NAMED else ''}"
         advice = nearest(name, names) or shown
         raise NodeprintError(f"there is no node {printable(repr(name), 60)}", where=campaign, advice=advice)
-    verdict = _judged(campaign, fleet, accepted.load(kept), kept, None).verdict
+    verdict = _judged(campaign, fleet, accepted.rules_of(campaign), kept, None).verdict
     return verdict.nodes[name], verdict
 
 

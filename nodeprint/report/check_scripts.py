@@ -121,7 +121,7 @@ def sentence(finding: Finding) -> str:
 
 def disturbed_percent(campaign: Path) -> float:
     """Which share of a run's values may be disturbed, as the campaign is judged."""
-    return acceptance.load(acceptance.kept(campaign)).quality.disturbed_pairs_percent
+    return acceptance.rules_of(campaign).quality.disturbed_pairs_percent
 
 
 def script(node: str, findings: Sequence[Again], origin: str, disturbed_percent: float) -> str:

@@ -100,7 +100,7 @@ def _bounds_file(campaign: JudgedCampaign) -> str:
 
 def _rules_of(campaign: JudgedCampaign) -> str:
     """The bounds and limits that a campaign is judged by as a file, whose SHA-256 its verdict names."""
-    return acceptance.text_of(acceptance.load(acceptance.kept(campaign.folder)))
+    return acceptance.text_of(acceptance.rules_of(campaign.folder))
 
 
 def _evidence(folder: Path, base: Path) -> str:
@@ -239,7 +239,7 @@ def _head(campaign: JudgedCampaign) -> dict[str, Any]:
 
 def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
     """Bounds of what decides with their source, and the limits of the contract, by which a campaign was judged."""
-    rules, default = acceptance.load(acceptance.kept(campaign.folder)), acceptance.load()
+    rules, default = acceptance.rules_of(campaign.folder), acceptance.load()
     limits = [
         [
             text.measured(limit.measurement),

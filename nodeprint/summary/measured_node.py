@@ -55,7 +55,7 @@ class MeasuredNode:
                 "no such node in its campaign", where=campaign / "nodes" / node, advice="see nodes.tsv"
             )
         number = names.index(node) if node else 0
-        rules = acceptance.load(acceptance.kept(campaign))
+        rules = acceptance.rules_of(campaign)
         self.fleet: PackedFleet = fleet
         self.node: PackedNode = fleet.nodes[number]
         if self.node.state != "measured":

@@ -22,6 +22,13 @@ def test_a_former_key_of_acceptance_names_the_new_one(tmp_path: Path) -> None:
         acceptance.load(path)
 
 
+def test_a_campaign_of_a_former_version_keeps_its_rules(tmp_path: Path) -> None:
+    """Its own copy of the rules was written by nodeprint, so nobody has to edit it."""
+    waiver = {"node": "node003", "finding": "*", "reason": "known", "until": "2027-01-31"}
+    (tmp_path / "acceptance.yaml").write_text(json.dumps({"suppressions": [waiver]}))
+    assert [waived.node for waived in acceptance.rules_of(tmp_path).waivers] == ["node003"]
+
+
 def test_a_former_verdict_names_the_new_key(tmp_path: Path) -> None:
     (tmp_path / "verdict.json").write_text(json.dumps({"schema": SCHEMA - 1}))
     with pytest.raises(NodeprintError, match=r"has schema 3, .*`suppressed` is `waived` now; run `nodeprint judge"):
