@@ -95,7 +95,7 @@ def test_slots_of_a_finding_are_those_of_its_part(where: dict[str, int], slots: 
 def test_findings_of_pairs_are_the_same_in_two_matrices_of_one_layout_by_place_or_part() -> None:
     terms_of = object(), object()
     first, second, other, cells = (
-        SimpleNamespace(quantity=SimpleNamespace(of_pairs=pairs), terms=terms_of[number])
+        SimpleNamespace(measured=SimpleNamespace(of_pairs=pairs), terms=terms_of[number])
         for pairs, number in ((True, 0), (True, 0), (True, 1), (False, 0))
     )
 
@@ -159,9 +159,9 @@ def _cells(
     """A finding of cells of a machine of eight CPUs: two sockets, four CCXs, a NUMA node a socket."""
     layout = SimpleNamespace(slots=_SLOTS, levels=("socket", "ccx"), numa=_SLOTS[:, 0])
     labels = {"memory_node": "node", "cpu_node": "node_of_cpu"}
-    quantity = SimpleNamespace(of_pairs=False, layout=layout, model=SimpleNamespace(labels=labels))
+    measured = SimpleNamespace(of_pairs=False, layout=layout, model=SimpleNamespace(labels=labels))
     of = verdicts.finding(effect, state, part=Part(term, term, where), worse=effect < 0, **changes)
-    standing: Any = SimpleNamespace(series=SimpleNamespace(matrix=SimpleNamespace(quantity=quantity)))
+    standing: Any = SimpleNamespace(series=SimpleNamespace(matrix=SimpleNamespace(measured=measured)))
     cause: Any = SimpleNamespace(where=where)
     return findings.Shown(standing, cause, replace(of, times_bound=abs(effect) / of.bound, finer=()), f"m {term}")
 
