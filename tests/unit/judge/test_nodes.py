@@ -129,7 +129,7 @@ def test_a_finding_is_complete() -> None:
     assert finding.remedy == "core"
 
 
-def _suppressing(finding: str, until: int) -> Acceptance:
+def _waiving(finding: str, until: int) -> Acceptance:
     waiver = Waiver("node001", finding, "ticket 42", datetime.date(until, 1, 1))
     return structs.replace(RULES, waivers=(waiver,))
 
@@ -146,7 +146,7 @@ def _suppressing(finding: str, until: int) -> Acceptance:
 def test_a_waived_finding_counts_no_more_until_its_day(
     finding: str, until: int, outcome: Outcome, note: str | None
 ) -> None:
-    verdict = judge(made("node001: core 17 +9%", jobs=2), _suppressing(finding, until)).verdict
+    verdict = judge(made("node001: core 17 +9%", jobs=2), _waiving(finding, until)).verdict
     assert verdict.nodes["node001"].outcome is outcome
     assert bool(verdict.nodes["node001"].findings[0].waived) == (outcome is Outcome.INCONCLUSIVE)
     assert [n.kind for n in verdict.fleet.notes] == ([note] if note else [])
@@ -172,7 +172,7 @@ def test_a_waiver_holds_through_its_last_day() -> None:
 
 def test_a_waiver_of_one_finding_leaves_another() -> None:
     campaign = made("node001: core 17 +9%", "node001: ccd 6 +8%", jobs=2)
-    assert judge(campaign, _suppressing("core-slow", 2999)).verdict.nodes["node001"].outcome is Outcome.DEVIATES
+    assert judge(campaign, _waiving("core-slow", 2999)).verdict.nodes["node001"].outcome is Outcome.DEVIATES
 
 
 def test_a_limit_of_a_contract_is_held_to_every_node() -> None:
