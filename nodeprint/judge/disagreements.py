@@ -25,27 +25,26 @@ def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Measured], rule
     number."""
     out = []
     for measurement in _deciding(reduced, rules):
-        quantity = measurement
-        rows = quantity.rows.get(i, {}).get(job, [])
-        out += _near_once(quantity, node, job, rows)
+        rows = measurement.rows.get(i, {}).get(job, [])
+        out += _near_once(measurement, node, job, rows)
         if not rows or not ((i, job) in measurement.differing or measurement.restless[rows].any()):
             continue
-        repeated = of_runs(np.asarray(quantity.values[rows]))
+        repeated = of_runs(np.asarray(measurement.values[rows]))
         if repeated is None:
             continue
-        within = f"job{job}" if repeated.run is None else f"job{job}/run{quantity.run[rows[repeated.run]]}"
+        within = f"job{job}" if repeated.run is None else f"job{job}/run{measurement.run[rows[repeated.run]]}"
         names = (
-            [f"{within}/run{quantity.run[row]}" for row in rows]
+            [f"{within}/run{measurement.run[row]}" for row in rows]
             if repeated.run is None
-            else [f"{within}/pass{number + 1}" for number in range(quantity.values.shape[1])]
+            else [f"{within}/pass{number + 1}" for number in range(measurement.values.shape[1])]
         )
         values = (
-            over_passes(np.asarray(quantity.values[rows]))
+            over_passes(np.asarray(measurement.values[rows]))
             if repeated.run is None
-            else np.asarray(quantity.values[rows[repeated.run]])
+            else np.asarray(measurement.values[rows[repeated.run]])
         )
         kind = "runs-differ" if repeated.run is None else "passes-differ"
-        out += _disturbances(kind, quantity, node, repeated.disagreement, within, names, values)
+        out += _disturbances(kind, measurement, node, repeated.disagreement, within, names, values)
     return out
 
 
@@ -53,13 +52,12 @@ def of_jobs(node: PackedNode, i: int, reduced: Sequence[Measured], rules: Accept
     """What differs between the jobs of a node, each by the median over its runs."""
     out = []
     for measurement in _deciding(reduced, rules):
-        quantity = measurement
-        jobs = quantity.rows.get(i, {})
+        jobs = measurement.rows.get(i, {})
         if len(jobs) < 2:
             continue
         values = np.concatenate([over_passes(measurement.level[rows][None]) for rows in jobs.values()])
         if (found := disagreement(values)) is not None:
-            out += _disturbances("jobs-differ", quantity, node, found, "", [f"job{job}" for job in jobs], values)
+            out += _disturbances("jobs-differ", measurement, node, found, "", [f"job{job}" for job in jobs], values)
     return out
 
 
@@ -69,15 +67,14 @@ def between_nodes(
     """The virtual machines, of those that are meant to be the same, that differ from the majority as if their CPUs were
     others; all where no majority agrees."""
     for measurement in _deciding(reduced, rules):
-        quantity = measurement
-        jobs = {i: quantity.rows[i].values() for i in numbers if i in quantity.rows}
+        jobs = {i: measurement.rows[i].values() for i in numbers if i in measurement.rows}
         rows = {i: [row for of_job in of_node for row in of_job] for i, of_node in jobs.items()}
-        if len(rows) < 2 or not _is_hop(quantity):
+        if len(rows) < 2 or not _is_hop(measurement):
             continue
         values = np.concatenate([over_passes(measurement.level[of_node][None]) for of_node in rows.values()])
         names = [nodes[i].name for i in rows]
         if (found := disagreement(values)) is not None and found.is_far:
-            moved = _disturbances("jobs-differ", quantity, nodes[numbers[0]], found, "", names, values)[-1]
+            moved = _disturbances("jobs-differ", measurement, nodes[numbers[0]], found, "", names, values)[-1]
             return {i: moved for at, i in enumerate(rows) if not found.odd or at in found.odd}
     return {}
 

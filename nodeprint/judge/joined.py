@@ -171,8 +171,7 @@ def _jobs(population: Population, reduced: Measured, kind: _Kind, campaign: int)
 
 def _started(population: Population, i: int, jobs: Sequence[int]) -> str:
     """When the first of some jobs of a node began, by any of its measurements."""
-    quantities = (reduced for reduced in population.reduced)
-    starts = (q.started[row] for q in quantities for job in jobs for row in q.rows.get(i, {}).get(job, ()))
+    starts = (q.started[row] for q in population.reduced for job in jobs for row in q.rows.get(i, {}).get(job, ()))
     return min(filter(None, starts), default="")
 
 

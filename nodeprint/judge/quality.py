@@ -36,23 +36,21 @@ def of_job(
     out = [seen for seen in disagreements.of_job(node, i, job, reduced, rules) if seen.invalid]
     out += [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
     for measurement, of_row in zip(reduced, odd, strict=True):
-        quantity = measurement
-        for row in quantity.rows.get(i, {}).get(job, []):
+        for row in measurement.rows.get(i, {}).get(job, []):
             if row in of_row:
-                run = f"job{job}/run{quantity.run[row]}"
-                out.append(Disturbance(ODD_RUN, True, quantity.measurement, run, share=of_row[row]))
+                run = f"job{job}/run{measurement.run[row]}"
+                out.append(Disturbance(ODD_RUN, True, measurement.measurement, run, share=of_row[row]))
     return out
 
 
 def _of_measurement(i: int, job: int, reduced: Measured, rules: Acceptance) -> Iterator[Disturbance]:
-    quantity = reduced
-    rows = quantity.rows.get(i, {}).get(job, [])
-    if not quantity.of_pairs or not rows or subject(quantity) not in rules.decides:
+    rows = reduced.rows.get(i, {}).get(job, [])
+    if not reduced.of_pairs or not rows or subject(reduced) not in rules.decides:
         return
     missing = reduced.missing[rows]
     measured = missing.min(axis=0) < 1  # at other homes the job was not measured: another configuration, and no gap
     absent = missing[:, measured].mean(axis=1) if measured.any() else np.ones(len(rows))
-    disturbed = quantity.disturbed[rows]
+    disturbed = reduced.disturbed[rows]
     for kind, shares, limit in (
         ("missing", absent, rules.quality.missing_pairs_percent / 100),
         ("disturbed", disturbed, rules.quality.disturbed_pairs_percent / 100),
@@ -61,8 +59,8 @@ def _of_measurement(i: int, job: int, reduced: Measured, rules: Acceptance) -> I
             continue
         for row, share in zip(rows, shares.tolist(), strict=True):
             if share > limit:
-                run = f"job{job}/run{quantity.run[row]}"
-                yield Disturbance(kind, invalid=True, measurement=quantity.measurement, run=run, share=share)
+                run = f"job{job}/run{reduced.run[row]}"
+                yield Disturbance(kind, invalid=True, measurement=reduced.measurement, run=run, share=share)
 
 
 def beside(node: PackedNode, i: int, reduced: Sequence[Measured], rules: Acceptance) -> list[Disturbance]:
@@ -115,15 +113,14 @@ def lost(node: PackedNode, i: int, reduced: Sequence[Measured]) -> dict[str, flo
 def _share_of_pairs(i: int, reduced: Sequence[Measured]) -> Iterator[Disturbance]:
     """The worst share of disturbed pairs of each measurement of the newest job, where it is any."""
     for measurement in reduced:
-        quantity = measurement
-        rows = quantity.newest_rows.get(i, []) if quantity.of_pairs else []
+        rows = measurement.newest_rows.get(i, []) if measurement.of_pairs else []
         if not rows:
             continue
-        worst = max(rows, key=lambda row: quantity.disturbed[row])
-        share = float(quantity.disturbed[worst])
+        worst = max(rows, key=lambda row: measurement.disturbed[row])
+        share = float(measurement.disturbed[worst])
         if share > 0.01:
-            run = f"job{quantity.job[worst]}/run{quantity.run[worst]}"
-            yield Disturbance("disturbed", invalid=False, measurement=quantity.measurement, run=run, share=share)
+            run = f"job{measurement.job[worst]}/run{measurement.run[worst]}"
+            yield Disturbance("disturbed", invalid=False, measurement=measurement.measurement, run=run, share=share)
 
 
 def _seen(kind: str, run: Mapping[str, Any], share: float = 0.0, value: float = 0.0, detail: str = "") -> Disturbance:
