@@ -98,7 +98,8 @@ class Stage:
         for table in sorted(Path().rglob("deviations.nc")):
             code, said = _called(["export", str(table.parent), "--to", "deviations.csv", "--table", "deviations"])
             name = f"{table.parent}/deviations"
-            out |= {f"{name}.csv": Path("deviations.csv").read_text()} if code == 0 else {f"{name}.txt": said}
+            text = Path("deviations.csv").read_text(encoding="utf-8") if code == 0 else said
+            out[f"{name}.{'csv' if code == 0 else 'txt'}"] = text
         return {name: _without_origin(text) for name, text in out.items()}
 
 
