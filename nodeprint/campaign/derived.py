@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -11,10 +12,17 @@ SCHEMA = 12
 FOLDER = "store"
 #: The fleet as arrays; what is read of each node for itself; what came of each node, which the workflow waits for.
 FLEET, NODES, STATES = f"{FOLDER}/fleet", f"{FOLDER}/nodes", f"{FOLDER}/fleet.json"
+#: Characters of a name that is made of a metric's; file systems take 255 bytes with what follows it.
+_LONGEST_STEM = 100
 #: What came of a node. `wrong`: of a table alone, that a benchmark found its own result wrong on it.
 State = Literal["measured", "refused", "not measured", "wrong"]
 
 
+def file_stem(measurement: str) -> str:
+    """A file name for a measurement. A metric of a foreign table may contain slashes, or be longer than a file name."""
+    return re.sub(r"[^A-Za-z0-9_.-]|^\.", "_", measurement)[:_LONGEST_STEM]
+
+
 def values_file(folder: Path, measurement: str, number: int) -> Path:
-    """Where the values of a quantity are."""
-    return folder / f"{measurement}-{number}.npy"
+    """Where the values of a measurement are; the number alone tells measurements apart."""
+    return folder / f"{file_stem(measurement)}-{number}.npy"

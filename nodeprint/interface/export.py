@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, get_args
@@ -9,6 +10,7 @@ from typing import Literal, get_args
 import pandas as pd
 import xarray as xr
 
+from nodeprint.campaign import derived
 from nodeprint.data.export import datasets, netcdf_table, tables
 from nodeprint.data.job import fabric_records
 from nodeprint.data.store import packing
@@ -46,11 +48,11 @@ def write(campaign: Path, to: Path, table: str = "") -> Path:
 
 def write_datasets(campaign: Path) -> Iterator[Path]:
     """Write each dataset of a campaign as netCDF below it and yield the paths. Raises CannotWriteError."""
-    fleet, written = packing.pack(campaign), set[str]()
+    fleet, written = packing.pack(campaign), Counter[str]()
     for measured in fleet.quantities:
-        kind = sum(name == measured.measurement for name in written)
-        written.add(measured.measurement)
-        name = f"{measured.measurement}.nc" if not kind else f"{measured.measurement}-{measured.node.min()}.nc"
+        stem = derived.file_stem(measured.measurement)
+        written[stem] += 1
+        name = f"{stem}.nc" if written[stem] == 1 else f"{stem}-{written[stem]}.nc"
         yield datasets.write_netcdf(datasets.dataset(fleet, measured), campaign / FOLDER / name)
 
 

@@ -391,7 +391,9 @@ def coordinate(dim: str) -> str:
 def _levels(layout: NodeLayout) -> dict[str, Ints]:
     """By level the number of each slot in it; cores over the whole machine."""
     columns = dict(zip(layout.levels, layout.slots.T, strict=False))
-    return {**columns, _CORE: codes(layout.slots[:, : RANK + 1]), _THREAD: layout.slots[:, THREAD], "numa": layout.numa}
+    cores = {_CORE: codes(layout.slots[:, : RANK + 1]), _THREAD: layout.slots[:, THREAD]}
+    # where parts of a machine are its NUMA nodes, the slots have the level themselves; of pairs only they have it
+    return {"numa": layout.numa, **columns, **cores} if (layout.numa >= 0).any() else {**columns, **cores}
 
 
 def _policy(homes: Ints | None) -> str:

@@ -16,6 +16,7 @@ from nodeprint.campaign import node_status
 from nodeprint.data.export import datasets
 from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
+from nodeprint.interface import export
 from nodeprint.judge import campaign, of_table
 from nodeprint.judge.of_table import TableRules
 from nodeprint.judge.outcome import FleetOutcome, Outcome
@@ -222,6 +223,16 @@ def test_two_nodes_far_apart_are_told_by_their_ratio() -> None:
     (low,), (high,) = verdict.nodes["n000"].findings, verdict.nodes["n001"].findings
     assert (low.effect, high.effect) == pytest.approx((-0.9, 9.0), rel=0.01)
     assert (low.value, low.peers) == pytest.approx((100.5, 1005), rel=0.01)
+
+
+@pytest.mark.parametrize("metric", ["mem-bw/h2d_bw", "../../triad", "t" * 300])
+def test_the_name_of_a_metric_is_no_path(tmp_path: Path, metric: str) -> None:
+    folder = tmp_path / "results/main"
+    of_table.as_campaign(value_table.from_values(rows_of(fleet(4), metric), "made up"), folder, TableRules())
+    assert [quantity.measurement for quantity in packed.read(folder).quantities] == [metric]
+    (written,) = export.write_datasets(folder)
+    assert written.parent == folder / export.FOLDER and written.suffix == ".nc"
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
 def test_the_folder_of_another_table_is_not_written_over(tmp_path: Path) -> None:

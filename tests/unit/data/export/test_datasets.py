@@ -38,6 +38,16 @@ def test_rows_have_node_job_run_and_points_have_levels(two: PackedFleet) -> None
     assert {"socket", "ccx", "core", "thread"} <= set(datasets.dataset(two, clocks).coords)
 
 
+def test_parts_that_are_numa_nodes_have_their_numbers(two: PackedFleet) -> None:
+    """A level of the slots may be called so, as with sub-NUMA clustering."""
+    measured = two.pairs[0]
+    levels = tuple("numa" if level == "ccd" else level for level in measured.layout.levels)
+    clustered = measured.assign(layout=replace(measured.layout, levels=levels))
+    expected = measured.dataset["ccd_a"].values
+    assert clustered.dataset["numa_a"].values.tolist() == expected.tolist() and expected.max() > 0
+    assert "numa_a" not in measured.dataset.coords
+
+
 def test_cpus_have_the_numbers_of_the_operating_system(two: PackedFleet) -> None:
     """Over points where all nodes number them alike, over rows and points where they do not."""
     measured, (first, second) = two.pairs[0], two.nodes
