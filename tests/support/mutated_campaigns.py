@@ -100,7 +100,10 @@ def tried(campaign: Path, seed: int) -> str:
         damage = damaged(copy, generator, of_nodes=inputs(seed) > 1)
         said = Path(folder, "said")
         if not (child := os.fork()):
-            _run(copy, generator, said)
+            try:
+                _run(copy, generator, said)
+            finally:
+                os._exit(1)
         _, status, used = os.wait4(child, 0)
         words = said.read_text() if said.exists() else ""
         if status:
