@@ -428,7 +428,7 @@ RIGHT = {
     "data/store/packing.py": {"copyfile", "rmtree"},
     "data/store/store.py": {"rmtree", "rmdir"},
     "interface/export.py": {"rename"},
-    "judge/baseline.py": {"copy2", "copytree", "write_text"},
+    "judge/baseline_folder.py": {"copy2", "copytree", "write_text"},
     "report/figures/render.py": {"savefig"},
     "report/figures/side_by_side.py": {"rename"},
     "report/run_check.py": {"write_text"},

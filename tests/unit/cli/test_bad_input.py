@@ -318,7 +318,7 @@ def test_campaign_that_cannot_be_written_names_the_option(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(good, "campaign")
     path = Path("campaign", taken)
-    path.mkdir() if taken.endswith("/") else path.write_text("")
+    path.mkdir(parents=True) if taken.endswith("/") else path.write_text("")
     os.utime(path, (0, 0))  # older than the records
     name, *options = command.split()
     assert call(name, "campaign", *options) == 2

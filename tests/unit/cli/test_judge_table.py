@@ -44,7 +44,7 @@ def test_all_outputs_say_the_same(tmp_path: Path) -> None:
     (finding,) = verdict["nodes"]["n03"]["findings"]
     assert finding["part"]["where"] == {"gpu": 2} and finding["worse"]
     assert (tmp_path / "c/verdict.xml").read_text().count("<failure") == 2  # the node and the fleet
-    assert 'node_verdict{node="n03",verdict="SUSPECT"} 1' in (tmp_path / "c/verdict.prom").read_text()
+    assert 'node_verdict{node="n03",class="WARN",verdict="SUSPECT"} 1' in (tmp_path / "c/verdict.prom").read_text()
     assert all(line.startswith("#") for line in (tmp_path / "c/drain.sh").read_text().splitlines())
     call("judge", tmp_path / "c", "--fail-on", "found", code=3)  # and again from the folder
 

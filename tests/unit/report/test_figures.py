@@ -471,6 +471,7 @@ def of_pairs_of_cells(
         unit=unit,
         names=names,
         places=places,
+        values=np.tile(np.asarray(values, dtype=np.float32), (len(levels.quantity.node), 1, 1)),
     )
     return structs.replace(levels, quantity=told, values=np.tile(values, (len(levels.nodes), 1)))
 
