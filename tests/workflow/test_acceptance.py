@@ -96,7 +96,7 @@ def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: 
     assert {path: path.stat().st_mtime_ns for path in measured} == measured, "nothing is measured for it"
     digest = hashlib.sha256((campaign / "acceptance.yaml").read_bytes()).hexdigest()
     assert judged["versions"]["acceptance"] == f"acceptance.yaml of the campaign, SHA-256 {digest}"
-    assert "OUTSIDELIMIT" in text_of(pdf) and "contract4711" in text_of(pdf)
+    assert "OUTOFSPEC" in text_of(pdf) and "contract4711" in text_of(pdf)
     assert "OUT OF SPEC" in second.stdout
 
     # What is called by hand goes by the campaign's copy; the next call by the site's file again.
