@@ -60,9 +60,9 @@ def _values(campaign: Path, measurement: str) -> Iterator[pd.DataFrame]:
     """The values of a measurement on all kinds of machines."""
     fleet = packing.pack(campaign)
     name = measurement or next((measured.measurement for measured in fleet.quantities), "")
-    known = dict.fromkeys(measured.measurement for measured in fleet.quantities)
-    if name not in known:
-        advice = f"choose from {', '.join((*known, *TABLES))}"
+    measurements = dict.fromkeys(measured.measurement for measured in fleet.quantities)
+    if name not in measurements:
+        advice = f"choose from {', '.join((*measurements, *TABLES))}"
         raise NodeprintError(f"the campaign has no {name or 'values'}", key="--table", advice=advice)
     of_name = (measured for measured in fleet.quantities if measured.measurement == name)
     yield from _not_empty(frame for of in of_name for frame in datasets.frames(datasets.dataset(fleet, of)))

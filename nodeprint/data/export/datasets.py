@@ -71,18 +71,18 @@ def _numbered(
 
 
 def _of_table(column: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    known = (column >= 0) & (column < len(numbers))
-    return np.where(known, numbers[np.where(known, column, 0)], column) if len(numbers) else column
+    numbered = (column >= 0) & (column < len(numbers))
+    return np.where(numbered, numbers[np.where(numbered, column, 0)], column) if len(numbers) else column
 
 
 def frames(of: xr.Dataset) -> Iterator[pd.DataFrame]:
     """The values that were measured, a row each with all that the dataset says of it; some rows at a time."""
     at_once = max(1, _VALUES_AT_ONCE // max(1, of.sizes["pass"] * of.sizes["point"]))
-    said = [name for name in ("measurement", "operation", "quantity", "unit") if name in of.attrs]
+    columns = [name for name in ("measurement", "operation", "quantity", "unit") if name in of.attrs]
     for start in range(0, of.sizes["row"], at_once):
         some = of.isel(row=slice(start, start + at_once))
         frame = some.to_dataframe().reset_index().dropna(subset=["value"]).drop(columns=["row", "point"])
-        of_all = {name: of.attrs[name] for name in said}
+        of_all = {name: of.attrs[name] for name in columns}
         yield frame.assign(**of_all, simulated=of.attrs["simulated"] == "true")
 
 
@@ -102,15 +102,15 @@ def chosen(fleet: PackedFleet, measurement: str, node: str | None = None) -> Mea
     names = {of_node.name: number for number, of_node in enumerate(fleet.nodes)}
     if node is not None and node not in names:
         raise NodeprintError(f"campaign {fleet.campaign} has no node {node}", advice="choose one of .nodes")
-    found = [measured for measured in fleet.quantities if measured.measurement == measurement]
+    candidates = [measured for measured in fleet.quantities if measured.measurement == measurement]
     if node is not None:
-        found = [measured for measured in found if names[node] in measured.rows]
-    if not found:
+        candidates = [measured for measured in candidates if names[node] in measured.rows]
+    if not candidates:
         what = f"{fleet.campaign if node is None else node} has no values of {measurement}"
         measurements = dict.fromkeys(measured.measurement for measured in fleet.quantities)
         raise NodeprintError(what, advice=f"choose from {', '.join(measurements)}" if measurements else "measure first")
-    if len(found) > 1:
-        first = [fleet.nodes[min(measured.rows)].name for measured in found]
-        problem = f"{measurement} was measured on {len(found)} kinds of machines, and a dataset is of one"
+    if len(candidates) > 1:
+        first = [fleet.nodes[min(measured.rows)].name for measured in candidates]
+        problem = f"{measurement} was measured on {len(candidates)} kinds of machines, and a dataset is of one"
         raise NodeprintError(problem, advice=f"name a node of the kind, as {' or '.join(first[:8])}")
-    return found[0]
+    return candidates[0]

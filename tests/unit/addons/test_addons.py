@@ -6,9 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from nodeprint import addons
 
 #: What hides all add-ons: no entry point is found, and importing one fails.
 _HIDE = """
@@ -89,3 +92,14 @@ def test_a_broken_addon_is_named_and_left_out() -> None:
         "nodeprint: add-on gone (nodeprint_gone:commands) fails to load: No module named 'nodeprint_gone'; install"
     )
     assert done.stderr.startswith(expected)
+
+
+def test_an_addon_whose_code_is_wrong_costs_itself_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "wrong_addon.py").write_text("commands = (")
+    monkeypatch.syspath_prepend(tmp_path)
+    broken = metadata.EntryPoint("wrong", "wrong_addon:commands", "nodeprint.commands")
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: (broken,))
+    assert addons.load(addons.COMMANDS) == {}
+    assert capsys.readouterr().err.startswith("nodeprint: add-on wrong (wrong_addon:commands) fails to load: ")
