@@ -11,7 +11,7 @@ from statistics import fmean
 
 from bench import table
 from bench.table import row
-from tests.support.noisy_year import TIMES_BOUND, counted
+from tests.support.noisy_year import TIMES_TOLERANCE, counted
 
 WEEKS, FLEETS = 52, 25
 
@@ -24,7 +24,7 @@ def main() -> int:
     load = os.getloadavg()[0]
     caught, false = counted(fleets, WEEKS, seed=1)
     rows = [
-        row(f"changes of {TIMES_BOUND} bounds missed, share of {len(caught)}", 1 - fmean(caught), 0.05),
+        row(f"changes of {TIMES_TOLERANCE} tolerances missed, share of {len(caught)}", 1 - fmean(caught), 0.05),
         row(f"unchanged nodes with a change in a year, of {len(false)}", fmean(false), 0.01),
     ]
     table.keep("history", rows, load)

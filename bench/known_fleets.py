@@ -25,7 +25,7 @@ import numpy.typing as npt
 from nodeprint.data.places.layout import OTHER_SOCKET, SAME_CCD, SAME_CCX, SAME_QUADRANT, SAME_SOCKET, pair_classes
 from nodeprint.data.places.measured import Measured, NodeLayout, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
-from nodeprint.judge import acceptance, bounds, pairs, sets
+from nodeprint.judge import acceptance, pairs, sets, tolerances
 from nodeprint.judge.reduction import EffectScale, term_values
 from nodeprint.judge.terms import Terms
 from tests.support import published
@@ -396,10 +396,10 @@ def _components(machine: str, name: str, template: Floats) -> Components:
     if quantity.of_pairs:
         terms = pairs.of(quantity.pair_layout)
         levels = np.array([template[term.covers].mean() for term in terms.terms])
-        return Components(terms, EffectScale("linear"), bounds.of_pairs(terms, levels, rules), template)
+        return Components(terms, EffectScale("linear"), tolerances.of_pairs(terms, levels, rules), template)
     terms, model = sets.of(quantity), quantity.model
-    tolerance = np.full(len(terms.terms), bounds.of_cells(model, rules))
-    return Components(terms, EffectScale(model.scale, rules.cell(model.term).bound), tolerance, template)
+    tolerance = np.full(len(terms.terms), tolerances.of_cells(model, rules))
+    return Components(terms, EffectScale(model.scale, rules.cell(model.term).tolerance), tolerance, template)
 
 
 @lru_cache(maxsize=256)

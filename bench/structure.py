@@ -147,8 +147,11 @@ def ranges(machines: dict[str, Made]) -> Iterator[dict[str, Any]]:
         while high < len(values) - 1 and good[high + 1]:
             high += 1
         setattr(detection, name, used)
-        bounds = (None if low == 0 else float(values[low]), None if high == len(values) - 1 else float(values[high]))
-        yield {"threshold": name, "used": float(used), "low": bounds[0], "high": bounds[1]}
+        tolerances = (
+            None if low == 0 else float(values[low]),
+            None if high == len(values) - 1 else float(values[high]),
+        )
+        yield {"threshold": name, "used": float(used), "low": tolerances[0], "high": tolerances[1]}
 
 
 def shown_levels() -> dict[str, Made]:

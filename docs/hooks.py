@@ -85,7 +85,7 @@ def table_of_keys(kind: type[object]) -> str:
 
 
 def table_of_cells() -> str:
-    """The bounds and priors of measurements that are no pairs, with their reasons."""
+    """The tolerances and priors of measurements that are no pairs, with their reasons."""
     sources = {name: term.source for name, term in terms().items()} | {"other": OTHER[1]}
     rows = [
         f"| `{term}` | {cell.percent:g} | {cell.run:g} | {100 * cell.job_sd:.2g} "
@@ -215,7 +215,7 @@ def value_of(rule: Schema, name: str) -> str:
         words += f" of {value_of(rule['items'], name)}" if rule["items"].get("type") != "object" else " of keys"
     limits = [f"at least {rule['minimum']}"] if "minimum" in rule else []
     limits += [f"more than {rule['exclusiveMinimum']}"] if "exclusiveMinimum" in rule else []
-    # a bound that is there for arithmetic alone says nothing to a reader
+    # a tolerance that is there for arithmetic alone says nothing to a reader
     limits += [f"at most {rule['maximum']}"] if rule.get("maximum", 2**53) < 2**53 else []
     return ", ".join([words or "any", *limits])
 

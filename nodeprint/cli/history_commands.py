@@ -40,7 +40,7 @@ def since(
     """Print which parts of which nodes changed, and when.
 
     Between two jobs of a campaign, two campaigns, or over a year of them: the level of every part of every node, where
-    it changed by more than its bound, and what changed in the node's configuration at that time.
+    it changed by more than its tolerance, and what changed in the node's configuration at that time.
     """
     from msgspec.structs import replace
 

@@ -33,7 +33,7 @@ app.add_typer(baselines, name="baseline", rich_help_panel=JUDGE)
 
 @app.command(
     rich_help_panel=JUDGE,
-    epilog="Examples: nodeprint judge results/main --json --fail-on not-same; nodeprint judge stream.csv --bound 5",
+    epilog="Examples: nodeprint judge results/main --json --fail-on not-same; nodeprint judge stream.csv --tolerance 5",
 )
 def judge(
     campaign: options.Source,
@@ -45,7 +45,7 @@ def judge(
     notify: options.Notify = "",
     node: options.OneNode = None,
     to: options.To = None,
-    bound: options.Bounds = None,
+    tolerance: options.Tolerances = None,
     better: options.Better = None,
     fingerprint: options.Fingerprint = None,
     node_name: options.NodeName = "",
@@ -62,7 +62,7 @@ def judge(
     from nodeprint.report import verdict_files as written
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
-    table = options.TableOptions(to, tuple(bound or ()), tuple(better or ()), fingerprint, node_name)
+    table = options.TableOptions(to, tuple(tolerance or ()), tuple(better or ()), fingerprint, node_name)
     request = options.JudgeRequest(
         campaign,
         baseline=baseline,

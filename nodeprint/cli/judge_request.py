@@ -29,7 +29,7 @@ Baseline = Annotated[Path | None, typer.Option(help="A saved baseline, or a camp
 Acceptance = Annotated[
     Path | None,
     typer.Option(
-        help="Bounds and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use."
+        help="Tolerances and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use."
     ),
 ]
 _FOUND = ", ".join(outcome for outcome in Outcome if outcome.entry.found)
@@ -65,7 +65,7 @@ To = Annotated[
     Path | None,
     typer.Option(help="Of a table: the folder that all files are written into, as of a campaign; none without."),
 ]
-Bounds = Annotated[
+Tolerances = Annotated[
     list[str] | None,
     typer.Option(help="Of a table: percent that a node may be from its peers, as 5 or triad=3; repeatable."),
 ]
@@ -88,7 +88,7 @@ class TableOptions:
     """What a call says of a table: the folder `to` that it becomes a campaign in, and how its figures are read."""
 
     to: Path | None = None
-    bounds: tuple[str, ...] = ()
+    tolerances: tuple[str, ...] = ()
     better: tuple[str, ...] = ()
     fingerprint: Path | None = None
     node_name: str = ""
@@ -98,7 +98,7 @@ class TableOptions:
         """The options by name."""
         return {
             "--to": self.to,
-            "--bound": self.bounds,
+            "--tolerance": self.tolerances,
             "--better": self.better,
             "--fingerprint": self.fingerprint,
             "--node-name": self.node_name,
@@ -175,7 +175,7 @@ class JudgeRequest:
             figures = table_file.read_table(kept, name, self.table.node_name)
         if self.table.fingerprint is not None:
             figures = table_file.with_fields(figures, self.table.fingerprint)
-        rules = of_table.TableRules(self.acceptance, self.table.bounds, self.table.better)
+        rules = of_table.TableRules(self.acceptance, self.table.tolerances, self.table.better)
         if self.table.to is not None:
             of_table.as_campaign(figures, self.table.to, rules)
             return judge_and_write(self.table.to, baseline=self.baseline)

@@ -137,7 +137,7 @@ def protocol(
     """Write the acceptance protocol of campaigns, to be signed.
 
     What is suggested by the list of nodes (accepted, with reservations, rejected), reservations with remedy and
-    deadline, bounds and limits, racks and serial numbers, and MANIFEST.sha256 over all files.
+    deadline, tolerances and limits, racks and serial numbers, and MANIFEST.sha256 over all files.
     """
     from nodeprint.report import protocol as protocols
 

@@ -18,7 +18,7 @@ from nodeprint.report import names
 from nodeprint.report import text as report_text
 from nodeprint.settings.texts import say
 
-#: A course from a bound below its first level to a bound above it, in eighths of a line.
+#: A course from a tolerance below its first level to a tolerance above it, in eighths of a line.
 _BARS = "▁▂▃▄▅▆▇█"
 #: A sparkline has at most so many places.
 _WIDTH = 26
@@ -27,7 +27,8 @@ _FIELDS = 3
 
 
 def sparkline(course: Sequence[float]) -> str:
-    """A course in bounds from its first level, from -2 (`▁`) to 2 (`█`); of a long one the medians of equal spans."""
+    """A course in tolerances from its first level, from -2 (`▁`) to 2 (`█`); of a long one the medians of equal
+    spans."""
     count = min(len(course), _WIDTH)
     edges = [round(number * len(course) / count) for number in range(count + 1)] if count else [0]
     spans = [median(course[low:high]) for low, high in itertools.pairwise(edges)]
@@ -35,8 +36,8 @@ def sparkline(course: Sequence[float]) -> str:
 
 
 def unchanged(history: NodeHistory) -> str:
-    """What is said of a node without any change: where it was measured once, or a part is beyond its bound by now, that
-    this shows none yet."""
+    """What is said of a node without any change: where it was measured once, or a part is beyond its tolerance by now,
+    that this shows none yet."""
     if _is_single(history):
         return say("history", "once")
     if not is_open(history):
@@ -51,7 +52,7 @@ def _is_single(history: NodeHistory) -> bool:
 
 
 def is_open(history: NodeHistory) -> bool:
-    """Whether a node without a change has a part that is a bound or more from its first level in the newest
+    """Whether a node without a change has a part that is a tolerance or more from its first level in the newest
     measurement, by the figure that is printed."""
     last = history.courses[0].distance[-1:] if not history.changes else ()
     return any(round(abs(distance), 1) >= 1 for distance in last)
@@ -99,9 +100,9 @@ def shared_with(node: str, histories: Histories) -> list[str]:
 
 
 def of_node(change: Change) -> str:
-    """A change of a node on its own page, with its interval and bound: a sentence."""
+    """A change of a node on its own page, with its interval and tolerance: a sentence."""
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
-    size = f"{change.effect * 100:+.1f} % (95 % {ends}; bound {names.bound(change.bound)})"
+    size = f"{change.effect * 100:+.1f} % (95 % {ends}; tolerance {names.tolerance(change.tolerance)})"
     further = f", {names.counted(change.further, 'further part')} with it" if change.further else ""
     alone = "" if change.compared else say("history", "alone")
     return report_text.sentence(f"{part_name(change)} {size} {_when(change)}{further}{alone}{_doubt(change)}.")
@@ -236,7 +237,7 @@ def as_text(of_campaigns: Histories, selected: Selected) -> Group:
     courses = Table(box=None, pad_edge=False, show_header=False)
     for history in [*([of_all] if of_all is not None and of_all.changes else []), *shown]:
         course = history.courses[0]
-        last = f"{course.distance[-1]:+z.1f} bounds" if course.distance else ""
+        last = f"{course.distance[-1]:+z.1f} tolerances" if course.distance else ""
         courses.add_row(
             printable(history.node, 40) or say("history", "all"), sparkline(course.distance), last, part_name(course)
         )

@@ -63,17 +63,17 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A part of a node, or of all `nodes` together, whose level changed by more than its bound, with all of its
+    """A part of a node, or of all `nodes` together, whose level changed by more than its tolerance, with all of its
     interval.
 
     `effect` and `interval` (95 %) are relative to the level `before` (of shares of the time the difference); `before`
     and `after` are in `unit`, of several nodes the medians. Of a node they are without what all nodes moved by
     together, unless fewer than three were measured (`compared` is false). The part still had its level before at
     `unchanged`, and the change was there `since`, the likeliest first measurement, at the latest `by` (ISO 8601); where
-    it came in several steps, `since` is when they made up the bound. `counts` are how many measurements show the level
-    before and after; `confirmed`: two or more each. `further` parts of the same subject moved with it. `fields` of the
-    fingerprint changed between: values before and after. `moves` if the level of all nodes keeps moving: between which
-    values.
+    it came in several steps, `since` is when they made up the tolerance. `counts` are how many measurements show the
+    level before and after; `confirmed`: two or more each. `further` parts of the same subject moved with it. `fields`
+    of the fingerprint changed between: values before and after. `moves` if the level of all nodes keeps moving: between
+    which values.
     """
 
     node: str
@@ -86,7 +86,7 @@ class Change(msgspec.Struct, frozen=True):
     after: float
     effect: float
     interval: Interval
-    bound: float
+    tolerance: float
     unchanged: str
     since: str
     by: str
@@ -102,16 +102,16 @@ class Change(msgspec.Struct, frozen=True):
 
 class Course(msgspec.Struct, frozen=True):
     """A part of a node over its measurements: when each was (`measured`, ISO 8601) and in which campaign, how far the
-    part is from its first level (`distance`) and half of the 95 % interval (`half`), both in bounds.
+    part is from its first level (`distance`) and half of the 95 % interval (`half`), both in tolerances.
 
-    `bound` is relative, as of a change.
+    `tolerance` is relative, as of a change.
     """
 
     measurement: str
     home: int
     subject: str
     part: Part
-    bound: float
+    tolerance: float
     measured: tuple[str, ...]
     campaigns: tuple[str, ...]
     distance: tuple[float, ...]
@@ -120,8 +120,8 @@ class Course(msgspec.Struct, frozen=True):
 
 class NodeHistory(msgspec.Struct, frozen=True):
     """A node over time: when and in which campaigns it was measured (ISO 8601, in order), its changes by date, and the
-    courses of the parts that changed, the largest change in bounds first; of an unchanged node that of the part that
-    moved most."""
+    courses of the parts that changed, the largest change in tolerances first; of an unchanged node that of the part
+    that moved most."""
 
     node: str
     measured: tuple[str, ...]
@@ -186,9 +186,9 @@ class _Found(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def share(self) -> float:
-        """How many bounds it is."""
+        """How many tolerances it is."""
         head = self.cause.head
-        return float(abs(self.change.effect[head]) / self.past.bound[head])
+        return float(abs(self.change.effect[head]) / self.past.tolerance[head])
 
     @property
     def parts(self) -> int:
@@ -227,7 +227,7 @@ def histories(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = 
 def of_joined(all_joined: Joined, rules: Acceptance, judged: Sequence[JudgedCampaign]) -> Histories:
     """The same of campaigns that are joined; `judged` are their verdicts, in the same order."""
     pasts = [joined.past(of, rules) for of in all_joined.matrices]
-    parts = sum(len(past.bound) for past in pasts)
+    parts = sum(len(past.tolerance) for past in pasts)
     most = max((int(np.bincount(past.matrix.owner).max()) for past in pasts), default=1)
     z = change_points.threshold(ALARM, parts, max(most, YEAR))
     by_node: dict[int, list[_Line]] = {}
@@ -317,7 +317,7 @@ def _line_of_all(past: Past, job: JobSpread) -> _Line | None:
 def _levels(past: Past, lines: Sequence[_Line], z: float) -> tuple[Floats, Ints]:
     """The level that each node had in each of its jobs (row, part), and how many levels it had (node, part)."""
     levels = np.zeros_like(past.own)
-    fitted = np.ones((len(lines), len(past.bound)), dtype=np.int64)
+    fitted = np.ones((len(lines), len(past.tolerance)), dtype=np.int64)
     for line in lines:
         of_node = line.rows[:, 0]
         levels[of_node] = mean_of_runs(line.values[None])[0]
@@ -331,15 +331,15 @@ def _levels(past: Past, lines: Sequence[_Line], z: float) -> tuple[Floats, Ints]
 
 
 def _moving(line: _Line) -> list[int]:
-    """The parts that have values as far apart as their bound: the others cannot have moved by it."""
+    """The parts that have values as far apart as their tolerance: the others cannot have moved by it."""
     return np.flatnonzero(_reach(line) >= 1).tolist()
 
 
 def _reach(line: _Line) -> Floats:
-    """How many bounds apart the values of each part are (part)."""
+    """How many tolerances apart the values of each part are (part)."""
     present = np.isfinite(line.values)
     low, high = np.where(present, line.values, np.inf).min(axis=0), np.where(present, line.values, -np.inf).max(axis=0)
-    return np.asarray(np.where(present.any(axis=0), high - low, 0.0) / line.past.bound)
+    return np.asarray(np.where(present.any(axis=0), high - low, 0.0) / line.past.tolerance)
 
 
 def _stretches(line: _Line, part: int, z: float) -> tuple[Ints, list[Stretch]]:
@@ -413,31 +413,31 @@ def _found(of: _OfNode) -> Iterator[_Found]:
 
 
 def _moved(found: _Found) -> bool:
-    """Whether a node is beyond the bound from what it was, with what all nodes moved by: one that stayed as it was,
+    """Whether a node is beyond the tolerance from what it was, with what all nodes moved by: one that stayed as it was,
     while all others moved, did not change."""
     rows, head = found.line.rows[:, 0], found.cause.head
     after, before = (found.past.means[rows[side], head] for side in (found.step.after, found.step.before))
-    return bool(abs(np.nanmean(after) - np.nanmean(before)) > found.past.bound[head])
+    return bool(abs(np.nanmean(after) - np.nanmean(before)) > found.past.tolerance[head])
 
 
 def _steps(of: _OfNode, part: int) -> Iterator[_Step]:
     """The changes of one part: each level that differs from one since the last change as a node does that is different,
-    with all of its simultaneous interval outside the bound; of several the latest, so that small steps add up."""
+    with all of its simultaneous interval outside the tolerance; of several the latest, so that small steps add up."""
     at, stretches = _stretches(of.line, part, of.z)
-    bound, last = float(of.past.bound[part]), 0
+    tolerance, last = float(of.past.tolerance[part]), 0
     for index in range(1, len(stretches)):
         after = stretches[index]
         for number in range(index - 1, last - 1, -1):
             before = stretches[number]
-            if abs(after.level - before.level) <= bound:
+            if abs(after.level - before.level) <= tolerance:
                 continue
             samples = at[before.start : before.stop], at[after.start : after.stop]
             between = of.between(samples[1], samples[0])
-            if between is None or not intervals.outside(between[0].effect[part], between[1][part], bound):
+            if between is None or not intervals.outside(between[0].effect[part], between[1][part], tolerance):
                 continue
             first = stretches[number + 1]
             unchanged, since, by = (int(at[place]) for place in (first.earliest - 1, after.start, after.latest))
-            yield _Step(part, *samples, unchanged, since, by, float(abs(between[0].effect[part])) / bound)
+            yield _Step(part, *samples, unchanged, since, by, float(abs(between[0].effect[part])) / tolerance)
             last = index
             break
 
@@ -501,15 +501,15 @@ def _history_of_all(
 
 
 def _movers(found: _Found) -> list[int]:
-    """The nodes (positions) that moved with all of them: not those that are beyond the bound from it, and moved by less
-    than half as much."""
+    """The nodes (positions) that moved with all of them: not those that are beyond the tolerance from it, and moved by
+    less than half as much."""
     head, owner = found.cause.head, found.past.matrix.owner
-    effect, bound = found.change.effect[head], found.past.bound[head]
+    effect, tolerance = found.change.effect[head], found.past.tolerance[head]
     sides = [rows[rows >= 0] for rows in (found.line.rows[found.step.after], found.line.rows[found.step.before])]
     out = []
     for node in np.intersect1d(owner[sides[0]], owner[sides[1]]).tolist():
         after, before = (np.nanmean(found.past.means[side[owner[side] == node], head]) for side in sides)
-        if (after - before) / effect > _WITH_ALL or abs(after - before - effect) <= bound:
+        if (after - before) / effect > _WITH_ALL or abs(after - before - effect) <= tolerance:
             out.append(node)
     return out
 
@@ -550,7 +550,7 @@ def _change(found: _Found, further: int) -> Change:
         before + size if share else before * (1 + size),
         size,
         Interval(low, high),
-        scale.allowed(float(past.bound[head]), effect),
+        scale.allowed(float(past.tolerance[head]), effect),
         times[step.unchanged],
         times[step.since],
         times[step.by],
@@ -604,9 +604,9 @@ def _with_courses(
 def _course(line: _Line, number: int, part: Part, judged: Sequence[JudgedCampaign]) -> Course:
     """One part of a line, whose name is that of `part`."""
     past, matrix = line.past, line.past.matrix
-    values, errors, size = line.values[:, number], line.errors[:, number], float(past.bound[number])
+    values, errors, size = line.values[:, number], line.errors[:, number], float(past.tolerance[number])
     at = np.flatnonzero(np.isfinite(values) & (errors > 0))
-    z = change_points.threshold(ALARM, len(past.bound), max(len(at), YEAR))
+    z = change_points.threshold(ALARM, len(past.tolerance), max(len(at), YEAR))
     first = change_points.stretches(values[at], errors[at], z)[0].level if len(at) else 0.0
     half = intervals.half_width(errors[at], np.full(len(at), past.run.degrees[number]), _TAIL_95)
     return Course(

@@ -22,7 +22,7 @@ def data(history: NodeHistory) -> CourseData:
     lines = [
         CourseLine(
             change_sentences.part_name(course),
-            course.bound,
+            course.tolerance,
             course.measured,
             course.campaigns,
             course.distance,

@@ -91,7 +91,7 @@ def _fleet(of_campaigns: Histories, drawn: Sequence[NodeHistory], selected: Sele
     )
 
 
-_NODE_HEADER = ("node", "measured", "first", "last", "changes", "now, bounds", "the part that moved most")
+_NODE_HEADER = ("node", "measured", "first", "last", "changes", "now, tolerances", "the part that moved most")
 
 
 def _node_row(history: NodeHistory, links: dict[str, Reference]) -> tuple[Cell, ...]:
@@ -124,7 +124,7 @@ def _campaigns(selected: Selected) -> Table:
 
 def _node(history: NodeHistory, in_style: Style) -> Section:
     changes = tuple(_change_row(change) for change in history.changes)
-    header = ("part", "measurement", "before", "after", "change", "95 % interval", "bound", "between")
+    header = ("part", "measurement", "before", "after", "change", "95 % interval", "tolerance", "between")
     blocks = (
         Bullets(tuple(map(change_sentences.of_node, history.changes)) or (change_sentences.unchanged(history),)),
         Figures(_picture(history, in_style)),
@@ -152,6 +152,6 @@ def _change_row(change: Change) -> tuple[Cell, ...]:
         after,
         f"{change.effect * 100:+.1f} %",
         interval,
-        names.bound(change.bound),
+        names.tolerance(change.tolerance),
         f"{change.unchanged[:10]} and {change.by[:10]}",
     )

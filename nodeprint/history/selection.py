@@ -172,6 +172,6 @@ def pictured(histories: Sequence[NodeHistory]) -> list[NodeHistory]:
     if len(histories) <= ALL_NODES:
         return list(histories)
     changed = [history for history in histories if history.changes]
-    largest = {h.node: max(abs(change.effect) / change.bound for change in h.changes) for h in changed}
+    largest = {h.node: max(abs(change.effect) / change.tolerance for change in h.changes) for h in changed}
     kept = set(sorted(largest, key=lambda node: -largest[node])[:MOST_DRAWN])
     return [history for history in changed if history.node in kept]

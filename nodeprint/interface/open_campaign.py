@@ -181,12 +181,12 @@ class Plot:
         return _drawn(curves.curves, curves.over(self._levels(measurement, node), node, over), ax)
 
     def effect(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
-        """A finding's effect in each job and run against its bound, by its number among the node's findings."""
+        """A finding's effect in each job and run against its tolerance, by its number among the node's findings."""
         deviation = self._finding(node, finding)
         return _drawn(effects.effect, effects.of_finding(deviation, share=deviation.unit == "share"), ax)
 
     def finding(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
-        """The pairs, cells or messages that a finding is of, beside those of peers, with its effect and bound."""
+        """The pairs, cells or messages that a finding is of, beside those of peers, with its effect and tolerance."""
         deviation = self._finding(node, finding)
         if deviation.part.term.startswith("fabric-"):
             between = fabric.of_finding(self._campaign.verdict.fabric, deviation)
@@ -196,7 +196,7 @@ class Plot:
         return _drawn(own_places.own_differences, own_places.own_places(levels, node, deviation, peers), ax)
 
     def margins(self, *, ax: Axes | None = None) -> Axes:
-        """How much of each bound every node uses."""
+        """How much of each tolerance every node uses."""
         data = fleet_overview.margins_of(self._campaign.verdict)
         if data is None:
             raise NodeprintError("no node of this campaign was compared", advice="measure two nodes of a kind or more")
@@ -208,7 +208,7 @@ class Plot:
         return _drawn(fleet_overview.maps, fleet_overview.difference_maps(levels, list(levels.rows)), ax)
 
     def forest(self, measurement: str, family: str, place: str, *, ax: Axes | None = None) -> Axes:
-        """The difference of every node in one part with its interval and the bound, as `deviations` has them."""
+        """The difference of every node in one part with its interval and the tolerance, as `deviations` has them."""
         return _drawn(
             fleet_overview.forest,
             fleet_overview.forest_of_part(self._campaign.deviations(), measurement, family, place),

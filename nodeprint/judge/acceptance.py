@@ -66,8 +66,8 @@ def _checked(content: dict[str, Any], path: Path) -> Acceptance:
 
 
 def of_surveys(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
-    """The rules for a fleet with what its surveys say: where each measured node's says that boost is off, bounds are
-    those without it. Boost moves a node under load by more than anything else that is no defect."""
+    """The rules for a fleet with what its surveys say: where each measured node's says that boost is off, tolerances
+    are those without it. Boost moves a node under load by more than anything else that is no defect."""
     measured = [node for node in fleet.nodes if node.state == "measured"]
     if not measured or any(node.fingerprint.get("boost") is not False for node in measured):
         return rules
@@ -176,21 +176,21 @@ def name_of(rules: Acceptance, called: str) -> str:
 
 
 def with_options(
-    rules: Acceptance, metrics: Collection[str], bounds: Sequence[str], better: Sequence[str]
+    rules: Acceptance, metrics: Collection[str], tolerances: Sequence[str], better: Sequence[str]
 ) -> Acceptance:
-    """The rules with what a call says of the `metrics` of a table: `bounds` as `5` (of all) or `triad=3`, in percent,
-    and `better` as `higher`, `lower` or `triad=higher`. Raises NodeprintError naming the option."""
+    """The rules with what a call says of the `metrics` of a table: `tolerances` as `5` (of all) or `triad=3`, in
+    percent, and `better` as `higher`, `lower` or `triad=higher`. Raises NodeprintError naming the option."""
     out = dict(rules.metrics)
-    for text in _each_once(bounds, "--bound"):
-        for metric, value in _for_metrics(text, metrics, "--bound"):
+    for text in _each_once(tolerances, "--tolerance"):
+        for metric, value in _for_metrics(text, metrics, "--tolerance"):
             try:
                 percent = float(value)
             except ValueError:
                 percent = 0.0
             if not 0 < percent <= 100:
-                what = f"{printable(repr(value), 40)} is no bound"
-                raise NodeprintError(what, key="--bound", advice="give percent, as in 5 or triad=3")
-            out[metric] = replace(out.get(metric, Metric()), bound=percent)
+                what = f"{printable(repr(value), 40)} is no tolerance"
+                raise NodeprintError(what, key="--tolerance", advice="give percent, as in 5 or triad=3")
+            out[metric] = replace(out.get(metric, Metric()), tolerance=percent)
     for text in _each_once(better, "--better"):
         for metric, value in _for_metrics(text, metrics, "--better"):
             if value not in ("higher", "lower"):

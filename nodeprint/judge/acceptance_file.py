@@ -49,8 +49,8 @@ Field = Annotated[str, choice(field.name for field in fingerprint.FIELDS)]
 FindingId = Annotated[str, choice(["*", *finding_ids()])]
 
 
-class BoundPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Bounds of pairs by term, in percent."""
+class TolerancePercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tolerances of pairs by term, in percent."""
 
     class_: Annotated[Percent, key("one class of pairs on one socket; also a whole node and a whole socket")] = (
         msgspec.field(name="class", default=2.0)
@@ -62,12 +62,12 @@ class BoundPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     core: Annotated[Percent, key("a core to its CCX, to its socket, or across")] = 4.0
 
 
-class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Tolerances(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a node may be from its peers before it matters: the largest of percent, nanoseconds and clock ticks."""
 
-    percent: BoundPercents = BoundPercents()
+    percent: TolerancePercents = TolerancePercents()
     least_ns: Annotated[
-        NotNegative, key("nanoseconds; a bound is at least this, as a hop inside a core takes 8 ns")
+        NotNegative, key("nanoseconds; a tolerance is at least this, as a hop inside a core takes 8 ns")
     ] = 0.5
     # Inside a CCX, where a hop takes 20 ns: CCXs of published EPYC matrices are up to 0.9 ns from their median, and
     # cores up to 0.5 ns from others at their place (1.1 ns where cores are fused off).
@@ -81,7 +81,9 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "standard deviation of 0.43 ns (EPYC 9454) and 0.78 ns (EPYC 74F3), and are up to 1.26 ns from their mean"
         ),
     ] = 2.5
-    clock_ticks: Annotated[float, key("steps of the clock; a bound is at least so many of them in a hop", ge=0)] = 2.0
+    clock_ticks: Annotated[float, key("steps of the clock; a tolerance is at least so many of them in a hop", ge=0)] = (
+        2.0
+    )
 
 
 class PriorPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,7 +103,7 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is accepted of a measurement that is no pairs, and assumed of it; of jitter `percent` is of the time that a
     CPU may lose more than its peers, and `run` and `job` of that."""
 
-    percent: Annotated[Percent, key("the bound")]
+    percent: Annotated[Percent, key("the tolerance")]
     run: Annotated[Percent, key("the standard deviation between runs, which counts where no node has two")]
     job: Annotated[
         NotNegative | UnsetType,
@@ -112,12 +114,12 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = UNSET
     percent_without_boost: Annotated[
         Percent | UnsetType,
-        key("the bound where the surveys of all nodes say that boost is off; `percent` if left out"),
+        key("the tolerance where the surveys of all nodes say that boost is off; `percent` if left out"),
     ] = UNSET
 
     @property
-    def bound(self) -> float:
-        """The bound as a share."""
+    def tolerance(self) -> float:
+        """The tolerance as a share."""
         return self.percent / 100
 
     @property
@@ -136,9 +138,9 @@ OTHER = Cell(10.0, 2.0, 0.67), "assumed; a kernel that names no term of its own"
 
 
 def cells() -> dict[str, Cell]:
-    """The bounds and priors of every term, as the kernels have them (kernels/*/measurements.yaml)."""
+    """The tolerances and priors of every term, as the kernels have them (kernels/*/measurements.yaml)."""
     of_terms = {
-        name: Cell(term.bound, term.run, _given(term.job), _given(term.bound_without_boost))
+        name: Cell(term.tolerance, term.run, _given(term.job), _given(term.tolerance_without_boost))
         for name, term in terms().items()
     }
     return of_terms | {"other": OTHER[0]}
@@ -159,7 +161,7 @@ class MetricPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is accepted of a metric of a table that other programs measured (`nodeprint judge TABLE`)."""
 
-    bound: Annotated[
+    tolerance: Annotated[
         Percent,
         key(
             "percent that a node may be from its peers: 4 to 11 standard deviations of nodes in published fleets. What "
@@ -176,11 +178,11 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def cell(self) -> Cell:
         """The same as of other measurements."""
-        return Cell(self.bound, self.prior.run, self.prior.job)
+        return Cell(self.tolerance, self.prior.run, self.prior.job)
 
 
 class FabricTolerances(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Bounds of messages between nodes (linktest-fabric), in percent of their time."""
+    """Tolerances of messages between nodes (linktest-fabric), in percent of their time."""
 
     node_percent: Annotated[Percent, key("how much slower a node may be with all others")] = 5.0
     link_percent: Annotated[
@@ -324,7 +326,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     false_alarm_percent: Annotated[
         float,
         key(
-            "the chance, in percent, that a campaign whose nodes are all within their bounds has any node that "
+            "the chance, in percent, that a campaign whose nodes are all within their tolerances has any node that "
             "DEVIATES; as much again for messages between nodes. Simultaneous intervals follow from it and from the "
             "number of parts and nodes",
             gt=0,
@@ -335,21 +337,21 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tuple[Subject, ...],
         key(
             "what an outcome rests on: `core-to-core` (hops between cores), `messages`, or the terms of measurements "
-            "under `cells`. A node is SAME where each of these was measured and is within its bounds, and INCONCLUSIVE "
-            "where one was planned and not measured. Everything else that is measured is reported, and what is beyond "
-            "its bound there is a finding, too",
+            "under `cells`. A node is SAME where each of these was measured and is within its tolerances, and "
+            "INCONCLUSIVE where one was planned and not measured. Everything else that is measured is reported, and "
+            "what is beyond its tolerance there is a finding, too",
             min_length=1,
         ),
     ] = ("core-to-core", *(name for name, term in terms().items() if term.decides))
-    bounds: Bounds = Bounds()
+    tolerances: Tolerances = Tolerances()
     priors: PriorPercents = PriorPercents()
     cells: Annotated[
         Mapping[Term, Cell],
-        key("bounds and priors of the other measurements, by their term in `kernels/*/measurements.yaml`"),
+        key("tolerances and priors of the other measurements, by their term in `kernels/*/measurements.yaml`"),
     ] = msgspec.field(default_factory=cells)
     metrics: Annotated[
         Mapping[str, Metric],
-        key("bounds and priors of the metrics of a table, by their names there; a metric without has the defaults"),
+        key("tolerances and priors of the metrics of a table, by their names there; a metric without has the defaults"),
     ] = {}
     fabric: FabricTolerances = FabricTolerances()
     required: Annotated[
@@ -369,13 +371,13 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The chance of any false alarm in a campaign, as a share."""
         return self.false_alarm_percent / 100
 
-    def bound(self, term: str) -> float:
-        """The relative bound of a term of pairs."""
-        return float(getattr(self.bounds.percent, "class_" if term == "class" else term)) / 100
+    def tolerance(self, term: str) -> float:
+        """The relative tolerance of a term of pairs."""
+        return float(getattr(self.tolerances.percent, "class_" if term == "class" else term)) / 100
 
     def least_ns(self, family: str) -> float:
-        """What the bound of a family of terms of pairs is at least, in ns."""
-        return float(getattr(self.bounds, FAMILIES[family].bound_ns))
+        """What the tolerance of a family of terms of pairs is at least, in ns."""
+        return float(getattr(self.tolerances, FAMILIES[family].tolerance_ns))
 
     def prior(self, level: Literal["run", "job"]) -> float:
         """The relative standard deviation that is assumed of pairs between runs or jobs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.judge import bounds
+from nodeprint.judge import tolerances
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import Levels, Reference, Series, spreads
 from nodeprint.judge.population import Population
@@ -15,8 +15,8 @@ from nodeprint.judge.reduction import Matrix, matrix
 def series(population: Population, levels: Levels) -> tuple[Series, ...]:
     """Every measurement and home of each measured node that is in no group, by its valid jobs.
 
-    A node has no difference from peers, and no interval of one: in no part it is inside its bound, or outside. Of
-    shares of the time the difference is that from no lost time, as these are compared on the scale of their bound.
+    A node has no difference from peers, and no interval of one: in no part it is inside its tolerance, or outside. Of
+    shares of the time the difference is that from no lost time, as these are compared on the scale of their tolerance.
     """
     nodes = population.fleet.nodes
     alone = [i for i, node in enumerate(nodes) if i not in population.group_of and not node.unusable]
@@ -34,4 +34,4 @@ def _series(of_node: Matrix, rules: Acceptance, levels: Levels) -> Series:
     )
     tails = levels.tail(of_node.terms), levels.campaign_tail
     referenced = np.ones(shape[1], dtype=np.bool_)
-    return Series(of_node, spreads(of_node, rules), bounds.of_matrix(of_node, rules), reference, referenced, *tails)
+    return Series(of_node, spreads(of_node, rules), tolerances.of_matrix(of_node, rules), reference, referenced, *tails)

@@ -55,7 +55,7 @@ def against(fleet: PackedFleet, points: Sequence[PackedFleet], baseline: Path, r
         raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")
     all_joined = joined.join([*before, fleet], rules, distinct=False)
     matrices = [_Sides.of(joined.past(of, rules), len(before)) for of in all_joined.matrices]
-    tests = sum(len(of.past.bound) * len(of.nodes) for of in matrices)
+    tests = sum(len(of.past.tolerance) * len(of.nodes) for of in matrices)
     tail = rules.false_alarm / (2.0 * max(tests, 1))
     boots, called = boots_of(before), _called(before)
     number = {node.name: i for i, node in enumerate(fleet.nodes)}
@@ -157,10 +157,11 @@ class _Sides(msgspec.Struct, frozen=True):
         return cls(past, nodes, past.between_jobs(levels, fitted[:, None]))
 
     def changed(self, position: int) -> npt.NDArray[np.bool_]:
-        """Whether a node is beyond the bound from what it was in the baseline, with what all nodes moved by (part)."""
+        """Whether a node is beyond the tolerance from what it was in the baseline, with what all nodes moved by
+        (part)."""
         now, then = self.nodes[position]
         change = mean_of_runs(self.past.means[now][None]) - mean_of_runs(self.past.means[then][None])
-        return np.asarray(np.abs(change[0]) > self.past.bound)
+        return np.asarray(np.abs(change[0]) > self.past.tolerance)
 
 
 def _series(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: float) -> Series:
@@ -196,7 +197,7 @@ def _series(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: floa
     kind = np.zeros(1, dtype=np.int64)
     reference = Reference(none, np.ones(1), kind, none, of_runs[None], of_jobs, none, one, one)
     referenced = np.ones(len(usual), dtype=np.bool_)
-    return Series(of_node, spreads, past.bound, reference, referenced, np.full(len(usual), tail), tail)
+    return Series(of_node, spreads, past.tolerance, reference, referenced, np.full(len(usual), tail), tail)
 
 
 def _changed(finding: Finding, called: str) -> Finding:
@@ -205,7 +206,7 @@ def _changed(finding: Finding, called: str) -> Finding:
 
 
 def _common(of: _Sides, all_joined: Joined, tail: float) -> Shared | None:
-    """The largest of what all nodes changed by together beyond a bound, with those that did."""
+    """The largest of what all nodes changed by together beyond a tolerance, with those that did."""
     past, matrix = of.past, of.past.matrix
     change = past.together(list(of.nodes.values()), of.job)
     if change is None:

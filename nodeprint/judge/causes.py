@@ -1,8 +1,8 @@
 """From the parts of a node that deviate to causes: the coarsest part that explains the largest deviation, the finer
 ones under it, and so on.
 
-A deviation is explained where it is within its bound once the cause's effect is taken off the pairs or cells that the
-cause covers.
+A deviation is explained where it is within its tolerance once the cause's effect is taken off the pairs or cells that
+the cause covers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Bools = npt.NDArray[np.bool_]
 MOST_CAUSES = 6
 #: A cause of several parts shows in each within this share of its size, or within so many standard errors.
 _AGREE_SHARE, _AGREE_ERRORS = 0.35, 3.0
-#: A part may be the head instead of one whose share of its bound is this many times its own.
+#: A part may be the head instead of one whose share of its tolerance is this many times its own.
 _RIVAL = 0.7
 #: A core's own pairs show at least this share of its effect: two slow cores of four make the other two appear fast.
 _OWN_SHARE = 0.5
@@ -36,14 +36,14 @@ _MOST = 0.9
 
 class Deviation(msgspec.Struct, frozen=True):
     """A node in one block (part): its `difference`, standard `error`, the standard deviation of a healthy node
-    (`natural`), half of the interval that decided and `bound`; the parts that count as `found`, and those of them that
-    two jobs have shown (`confirmed`); its mean residual from the template (place, 0 where missing)."""
+    (`natural`), half of the interval that decided and `tolerance`; the parts that count as `found`, and those of them
+    that two jobs have shown (`confirmed`); its mean residual from the template (place, 0 where missing)."""
 
     difference: Floats
     error: Floats
     natural: Floats
     half: Floats
-    bound: Floats
+    tolerance: Floats
     found: Bools
     confirmed: Bools
     residual: Floats
@@ -73,7 +73,7 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
     while open_parts.any() and len(out) < MOST_CAUSES:
         surest = open_parts & node.confirmed
         surest = surest if surest.any() else open_parts
-        head = _head(np.where(surest, np.abs(remaining) / node.bound, 0.0), remaining, node.bound, terms)
+        head = _head(np.where(surest, np.abs(remaining) / node.tolerance, 0.0), remaining, node.tolerance, terms)
         candidate, effect = _explaining(head, candidates, remaining, node, levels, terms)
         if not len(terms.layout.pairs):
             head = _widest(candidate.members[surest[candidate.members]], terms)
@@ -82,7 +82,7 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
             continue
         remaining = remaining - _shown_in(terms, candidate, effect, matrix)
         remaining[candidate.members] = 0.0
-        remains = open_parts & (np.abs(remaining) - node.half > node.bound)
+        remains = open_parts & (np.abs(remaining) - node.half > node.tolerance)
         finer = open_parts & ~remains
         finer[candidate.members] = False
         remains[candidate.members] = False
@@ -92,8 +92,8 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
     return out
 
 
-def _head(share: Floats, remaining: Floats, bound: Floats, terms: Terms) -> int:
-    """The part with the largest share of its bound.
+def _head(share: Floats, remaining: Floats, tolerance: Floats, terms: Terms) -> int:
+    """The part with the largest share of its tolerance.
 
     Of parts of pairs that overlap, one that explains the largest and is not explained by it: a core accounts for half
     of its CCX, and the CCX for nothing in which the core differs from its others.
@@ -103,8 +103,8 @@ def _head(share: Floats, remaining: Floats, bound: Floats, terms: Terms) -> int:
     if not len(terms.layout.pairs):
         return head
     for part in np.flatnonzero(share >= _RIVAL * largest).tolist():
-        explains = abs(remaining[head] - _weight(terms, head, part) * remaining[part]) <= bound[head]
-        explained = abs(remaining[part] - _weight(terms, part, head) * remaining[head]) <= bound[part]
+        explains = abs(remaining[head] - _weight(terms, head, part) * remaining[part]) <= tolerance[head]
+        explained = abs(remaining[part] - _weight(terms, part, head) * remaining[head]) <= tolerance[part]
         if part != head and explains and not explained:
             head = part
     return head
@@ -145,7 +145,7 @@ def _explaining(
             break
         at = int(np.flatnonzero(members == head)[0])
         effect = _common(remaining[members], error[members], levels[members], terms.family[members], at, most)
-        if effect is not None and (np.abs(effect) > node.bound[members]).any():
+        if effect is not None and (np.abs(effect) > node.tolerance[members]).any():
             return candidate, effect
     return candidate, remaining[[head]]
 

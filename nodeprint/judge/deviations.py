@@ -1,5 +1,5 @@
 """The one table that everything is decided by: for every node, measurement and component its difference from the peers,
-the error of that, two intervals, and the bound, by job and over all jobs together.
+the error of that, two intervals, and the tolerance, by job and over all jobs together.
 
 The value of a run is reference + round + node + job + run: a *round* is what all nodes move by together from one day to
 another, the rest varies by node, by job and by run. Each is estimated once, from all jobs of all nodes, so that nothing
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.judge import bounds
+from nodeprint.judge import tolerances
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix, mean_of_groups
 from nodeprint.judge.terms import Terms
@@ -34,13 +34,13 @@ _FEW = 64
 AT_ONCE = 256
 #: A component that fewer of the nodes have is missing on nobody.
 USUAL = 0.5
-#: Single runs are far from the peers from so many bounds on.
+#: Single runs are far from the peers from so many tolerances on.
 _FAR = 2.0
 
 
 class Levels(msgspec.Struct, frozen=True):
     """How often a campaign may be wrong: `suspect` that in a family of components any of its `jobs` of nodes within
-    their bounds shows a difference; `campaign` that any of the `tests` of all jobs together does."""
+    their tolerances shows a difference; `campaign` that any of the `tests` of all jobs together does."""
 
     suspect: float
     campaign: float
@@ -84,14 +84,15 @@ class Reference(msgspec.Struct, frozen=True):
 class Series(msgspec.Struct, frozen=True, dict=True):
     """One measurement at one home over the nodes of one group, and all that is estimated of it.
 
-    `spreads` say how its jobs vary. `bound` (part) is what is accepted. A component is `referenced` (part) if so many
-    nodes agree in it that it is known what is right: else no node is the same in it, and only one beyond the spread of
-    all others is different. `tail` (part) is the level of intervals of one job, `campaign_tail` that of all jobs.
+    `spreads` say how its jobs vary. `tolerance` (part) is what is accepted. A component is `referenced` (part) if so
+    many nodes agree in it that it is known what is right: else no node is the same in it, and only one beyond the
+    spread of all others is different. `tail` (part) is the level of intervals of one job, `campaign_tail` that of all
+    jobs.
     """
 
     matrix: Matrix
     spreads: Spreads
-    bound: Floats
+    tolerance: Floats
     reference: Reference
     referenced: Bools
     tail: Floats
@@ -138,21 +139,21 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def outside(self) -> Bools:
-        """Where the interval of a job is outside the bound with all of it (row, part)."""
+        """Where the interval of a job is outside the tolerance with all of it (row, part)."""
         return _outside(self.by_job, self.tail)
 
     @cached_property
     def outside_pooled(self) -> Bools:
-        """Where the interval from several jobs of a node is outside the bound with all of it (node, part)."""
+        """Where the interval from several jobs of a node is outside the tolerance with all of it (node, part)."""
         several = np.flatnonzero(np.diff(self.matrix.first_row) > 1)
-        out = np.zeros((len(self.matrix.nodes), len(self.bound)), dtype=np.bool_)
+        out = np.zeros((len(self.matrix.nodes), len(self.tolerance)), dtype=np.bool_)
         if len(several):
             out[several] = _outside(self.pooled[several], self.campaign_tail)
         return out
 
     def nodes_outside(self, side: int) -> Bools:
-        """The nodes that are outside the bound on one `side` (1 above, -1 below) in a job, or in all together (node,
-        part)."""
+        """The nodes that are outside the tolerance on one `side` (1 above, -1 below) in a job, or in all together
+        (node, part)."""
         first = self.matrix.first_row[:-1]
         of_jobs = np.logical_or.reduceat(self.outside & (side * self.by_job.difference > 0), first)
         return np.asarray(of_jobs | (self.outside_pooled & (side * self.pooled.difference > 0)))
@@ -174,11 +175,11 @@ class Series(msgspec.Struct, frozen=True, dict=True):
         if self.referenced.all():
             return np.asarray(~self.referenced)
         slack = np.sqrt(2) * np.nanmedian(self.pooled.half(intervals.EQUIVALENCE, of="error"), axis=0)
-        return np.asarray(~self.referenced & (agreeing(self.pooled.means, self.bound, slack) < MAJORITY))
+        return np.asarray(~self.referenced & (agreeing(self.pooled.means, self.tolerance, slack) < MAJORITY))
 
     def far_runs(self, position: int) -> Bools:
-        """The runs of a node (job, run, part) that are far beyond the bound, each by itself, in a job of which others
-        are within it; none if a single run is."""
+        """The runs of a node (job, run, part) that are far beyond the tolerance, each by itself, in a job of which
+        others are within it; none if a single run is."""
         rows = self.matrix.jobs(position)
         values = (
             self.matrix.values[rows.start : rows.stop]
@@ -187,11 +188,11 @@ class Series(msgspec.Struct, frozen=True, dict=True):
         difference = values - self.reference.centre[position]
         variance, most = self.spreads.run.pooled + self.spreads.job.variance, values.shape[1]
         error, degrees = np.sqrt(variance), self.spreads.run.degrees
-        beyond = self.bound + intervals.half_width(error, degrees, self.tail / most)
-        limit = np.maximum(beyond, _FAR * self.bound)
+        beyond = self.tolerance + intervals.half_width(error, degrees, self.tail / most)
+        limit = np.maximum(beyond, _FAR * self.tolerance)
         with np.errstate(invalid="ignore"):
             above, below = difference > limit, difference < -limit
-            others = (np.abs(difference) <= self.bound).any(axis=1)
+            others = (np.abs(difference) <= self.tolerance).any(axis=1)
         several = np.maximum(above.sum(axis=1), below.sum(axis=1)) > 1
         contradicted = several & others
         side = np.where((above.sum(axis=1) >= below.sum(axis=1))[:, None], above, below)
@@ -349,9 +350,9 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
     def different(self) -> tuple[Floats, Floats]:
         """The standard error of the difference and its degrees of freedom (estimate, part) where it has to be shown
         that the node is another one: not only than the peers that are there, which a node is the same as, but than what
-        they are drawn from. A few harvested components whose bound is two of their standard deviations have a centre
-        that is a quarter of the bound off that of others. If nodes do not agree, a node has to be beyond what all of
-        them differ by."""
+        they are drawn from. A few harvested components whose tolerance is two of their standard deviations have a
+        centre that is a quarter of the tolerance off that of others. If nodes do not agree, a node has to be beyond
+        what all of them differ by."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
         referenced, scatter = self.series.referenced, self.series.scatter[self.owner]
@@ -380,8 +381,8 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def inside(self) -> Bools:
-        """Where the 90 % interval is inside the bound (estimate, part): the node is the same in this component."""
-        return intervals.inside(self.difference, self.half_90, self.series.bound)
+        """Where the 90 % interval is inside the tolerance (estimate, part): the node is the same in this component."""
+        return intervals.inside(self.difference, self.half_90, self.series.tolerance)
 
     def half(self, tail: Floats | float, of: str = "different") -> Floats:
         """Half of the interval that leaves `tail` at each end (estimate, part)."""
@@ -442,24 +443,24 @@ def spreads(matrix: Matrix, rules: Acceptance) -> Spreads:
 
 
 def series(matrix: Matrix, rules: Acceptance, levels: Levels) -> Series:
-    """Everything that is estimated of a measurement at one home. Nodes that are outside a bound are no peers of others:
-    of few nodes the farthest is left out first, as others may differ only because it is among their peers."""
+    """Everything that is estimated of a measurement at one home. Nodes that are outside a tolerance are no peers of
+    others: of few nodes the farthest is left out first, as others may differ only because it is among their peers."""
     of_it = spreads(matrix, rules)
-    bound = bounds.of_matrix(matrix, rules)
+    tolerance = tolerances.of_matrix(matrix, rules)
     usable = np.asarray(np.isfinite(of_it.of_nodes).mean(axis=1) > 0.5)
     trusted = usable if usable.sum() > 1 else np.ones_like(usable)
     enough = max(2, int(np.ceil(REMAINDER * trusted.sum())))
     made = Series(
         matrix,
         of_it,
-        bound,
+        tolerance,
         _reference(matrix, of_it, trusted),
-        agreeing(of_it.of_nodes, bound) >= MAJORITY,
+        agreeing(of_it.of_nodes, tolerance) >= MAJORITY,
         levels.tail(matrix.terms),
         levels.campaign_tail,
     )
     while True:
-        share = np.where(trusted, _times_bound_outside(made), 0.0)
+        share = np.where(trusted, _times_tolerance_outside(made), 0.0)
         if not share.any():
             return made
         few = len(matrix.nodes) < _FEW
@@ -470,25 +471,25 @@ def series(matrix: Matrix, rules: Acceptance, levels: Levels) -> Series:
         made = msgspec.structs.replace(made, reference=_reference(matrix, of_it, trusted))
 
 
-def _times_bound_outside(made: Series) -> Floats:
-    """How many bounds the farthest component of each node is from the peers that is outside in a job, or in all
+def _times_tolerance_outside(made: Series) -> Floats:
+    """How many tolerances the farthest component of each node is from the peers that is outside in a job, or in all
     together (node); 0 if none is."""
     first = made.matrix.first_row[:-1]
-    of_jobs = np.where(made.outside, np.abs(made.by_job.difference) / made.bound, 0.0).max(axis=1, initial=0.0)
+    of_jobs = np.where(made.outside, np.abs(made.by_job.difference) / made.tolerance, 0.0).max(axis=1, initial=0.0)
     out = np.maximum.reduceat(of_jobs, first)
     several = np.flatnonzero(made.outside_pooled.any(axis=1))
     if len(several):
-        of_all = np.where(made.outside_pooled[several], np.abs(made.pooled[several].difference) / made.bound, 0.0)
+        of_all = np.where(made.outside_pooled[several], np.abs(made.pooled[several].difference) / made.tolerance, 0.0)
         out[several] = np.maximum(out[several], of_all.max(axis=1))
     return np.asarray(out)
 
 
 def _outside(estimates: Estimates, tail: Floats | float) -> Bools:
-    """Where intervals are outside the bound with all of them, AT_ONCE estimates at a time."""
-    out = np.zeros((len(estimates), len(estimates.series.bound)), dtype=np.bool_)
+    """Where intervals are outside the tolerance with all of them, AT_ONCE estimates at a time."""
+    out = np.zeros((len(estimates), len(estimates.series.tolerance)), dtype=np.bool_)
     for start in range(0, len(estimates), AT_ONCE):
         some = estimates[start : start + AT_ONCE]
-        out[start : start + len(some)] = intervals.outside(some.difference, some.half(tail), estimates.series.bound)
+        out[start : start + len(some)] = intervals.outside(some.difference, some.half(tail), estimates.series.tolerance)
     return out
 
 

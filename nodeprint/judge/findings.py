@@ -1,5 +1,5 @@
 """From what a node's jobs show to its findings: each complete, with the part, the effect, its interval and its
-bound."""
+tolerance."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _causes(standing: Standing, parts: Bools) -> Sequence[Cause]:
             estimate.error[0],
             np.sqrt(estimate.between[0]),
             estimate.half_of_job[0],
-            standing.series.bound,
+            standing.series.tolerance,
             parts,
             standing.confirmed & parts,
             residual,
@@ -102,8 +102,8 @@ def _causes(standing: Standing, parts: Bools) -> Sequence[Cause]:
 
 
 def _largest(estimate: Estimates, parts: npt.NDArray[np.intp], matrix: Matrix) -> Cause:
-    """The component with the largest share of its bound, as what was found is never without a name."""
-    share = np.abs(np.nan_to_num(estimate.difference[0, parts])) / estimate.series.bound[parts]
+    """The component with the largest share of its tolerance, as what was found is never without a name."""
+    share = np.abs(np.nan_to_num(estimate.difference[0, parts])) / estimate.series.tolerance[parts]
     head = int(parts[int(np.argmax(share))])
     term, none = matrix.terms.terms[head], np.zeros(0, dtype=np.int64)
     return Cause(term.name, scoped(term.family, term.where), head, np.array([head]), term.covers, none)
@@ -127,7 +127,7 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
     usual = _usual(matrix, head)
     effect, half = float(estimate.difference[0, head]), estimate.half_of_job[0]
     relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
-    bound = matrix.scale.allowed(float(series.bound[head]), effect)
+    tolerance = matrix.scale.allowed(float(series.tolerance[head]), effect)
     value, peers = (float(of_part[0, head]) for of_part in estimate.in_unit)
     error, degrees = (float(of_part[0, head]) for of_part in estimate.different)
     half_95 = float(intervals.half_width(np.array(error), np.array(degrees), 0.025))
@@ -145,9 +145,9 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
         effect_unit=value - peers,
         interval=Interval(low, high),
         half_95=(high_95 - low_95) / 2,
-        bound=bound,
-        bound_unit=bound if matrix.terms.share else bound * peers,
-        times_bound=abs(relative) / bound,
+        tolerance=tolerance,
+        tolerance_unit=tolerance if matrix.terms.share else tolerance * peers,
+        times_tolerance=abs(relative) / tolerance,
         value=value,
         peers=peers,
         figures_of=None if whole == matrix.terms.terms[head].name else naming.part(matrix, head, node),
@@ -176,7 +176,7 @@ def _contradicted(series: Series, part: int, position: int) -> bool:
     if len(others) < 2:
         return True
     error = float(series.pooled[[position]].error[0, part])
-    return bool(np.ptp(others) > series.bound[part] + 3 * error)
+    return bool(np.ptp(others) > series.tolerance[part] + 3 * error)
 
 
 def _usual(matrix: Matrix, part: int) -> float:
@@ -205,17 +205,17 @@ def _by_job(standing: Standing, row: int, part: int) -> JobEffect:
 
 
 def _finer(cause: Cause, estimate: Estimates, node: PackedNode) -> tuple[Finer, ...]:
-    """The other components that the cause explains, the largest share of its bound first."""
-    matrix, bounds, half = estimate.series.matrix, estimate.series.bound, estimate.half_of_job[0]
+    """The other components that the cause explains, the largest share of its tolerance first."""
+    matrix, tolerances, half = estimate.series.matrix, estimate.series.tolerance, estimate.half_of_job[0]
     parts = np.unique(np.concatenate([cause.members[cause.members != cause.head], cause.finer]))
-    share = np.abs(estimate.difference[0, parts]) / bounds[parts]
+    share = np.abs(estimate.difference[0, parts]) / tolerances[parts]
     out = []
     for part in parts[np.argsort(-share, kind="stable")].tolist():
         usual = _usual(matrix, part)
         effect = float(estimate.difference[0, part])
         low, size, high = (matrix.scale.relative(effect + side, usual) for side in (-half[part], 0.0, half[part]))
-        bound = matrix.scale.allowed(float(bounds[part]), effect)
-        out.append(Finer(matrix.name, naming.part(matrix, part, node), size, Interval(low, high), bound))
+        tolerance = matrix.scale.allowed(float(tolerances[part]), effect)
+        out.append(Finer(matrix.name, naming.part(matrix, part, node), size, Interval(low, high), tolerance))
     return tuple(out)
 
 
@@ -253,12 +253,13 @@ def _remedy(term: str, where: Mapping[str, Key]) -> str:
 
 def merged(shown: Sequence[Shown]) -> list[Shown]:
     """One finding for one cause: pairs of several homes and measurements that have a part in common are one, cells
-    in one place too. The largest share of its bound is the finding, the others are finer. Confirmed ones come first."""
+    in one place too. The largest share of its tolerance is the finding, the others are finer. Confirmed ones come
+    first."""
     out: list[Shown] = []
     for state in Certainty:
         of_state = [part for part in shown if part.finding.state is state]
         pairs = [part for part in of_state if part.matrix.measured.of_pairs]
-        for part in sorted(pairs, key=lambda part: (-part.finding.times_bound, part.key, part.finding.home)):
+        for part in sorted(pairs, key=lambda part: (-part.finding.times_tolerance, part.key, part.finding.home)):
             first = next((kept for kept in out if _same(kept, part)), None)
             if first is None:
                 out.append(part)
@@ -268,7 +269,9 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
     cells = [part for part in out if not part.matrix.measured.of_pairs]
     out = [*(part for part in out if part.matrix.measured.of_pairs), *_nested(cells)]
     rank = {state: number for number, state in enumerate(Certainty)}
-    return sorted(out, key=lambda part: (rank[part.finding.state], not part.finding.worse, -part.finding.times_bound))
+    return sorted(
+        out, key=lambda part: (rank[part.finding.state], not part.finding.worse, -part.finding.times_tolerance)
+    )
 
 
 def _same(shown: Shown, second: Shown) -> bool:
@@ -285,7 +288,9 @@ def _by_place(shown: Sequence[Shown]) -> list[Shown]:
     """One finding a place for what is worse there than at the peers, and one for what is better."""
     ranks = {name: term.rank for name, term in terms().items()}
     out: list[Shown] = []
-    for part in sorted(shown, key=lambda part: (ranks.get(part.finding.part.term, _LAST), -part.finding.times_bound)):
+    for part in sorted(
+        shown, key=lambda part: (ranks.get(part.finding.part.term, _LAST), -part.finding.times_tolerance)
+    ):
         at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, part.finding)), None)
         if at is None:
             out.append(part)
@@ -370,7 +375,7 @@ def _in_one_place(finding: Finding, second: Finding) -> bool:
 def _with(first: Shown, second: Shown) -> Shown:
     """A finding with another of the same cause under it."""
     finding = second.finding
-    finer = Finer(finding.measurement, finding.part, finding.effect, finding.interval, finding.bound)
+    finer = Finer(finding.measurement, finding.part, finding.effect, finding.interval, finding.tolerance)
     return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 
 

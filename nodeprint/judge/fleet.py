@@ -129,7 +129,8 @@ def _outcome(
 
 
 def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Margin, ...]:
-    """Of the nodes that are the same, in each subject the margin nearest to its bound, in the order of the nodes'."""
+    """Of the nodes that are the same, in each subject the margin nearest to its tolerance, in the order of the
+    nodes'."""
     worst: dict[str, Margin] = {}
     for node in nodes.values():
         for margin in node.margins if node.outcome is Outcome.SAME else ():
@@ -173,7 +174,7 @@ def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
         effect=effect,
         effect_unit=effect * level,
         interval=Interval(low, high),
-        bound=relative(cut.bound),
+        tolerance=relative(cut.tolerance),
         unit=cut.matrix.measured.unit,
         later_h=_later_h(population, nodes, cut.first.tolist()),
         differences=_differences(population, cut, nodes),
@@ -299,7 +300,7 @@ def _without_figure(reading: Reading) -> list[Note]:
 
 
 def _unknown_metrics(population: Population) -> list[Note]:
-    """Bounds of metrics that a table has not."""
+    """Tolerances of metrics that a table has not."""
     quantities = [q for q in population.fleet.quantities if is_metric(q.measurement)]
     names = {name for q in quantities for name in (q.measurement, q.operation)}
     unknown = [name for name in population.rules.metrics if names and name not in names]

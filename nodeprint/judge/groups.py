@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.judge import bounds, naming
+from nodeprint.judge import naming, tolerances
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import Deviation, causes
 from nodeprint.judge.deviations import Series, spreads
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 FEWEST = 4
 #: The space between two groups is so many times the largest step inside either.
 _STEPS = 2.0
-#: Groups of nodes within their bound are reported where this share of the bound is surely between them.
+#: Groups of nodes within their tolerance are reported where this share of the tolerance is surely between them.
 GAP = 0.5
 
 
@@ -38,12 +38,12 @@ class Cut(msgspec.Struct, frozen=True):
     part: Part
     effect: float
     error: float
-    bound: float
+    tolerance: float
 
     @property
     def apart(self) -> bool:
-        """Whether the difference is beyond the bound."""
-        return abs(self.effect) - strata.BEYOND * self.error > self.bound
+        """Whether the difference is beyond the tolerance."""
+        return abs(self.effect) - strata.BEYOND * self.error > self.tolerance
 
 
 class PeerGroup(msgspec.Struct, frozen=True):
@@ -82,11 +82,11 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
 
 
 class _Prepared(msgspec.Struct, frozen=True):
-    """The means over runs (node, part) of a matrix, the bounds of its parts and the variances of a mean."""
+    """The means over runs (node, part) of a matrix, the tolerances of its parts and the variances of a mean."""
 
     matrix: Matrix
     means: Floats
-    bound: Floats
+    tolerance: Floats
     variance: Floats
 
 
@@ -98,23 +98,23 @@ def _prepared(matrix: Matrix, nodes: Ints, rules: Acceptance) -> _Prepared | Non
     of_it = spreads(matrix, rules)
     if not np.isfinite(of_it.of_nodes).all():
         return None
-    return _Prepared(matrix, of_it.of_nodes, bounds.of_matrix(matrix, rules), of_it.of_usual_node)
+    return _Prepared(matrix, of_it.of_nodes, tolerances.of_matrix(matrix, rules), of_it.of_usual_node)
 
 
 def has_references(matrix: Matrix, rules: Acceptance) -> bool:
     """Whether a majority of the nodes of a matrix is alike in every component."""
-    return bool(_agree(spreads(matrix, rules).of_nodes, bounds.of_matrix(matrix, rules)).all())
+    return bool(_agree(spreads(matrix, rules).of_nodes, tolerances.of_matrix(matrix, rules)).all())
 
 
 def from_majority(matrix: Matrix, rules: Acceptance) -> Floats:
     """By how much nodes differ from the median of all (node, part), 0 in a part in which no majority is alike."""
     means = spreads(matrix, rules).of_nodes
-    return np.where(_agree(means, bounds.of_matrix(matrix, rules)), means - np.nanmedian(means, axis=0), 0.0)
+    return np.where(_agree(means, tolerances.of_matrix(matrix, rules)), means - np.nanmedian(means, axis=0), 0.0)
 
 
-def _agree(means: Floats, bound: Floats) -> npt.NDArray[np.bool_]:
-    """Whether a majority of nodes (node, part) is within the bound of one of them (part)."""
-    return np.asarray(agreeing(means, bound, fewest=FEWEST) >= MAJORITY)
+def _agree(means: Floats, tolerance: Floats) -> npt.NDArray[np.bool_]:
+    """Whether a majority of nodes (node, part) is within the tolerance of one of them (part)."""
+    return np.asarray(agreeing(means, tolerance, fewest=FEWEST) >= MAJORITY)
 
 
 def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
@@ -130,16 +130,16 @@ def _parted(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
     best: tuple[float, Sequence[Ints]] = 0.0, ()
     for candidate in candidates:
         means = candidate.means[rows]
-        open_parts = ~_agree(means, candidate.bound)
+        open_parts = ~_agree(means, candidate.tolerance)
         if open_parts.any():
-            columns = [of[..., open_parts] for of in (means, candidate.bound, candidate.variance)]
+            columns = [of[..., open_parts] for of in (means, candidate.tolerance, candidate.variance)]
             best = max(best, strata.farthest(*columns), key=lambda split: split[0])
     return [group for of_it in best[1] for group in _parted(rows[of_it], candidates)] or [rows]
 
 
 def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> list[PeerGroup]:
     """The two groups of a group of which more than a third share a difference from the others, so that it is not known
-    who is right: by the `series` of the group, in the component in which that is most bounds; the group alone if no
+    who is right: by the `series` of the group, in the component in which that is most tolerances; the group alone if no
     component is such."""
     nodes = group.nodes
     best: tuple[float, Ints, Series] | None = None
@@ -153,7 +153,7 @@ def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> li
                 if len(rows) <= (1 - MAJORITY) * count[part]:
                     continue
                 times = abs(float(np.median(of_measurement.pooled[rows].difference[:, part])))
-                times /= float(of_measurement.bound[part])
+                times /= float(of_measurement.tolerance[part])
                 if best is None or times > best[0]:
                     best = times, of_measurement.matrix.nodes[rows], of_measurement
     prepared = None if best is None else _prepared(best[2].matrix, nodes, rules)
@@ -165,10 +165,10 @@ def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> li
 
 
 def _alike(series: Series, rows: Ints, part: int) -> Ints:
-    """The nodes of some `rows` that are within the bound of one of them, as many as there are; none if they are a part
-    of one continuous spread, without an empty space to all others."""
-    values, bound = series.spreads.of_nodes[:, part], float(series.bound[part])
-    near = np.abs(values[rows][:, None] - values[rows][None]) <= bound
+    """The nodes of some `rows` that are within the tolerance of one of them, as many as there are; none if they are a
+    part of one continuous spread, without an empty space to all others."""
+    values, tolerance = series.spreads.of_nodes[:, part], float(series.tolerance[part])
+    near = np.abs(values[rows][:, None] - values[rows][None]) <= tolerance
     alike = rows[near[int(near.sum(axis=1).argmax())]]
     others = np.setdiff1d(np.flatnonzero(np.isfinite(values)), alike)
     if not len(others):
@@ -181,15 +181,15 @@ def _alike(series: Series, rows: Ints, part: int) -> Ints:
 
 
 def gap(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> PeerGroup | None:
-    """The smaller of two groups of `nodes` that are all within the bound of one part and yet surely more than GAP of it
-    apart, in the part where that is most; None where there is no such gap."""
+    """The smaller of two groups of `nodes` that are all within the tolerance of one part and yet surely more than GAP
+    of it apart, in the part where that is most; None where there is no such gap."""
     best: tuple[float, PeerGroup | None] = 0.0, None
     for prepared in (_prepared(matrix, nodes, rules) for matrix in matrices if len(nodes) >= FEWEST):
         if prepared is None:
             continue
         extent = np.ptp(prepared.means, axis=0)
-        within = np.flatnonzero((extent <= 2 * prepared.bound) & (extent > GAP * prepared.bound))
-        columns = [of[..., within] for of in (prepared.means, GAP * prepared.bound, prepared.variance)]
+        within = np.flatnonzero((extent <= 2 * prepared.tolerance) & (extent > GAP * prepared.tolerance))
+        columns = [of[..., within] for of in (prepared.means, GAP * prepared.tolerance, prepared.variance)]
         apart, groups = strata.farthest(*columns)
         if len(groups) == 2 and apart > best[0]:
             small, large = sorted(groups, key=len)
@@ -206,29 +206,29 @@ def _cut(
     among: Ints | None = None,
 ) -> Cut | None:
     """How the rows of a `group` differ from those of the `first` in the part in which they are surest and farthest
-    apart, by its bound; None where no part was measured on all. Parts (of these `among`, if it is given) are apart by a
-    `share` of their bound."""
+    apart, by its tolerance; None where no part was measured on all. Parts (of these `among`, if it is given) are apart
+    by a `share` of their tolerance."""
     cuts = [
         cut for prepared in candidates if (cut := _of_matrix(nodes, first, group, prepared, share, among)) is not None
     ]
-    return max(cuts, key=lambda cut: (cut.apart, abs(cut.effect) / cut.bound), default=None)
+    return max(cuts, key=lambda cut: (cut.apart, abs(cut.effect) / cut.tolerance), default=None)
 
 
 def _of_matrix(
     nodes: Ints, first: Ints, group: Ints, prepared: _Prepared, share: float, among: Ints | None
 ) -> Cut | None:
     """How two groups differ in a matrix: in the coarsest part that explains where they are farthest apart."""
-    matrix, bound = prepared.matrix, prepared.bound
-    if not len(bound):
+    matrix, tolerance = prepared.matrix, prepared.tolerance
+    if not len(tolerance):
         return None
     near, far = prepared.means[first], prepared.means[group]
     effect = far.mean(axis=0) - near.mean(axis=0)
     variances = [np.maximum(side.var(axis=0), prepared.variance) / len(side) for side in (near, far)]
     error = np.sqrt(variances[0] + variances[1])
-    apart = intervals.outside(effect, strata.BEYOND * error, share * bound)
-    size = np.abs(effect) / bound
+    apart = intervals.outside(effect, strata.BEYOND * error, share * tolerance)
+    size = np.abs(effect) / tolerance
     if among is not None:
-        chosen = np.isin(np.arange(len(bound)), among)
+        chosen = np.isin(np.arange(len(tolerance)), among)
         apart, size = apart & chosen, np.where(chosen, size, 0.0)
     head = int(np.argmax(np.where(apart, 1e6, 1.0) * size))
     part = naming.part(matrix, head)
@@ -243,7 +243,7 @@ def _of_matrix(
             error,
             np.sqrt(prepared.variance),
             strata.BEYOND * error,
-            share * bound,
+            share * tolerance,
             apart,
             apart & False,
             residual,
@@ -252,4 +252,4 @@ def _of_matrix(
         if cause is not None:
             head, where = cause.head, naming.place(matrix, cause.where, naming.NO_NODE)
             part = Part(cause.term, matrix.terms.terms[head].family, where)
-    return Cut(nodes[first], matrix, head, part, float(effect[head]), float(error[head]), float(bound[head]))
+    return Cut(nodes[first], matrix, head, part, float(effect[head]), float(error[head]), float(tolerance[head]))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from nodeprint.data.places.layout import Ints
 from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge import bounds
+from nodeprint.judge import tolerances
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.deviations import priors, run_means
@@ -229,7 +229,7 @@ def _matrices(kind: _Kind, measured: Sequence[_JobMeasured], names: Sequence[str
 class Past(msgspec.Struct, frozen=True, dict=True):
     """What the jobs of a matrix show of its nodes over time: their `means` over runs (row, part) on the model's scale,
     of so many `runs` (row, part), and what all nodes `moved` by in the round of each (row, part), 0 if fewer than three
-    nodes say so. `run` is the spread between runs, whose ratio is of each job; `bound` (part) what is accepted, and
+    nodes say so. `run` is the spread between runs, whose ratio is of each job; `tolerance` (part) what is accepted, and
     `assumed` (part) the variance between jobs that is."""
 
     of: JoinedMatrix
@@ -238,7 +238,7 @@ class Past(msgspec.Struct, frozen=True, dict=True):
     moved: Floats
     run: RunSpread
     rounds: Rounds
-    bound: Floats
+    tolerance: Floats
     assumed: Floats
 
     @property
@@ -291,14 +291,14 @@ class Past(msgspec.Struct, frozen=True, dict=True):
         return mean, [(of_runs, self.run.degrees), (job.assumed * of_jobs, np.inf), (shown, job.degrees)]
 
     def causes_of(self, change: Difference, half: Floats, residual: Floats) -> list[Cause]:
-        """What changed: of parts whose interval, `half` of which is given, is outside the bound with all of it, the
+        """What changed: of parts whose interval, `half` of which is given, is outside the tolerance with all of it, the
         coarsest that explain the others. `residual` is what places changed by."""
-        found = intervals.outside(np.nan_to_num(change.effect), half, self.bound)
+        found = intervals.outside(np.nan_to_num(change.effect), half, self.tolerance)
         if not found.any():
             return []
         none = np.zeros(len(half))
         deviation = Deviation(
-            np.nan_to_num(change.effect), change.error, none, half, self.bound, found, none > 0, residual
+            np.nan_to_num(change.effect), change.error, none, half, self.tolerance, found, none > 0, residual
         )
         return causes(self.matrix, deviation)
 
@@ -345,7 +345,7 @@ def past(of: JoinedMatrix, rules: Acceptance) -> Past:
     days = rounds(means, matrix.owner, label if len(matrix.nodes) >= FEWEST else np.zeros_like(label))
     run = run_spread(matrix.values, matrix.terms.pool, assumed.run)
     moved = _of_known(days)[days.number]
-    return Past(of, means, runs, moved, run, days, bounds.of_matrix(matrix, rules), assumed.job**2)
+    return Past(of, means, runs, moved, run, days, tolerances.of_matrix(matrix, rules), assumed.job**2)
 
 
 def _of_known(days: Rounds) -> Floats:

@@ -25,8 +25,8 @@ from nodeprint.judge.standing import standings
 from nodeprint.judge.table import Rows, Table
 from nodeprint.judge.verdict import Verdict
 
-#: The chance that in a family of components any job of nodes within their bounds shows a difference. It costs a second
-#: job, and only two that show it make a node DEVIATE.
+#: The chance that in a family of components any job of nodes within their tolerances shows a difference. It costs a
+#: second job, and only two that show it make a node DEVIATE.
 SUSPECT = 0.05
 
 
@@ -89,7 +89,8 @@ def judge(
     #    group of it is compared within itself.
     over_time = measuring_time.effects(population)
     population = population.split()
-    # 3. One table: difference from the peers, its error, two intervals and the bound, of each job and of all together.
+    # 3. One table: difference from the peers, its error, two intervals and the tolerance, of each job and of all
+    # together.
     #    Where more than a third of the nodes share a difference nobody knows who is right: these are groups, too.
     series = _series(population, rules)
     parted = [groups.sharing(group, of_group, rules) for group, of_group in series]
@@ -97,7 +98,7 @@ def judge(
         population = msgspec.structs.replace(population, groups=tuple(group for part in parted for group in part))
         series = _series(population, rules)
     every = tuple(one for _, of_group in series for one in of_group)
-    # 4. In how many of its jobs a node is outside the bound of a component.
+    # 4. In how many of its jobs a node is outside the tolerance of a component.
     # 5. The coarsest part that explains the others is the finding.
     shown: dict[int, list[Shown]] = {}
     for one in every:

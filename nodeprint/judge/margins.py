@@ -22,13 +22,13 @@ Floats = npt.NDArray[np.float64]
 MOST_RUNS, MOST_NODES = 20, 64
 #: An effect counts as found where nine of ten nodes show it, in standard errors.
 NINE_OF_TEN = 1.2816
-#: Detection limits beyond so many bounds are no basis for a conclusion.
+#: Detection limits beyond so many tolerances are no basis for a conclusion.
 FAR = 2.5
 #: A node is noisy whose runs have so many times the variance of those of its peers.
 _NOISIER = 2.0
-#: From this share of its bound on a difference is close to it.
+#: From this share of its tolerance on a difference is close to it.
 _CLOSE = 0.5
-#: Within a fleet, this share of the nodes beyond a bound in different places, and this many, are natural spread.
+#: Within a fleet, this share of the nodes beyond a tolerance in different places, and this many, are natural spread.
 _WIDE_SHARE, _WIDE_NODES = 0.2, 3
 #: Where more than this share of these has the same part, they share a difference.
 _SHARED = 0.5
@@ -52,7 +52,7 @@ def subject_of(finding: Finding) -> str:
 
 
 class Worst(msgspec.Struct, frozen=True):
-    """The part of a node (its position in the series) that comes nearest to its bound in one series."""
+    """The part of a node (its position in the series) that comes nearest to its tolerance in one series."""
 
     series: Series
     position: int
@@ -62,15 +62,15 @@ class Worst(msgspec.Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """How much of its bound it takes."""
-        return float(self.reach / self.series.bound[self.part])
+        """How much of its tolerance it takes."""
+        return float(self.reach / self.series.tolerance[self.part])
 
 
 def worst(series: Series, position: int) -> Worst | None:
-    """The part that comes nearest to its bound; None where the node has no value."""
+    """The part that comes nearest to its tolerance; None where the node has no value."""
     pooled = series.of_node(position)
     reach = np.abs(pooled.difference) + pooled.half_90
-    share = np.where(np.isfinite(pooled.difference), reach / series.bound, -1.0)
+    share = np.where(np.isfinite(pooled.difference), reach / series.tolerance, -1.0)
     part = int(np.argmax(share)) if len(share) else -1
     return None if part < 0 or share[part] < 0 else Worst(series, position, part, float(reach[part]), pooled)
 
@@ -91,14 +91,14 @@ def _order(name: str, rules: Acceptance) -> int:
 
 
 def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Margin:
-    bounds, matrix, part = worst.series.bound, worst.series.matrix, worst.part
+    tolerances, matrix, part = worst.series.tolerance, worst.series.matrix, worst.part
     relative = matrix.scale.relative
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[part])
-    within, bound = relative(worst.reach), relative(float(bounds[part]))
+    within, tolerance = relative(worst.reach), relative(float(tolerances[part]))
     remedy, needed = "", 0
     difference, half = abs(float(worst.pooled.difference[part])), float(worst.pooled.half_90[part])
     # what is outside, or has no centre, is no question of more measurements
-    if difference - half <= bounds[part] < worst.reach < np.inf:
+    if difference - half <= tolerances[part] < worst.reach < np.inf:
         remedy, needed = remedy_of(worst)
     return Margin(
         name,
@@ -106,10 +106,10 @@ def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Mar
         matrix.name,
         naming.part(matrix, part, node),
         within,
-        bound,
+        tolerance,
         "share" if matrix.terms.share else matrix.measured.unit,
         within * unit_of,
-        bound * unit_of,
+        tolerance * unit_of,
         worst.share,
         relative(float(worst.pooled.difference[part])),
         int(worst.pooled.runs[part]),
@@ -129,28 +129,29 @@ def _oddest_run(worst: Worst) -> str:
 
 
 def remedy_of(worst: Worst) -> tuple[str, int]:
-    """What brings a part within its bound, the first that does: `quiet` (this node's runs as near to each other as
-    those of the others), `runs` (of each node, so many in all), `nodes` (so many), `bound` (the difference itself is
-    close to it), or `none`.
+    """What brings a part within its tolerance, the first that does: `quiet` (this node's runs as near to each other as
+    those of the others), `runs` (of each node, so many in all), `nodes` (so many), `tolerance` (the difference itself
+    is close to it), or `none`.
 
     The deviation is the largest of many: what is expected of it in other runs is its share that is no noise. A
-    difference beyond the bound that is not resolved, or an interval that is wider than it, is no matter of the bound.
+    difference beyond the tolerance that is not resolved, or an interval that is wider than it, is no matter of the
+    tolerance.
     """
     series, part, position, pooled = worst.series, worst.part, worst.position, worst.pooled
     spread = series.spreads.run
     runs = max(int(pooled.runs[part]), 1)
-    bound, error = float(series.bound[part]), float(pooled.error[part])
+    tolerance, error = float(series.tolerance[part]), float(pooled.error[part])
     difference, half_90 = abs(float(pooled.difference[part])), float(pooled.half_90[part])
     between = float(series.reference.between[series.reference.kind[position], part])
     expected = difference * (1 - min(error**2 / max(between + error**2, 1e-30), 1.0))
-    if difference > bound:
+    if difference > tolerance:
         return "quiet", 0
     own, usual = float(spread.pooled[part] * spread.ratio[position, part]), float(spread.pooled[part])
     job = float(series.spreads.job.variance[part]) / max(pooled.jobs, 1)
     count = max(float(series.reference.count[position]), 1.0)
     chips = max(between - own / runs, 0.0)
     quantile = half_90 / error if error > 0 and np.isfinite(half_90) else 2.0
-    room = (max(bound - expected, 0.0) / (quantile + NINE_OF_TEN)) ** 2
+    room = (max(tolerance - expected, 0.0) / (quantile + NINE_OF_TEN)) ** 2
 
     def variance(run: float, runs: int, peers: float) -> float:
         return float(run / runs + job + TEMPLATE_ERROR * (chips + run / runs) / peers)
@@ -163,9 +164,9 @@ def remedy_of(worst: Worst) -> tuple[str, int]:
     for wanted in range(int(count) + 2, MOST_NODES + 1):
         if variance(own, MOST_RUNS, wanted - 1) <= room:
             return "nodes", wanted
-    if own > _NOISIER * usual or not half_90 <= bound:
+    if own > _NOISIER * usual or not half_90 <= tolerance:
         return "quiet", 0
-    return ("bound", 0) if difference > _CLOSE * bound else ("none", 0)
+    return ("tolerance", 0) if difference > _CLOSE * tolerance else ("none", 0)
 
 
 def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
@@ -173,15 +174,17 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
     median over nodes and parts."""
     out = []
     for of_measurement in series:
-        terms, bounds = of_measurement.matrix.terms, of_measurement.bound
-        needs = bounds + of_measurement.by_job.half_of_job + NINE_OF_TEN * of_measurement.by_job.error
+        terms, tolerances = of_measurement.matrix.terms, of_measurement.tolerance
+        needs = tolerances + of_measurement.by_job.half_of_job + NINE_OF_TEN * of_measurement.by_job.error
         for number, columns in terms.by_family:
             usable = needs[:, columns][np.isfinite(needs[:, columns])]
             if not len(usable):
                 continue
-            effect, bound = float(np.median(usable)), float(np.median(bounds[columns]))
+            effect, tolerance = float(np.median(usable)), float(np.median(tolerances[columns]))
             relative = of_measurement.matrix.scale.relative
-            remedy, needed = _sharper(of_measurement, columns, effect, bound) if effect > FAR * bound else ("", 0)
+            remedy, needed = (
+                _sharper(of_measurement, columns, effect, tolerance) if effect > FAR * tolerance else ("", 0)
+            )
             first = terms.terms[int(columns[0])]
             out.append(
                 Limit(
@@ -190,7 +193,7 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
                     terms.families[number],
                     first.name,
                     relative(effect),
-                    relative(bound),
+                    relative(tolerance),
                     remedy,
                     needed,
                 )
@@ -198,14 +201,14 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
     return tuple(out)
 
 
-def _sharper(series: Series, columns: npt.NDArray[np.int64], effect: float, bound: float) -> tuple[str, int]:
-    """What brings a detection limit to FAR bounds: so many runs, or so many nodes; or nothing that is to be had."""
+def _sharper(series: Series, columns: npt.NDArray[np.int64], effect: float, tolerance: float) -> tuple[str, int]:
+    """What brings a detection limit to FAR tolerances: so many runs, or so many nodes; or nothing that is to be had."""
     runs = float(np.median(series.spreads.runs[:, columns]))
     run = float(np.median(series.by_job.of_runs[:, columns])) * runs
     job = float(np.median(series.by_job.of_jobs[:, columns]))
     template = float(np.median(series.by_job.of_reference[:, columns]))
-    width = (effect - bound) / np.sqrt(run / runs + job + template)
-    room = ((FAR - 1) * bound / width) ** 2
+    width = (effect - tolerance) / np.sqrt(run / runs + job + template)
+    room = ((FAR - 1) * tolerance / width) ** 2
     share = run / max(runs, 1) / (run / max(runs, 1) + template)
     for wanted in range(int(runs) + 1, MOST_RUNS + 1):
         if run / wanted + job + template * (1 - share + share * runs / wanted) <= room:
@@ -226,22 +229,22 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
         if nodes < 3 or terms.share:
             continue
         runs = np.maximum(np.median(of_measurement.spreads.runs, axis=0), 1)
-        beyond_bound = of_measurement.nodes_outside(1) | of_measurement.nodes_outside(-1)
+        beyond_tolerance = of_measurement.nodes_outside(1) | of_measurement.nodes_outside(-1)
         between_all, reach_all = of_nodes.between, np.abs(of_nodes.difference) + of_nodes.half_90
         for family, columns in terms.by_family:
             relative = of_measurement.matrix.scale.relative
             between = float(np.median(between_all[:, columns]))
             run = float(np.median(of_measurement.spreads.run.pooled[columns]))
             chips = float(np.sqrt(max(between - run / float(np.median(runs[columns])), 0.0)))
-            outside = beyond_bound[:, columns]
+            outside = beyond_tolerance[:, columns]
             beyond = int(outside.any(axis=1).sum())
             most_alike = int(outside.sum(axis=0).max(initial=0))
             wide = beyond >= max(_WIDE_NODES, _WIDE_SHARE * nodes) and most_alike <= _SHARED * beyond
             wide = wide or bool(of_measurement.scattered[columns].any())
-            bound = float(np.median(of_measurement.bound[columns]))
-            share = (reach_all[:, columns] / of_measurement.bound[columns]).max(axis=1)
+            tolerance = float(np.median(of_measurement.tolerance[columns]))
+            share = (reach_all[:, columns] / of_measurement.tolerance[columns]).max(axis=1)
             usable = share[np.isfinite(share)]
-            smallest = float(np.quantile(usable, 0.95)) * bound if len(usable) else float("nan")
+            smallest = float(np.quantile(usable, 0.95)) * tolerance if len(usable) else float("nan")
             out.append(
                 Spread(
                     subject(of_measurement.matrix.measured),
@@ -250,7 +253,7 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
                     terms.terms[int(columns[0])].name,
                     relative(chips),
                     relative(float(np.sqrt(run))),
-                    relative(bound),
+                    relative(tolerance),
                     relative(smallest),
                     beyond,
                     wide,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.judge import bounds, margins
+from nodeprint.judge import margins, tolerances
 from nodeprint.judge.deviations import run_means
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import APART, Matrix
@@ -24,23 +24,23 @@ Floats = npt.NDArray[np.float64]
 
 #: The chance that any trend or step is named of a fleet in which the time of measuring does not matter.
 ALARM = 0.01
-#: What is less than this share of the bound is not named: it takes no node across it.
+#: What is less than this share of the tolerance is not named: it takes no node across it.
 _LEAST_SHARE = 0.25
 
 
 class _Tested(msgspec.Struct, frozen=True):
-    """A family of parts of a matrix, what the order does to the mean over its parts, its bound on the model's scale,
-    and the sorted moments (seconds) of the nodes."""
+    """A family of parts of a matrix, what the order does to the mean over its parts, its tolerance on the model's
+    scale, and the sorted moments (seconds) of the nodes."""
 
     matrix: Matrix
     family: str
     order: OrderEffect
-    bound: float
+    tolerance: float
     moments: Floats
 
 
 def effects(population: Population) -> tuple[TimeEffect, ...]:
-    """What goes with the order of measuring in a population that is not yet split, the largest in bounds first.
+    """What goes with the order of measuring in a population that is not yet split, the largest in tolerances first.
 
     One regression a family of parts (`stats.measuring_order`), with a chance of ALARM that any of all is named wrongly
     (Holm 1979). Families that are contrasts inside a node have no common level and are left out. Of a measurement the
@@ -54,10 +54,10 @@ def effects(population: Population) -> tuple[TimeEffect, ...]:
     named = measuring_order.holm(np.array([family.order.p for family in tested]), ALARM)
     first: dict[tuple[str, int, int], TimeEffect] = {}
     for family, is_named in zip(tested, named.tolist(), strict=True):
-        if is_named and abs(family.order.effect) >= _LEAST_SHARE * family.bound:
+        if is_named and abs(family.order.effect) >= _LEAST_SHARE * family.tolerance:
             matrix = family.matrix
             first.setdefault((matrix.name, matrix.part.home, int(matrix.nodes[0])), _effect(family))
-    return tuple(sorted(first.values(), key=lambda effect: -abs(effect.effect) / effect.bound))
+    return tuple(sorted(first.values(), key=lambda effect: -abs(effect.effect) / effect.tolerance))
 
 
 def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
@@ -76,8 +76,8 @@ def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
             usable = known & np.isfinite(values)
             order = measuring_order.effect(values[usable], moments[usable])
             if order is not None:
-                bound = float(np.median(bounds.of_matrix(matrix, population.rules)[columns]))
-                yield _Tested(matrix, matrix.terms.families[number], order, bound, np.sort(moments[usable]))
+                tolerance = float(np.median(tolerances.of_matrix(matrix, population.rules)[columns]))
+                yield _Tested(matrix, matrix.terms.families[number], order, tolerance, np.sort(moments[usable]))
 
 
 def _effect(family: _Tested) -> TimeEffect:
@@ -93,7 +93,7 @@ def _effect(family: _Tested) -> TimeEffect:
         family.family,
         size,
         Interval(low, high),
-        matrix.scale.allowed(family.bound, order.effect),
+        matrix.scale.allowed(family.tolerance, order.effect),
         len(family.moments),
         first,
         last,

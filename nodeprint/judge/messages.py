@@ -3,7 +3,7 @@
 The log of a message's time is the sum of its class (within a switch, between switches), what the sending node adds,
 what the receiving node adds, and what this one link adds. The first three are medians, so that a slow link does not
 make its nodes slow, nor a slow node all its links. Each of these is a part like any other: a difference with an error,
-two intervals and a bound (docs/method/verdict.md).
+two intervals and a tolerance (docs/method/verdict.md).
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def judge(fabric: Fabric, rules: Acceptance, levels: Levels, fabrics: int = 1) -
         judged = _judged(ways, fabric, float(np.log1p(percent / 100)), of_link * factor, levels, fabrics)
         findings += judged.findings
         limits.append(judged.limit)
-    far = any(limit.effect > FAR * limit.bound for limit in limits)
-    ordered = tuple(sorted(findings, key=lambda finding: -finding.times_bound))
-    return _verdict(fabric, ordered, tuple(limits), "beyond-bound" if far else "")
+    far = any(limit.effect > FAR * limit.tolerance for limit in limits)
+    ordered = tuple(sorted(findings, key=lambda finding: -finding.times_tolerance))
+    return _verdict(fabric, ordered, tuple(limits), "beyond-tolerance" if far else "")
 
 
 def _between_runs(logs: Floats) -> float:
@@ -216,39 +216,39 @@ class _JudgedWays(msgspec.Struct, frozen=True):
     limit: Limit
 
 
-def _judged(ways: _Ways, fabric: Fabric, bound: float, of_runs: float, levels: Levels, fabrics: int) -> _JudgedWays:
+def _judged(ways: _Ways, fabric: Fabric, tolerance: float, of_runs: float, levels: Levels, fabrics: int) -> _JudgedWays:
     """The findings of nodes or of links, and their detection limit."""
     values = ways.values.reshape(len(fabric.runs), -1)  # (run, part * direction)
     parts = values.shape[1]
     together = _independent_jobs(fabric)
     tail = levels.suspect / (4.0 * fabrics * parts * len(together))  # nodes and links share the level
     jobs = [_job(values, runs, of_runs, tail) for runs in together]
-    outside = [job.difference - job.half > bound for job in jobs]
+    outside = [job.difference - job.half > tolerance for job in jobs]
     pooled = _job(values, np.concatenate(together), of_runs, levels.campaign / (4.0 * fabrics * parts))
-    several = np.sum([job.difference > bound for job in jobs], axis=0) > 1
-    confirmed = (pooled.difference - pooled.half > bound) & several
+    several = np.sum([job.difference > tolerance for job in jobs], axis=0) > 1
+    confirmed = (pooled.difference - pooled.half > tolerance) & several
     findings = [
         finding
         for number in range(len(ways.ends))
-        if (finding := _finding(ways, fabric, number, jobs, outside, confirmed, bound)) is not None
+        if (finding := _finding(ways, fabric, number, jobs, outside, confirmed, tolerance)) is not None
     ]
-    limits = [_smallest_found(ways, fabric, job, flags, bound) for job, flags in zip(jobs, outside, strict=True)]
+    limits = [_smallest_found(ways, fabric, job, flags, tolerance) for job, flags in zip(jobs, outside, strict=True)]
     effect, job = max(zip(limits, jobs, strict=True), key=lambda limit: limit[0])
-    remedy, needed = ("runs", _runs_needed(job, bound, effect)) if effect > FAR * bound else ("", 0)
+    remedy, needed = ("runs", _runs_needed(job, tolerance, effect)) if effect > FAR * tolerance else ("", 0)
     limit = Limit(
         "messages",
         fabric.measurement,
         ways.family,
         ways.family,
         float(np.expm1(effect)),
-        float(np.expm1(bound)),
+        float(np.expm1(tolerance)),
         remedy,
         needed,
     )
     return _JudgedWays(findings, limit)
 
 
-def _smallest_found(ways: _Ways, fabric: Fabric, job: _JobOfParts, outside: Bools, bound: float) -> float:
+def _smallest_found(ways: _Ways, fabric: Fabric, job: _JobOfParts, outside: Bools, tolerance: float) -> float:
     """The log of the effect that is found in nine of ten parts. What a part differs by without it, by nature and by
     noise, adds to it or hides it; and few nodes take a share of it for what is usual."""
     healthy = job.difference[np.isfinite(job.difference) & ~outside]
@@ -256,7 +256,7 @@ def _smallest_found(ways: _Ways, fabric: Fabric, job: _JobOfParts, outside: Bool
     # a direction's nodes are centred; links are what is left of two terms a node and the levels of two classes
     fitted = 2 if ways.family == NODE else 2 * n
     variance = float(np.sum(healthy**2)) / max(len(healthy) - fitted, 1)
-    needs = float(np.nanmedian(bound + job.half))
+    needs = float(np.nanmedian(tolerance + job.half))
     trial = needs + NINE_OF_TEN * math.sqrt(variance)
     absorbed = _absorbed(ways.family, fabric, job, trial) if n <= _FEW_NODES else np.zeros(1)
     return needs + float(np.nanmean(absorbed)) + NINE_OF_TEN * math.sqrt(variance + float(np.nanvar(absorbed)))
@@ -287,9 +287,9 @@ def _absorbed(family: str, fabric: Fabric, job: _JobOfParts, effect: float) -> F
     return np.asarray(effect - remaining[:, measured].mean(axis=0)) if measured.any() else np.zeros(1)
 
 
-def _runs_needed(job: _JobOfParts, bound: float, effect: float) -> int:
-    """How many runs bring the detection limit to FAR bounds, if their number alone decides."""
-    return int(min(np.ceil(len(job.runs) * ((effect - bound) / ((FAR - 1) * bound)) ** 2), MOST_RUNS))
+def _runs_needed(job: _JobOfParts, tolerance: float, effect: float) -> int:
+    """How many runs bring the detection limit to FAR tolerances, if their number alone decides."""
+    return int(min(np.ceil(len(job.runs) * ((effect - tolerance) / ((FAR - 1) * tolerance)) ** 2), MOST_RUNS))
 
 
 def _independent_jobs(fabric: Fabric) -> list[Ints]:
@@ -328,11 +328,11 @@ def _finding(
     jobs: Sequence[_JobOfParts],
     outside: Sequence[Bools],
     confirmed: Bools,
-    bound: float,
+    tolerance: float,
 ) -> Finding | None:
     """The finding of a node or link that is slow in one or both directions, by the more certain of these."""
     columns = (2 * number, 2 * number + 1)
-    states = [_state(jobs, outside, confirmed, bound, column) for column in columns]
+    states = [_state(jobs, outside, confirmed, tolerance, column) for column in columns]
     by_rank = [state for state in Certainty if state in states]
     if not by_rank:
         return None
@@ -361,7 +361,7 @@ def _finding(
     half = float(deciding.half[column])
     level = float(np.exp(ways.usual[number, direction]))
     low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
-    relative_bound = float(np.expm1(bound))
+    relative_tolerance = float(np.expm1(tolerance))
     half_95 = float(np.expm1(intervals.half_width(deciding.error[column], deciding.degrees[column], 0.025)))
     return Finding(
         id=f"{ways.family}-slow",
@@ -373,9 +373,9 @@ def _finding(
         effect_unit=size * level,
         interval=Interval(low, high),
         half_95=half_95,
-        bound=relative_bound,
-        bound_unit=relative_bound * level,
-        times_bound=size / relative_bound,
+        tolerance=relative_tolerance,
+        tolerance_unit=relative_tolerance * level,
+        times_tolerance=size / relative_tolerance,
         value=level * (1 + size),
         peers=level,
         unit="ns",
@@ -389,10 +389,10 @@ def _finding(
 
 
 def _state(
-    jobs: Sequence[_JobOfParts], outside: Sequence[Bools], confirmed: Bools, bound: float, column: int
+    jobs: Sequence[_JobOfParts], outside: Sequence[Bools], confirmed: Bools, tolerance: float, column: int
 ) -> Certainty | None:
-    """What the jobs show of a part in one direction, all alike: None if it is outside its bound in no job, nor in all
-    together (`confirmed`). States are those of `standing.Standing`."""
+    """What the jobs show of a part in one direction, all alike: None if it is outside its tolerance in no job, nor in
+    all together (`confirmed`). States are those of `standing.Standing`."""
     count = sum(bool(flags[column]) for flags in outside)
     if count > 1 or confirmed[column]:
         return Certainty.CONFIRMED
@@ -401,7 +401,7 @@ def _state(
     inside = (
         float(job.difference[column])
         + intervals.half_width(job.error[[column]], job.degrees[[column]], intervals.EQUIVALENCE)[0]
-        <= bound
+        <= tolerance
         for job in jobs
     )
     return Certainty.INTERMITTENT if any(inside) else Certainty.SUSPECTED

@@ -155,14 +155,15 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
 
     def _of_majority(self, i: int, shown: Shown) -> bool:
         """Whether a majority is alike in what a node deviates in. No group of a split fleet is one, and in a small one
-        nobody knows which of them is right: the node has to be outside the bound of the centre of all nodes as well."""
+        nobody knows which of them is right: the node has to be outside the tolerance of the centre of all nodes as
+        well."""
         group = self.population.groups[self.population.group_of[i]]
         if group.whole is None or len(group.nodes) < FEWEST:
             return group.whole is None
         part, series = shown.cause.head, shown.standing.series
         effect = self.population.from_majority(group.whole, series.matrix)[i][part] * np.sign(shown.finding.effect)
         half = series.pooled[[shown.standing.position]].half_of_job
-        return bool(effect - half[0, part] > series.bound[part])
+        return bool(effect - half[0, part] > series.tolerance[part])
 
     def _measurable(self, i: int, finding: Finding) -> Finding:
         """A finding of a limit with the places whose median it limits."""
@@ -199,9 +200,9 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
                 effect_unit=count,
                 interval=Interval(count, count),
                 half_95=0.0,
-                bound=0.0,
-                bound_unit=0.0,
-                times_bound=count,
+                tolerance=0.0,
+                tolerance_unit=0.0,
+                times_tolerance=count,
                 value=count,
                 peers=0.0,
                 unit="events",

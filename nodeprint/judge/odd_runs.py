@@ -14,12 +14,12 @@ from nodeprint.stats.robust import robust_sd, row_medians
 Floats = npt.NDArray[np.float64]
 
 
-def odd_runs(reduced: Measured, bound: float = 0.0) -> Mapping[int, float]:
+def odd_runs(reduced: Measured, tolerance: float = 0.0) -> Mapping[int, float]:
     """By row of a quantity whose run is off the others of its job by how much, a share (0.5 is half as much again).
 
     Of two runs that disagree it is the one that is farther from the median of all others of the fleet. What runs of the
-    fleet usually differ by makes none of them odd, and so does what moves the mean of its job by less than the `bound`:
-    one run of five that is 10 % off decides nothing, and the spread of its node's runs says it.
+    fleet usually differ by makes none of them odd, and so does what moves the mean of its job by less than the
+    `tolerance`: one run of five that is 10 % off decides nothing, and the spread of its node's runs says it.
     """
     jobs = [rows for of_node in reduced.rows.values() for rows in of_node.values() if len(rows) > 1]
     suspicious = [reduced.rows[node][job] for node, job in sorted(reduced.differing)]
@@ -29,7 +29,7 @@ def odd_runs(reduced: Measured, bound: float = 0.0) -> Mapping[int, float]:
     odd: dict[int, float] = {}
     for rows in suspicious:
         of_job = dict(_odd(reduced, rows, noise))
-        if sum(of_job.values()) > bound * len(rows):
+        if sum(of_job.values()) > tolerance * len(rows):
             odd |= of_job
     return odd
 

@@ -29,13 +29,13 @@ class TableRules(msgspec.Struct, frozen=True):
     `acceptance.with_options` has them."""
 
     acceptance: Path | None = None
-    bounds: Sequence[str] = ()
+    tolerances: Sequence[str] = ()
     better: Sequence[str] = ()
 
     def of(self, figures: ValueTable) -> Acceptance:
         """The rules for a table. Raises NodeprintError naming the key or option that cannot be used."""
         metrics = tuple(dict.fromkeys(figures.frame["metric"]))
-        return accepted.with_options(accepted.load(self.acceptance), metrics, self.bounds, self.better)
+        return accepted.with_options(accepted.load(self.acceptance), metrics, self.tolerances, self.better)
 
 
 def judge(figures: ValueTable, name: str, wanted: TableRules) -> Judged:

@@ -244,7 +244,7 @@ class ReasonDetail(StrEnum):
     ONE_RUN = "one run"
     UNEXAMINED = "a part that no data examine"
     NO_CENTRE = "no majority is alike"
-    UNRESOLVED = "not resolved within the bound"
+    UNRESOLVED = "not resolved within the tolerance"
     WAIVED = "a waived finding"
 
 

@@ -51,7 +51,7 @@ class NodeEvidence(msgspec.Struct, frozen=True):
 
     @property
     def outside(self) -> set[str]:
-        """Subjects of which a part is known to be outside its bound, whether it counts or is accepted."""
+        """Subjects of which a part is known to be outside its tolerance, whether it counts or is accepted."""
         return {margins.subject_of(f) for f in self.findings if f.counts or (f.accepted and f.is_outside)}
 
     @property
@@ -242,7 +242,7 @@ def without_majority(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def unresolved(of: NodeEvidence) -> Iterator[Reason]:
-    """An interval reaches beyond its bound; a part that is known to be outside is not undecided."""
+    """An interval reaches beyond its tolerance; a part that is known to be outside is not undecided."""
     known = {*of.outside, *of.scattered}
     subjects = tuple(m.subject for m in of.deciding if m.share > 1 and m.runs > 1 and m.subject not in known)
     if subjects:
@@ -251,6 +251,6 @@ def unresolved(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def waived(of: NodeEvidence) -> Iterator[Reason]:
-    """A part outside its bound is accepted: SAME is not said of the node."""
+    """A part outside its tolerance is accepted: SAME is not said of the node."""
     if any(finding.accepted and finding.is_outside for finding in of.findings):
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.WAIVED)

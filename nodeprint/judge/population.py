@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nodeprint.data.places.layout import Ints
 from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet, PackedNode
-from nodeprint.judge import bounds, configuration, disagreements, groups, quality, reduction
+from nodeprint.judge import configuration, disagreements, groups, quality, reduction, tolerances
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
@@ -52,7 +52,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
         alike = configuration.groups(fleet.nodes, configuration.layouts(reduced), differing)
-        odd = [odd_runs(of, bounds.of_whole(of, rules)) if subject(of) in rules.decides else {} for of in reduced]
+        odd = [odd_runs(of, tolerances.of_whole(of, rules)) if subject(of) in rules.decides else {} for of in reduced]
         by_itself = [_disturbed(node, i, reduced, odd, rules) for i, node in enumerate(fleet.nodes)]
         disturbed = _moved(fleet.nodes, alike, reduced, rules, by_itself)
         valid = tuple(measurement.valid(disturbed) for measurement in reduced)
@@ -87,9 +87,9 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def gap(self) -> PeerGroup | None:
-        """Of all groups the nodes that are within every bound and yet apart from the others; None without any."""
+        """Of all groups the nodes that are within every tolerance and yet apart from the others; None without any."""
         gaps = (groups.gap(group.nodes, self.matrices(group.nodes), self.rules) for group in self.groups)
-        share = [(abs(of.cut.effect) / of.cut.bound, of) for of in gaps if of is not None and of.cut is not None]
+        share = [(abs(of.cut.effect) / of.cut.tolerance, of) for of in gaps if of is not None and of.cut is not None]
         return max(share, key=lambda entry: entry[0])[1] if share else None
 
     def from_majority(self, whole: Ints, matrix: Matrix) -> Mapping[int, Floats]:

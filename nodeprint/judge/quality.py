@@ -129,7 +129,8 @@ def _seen(kind: str, run: Mapping[str, Any], share: float = 0.0, value: float = 
 
 
 def loud(node: PackedNode, i: int, quantities: Sequence[Measured], rules: Acceptance) -> list[tuple[int, float]]:
-    """OS numbers of CPUs that lost more than the bound of their time in a run of the newest job, the loudest first."""
+    """OS numbers of CPUs that lost more than the tolerance of their time in a run of the newest job, the loudest
+    first."""
     out: dict[int, float] = {}
     numbers = node.numbers.get("cpu", ())
     for quantity in quantities:
@@ -137,7 +138,7 @@ def loud(node: PackedNode, i: int, quantities: Sequence[Measured], rules: Accept
             continue
         values = np.asarray(quantity.values[quantity.newest_rows[i]], dtype=np.float64)
         worst = np.nan_to_num(values).reshape(-1, quantity.size).max(axis=0)
-        for place in np.flatnonzero(worst > rules.cell(quantity.model.term).bound):
+        for place in np.flatnonzero(worst > rules.cell(quantity.model.term).tolerance):
             slot = int(quantity.places["cpu"][place])
             cpu = numbers[slot] if slot < len(numbers) else slot
             out[cpu] = max(float(worst[place]), out.get(cpu, 0.0))

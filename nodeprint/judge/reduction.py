@@ -59,10 +59,10 @@ class EffectScale(msgspec.Struct, frozen=True):
             return float(effect)
         return float(np.expm1(effect)) * (self.floor + peers if self.kind == "share" else 1.0)
 
-    def allowed(self, bound: float, effect: float) -> float:
-        """A bound as a share of the value in the direction of an effect: of a rate, a bound of 10 % is a ratio of 1.1,
-        10 % higher or 9.1 % lower."""
-        return abs(self.relative(float(np.copysign(bound, effect))))
+    def allowed(self, tolerance: float, effect: float) -> float:
+        """A tolerance as a share of the value in the direction of an effect: of a rate, a tolerance of 10 % is a ratio
+        of 1.1, 10 % higher or 9.1 % lower."""
+        return abs(self.relative(float(np.copysign(tolerance, effect))))
 
 
 class PlaceSet(msgspec.Struct, frozen=True):
@@ -179,7 +179,7 @@ def _of_pairs(measured: Measured) -> tuple[Singles, npt.NDArray[np.bool_]]:
 def point_sets(measured: Measured, rules: Acceptance) -> tuple[PlaceSet, ...]:
     """The sets of points of a measurement that are judged together, those without anything to examine among them."""
     if not measured.of_pairs:
-        scale = EffectScale(measured.model.scale, rules.cell(measured.model.term).bound)
+        scale = EffectScale(measured.model.scale, rules.cell(measured.model.term).tolerance)
         return (PlaceSet(measured, -1, slice(0, measured.size), sets.of(measured), scale),)
     each, terms, scale = len(measured.pairs), pairs.of(measured.pair_layout), EffectScale("linear")
     return tuple(

@@ -32,7 +32,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 def exchange(every: Sequence[Series], i: int) -> Exchange | None:
-    """The exchange of two parts with which no part of a node (its number in the fleet) is outside a bound any more;
+    """The exchange of two parts with which no part of a node (its number in the fleet) is outside a tolerance any more;
     None where there is none, or the node has no pairs."""
     of_pairs = [series for series in every if i in series.matrix.place and series.matrix.measured.of_pairs]
     if not of_pairs:
@@ -58,7 +58,7 @@ def _exchanges(matrix: Matrix) -> Iterator[tuple[Exchange, Ints]]:
 
 
 def _outside(series: Series, i: int, order: Ints) -> bool:
-    """Whether a node with its slots in another order is outside a bound in any job."""
+    """Whether a node with its slots in another order is outside a tolerance in any job."""
     matrix, position = series.matrix, series.matrix.place[i]
     pairs, count = matrix.terms.layout.pairs, len(order)
     place = np.zeros((count, count), dtype=np.int64)
@@ -68,6 +68,6 @@ def _outside(series: Series, i: int, order: Ints) -> bool:
         level = matrix.level[list(matrix.rows[row])][:, exchanged]
         values: npt.NDArray[np.float64] = term_values(level, matrix.template, matrix.terms, matrix.scale)
         difference = run_means(values[None])[0] - series.reference.centre[position]
-        if intervals.outside(difference, series.of_jobs([row]).half_of_job[0], series.bound).any():
+        if intervals.outside(difference, series.of_jobs([row]).half_of_job[0], series.tolerance).any():
             return True
     return False

@@ -1,4 +1,4 @@
-"""What the jobs of a node show of each component, all jobs alike: in how many of them it is outside its bound.
+"""What the jobs of a node show of each component, all jobs alike: in how many of them it is outside its tolerance.
 
 It depends on the set of jobs and runs, never on their order or on which of them was asked for.
 """
@@ -22,7 +22,7 @@ FEW_NODES = 4
 class Standing(msgspec.Struct, frozen=True):
     """What the jobs of one node show of each component (part).
 
-    `confirmed`: two jobs are outside the bound on one side, or all jobs together are and two of them are beyond it.
+    `confirmed`: two jobs are outside the tolerance on one side, or all jobs together are and two of them are beyond it.
     `intermittent`: one job is outside and another inside, or several runs of a job are far beyond and others within.
     `suspected`: one job is outside, and no other decides. `shows` (job, part) are the jobs that show it, on the side
     that most of them are on; `runs` (job, run, part) the runs that are far beyond where others of their job are not.
@@ -70,13 +70,13 @@ class Standing(msgspec.Struct, frozen=True):
 
 def standings(series: Series) -> dict[int, Standing]:
     """By node (its number in the fleet) what its jobs show, of nodes of which they show anything."""
-    matrix, bound = series.matrix, series.bound
+    matrix, tolerance = series.matrix, series.tolerance
     first = matrix.first_row[:-1]
     outside = series.outside
     inside = series.by_job.inside if _several(series) else np.zeros((0, 0), dtype=np.bool_)
     candidates = np.logical_or.reduceat(outside.any(axis=1), first) | series.outside_pooled.any(axis=1)
     restless = np.logical_or.reduceat(_restless(series), first)
-    none = np.zeros((0, matrix.values.shape[1], len(bound)), dtype=np.bool_)
+    none = np.zeros((0, matrix.values.shape[1], len(tolerance)), dtype=np.bool_)
     out = {}
     for position in np.flatnonzero(candidates | restless).tolist():
         rows = matrix.jobs(position)
@@ -84,7 +84,7 @@ def standings(series: Series) -> dict[int, Standing]:
         difference = series.by_job[of_node].difference
         with np.errstate(invalid="ignore"):
             above, below = difference > 0, difference < 0
-            beyond = np.maximum((difference > bound).sum(axis=0), (difference < -bound).sum(axis=0))
+            beyond = np.maximum((difference > tolerance).sum(axis=0), (difference < -tolerance).sum(axis=0))
         on_sides = outside[of_node] & above, outside[of_node] & below
         shows = np.where(on_sides[0].sum(axis=0) >= on_sides[1].sum(axis=0), *on_sides)
         count = shows.sum(axis=0)
@@ -108,7 +108,7 @@ def _restless(series: Series) -> Bools:
         return np.zeros(len(values), dtype=np.bool_)
     low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
     with np.errstate(invalid="ignore"):
-        return np.asarray((high - low > series.bound).any(axis=1))
+        return np.asarray((high - low > series.tolerance).any(axis=1))
 
 
 def _several(series: Series) -> bool:

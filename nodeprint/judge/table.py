@@ -22,7 +22,7 @@ ALONE = -1
 DIMS = ("sample", "part")
 #: The variables of the table, with their units and meaning.
 VARIABLES = {
-    "difference": "difference from the peers' centre, relative (of shares of the time: log1p(share / bound))",
+    "difference": "difference from the peers' centre, relative (of shares of the time: log1p(share / tolerance))",
     "error": "standard error of the difference",
     "error_runs": "the part of the error that is from run to run",
     "error_jobs": "the part of the error that is from job to job",
@@ -33,13 +33,13 @@ VARIABLES = {
     "degrees_different": "degrees of freedom of that error",
     "half_simultaneous": "half of the interval that holds for all parts of the family and all jobs together; of pooled "
     "jobs, for all parts and nodes of the campaign",
-    "bound": "what is accepted, on the scale of the difference",
+    "tolerance": "what is accepted, on the scale of the difference",
     "value": "the node's value, in the measurement's unit",
     "peers": "the peers' centre, in the measurement's unit",
     "runs": "runs",
-    "runs_above": "runs that are each by themselves more than the bound above the peers' centre",
-    "runs_below": "runs that are each by themselves more than the bound below it",
-    "runs_far": "runs, several of one job, far beyond the bound on one side where others of that job are within it",
+    "runs_above": "runs that are each by themselves more than the tolerance above the peers' centre",
+    "runs_below": "runs that are each by themselves more than the tolerance below it",
+    "runs_far": "runs, several of one job, far beyond the tolerance on one side where others of that job are within it",
 }
 
 
@@ -197,14 +197,14 @@ def _of_jobs(series: Series, rows: Sequence[int], positions: Sequence[int]) -> d
     """The variables of some jobs, which are all those of nodes at some `positions`."""
     if not rows:
         return {}
-    matrix, bound = series.matrix, series.bound
+    matrix, tolerance = series.matrix, series.tolerance
     values = matrix.values[rows] - series.spreads.rounds.shift[series.spreads.rounds.number[rows]][:, None]
     difference = values - series.reference.centre[matrix.owner[rows]][:, None]
     far = np.concatenate([series.far_runs(position) for position in positions])
     with np.errstate(invalid="ignore"):
         runs = {
-            "runs_above": (difference > bound).sum(axis=1),
-            "runs_below": (difference < -bound).sum(axis=1),
+            "runs_above": (difference > tolerance).sum(axis=1),
+            "runs_below": (difference < -tolerance).sum(axis=1),
             "runs_far": far.sum(axis=1),
         }
     return _of(series.by_job[rows], series.tail) | runs
@@ -225,7 +225,7 @@ def _of(estimates: Estimates, tail: npt.NDArray[np.float64] | float) -> dict[str
         "error_different": error_different,
         "degrees_different": degrees_different,
         "half_simultaneous": estimates.half(tail),
-        "bound": np.broadcast_to(estimates.series.bound, value.shape),
+        "tolerance": np.broadcast_to(estimates.series.tolerance, value.shape),
         "value": value,
         "peers": peers,
         "runs": estimates.runs,

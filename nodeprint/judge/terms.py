@@ -22,11 +22,11 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Family(msgspec.Struct, frozen=True):
-    """A family of terms of pairs: the `term` that its findings are called by and its bound in percent has in
-    acceptance.yaml, the key there of its bound in ns, and of cores the pairs that it counts (`scope`)."""
+    """A family of terms of pairs: the `term` that its findings are called by and its tolerance in percent has in
+    acceptance.yaml, the key there of its tolerance in ns, and of cores the pairs that it counts (`scope`)."""
 
     term: str
-    bound_ns: str = "least_ns"
+    tolerance_ns: str = "least_ns"
     scope: str = ""
 
 

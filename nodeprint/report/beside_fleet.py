@@ -27,7 +27,7 @@ def sentences(reference: FleetReference, processor: str, values: Mapping[tuple[s
         nodes=nodes,
         simulated=say("beside_fleet", "simulated") if reference.simulated else "",
     )
-    others = sorted((of for of in compared if not of.alike), key=lambda of: -abs(of.effect) / of.figure.bound)
+    others = sorted((of for of in compared if not of.alike), key=lambda of: -abs(of.effect) / of.figure.tolerance)
     return [first, *map(_sentence, others)]
 
 
@@ -42,6 +42,6 @@ def _sentence(of: Beside) -> str:
         effect=names.percent(abs(of.effect)),
         change=text.change(of.effect, figure.measurement),
         median=names.quantity(figure.median, figure.unit),
-        bound=names.bound(figure.bound),
+        tolerance=names.tolerance(figure.tolerance),
         deviations=f"{of.deviations:.1f}" if of.deviations < 100 else "over 100",
     )

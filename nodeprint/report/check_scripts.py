@@ -1,7 +1,7 @@
 """The check of what was found on a node, for somebody who has the kernels alone: a script of sh that measures it again
 and ends with PASS, FAIL or CANNOT TELL. `nodeprint check` runs the same script.
 
-The script compares with the finding's own value and limit; no bound is computed here.
+The script compares with the finding's own value and limit; no tolerance is computed here.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Again(msgspec.Struct, frozen=True):
 
 def accepted(finding: Finding) -> str:
     """Up to which value it is accepted: `at most 122 ns`."""
-    if not math.isfinite(finding.fails_at) or not finding.bound_unit:
+    if not math.isfinite(finding.fails_at) or not finding.tolerance_unit:
         return ""
     unit = names.of_measurement(finding.unit, finding.measurement)
     return f"at {_side(finding)} {names.quantity(finding.fails_at, unit)}"

@@ -88,7 +88,7 @@ def _changes(before: _Rules, now: _Rules) -> str:
 
 
 def _flat(rules: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
-    """Rules with one key for each value, as `bounds.percent.core`."""
+    """Rules with one key for each value, as `tolerances.percent.core`."""
     return dict(_items(rules, prefix))
 
 

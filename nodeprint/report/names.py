@@ -148,8 +148,8 @@ def whole_percent(share: float) -> str:
     return f"{share * 100:.0f} %" if math.isfinite(share) else ""
 
 
-def bound(share: float) -> str:
-    """A bound as somebody wrote it: `4 %`."""
+def tolerance(share: float) -> str:
+    """A tolerance as somebody wrote it: `4 %`."""
     return f"{share * 100:.{2 if share < 0.1 else 3}g} %"
 
 
@@ -158,10 +158,10 @@ def moment(text: str) -> str:
     return text[:16].replace("T", " ")
 
 
-def times(share: float, of_bound: float) -> str:
-    """How many times its bound an effect is, by the figures that `percent` and `bound` print, and rounded as a reader
-    who divides them rounds: 5.8 % of 4 % are 1.5."""
-    effect, limit = (Decimal(words.removesuffix(" %")) for words in (percent(abs(share)), bound(of_bound)))
+def times(share: float, of_tolerance: float) -> str:
+    """How many times its tolerance an effect is, by the figures that `percent` and `tolerance` print, and rounded as a
+    reader who divides them rounds: 5.8 % of 4 % are 1.5."""
+    effect, limit = (Decimal(words.removesuffix(" %")) for words in (percent(abs(share)), tolerance(of_tolerance)))
     if not limit:
         return ""
     factor = effect / limit

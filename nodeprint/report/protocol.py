@@ -1,6 +1,6 @@
-"""The acceptance protocol of one or several campaigns: what was measured when, by which bounds, with which outcome.
+"""The acceptance protocol of one or several campaigns: what was measured when, by which tolerances, with which outcome.
 
-A PDF to sign, the bounds that applied as a file, and MANIFEST.sha256 over everything that it rests on. Outcomes are
+A PDF to sign, the tolerances that applied as a file, and MANIFEST.sha256 over everything that it rests on. Outcomes are
 those of the campaigns' verdicts; what they suggest follows from a rule over the list of nodes (`decision`), and the
 parties tick what they agree on.
 """
@@ -71,8 +71,8 @@ class JudgedCampaign(msgspec.Struct, frozen=True):
 
 
 def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
-    """Write MANIFEST.sha256, protocol.pdf and the bounds that applied (acceptance-NAME.yaml, a file for each campaign)
-    into the folder `to`; returns their paths in this order.
+    """Write MANIFEST.sha256, protocol.pdf and the tolerances that applied (acceptance-NAME.yaml, a file for each
+    campaign) into the folder `to`; returns their paths in this order.
 
     Raises NodeprintError where a campaign has no verdict, two have the same folder, simulated and measured ones are
     mixed, or one is not as it was when it was judged.
@@ -83,23 +83,23 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     if len({campaign.verdict.simulated for campaign in judged_campaigns}) > 1:
         advice = "write a protocol of measured campaigns only"
         raise NodeprintError("simulated and measured campaigns are mixed", key="protocol", advice=advice)
-    bounds = [files.write(to / _bounds_file(campaign), _rules_of(campaign)) for campaign in judged_campaigns]
+    tolerances = [files.write(to / _tolerances_file(campaign), _rules_of(campaign)) for campaign in judged_campaigns]
     written = [path for campaign in judged_campaigns for path in _written(campaign.folder)]
     listed = "".join(_evidence(campaign.folder, to) for campaign in judged_campaigns)
-    listed += files.sums([*written, *bounds], to)
+    listed += files.sums([*written, *tolerances], to)
     listed += "".join(_tables(campaign.folder, to) for campaign in judged_campaigns)
     paths = [files.write(to / "MANIFEST.sha256", listed)]
     with Printer("protocol.typ") as printer:
         pdf = printer.data(content(judged_campaigns, listed, site_branding.of(campaigns[-1])))
-    return [*paths, files.write(to / "protocol.pdf", pdf), *bounds]
+    return [*paths, files.write(to / "protocol.pdf", pdf), *tolerances]
 
 
-def _bounds_file(campaign: JudgedCampaign) -> str:
+def _tolerances_file(campaign: JudgedCampaign) -> str:
     return f"acceptance-{names.file_stem(campaign.verdict.campaign)}.yaml"
 
 
 def _rules_of(campaign: JudgedCampaign) -> str:
-    """The bounds and limits that a campaign is judged by as a file, whose SHA-256 its verdict names."""
+    """The tolerances and limits that a campaign is judged by as a file, whose SHA-256 its verdict names."""
     return acceptance.text_of(acceptance.rules_of(campaign.folder))
 
 
@@ -238,7 +238,7 @@ def _head(campaign: JudgedCampaign) -> dict[str, Any]:
 
 
 def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
-    """Bounds of what decides with their source, and the limits of the contract, by which a campaign was judged."""
+    """Tolerances of what decides with their source, and the limits of the contract, by which a campaign was judged."""
     rules, default = acceptance.rules_of(campaign.folder), acceptance.load()
     limits = [
         [
@@ -252,12 +252,12 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
     ]
     return {
         "name": campaign.verdict.campaign,
-        "bounds": _bounds(campaign.verdict),
+        "tolerances": _tolerances(campaign.verdict),
         "source": "nodeprint's defaults" if rules == default else "acceptance.yaml of the campaign",
         "limits": limits[:_MOST_ROWS],
         "waivers": [[s.node, s.finding, s.reason, s.until.isoformat()] for s in rules.waivers][:_MOST_ROWS],
         "repairs": [[repair.node, repair.at, repair.what] for repair in rules.repairs][:_MOST_ROWS],
-        "file": _bounds_file(campaign),
+        "file": _tolerances_file(campaign),
         "digest": hashlib.sha256(_rules_of(campaign).encode()).hexdigest(),
         "judged_by": campaign.verdict.versions.get("acceptance", ""),
     }
@@ -269,17 +269,17 @@ def _least(limit: ContractLimit) -> str:
     return "" if limit.at_least is UNSET else f"{limit.at_least:g}"
 
 
-def _bounds(verdict: Verdict) -> list[list[str]]:
-    """By subject that decides the bounds of its parts, and from which difference on one is found in nine of ten
+def _tolerances(verdict: Verdict) -> list[list[str]]:
+    """By subject that decides the tolerances of its parts, and from which difference on one is found in nine of ten
     nodes."""
     rows: dict[str, list[tuple[float, float]]] = {}
     for limit in verdict.fleet.limits:
         if limit.subject in verdict.decides:
-            rows.setdefault(limit.subject, []).append((limit.bound, limit.effect))
+            rows.setdefault(limit.subject, []).append((limit.tolerance, limit.effect))
     return [
         [
             text.named("subjects", subject),
-            _range([b for b, _ in parts], names.bound),
+            _range([b for b, _ in parts], names.tolerance),
             _range([e for _, e in parts], names.percent),
         ]
         for subject, parts in rows.items()

@@ -26,7 +26,7 @@ from nodeprint.settings.texts import say
 _T = TypeVar("_T")
 
 #: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
-_UNBOUNDED = ("within", "within_unit", "smallest_bound", "share")
+_UNBOUNDED = ("within", "within_unit", "smallest_tolerance", "share")
 #: Parts that hold other programs' values.
 _FOREIGN = ("fingerprint", "warnings", "versions", "rules")
 #: The schema of verdicts whose findings have `suppressed`.

@@ -249,7 +249,7 @@ class Config:
     acceptance: Annotated[
         RequiredPath,
         key(
-            "what the site accepts: bounds, limits of a contract, known findings; a path from the folder in which "
+            "what the site accepts: tolerances, limits of a contract, known findings; a path from the folder in which "
             "`make run` is called. After a change of the file the campaign is judged and reported again without "
             "measuring. The campaign keeps a copy with all defaults (`results/<campaign>/acceptance.yaml`); "
             "verdict.json and the report have its SHA-256"

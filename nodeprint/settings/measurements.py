@@ -34,11 +34,11 @@ class Model:
     """How a measurement is compared (docs/method/memory.md).
 
     `value` is the key of a record that is compared, on a `scale`: `linear` (relative to the peers), `log`, or `share`
-    of the time. `term` is what its findings are called and whose bound holds, `terms` the labels whose values together
-    name a set of places that may deviate as one, `rows` those that name a row of the report's table, taken where `at`
-    says. `labels` says what a coordinate is: `cpu` (a slot), `node` (a NUMA node's order), `node_of_cpu` (measured as a
-    CPU, of which its NUMA node counts); a coordinate without a label is a plain number or word. `places` is `pairs` for
-    matrices of CPU x CPU, which have terms of their own, else `cells`.
+    of the time. `term` is what its findings are called and whose tolerance holds, `terms` the labels whose values
+    together name a set of places that may deviate as one, `rows` those that name a row of the report's table, taken
+    where `at` says. `labels` says what a coordinate is: `cpu` (a slot), `node` (a NUMA node's order), `node_of_cpu`
+    (measured as a CPU, of which its NUMA node counts); a coordinate without a label is a plain number or word. `places`
+    is `pairs` for matrices of CPU x CPU, which have terms of their own, else `cells`.
     """
 
     value: str
@@ -56,22 +56,22 @@ class Model:
 class Term:
     """A subject of findings, which several measurements may have: its words, and what is accepted and assumed of it.
 
-    `name` is the subject in a list and `what` what differs. `bound`, `run` and `job` are the bound and the standard
-    deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.Cell`), `bound_without_boost` the
-    bound where no node has a clock above its base clock, `source` is where they are from. `decides`: an outcome rests
-    on it unless acceptance.yaml says otherwise. `causes` are keys of reports/texts.yaml, or words with hyphens;
-    `remedy` is what to do. Of a share of the time a finding may have an id (`finding`) and a `sentence` of its own. Of
-    findings in one place that of the lowest `rank` is the finding and the others are finer: what takes time from a CPU,
-    or slows its clock, shows in everything that runs there.
+    `name` is the subject in a list and `what` what differs. `tolerance`, `run` and `job` are the tolerance and the
+    standard deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.Cell`),
+    `tolerance_without_boost` the tolerance where no node has a clock above its base clock, `source` is where they are
+    from. `decides`: an outcome rests on it unless acceptance.yaml says otherwise. `causes` are keys of
+    reports/texts.yaml, or words with hyphens; `remedy` is what to do. Of a share of the time a finding may have an id
+    (`finding`) and a `sentence` of its own. Of findings in one place that of the lowest `rank` is the finding and the
+    others are finer: what takes time from a CPU, or slows its clock, shows in everything that runs there.
     """
 
     name: str
     what: str
-    bound: float
+    tolerance: float
     run: float
     source: str
     job: float | None = None
-    bound_without_boost: float | None = None
+    tolerance_without_boost: float | None = None
     decides: bool = False
     causes: tuple[str, ...] = ()
     remedy: str = ""

@@ -44,7 +44,7 @@ class Stretch(msgspec.Struct, frozen=True):
 
 
 def threshold(alarm: float, series: int, values: int) -> float:
-    """The z from which on a difference counts, so that `alarm` bounds the chance of any false change in so many
+    """The z from which on a difference counts, so that `alarm` tolerances the chance of any false change in so many
     `series` of so many `values`, each looked at after every new value: `values` squared half as many tests each."""
     return float(-special.ndtri(alarm / (max(series, 1) * values**2)))  # a difference has two sides
 

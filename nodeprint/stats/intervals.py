@@ -11,18 +11,18 @@ from scipy import special
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: Two one-sided tests at 5 % each: a 90 % interval inside the bound shows equivalence (Schuirmann 1987).
+#: Two one-sided tests at 5 % each: a 90 % interval inside the tolerance shows equivalence (Schuirmann 1987).
 EQUIVALENCE = 0.05
 
 
-def inside(difference: Floats, half: Floats, bound: Floats | float) -> Bools:
-    """Where an interval is within the bound on both sides: of 90 % intervals, where two are the same."""
-    return np.asarray(np.abs(difference) + half <= bound)
+def inside(difference: Floats, half: Floats, tolerance: Floats | float) -> Bools:
+    """Where an interval is within the tolerance on both sides: of 90 % intervals, where two are the same."""
+    return np.asarray(np.abs(difference) + half <= tolerance)
 
 
-def outside(difference: Floats, half: Floats, bound: Floats | float) -> Bools:
-    """Where an interval is beyond the bound with all of it: what differs, between nodes and over time."""
-    return np.asarray(np.abs(difference) - half > bound)
+def outside(difference: Floats, half: Floats, tolerance: Floats | float) -> Bools:
+    """Where an interval is beyond the tolerance with all of it: what differs, between nodes and over time."""
+    return np.asarray(np.abs(difference) - half > tolerance)
 
 
 def combined(parts: Sequence[tuple[Floats, Floats | float]]) -> tuple[Floats, Floats]:

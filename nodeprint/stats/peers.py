@@ -74,11 +74,11 @@ def _of_many(means: Floats, family: Ints, trusted: Bools) -> Peers:
     return Peers(centres, between, degrees, count, shared=True)
 
 
-def agreeing(values: Floats, bound: Floats, slack: Floats | None = None, fewest: int = FEWEST) -> Floats:
-    """The largest share of the nodes that are within `bound` (part) of one of them (part), of `values` (node, part; NaN
-    where a node has none); 1 of fewer than `fewest` nodes, which can tell nothing. `slack` (part) widens the bound by
-    what two of them may differ by chance."""
-    within = bound if slack is None else bound + slack
+def agreeing(values: Floats, tolerance: Floats, slack: Floats | None = None, fewest: int = FEWEST) -> Floats:
+    """The largest share of the nodes that are within `tolerance` (part) of one of them (part), of `values` (node, part;
+    NaN where a node has none); 1 of fewer than `fewest` nodes, which can tell nothing. `slack` (part) widens the
+    tolerance by what two of them may differ by chance."""
+    within = tolerance if slack is None else tolerance + slack
     share = np.ones(values.shape[1])
     ordered, count = np.sort(values, axis=0), np.isfinite(values).sum(axis=0)
     for part in np.flatnonzero(count >= fewest).tolist():

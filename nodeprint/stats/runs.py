@@ -139,7 +139,7 @@ def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """The number whose trigamma function is `value`, between two bounds of it."""
+    """The number whose trigamma function is `value`, between two tolerances of it."""
     from scipy import optimize  # noqa: PLC0415 (a fifth of what pages import, none of which needs it)
 
     return float(optimize.brentq(lambda number: special.polygamma(1, number) - value, 1 / value, 0.5 + 1 / value))

@@ -15,36 +15,36 @@ Ints = npt.NDArray[np.int64]
 _LEAST, _LEAST_SHARE = 2, 0.15
 #: Of so many values this share may be in no group: a few that are far from all would widen the group that they are in.
 _STRAY_SHARE = 0.05
-#: The difference of two groups is beyond the bound by so many standard errors: they are chosen among many cuts.
+#: The difference of two groups is beyond the tolerance by so many standard errors: they are chosen among many cuts.
 BEYOND = 3.0
 #: Between two groups, without the tenth of each that is nearest to the other, at least this share of their
 #: difference is empty. Of a normal or uniform distribution cut anywhere it is less than a fifth.
 EMPTY, _TRIMMED = 0.35, 0.1
 
 
-def farthest(values: Floats, bound: Floats, variance: Floats) -> tuple[float, Sequence[Ints]]:
-    """Of `values` (value, column) the groups in the column in which the outermost are most bounds apart, and how many
-    bounds that is; 0 and no groups where no column has several.
+def farthest(values: Floats, tolerance: Floats, variance: Floats) -> tuple[float, Sequence[Ints]]:
+    """Of `values` (value, column) the groups in the column in which the outermost are most tolerances apart, and how
+    many tolerances that is; 0 and no groups where no column has several.
 
-    `bound` (column) is the difference that matters, `variance` (column) that of a value by its measurement alone.
+    `tolerance` (column) is the difference that matters, `variance` (column) that of a value by its measurement alone.
     """
     ordered = np.sort(values, axis=0)
-    extent = (ordered[-1] - ordered[0]) / bound if len(values) else np.zeros(0)
+    extent = (ordered[-1] - ordered[0]) / tolerance if len(values) else np.zeros(0)
     best: tuple[float, Sequence[Ints]] = 0.0, ()
     enough = len(values) >= 2 * _LEAST
-    wide = np.flatnonzero(_emptiest(ordered) > EMPTY * bound).tolist() if enough else []
+    wide = np.flatnonzero(_emptiest(ordered) > EMPTY * tolerance).tolist() if enough else []
     for column in sorted(wide, key=lambda column: -float(extent[column])):
         if extent[column] <= best[0]:
             break
-        groups = of(values[:, column], float(bound[column]), float(variance[column]))
+        groups = of(values[:, column], float(tolerance[column]), float(variance[column]))
         if len(groups) > 1:
             means = [float(values[group, column].mean()) for group in groups]
-            apart = (means[-1] - means[0]) / float(bound[column])
+            apart = (means[-1] - means[0]) / float(tolerance[column])
             best = (apart, groups) if apart > best[0] else best
     return best
 
 
-def of(values: Floats, bound: float, variance: float) -> list[Ints]:
+def of(values: Floats, tolerance: float, variance: float) -> list[Ints]:
     """The groups of `values` (value), from low to high, each as the numbers of its values; one where none are apart.
 
     Values are cut where that takes most from the sum of squares within pieces, to more pieces than there can be groups;
@@ -60,7 +60,7 @@ def of(values: Floats, bound: float, variance: float) -> list[Ints]:
         if (
             len(groups) > 1
             and sum(map(len, groups)) >= len(values) - stray
-            and _apart(ordered, groups, bound, variance)
+            and _apart(ordered, groups, tolerance, variance)
         ):
             middles = np.array([ordered[group.start : group.stop].mean() for group in groups])
             nearest = np.abs(values[:, None] - middles).argmin(axis=1)
@@ -115,8 +115,8 @@ def _added(size: Ints, total: Floats, other_size: Ints, other_total: Floats) -> 
     return np.asarray(shares * (other_total / other_size - total / size) ** 2)
 
 
-def _apart(ordered: Floats, groups: Sequence[range], bound: float, variance: float) -> bool:
-    """Whether all neighbours differ by more than the bound, surely, with an empty space between them."""
+def _apart(ordered: Floats, groups: Sequence[range], tolerance: float, variance: float) -> bool:
+    """Whether all neighbours differ by more than the tolerance, surely, with an empty space between them."""
     of_groups = [ordered[group.start : group.stop] for group in groups]
     squares = sum(float(((group - group.mean()) ** 2).sum()) for group in of_groups)
     within = max(squares / max(sum(map(len, groups)) - len(groups), 1), variance)
@@ -124,6 +124,6 @@ def _apart(ordered: Floats, groups: Sequence[range], bound: float, variance: flo
         difference = high.mean() - low.mean()
         error = np.sqrt(within * (1 / len(low) + 1 / len(high)))
         empty = high[int(_TRIMMED * (len(high) - 1))] - low[len(low) - 1 - int(_TRIMMED * (len(low) - 1))]
-        if difference - BEYOND * error <= bound or empty < EMPTY * difference:
+        if difference - BEYOND * error <= tolerance or empty < EMPTY * difference:
             return False
     return True

@@ -22,15 +22,15 @@ from nodeprint.summary.node_summary import NodeSummary, ProcessorFacts, processo
 SCHEMA = 1
 #: A centre and a spread are of this many nodes at least: of fewer they are of single machines.
 FEWEST = 5
-#: From this many standard deviations of nodes on a figure is not as the fleet's, where it is beyond the bound, too: so
-#: far is one in 370 normal ones.
+#: From this many standard deviations of nodes on a figure is not as the fleet's, where it is beyond the tolerance, too:
+#: so far is one in 370 normal ones.
 _FAR = 3.0
 
 
 class FleetFigure(msgspec.Struct, frozen=True):
     """A class of pairs or a row of a measurement in a fleet: the median over its `nodes` in `unit`, their robust
-    standard deviation and that of a node's runs (0 where none has two), relative to it, and the bound that the fleet
-    was judged by."""
+    standard deviation and that of a node's runs (0 where none has two), relative to it, and the tolerance that the
+    fleet was judged by."""
 
     measurement: str
     name: str
@@ -40,7 +40,7 @@ class FleetFigure(msgspec.Struct, frozen=True):
     median: float
     nodes_sd: float
     runs_sd: float
-    bound: float
+    tolerance: float
 
 
 class FleetReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,7 +55,7 @@ class FleetReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Beside(msgspec.Struct, frozen=True):
     """A figure of a node beside the fleet's: by how much it is more, a share, and how many standard deviations of nodes
-    that is; `alike`: within the bound, or within what nodes of the fleet differ by."""
+    that is; `alike`: within the tolerance, or within what nodes of the fleet differ by."""
 
     figure: FleetFigure
     value: float
@@ -89,9 +89,11 @@ def of_fleet(verdict: Verdict, rules: Acceptance) -> FleetReference:
             values.setdefault(place, []).append(value)
             runs.setdefault(place, []).append(run_sd)
             units[place] = unit
-    bounds = {margin.measurement: margin.bound for node in calm for margin in node.margins}
+    tolerances = {margin.measurement: margin.tolerance for node in calm for margin in node.margins}
     figures = tuple(
-        _figure(place, units[place], values[place], runs[place], bounds.get(place[0], rules.cell("other").bound))
+        _figure(
+            place, units[place], values[place], runs[place], tolerances.get(place[0], rules.cell("other").tolerance)
+        )
         for place in sorted(values)
         if len(values[place]) >= FEWEST
     )
@@ -113,7 +115,7 @@ def _of_node(node: NodeVerdict) -> Iterable[tuple[_Key, str, float, float]]:
             yield (row.measurement, row.name, -1), row.unit, row.median, row.run_sd / row.median if row.median else 0.0
 
 
-def _figure(place: _Key, unit: str, values: list[float], runs: list[float], bound: float) -> FleetFigure:
+def _figure(place: _Key, unit: str, values: list[float], runs: list[float], tolerance: float) -> FleetFigure:
     middle = median(values)
     known = [sd for sd in runs if math.isfinite(sd)]
     spread = robust_sd(np.array(values) / middle - 1)
@@ -126,7 +128,7 @@ def _figure(place: _Key, unit: str, values: list[float], runs: list[float], boun
         rounded(middle),
         rounded(spread),
         rounded(median(known)) if known else 0.0,
-        rounded(bound),
+        rounded(tolerance),
     )
 
 
@@ -177,7 +179,7 @@ def beside(reference: FleetReference, processor: str, values: Mapping[_Key, floa
             continue
         effect = value / figure.median - 1
         spread = max(figure.nodes_sd, 1e-6)
-        alike = abs(effect) <= max(figure.bound, _FAR * spread)
+        alike = abs(effect) <= max(figure.tolerance, _FAR * spread)
         out.append(Beside(figure, value, effect, abs(effect) / spread, alike))
     return tuple(out)
 

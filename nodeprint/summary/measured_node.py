@@ -13,7 +13,7 @@ from nodeprint import __version__
 from nodeprint.data.store import packing, store
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
-from nodeprint.judge import acceptance, bounds, figures, quality, reduction
+from nodeprint.judge import acceptance, figures, quality, reduction, tolerances
 from nodeprint.judge.odd_runs import odd_runs
 from nodeprint.judge.verdict import CellFigure, Disturbance
 from nodeprint.machine.topology import serialized
@@ -64,7 +64,7 @@ class MeasuredNode:
             reduction.reduce(quantity) for quantity in fleet.quantities if number in quantity.newest_rows
         )
         newest = max(max(reduced.rows[number]) for reduced in self.reduced)
-        odd = [odd_runs(of, bounds.of_whole(of, rules)) for of in self.reduced]
+        odd = [odd_runs(of, tolerances.of_whole(of, rules)) for of in self.reduced]
         #: What makes it invalid, and all that disturbed it.
         self.invalid: list[Disturbance] = quality.of_job(self.node, number, newest, self.reduced, odd, rules)
         self.disturbances: list[Disturbance] = [

@@ -266,7 +266,7 @@ def limits(stage: Stage) -> None:
     """Limits of a contract that nodes keep, break, and that name nothing."""
     stage.simulate("main", "node001: memory-channel node 0 -15%")
     Path("acceptance.yaml").write_text("""
-bounds: {percent: {core: 8}}
+tolerances: {percent: {core: 8}}
 limits:
 - {measurement: coherence-cas, class: same socket, at_most: 150, reason: contract 1}
 - {measurement: bandwidth-nodes, row: "copy, own node", at_least: 1.0e+11, reason: contract 2}
@@ -377,7 +377,7 @@ def table(stage: Stage) -> None:
     Path("stream.csv").write_text("\n".join(rows) + "\n")
     stage.run("judge", "stream.csv", "--fail-on", "found", "--to", "main")
     stage.prepare("report", "main")
-    stage.run("judge", "stream.csv", "--bound", "triad=20", "--bound", "latency=15")
+    stage.run("judge", "stream.csv", "--tolerance", "triad=20", "--tolerance", "latency=15")
     Path("wide.csv").write_text("node,gflops\n" + "".join(f"n{i},{1000 + i}\n" for i in range(6)))
     stage.run("judge", "wide.csv")
     stage.run("judge", "wide.csv", "--better", "gflops=higher")

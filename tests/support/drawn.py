@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.judge import acceptance, bounds
+from nodeprint.judge import acceptance, tolerances
 from nodeprint.judge.deviations import Levels, Series, series
 from nodeprint.judge.reduction import Matrix
 from tests.support.fleets import judged
@@ -26,9 +26,9 @@ def matrix() -> Matrix:
 
 
 @lru_cache
-def bound() -> npt.NDArray[np.float64]:
-    """The bound of each of its components."""
-    return bounds.of_matrix(matrix(), RULES)
+def tolerance() -> npt.NDArray[np.float64]:
+    """The tolerance of each of its components."""
+    return tolerances.of_matrix(matrix(), RULES)
 
 
 def of_values(

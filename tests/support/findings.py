@@ -18,7 +18,7 @@ def finding_of_pairs(
     pairs: Iterable[tuple[int, int]],
     *,
     effect: float,
-    bound: float,
+    tolerance: float,
     home: int = -1,
 ) -> Finding:
     """A finding of some pairs (OS numbers) with this relative effect."""
@@ -27,23 +27,23 @@ def finding_of_pairs(
         by_first.setdefault(min(a, b), []).append(max(a, b))
     value = float(np.nanmean(levels.of(node)))
     return _finding(
-        levels, part, effect, bound, value, home=home, pairs={a: tuple(sorted(bs)) for a, bs in by_first.items()}
+        levels, part, effect, tolerance, value, home=home, pairs={a: tuple(sorted(bs)) for a, bs in by_first.items()}
     )
 
 
 def finding_of_cells(
-    levels: NodeLevels, part: Part, cells: Iterable[Mapping[str, int | str]], *, effect: float, bound: float
+    levels: NodeLevels, part: Part, cells: Iterable[Mapping[str, int | str]], *, effect: float, tolerance: float
 ) -> Finding:
     """A finding of some cells (OS numbers) with this relative effect."""
     value = float(np.nanmean(levels.values))
-    return _finding(levels, part, effect, bound, value, cells=tuple(cells))
+    return _finding(levels, part, effect, tolerance, value, cells=tuple(cells))
 
 
 def _finding(
     levels: NodeLevels,
     part: Part,
     effect: float,
-    bound: float,
+    tolerance: float,
     value: float,
     *,
     home: int = -1,
@@ -68,9 +68,9 @@ def _finding(
         effect_unit=effect * value,
         interval=interval,
         half_95=half / 2,
-        bound=bound,
-        bound_unit=bound * value,
-        times_bound=abs(effect) / bound,
+        tolerance=tolerance,
+        tolerance_unit=tolerance * value,
+        times_tolerance=abs(effect) / tolerance,
         value=value * (1 + effect),
         peers=value,
         unit=levels.quantity.unit,

@@ -124,8 +124,8 @@ def histories(of: Sequence[PackedFleet], fingerprints: Mapping[int, Mapping[str,
     return changes.of_joined(joined.join(of, rules), rules, judged)
 
 
-#: What `counted` plants, in bounds: in a core's pairs, whose bound is 4 %, and in all pairs, 2 %.
-TIMES_BOUND = 1.5
+#: What `counted` plants, in tolerances: in a core's pairs, whose tolerance is 4 %, and in all pairs, 2 %.
+TIMES_TOLERANCE = 1.5
 _CORE, _WHOLE = 0.04, 0.02
 
 
@@ -138,7 +138,10 @@ def counted(groups: int, weeks: int, seed: int) -> tuple[list[bool], list[bool]]
     for group in range(groups):
         week, core = int(rng.integers(2, weeks - 2)), int(rng.integers(64))
         first, second = rng.permutation(8)[:2].tolist()
-        shifts = Shift(week, 1 + TIMES_BOUND * _CORE, (first,), core), Shift(week, 1 + TIMES_BOUND * _WHOLE, (second,))
+        shifts = (
+            Shift(week, 1 + TIMES_TOLERANCE * _CORE, (first,), core),
+            Shift(week, 1 + TIMES_TOLERANCE * _WHOLE, (second,)),
+        )
         year = fleets(seed * 1000 + group, CALM, 8, weeks, shifts)
         names = [node.name for node in year[0].nodes]
         early, whole = histories(year[: week + 2]), histories(year)

@@ -37,8 +37,8 @@ CORE = Part("core", "core-near", {"core": 37, "cpu": 37})
 MEMORY = Part("numa", "numa", {"cpu_node": 1, "memory_node": 3})
 
 
-def margin(subject: str = "core-to-core", within: float = 0.014, bound: float = 0.04, **changes: Any) -> Margin:
-    """How alike a node is; within its bound unless `changes` say otherwise."""
+def margin(subject: str = "core-to-core", within: float = 0.014, tolerance: float = 0.04, **changes: Any) -> Margin:
+    """How alike a node is; within its tolerance unless `changes` say otherwise."""
     defaults = {
         "core-to-core": ("coherence-cas", Part("core", "core-near", {"core": 12, "cpu": 12}), "ns", 112.0),
         "memory": ("chase-latency", MEMORY, "ns", 120.0),
@@ -51,7 +51,7 @@ def margin(subject: str = "core-to-core", within: float = 0.014, bound: float = 
         "clock": ("clock-together", Part("clock", "clock", {"core": 5, "cpu": 5}), "Hz", 3.2e9),
     }
     measurement, part, unit, level = defaults[subject]
-    sizes = within, bound, unit, within * level, bound * level, within / bound, within / 3, 18
+    sizes = within, tolerance, unit, within * level, tolerance * level, within / tolerance, within / 3, 18
     made = Margin(subject, True, measurement, part, *sizes)
     return replace(made, **changes)
 
@@ -98,8 +98,8 @@ def memory_finding(**changes: Any) -> Finding:
         id="numa-slow",
         measurement="chase-latency",
         part=MEMORY,
-        bound=0.05,
-        times_bound=4.0,
+        tolerance=0.05,
+        times_tolerance=4.0,
         remedy="numa",
         value=142.0,
         peers=118.3,
@@ -207,8 +207,8 @@ def fabric(**changes: Any) -> FabricVerdict:
         id="fabric-link",
         measurement="linktest-fabric",
         part=Part("fabric-link", "fabric-link", {"node": "cn001", "to": "cn002", "sends": 1, "receives": 1}),
-        bound=0.1,
-        times_bound=3.0,
+        tolerance=0.1,
+        times_tolerance=3.0,
     )
     made = FabricVerdict(
         "linktest-fabric",

@@ -44,7 +44,7 @@ def test_every_default_is_there_once() -> None:
 def test_a_campaign_keeps_what_it_is_judged_by(tmp_path: Path) -> None:
     site, campaign = tmp_path / "site.yaml", tmp_path / "campaign"
     site.write_text(
-        "bounds: {percent: {core: 8}}\nwaivers: [{node: a, finding: core-slow, reason: c, until: 2026-12-31}]\n"
+        "tolerances: {percent: {core: 8}}\nwaivers: [{node: a, finding: core-slow, reason: c, until: 2026-12-31}]\n"
     )
     assert acceptance.kept(campaign) is None
     kept = acceptance.keep(site, campaign)
@@ -54,12 +54,12 @@ def test_a_campaign_keeps_what_it_is_judged_by(tmp_path: Path) -> None:
     before = kept.stat()
     site.write_text("# the same\n" + site.read_text())
     assert acceptance.keep(site, campaign).stat().st_mtime_ns == before.st_mtime_ns, "nothing is judged again"
-    site.write_text("bounds: {percent: {core: 9}}\n")
-    assert acceptance.load(acceptance.keep(site, campaign)).bound("core") == 0.09
-    site.write_text("bounds: 9\n")
-    with pytest.raises(NodeprintError, match="bounds: must be keys with values"):
+    site.write_text("tolerances: {percent: {core: 9}}\n")
+    assert acceptance.load(acceptance.keep(site, campaign)).tolerance("core") == 0.09
+    site.write_text("tolerances: 9\n")
+    with pytest.raises(NodeprintError, match="tolerances: must be keys with values"):
         acceptance.keep(site, campaign)
-    assert acceptance.load(kept).bound("core") == 0.09
+    assert acceptance.load(kept).tolerance("core") == 0.09
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: 
     assert json.loads(verdict_file.read_text())["nodes"][name]["outcome"] == "NO PEERS"
 
 
-@pytest.mark.parametrize("text", ["limits: [{measurement: a}]", "bounds: 3", "- a"])
+@pytest.mark.parametrize("text", ["limits: [{measurement: a}]", "tolerances: 3", "- a"])
 def test_what_is_wrong_in_the_sites_file_ends_before_anything_is_measured(
     house: Path, sites_file: Path, text: str
 ) -> None:

@@ -213,7 +213,7 @@ def _above(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> npt.NDArray[np.bool
 
 
 def _impossible(header: Mapping[str, Any], columns: Columns) -> Iterator[tuple[npt.NDArray[np.bool_], str]]:
-    """Values of cells beyond what their unit can have; those of pairs have their bounds in their type."""
+    """Values of cells beyond what their unit can have; those of pairs have their tolerances in their type."""
     units: Mapping[str, str] = header["cells"]["values"] if "cells" in header else {}
     for key, unit in units.items():
         yield np.abs(columns[key]) > HIGHEST.get(unit, MOST), f"key '{key}' is more than there can be in {unit}"

@@ -1,4 +1,4 @@
-"""A part of a node that is outside its bound: in which jobs and runs, by how much, and what goes with it."""
+"""A part of a node that is outside its tolerance: in which jobs and runs, by how much, and what goes with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nodeprint.judge.verdict.part import Interval, Part
 
 class JobEffect(msgspec.Struct, frozen=True):
     """A finding's effect in one independent job: the interval that is simultaneous over all jobs and the parts of its
-    family, and the effect in each run by its name (job1/run1). `shows`: the job as a whole is outside the bound;
+    family, and the effect in each run by its name (job1/run1). `shows`: the job as a whole is outside the tolerance;
     `showing` are its runs that the finding is of."""
 
     job: str
@@ -31,7 +31,7 @@ class Finer(msgspec.Struct, frozen=True):
     part: Part
     effect: float
     interval: Interval
-    bound: float
+    tolerance: float
 
 
 class Expected(msgspec.Struct, frozen=True):
@@ -66,12 +66,12 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A part of a node that is outside its bound.
+    """A part of a node that is outside its tolerance.
 
     `id` names its kind, as waivers do (core-slow). `effect` is the mean over the jobs, or single runs, that show
     it, `interval` that of this mean, simultaneous over all jobs and the parts of its family (it leaves `tail` at each
-    end), `half_95` half of its 95 % interval. `bound` is the one that decided, in the direction of
-    the effect (of a rate with a bound of 10 %, 10 % higher or 9.1 % lower), and `times_bound` how many times it
+    end), `half_95` half of its 95 % interval. `tolerance` is the one that decided, in the direction of
+    the effect (of a rate with a tolerance of 10 %, 10 % higher or 9.1 % lower), and `times_tolerance` how many times it
     the effect is. `value` and `peers` are what was measured in these, in `unit`. `pairs` has the pairs of CPUs
     that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
     side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other
@@ -93,9 +93,9 @@ class Finding(msgspec.Struct, frozen=True):
     effect_unit: float
     interval: Interval
     half_95: float
-    bound: float
-    bound_unit: float
-    times_bound: float
+    tolerance: float
+    tolerance_unit: float
+    times_tolerance: float
     value: float
     peers: float
     unit: str
@@ -119,15 +119,15 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def of_limit(self) -> bool:
-        """Whether it is beyond a limit of the contract, which is in `peers` then, and not beyond a bound."""
+        """Whether it is beyond a limit of the contract, which is in `peers` then, and not beyond a tolerance."""
         return self.id == "limit"
 
     @property
     def fails_at(self) -> float:
-        """From which value on the finding is there, in `unit`: the peers' with the bound, or the limit itself."""
+        """From which value on the finding is there, in `unit`: the peers' with the tolerance, or the limit itself."""
         if self.of_limit:
             return self.peers
-        return self.peers + math.copysign(self.bound_unit, self.effect)
+        return self.peers + math.copysign(self.tolerance_unit, self.effect)
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -157,5 +157,5 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def is_outside(self) -> bool:
-        """Whether the node is outside its bound: what comes and goes is so in some jobs alone."""
+        """Whether the node is outside its tolerance: what comes and goes is so in some jobs alone."""
         return self.state is not Certainty.INTERMITTENT

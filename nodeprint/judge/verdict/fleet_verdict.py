@@ -31,7 +31,7 @@ class Group(msgspec.Struct, frozen=True):
     effect: float = 0.0
     effect_unit: float = 0.0
     interval: Interval = Interval(0.0, 0.0)
-    bound: float = 0.0
+    tolerance: float = 0.0
     unit: str = ""
     fields: Mapping[str, str] = {}
     later_h: float = 0.0
@@ -41,8 +41,8 @@ class Group(msgspec.Struct, frozen=True):
 class TimeEffect(msgspec.Struct, frozen=True):
     """A family of parts of a measurement that goes with the order in which so many nodes were measured, from the
     `first` to the `last` (ISO 8601): a trend over all of it, or a step `since` (else empty). `effect` is of the last
-    beside the first, of a step after it beside before, with its 95 % interval and the bound; `p` the chance of one as
-    clear where the order does not matter."""
+    beside the first, of a step after it beside before, with its 95 % interval and the tolerance; `p` the chance of one
+    as clear where the order does not matter."""
 
     subject: str
     measurement: str
@@ -50,7 +50,7 @@ class TimeEffect(msgspec.Struct, frozen=True):
     family: str
     effect: float
     interval: Interval
-    bound: float
+    tolerance: float
     nodes: int
     first: str
     last: str
@@ -78,8 +78,8 @@ class Shared(msgspec.Struct, frozen=True):
 
 class Spread(msgspec.Struct, frozen=True):
     """The spread of one family of parts of a subject: standard deviations between chips and between runs, the
-    typical bound, and the `smallest` bound at which 95 % of the nodes would be the same. `wide`: many nodes are
-    beyond the bound in different places."""
+    typical tolerance, and the `smallest` tolerance at which 95 % of the nodes would be the same. `wide`: many nodes are
+    beyond the tolerance in different places."""
 
     subject: str
     measurement: str
@@ -87,22 +87,22 @@ class Spread(msgspec.Struct, frozen=True):
     term: str
     chips: float
     runs: float
-    bound: float
-    smallest_bound: float
+    tolerance: float
+    smallest_tolerance: float
     nodes_beyond: int
     wide: bool
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """The effect from which on a part is found in nine of ten nodes, by family, with the bound (the median over its
-    parts); beyond 2.5 bounds the data cannot be relied on there."""
+    """The effect from which on a part is found in nine of ten nodes, by family, with the tolerance (the median over its
+    parts); beyond 2.5 tolerances the data cannot be relied on there."""
 
     subject: str
     measurement: str
     family: str
     term: str
     effect: float
-    bound: float
+    tolerance: float
     remedy: str = ""
     needed: int = 0
 
@@ -158,10 +158,10 @@ class Note(msgspec.Struct, frozen=True):
 class FleetVerdict(msgspec.Struct, frozen=True):
     """The fleet's outcome and its `class`. `margins` are the worst over the nodes that are SAME, by subject, those that
     decide first; `rests_on` the subjects that were measured and decide, `missing` measurements that were planned and no
-    node has. `gaps` has nodes that are within every bound and apart from the others all the same, `over_time` what goes
-    with the order of measuring, `single_runs` what can be said of measurements of one run a node, `memory` nodes whose
-    memory could be more than it is. `assumed_jobs` are, by subject that decides, the standard deviations between jobs
-    that were assumed, as no two nodes have two jobs."""
+    node has. `gaps` has nodes that are within every tolerance and apart from the others all the same, `over_time` what
+    goes with the order of measuring, `single_runs` what can be said of measurements of one run a node, `memory` nodes
+    whose memory could be more than it is. `assumed_jobs` are, by subject that decides, the standard deviations between
+    jobs that were assumed, as no two nodes have two jobs."""
 
     outcome: FleetOutcome
     nodes: int

@@ -1,4 +1,4 @@
-"""What a verdict says of a node: its outcome with the reasons, what was found, how near it is to its bounds, and
+"""What a verdict says of a node: its outcome with the reasons, what was found, how near it is to its tolerances, and
 what disturbed its measurements."""
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from nodeprint.judge.verdict.part import Part
 
 
 class Margin(msgspec.Struct, frozen=True):
-    """How alike a node is to its peers in one subject that is judged: the part that comes nearest to its bound.
+    """How alike a node is to its peers in one subject that is judged: the part that comes nearest to its tolerance.
 
-    `within` is the smallest bound at which the node would be the same there (the far end of the 90 % interval),
-    infinite with one run; `share` how much of the bound that is: up to 1 the node is the same. `remedy` is what
-    resolves it where that is undecided: `runs`, `nodes`, `quiet` (the node's runs differ, `run` most), `bound` (the
-    difference itself is close to the bound), `time` (the subject goes with the order of measuring) or `none`, with the
-    number that is `needed`.
+    `within` is the smallest tolerance at which the node would be the same there (the far end of the 90 % interval),
+    infinite with one run; `share` how much of the tolerance that is: up to 1 the node is the same. `remedy` is what
+    resolves it where that is undecided: `runs`, `nodes`, `quiet` (the node's runs differ, `run` most), `tolerance` (the
+    difference itself is close to the tolerance), `time` (the subject goes with the order of measuring) or `none`, with
+    the number that is `needed`.
     """
 
     subject: str
@@ -29,10 +29,10 @@ class Margin(msgspec.Struct, frozen=True):
     measurement: str
     part: Part
     within: float
-    bound: float
+    tolerance: float
     unit: str
     within_unit: float
-    bound_unit: float
+    tolerance_unit: float
     share: float
     effect: float
     runs: int

@@ -1,4 +1,4 @@
-"""How parts of a node went over its measurements, in bounds from their first level, and when they changed."""
+"""How parts of a node went over its measurements, in tolerances from their first level, and when they changed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _MARKERS = "osD^"
 
 
 class CourseLine(msgspec.Struct, frozen=True):
-    """A part: its values in bounds from its first level with half of their 95 % intervals, when each was measured
-    (ISO 8601) and in which campaign, and since when it has a level of its own (`changed`). `bound` is relative."""
+    """A part: its values in tolerances from its first level with half of their 95 % intervals, when each was measured
+    (ISO 8601) and in which campaign, and since when it has a level of its own (`changed`). `tolerance` is relative."""
 
     name: str
-    bound: float
+    tolerance: float
     measured: tuple[str, ...]
     campaigns: tuple[str, ...]
     distance: tuple[float, ...]
@@ -50,19 +50,26 @@ class CourseData(msgspec.Struct, frozen=True):
     def table(self) -> pd.DataFrame:
         """A row for each part and measurement."""
         rows = [
-            (line.name, moment, campaign, distance, half, 100 * line.bound)
+            (line.name, moment, campaign, distance, half, 100 * line.tolerance)
             for line in self.lines
             for moment, campaign, distance, half in zip(
                 line.measured, line.campaigns, line.distance, line.half, strict=True
             )
         ]
-        columns = ["part", "measured", "campaign", "from its first level, bounds", "half of 95 %, bounds", "bound, %"]
+        columns = [
+            "part",
+            "measured",
+            "campaign",
+            "from its first level, tolerances",
+            "half of 95 %, tolerances",
+            "tolerance, %",
+        ]
         return pd.DataFrame(rows, columns=columns)
 
 
 def course(ax: Axes, data: CourseData, style: Style) -> None:
-    """Draw each part over time with its intervals before the range of a bound, and a line where it changed. Tables may
-    have no times: then it is drawn over the number of the measurement."""
+    """Draw each part over time with its intervals before the range of a tolerance, and a line where it changed. Tables
+    may have no times: then it is drawn over the number of the measurement."""
     timed = all(moment for line in data.lines for moment in line.measured)
     tolerance_band.OF_ONE.draw(ax, style)
     for number, line in enumerate(data.lines):
@@ -79,7 +86,7 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
             linestyle=(0, dashes) if dashes else "solid",
             marker=_MARKERS[number % len(_MARKERS)],
             markersize=2.6,
-            label=f"{shortened(line.name, letters(ax, 1.2, style) - 20)} (bound {100 * line.bound:.2g} %)",
+            label=f"{shortened(line.name, letters(ax, 1.2, style) - 20)} (tolerance {100 * line.tolerance:.2g} %)",
         )
         for since in line.changed if timed else ():
             ax.axvline(_day(since), color=colour, linewidth=0.6, linestyle=(0, (1, 2)))
@@ -91,7 +98,7 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
     else:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
-    ax.set_ylabel("from the first level, bounds")
+    ax.set_ylabel("from the first level, tolerances")
     title = say("axes", "course", node=data.node)
     ax.set_title(wrapped(title, size_pt(ax)[0], style), fontsize=style.letters_pt)
     ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.17), borderaxespad=0.0, labelspacing=0.35)

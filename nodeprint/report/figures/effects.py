@@ -1,4 +1,4 @@
-"""The effect of a finding in each run and job, against its own bound."""
+"""The effect of a finding in each run and job, against its own tolerance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
-from nodeprint.report.figures.tolerance_band import Bound
+from nodeprint.report.figures.tolerance_band import Tolerance
 from nodeprint.settings.texts import say
 
 
@@ -35,12 +35,12 @@ class JobEffects(msgspec.Struct, frozen=True):
 
 class EffectData(msgspec.Struct, frozen=True):
     """A finding's effect in percent, or percentage points where it is a share of the time, job by job, of which that
-    of number `deciding` decides. `times` is how many times its bound that is, as in the finding's sentence, `unit_size`
-    how much of `unit` one percent is, 0 where that is not known."""
+    of number `deciding` decides. `times` is how many times its tolerance that is, as in the finding's sentence,
+    `unit_size` how much of `unit` one percent is, 0 where that is not known."""
 
     jobs: tuple[JobEffects, ...]
     deciding: int
-    bound: Bound
+    tolerance: Tolerance
     times: str
     title: str
     unit: str = ""
@@ -48,10 +48,14 @@ class EffectData(msgspec.Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """The deciding effect and the bound on its side, which is short enough for a small figure."""
+        """The deciding effect and the tolerance on its side, which is short enough for a small figure."""
         effect = self.jobs[self.deciding].effect
-        bound = self.bound.text if self.bound.alike else f"{math.copysign(self.bound.on_side(effect), effect):+.3g} %"
-        return f"{_two_digits(effect, '+')} %: {self.times} times its bound, {bound}"
+        tolerance = (
+            self.tolerance.text
+            if self.tolerance.alike
+            else f"{math.copysign(self.tolerance.on_side(effect), effect):+.3g} %"
+        )
+        return f"{_two_digits(effect, '+')} %: {self.times} times its tolerance, {tolerance}"
 
     def frame(self, width: float) -> Frame:
         """A row for each job."""
@@ -59,10 +63,10 @@ class EffectData(msgspec.Struct, frozen=True):
 
     def table(self) -> pd.DataFrame:
         """A row for each run, after those of the jobs with their intervals."""
-        ends = (-self.bound.below, self.bound.above)
+        ends = (-self.tolerance.below, self.tolerance.above)
         rows = [(job.job, "", job.effect, job.low, job.high, *ends) for job in self.jobs]
         rows += [(job.job, run, effect, np.nan, np.nan, *ends) for job in self.jobs for run, effect in job.runs.items()]
-        columns = ["job", "run", self.title, "interval from", "interval to", "bound below", "bound above"]
+        columns = ["job", "run", self.title, "interval from", "interval to", "tolerance below", "tolerance above"]
         return pd.DataFrame(rows, columns=columns)
 
 
@@ -86,7 +90,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
         jobs,
         finding.deciding,
         tolerance_band.of_finding(finding),
-        names.times(finding.effect, finding.bound),
+        names.times(finding.effect, finding.tolerance),
         title,
         unit.name,
         size,
@@ -94,15 +98,15 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
 
 
 def effect(ax: Axes, data: EffectData, style: Style) -> None:
-    """Draw the effect of each job with its interval, its runs as dots below, and the bound."""
+    """Draw the effect of each job with its interval, its runs as dots below, and the tolerance."""
     ax.margins(x=0.08)
     ax.set_ylim(len(data.jobs) - 0.5, -0.5)
-    data.bound.draw(ax, style, upright=True)
+    data.tolerance.draw(ax, style, upright=True)
     alarm, node = style.colour("alarm"), style.colours["node"]
     for row, job in enumerate(data.jobs):
         colour = alarm if row == data.deciding else style.colours["quiet"]
-        bounds = [end if np.isfinite(end) else job.effect for end in (job.low, job.high)]
-        ax.plot(bounds, [row - 0.12] * 2, color=colour, linewidth=1.4, solid_capstyle="butt")
+        tolerances = [end if np.isfinite(end) else job.effect for end in (job.low, job.high)]
+        ax.plot(tolerances, [row - 0.12] * 2, color=colour, linewidth=1.4, solid_capstyle="butt")
         ax.plot([job.effect], [row - 0.12], marker="D", color=colour, markersize=3.4)
         values = list(job.runs.values())
         ax.plot(values, [row + 0.22] * len(values), linestyle="", marker="o", color=node, markersize=2.2, alpha=0.8)

@@ -1,4 +1,5 @@
-"""The fleet: how much of each bound nodes use, their effects in one part, difference maps in small, values in order."""
+"""The fleet: how much of each tolerance nodes use, their effects in one part, difference maps in small, values in
+order."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
-from nodeprint.report.figures.tolerance_band import Bound
+from nodeprint.report.figures.tolerance_band import Tolerance
 from nodeprint.report.names import shortened
 from nodeprint.settings.texts import say
 
@@ -36,7 +37,7 @@ MOST_MAPS = 64
 _MOST_ROWS = 48
 #: Letters of a node's name beside its value.
 _ORDER_LETTERS = 16
-#: Shares of a bound are drawn up to this.
+#: Shares of a tolerance are drawn up to this.
 _MOST_SHARE = 2.0
 
 
@@ -44,8 +45,8 @@ _MOST_SHARE = 2.0
 
 
 def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
-    """By node and subject the smallest bound at which the node would be the same as a share of the bound that applies,
-    nodes with the largest on top; up to 1 the node is the same in it. None where no node has a margin."""
+    """By node and subject the smallest tolerance at which the node would be the same as a share of the tolerance that
+    applies, nodes with the largest on top; up to 1 the node is the same in it. None where no node has a margin."""
     named = nodes or [name for name, node in verdict.nodes.items() if node.margins]
     shares = {name: {margin.subject: margin.share for margin in verdict.nodes[name].margins} for name in named}
     subjects = list(dict.fromkeys(subject for of_node in shares.values() for subject in of_node))
@@ -53,7 +54,7 @@ def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
         return None
     order = sorted(shares, key=lambda name: (-max(shares[name].values(), default=0.0), name))
     values = np.array([[shares[name].get(subject, np.nan) for subject in subjects] for name in order])
-    scale = ColourScale(say("axes", "share"), 0.0, _MOST_SHARE, bound=1.0, bound_text="bound")
+    scale = ColourScale(say("axes", "share"), 0.0, _MOST_SHARE, tolerance=1.0, tolerance_text="tolerance")
     marked = tuple(row for row, name in enumerate(order) if is_marked(verdict.nodes[name].outcome))
     columns = tuple(text.named("subjects", subject) for subject in subjects)
     return GridData(
@@ -63,7 +64,7 @@ def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
         columns,
         "node",
         "subject",
-        "share of the bound, 1",
+        "share of the tolerance, 1",
         scale,
         marked,
         digits=2,
@@ -125,10 +126,10 @@ def difference_maps(
     *,
     peers: Collection[str] = (),
     marked: Collection[str] = (),
-    bound: float | None = None,
+    tolerance: float | None = None,
 ) -> MapsData:
     """The difference of each pair from the median of the peers (all nodes where none are named), for at most 64 nodes;
-    those of large machines as means of neighbouring pairs. `bound` is relative."""
+    those of large machines as means of neighbouring pairs. `tolerance` is relative."""
     shown = list(nodes)[:MOST_MAPS]
     slots, at_home = drawn_slots(levels.quantity), home_of(levels.quantity, home)
     reference = [levels.rows[name] for name in peers if name in levels.rows] or list(range(len(levels.nodes)))
@@ -139,16 +140,16 @@ def difference_maps(
             for name in shown
         ]
     )
-    percent = 100 * bound if bound is not None else None
+    percent = 100 * tolerance if tolerance is not None else None
     reach = difference_reach(maps, percent)
-    bound_text = f"bound\n±{percent:.3g} %" if percent is not None else ""
+    tolerance_text = f"tolerance\n±{percent:.3g} %" if percent is not None else ""
     scale = ColourScale(
         "difference from the median, %",
         -reach,
         reach,
         "differences",
         percent,
-        bound_text,
+        tolerance_text,
     )
     wanted = tuple(row for row, name in enumerate(shown) if name in marked)
     return MapsData(tuple(shown), maps, scale, wanted)
@@ -207,11 +208,11 @@ class NodeEffect(msgspec.Struct, frozen=True):
 
 
 class ForestData(msgspec.Struct, frozen=True):
-    """The effects of all nodes in one part, the smallest first, with the bound in percent."""
+    """The effects of all nodes in one part, the smallest first, with the tolerance in percent."""
 
     effects: tuple[NodeEffect, ...]
     title: str
-    bound: float
+    tolerance: float
 
     @property
     def in_rows(self) -> bool:
@@ -224,19 +225,19 @@ class ForestData(msgspec.Struct, frozen=True):
 
     def table(self) -> pd.DataFrame:
         """A row for each node."""
-        rows = [(e.node, e.effect, e.low, e.high, self.bound) for e in self.effects]
-        return pd.DataFrame(rows, columns=["node", self.title, "interval from", "interval to", "bound"])
+        rows = [(e.node, e.effect, e.low, e.high, self.tolerance) for e in self.effects]
+        return pd.DataFrame(rows, columns=["node", self.title, "interval from", "interval to", "tolerance"])
 
 
 def forest_of(
-    title: str, effects: Mapping[str, tuple[float, Interval]], bound: float, marked: Collection[str] = ()
+    title: str, effects: Mapping[str, tuple[float, Interval]], tolerance: float, marked: Collection[str] = ()
 ) -> ForestData:
     """The effects of nodes (relative) with their intervals in one part; `title` says what it is, without its unit."""
     rows = [
         NodeEffect(name, 100 * effect, 100 * interval.low, 100 * interval.high, name in marked)
         for name, (effect, interval) in effects.items()
     ]
-    return ForestData(tuple(sorted(rows, key=lambda row: row.effect)), f"{title}, %", 100 * bound)
+    return ForestData(tuple(sorted(rows, key=lambda row: row.effect)), f"{title}, %", 100 * tolerance)
 
 
 def forest_of_part(
@@ -257,17 +258,17 @@ def forest_of_part(
         if np.isfinite(effect):
             half = half if np.isfinite(half) else np.nan
             effects[str(sample.node.item())] = effect, Interval(effect - half, effect + half)
-    bound = float(np.nanmax(part.bound.to_numpy()))
-    return forest_of(f"{measurement}, {place}: difference from the peers", effects, bound, marked)
+    tolerance = float(np.nanmax(part.tolerance.to_numpy()))
+    return forest_of(f"{measurement}, {place}: difference from the peers", effects, tolerance, marked)
 
 
 def forest(ax: Axes, data: ForestData, style: Style) -> None:
-    """Draw each node's effect with its interval between the bounds; few nodes are rows, many are columns."""
+    """Draw each node's effect with its interval between the tolerances; few nodes are rows, many are columns."""
     at = np.arange(len(data.effects))
     values = np.array([[e.low, e.effect, e.high] for e in data.effects])
     marked = np.array([e.marked for e in data.effects], dtype=np.bool_)
     rows = data.in_rows
-    Bound(data.bound, data.bound).draw(ax, style, upright=rows)
+    Tolerance(data.tolerance, data.tolerance).draw(ax, style, upright=rows)
     errors = np.abs(values[:, [0, 2]] - values[:, [1]]).T
     for chosen, marker, colour, size in (
         (~marked, "o", style.colours["node"], 2.4),

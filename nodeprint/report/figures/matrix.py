@@ -167,19 +167,19 @@ def difference(
     home: int | None = None,
     *,
     peers: Sequence[str] = (),
-    bound: float | None = None,
+    tolerance: float | None = None,
     marked: Collection[int] = (),
     reach: float | None = None,
 ) -> MatrixData:
-    """By pair the difference from the median of the peers in percent, to `reach` percent; `bound` is relative (0.02 is
-    2 %), `marked` are OS numbers of CPUs."""
+    """By pair the difference from the median of the peers in percent, to `reach` percent; `tolerance` is relative (0.02
+    is 2 %), `marked` are OS numbers of CPUs."""
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
     values, peer_values = levels.of(node), levels.of_peers(node, peers)
     if not len(peer_values):
         raise NodeprintError(f"{node} has no peer to differ from", advice="draw its values instead")
     square = square_of(levels.quantity, 100 * (values / np.nanmedian(peer_values, axis=0) - 1), at_home, slots)
-    percent = 100 * bound if bound is not None else None
+    percent = 100 * tolerance if tolerance is not None else None
     reach = reach or difference_reach(square, percent)
     count = len(peer_values)
     place = homes.named(at_home)
@@ -189,7 +189,7 @@ def difference(
     )
     cpus = _cpus(levels, node, slots)
     wanted = set(map(str, marked))
-    text = f"bound\n±{percent:.3g} %" if percent is not None else ""
+    text = f"tolerance\n±{percent:.3g} %" if percent is not None else ""
     scale = ColourScale(title, -reach, reach, "differences", percent, text)
     return MatrixData(
         square,
@@ -201,11 +201,11 @@ def difference(
     )
 
 
-def difference_reach(percent: Floats, bound: float | None, least: float = LEAST_REACH) -> float:
+def difference_reach(percent: Floats, tolerance: float | None, least: float = LEAST_REACH) -> float:
     """How far a scale of differences (percent) reaches to both sides, at `least`."""
     finite = np.abs(percent[np.isfinite(percent)])
     far = float(np.quantile(finite, 0.998)) if finite.size else 0.0
-    return max(least, far, 1.5 * (bound or 0.0))
+    return max(least, far, 1.5 * (tolerance or 0.0))
 
 
 def drawn_slots(quantity: Measured) -> Ints:

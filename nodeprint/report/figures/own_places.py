@@ -1,4 +1,5 @@
-"""The pairs or cells that a finding is of: the node beside its peers, with the finding's effect and its own bound."""
+"""The pairs or cells that a finding is of: the node beside its peers, with the finding's effect and its own
+tolerance."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.strips import peer_ranges
 from nodeprint.report.figures.style import Style
-from nodeprint.report.figures.tolerance_band import Bound
+from nodeprint.report.figures.tolerance_band import Tolerance
 from nodeprint.report.names import place as place_in_words
 from nodeprint.report.names import row, shortened
 from nodeprint.settings.texts import say
@@ -48,8 +49,8 @@ class OwnPlaces(msgspec.Struct, frozen=True):
 
     Expected is the median of the peers, moved by what the node's pairs of the same class that are not of the finding
     differ by: a finding of a core is what the core adds to its node. `axis` says what the places are, `levels` are
-    their parts, `own` are the finding's: all, or one among those beside it. `bound`, `effect` and `interval` are the
-    finding's.
+    their parts, `own` are the finding's: all, or one among those beside it. `tolerance`, `effect` and `interval` are
+    the finding's.
     """
 
     places: tuple[str, ...]
@@ -62,7 +63,7 @@ class OwnPlaces(msgspec.Struct, frozen=True):
     difference: Floats
     peer_difference_low: Floats
     peer_difference_high: Floats
-    bound: Bound
+    tolerance: Tolerance
     effect: float
     interval: tuple[float, float]
     axis: str
@@ -88,8 +89,8 @@ class OwnPlaces(msgspec.Struct, frozen=True):
                 self.title: self.difference,
                 "peers' lowest difference": self.peer_difference_low,
                 "peers' highest difference": self.peer_difference_high,
-                "bound below": -self.bound.below,
-                "bound above": self.bound.above,
+                "tolerance below": -self.tolerance.below,
+                "tolerance above": self.tolerance.above,
             }
         )
 
@@ -291,9 +292,9 @@ def _cell_names(
 
 def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     """Draw by place how much the node (triangles) and its peers (lines from lowest to highest) differ from what is
-    expected, with the finding's effect and its bound."""
+    expected, with the finding's effect and its tolerance."""
     x = np.arange(len(data.places))
-    data.bound.draw(ax, style)
+    data.tolerance.draw(ax, style)
     peer_ranges(ax, x, data.peer_difference_low, data.peer_difference_high, style)
     ax.axhspan(*data.interval, color=style.colour("alarm"), alpha=0.15, linewidth=0)
     ax.axhline(data.effect, color=style.colour("alarm"), linewidth=0.7)
@@ -305,8 +306,8 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     ax.margins(y=0.08)
     ax.set_title(f"{data.effect:+.1f} %", fontsize=style.letters_pt, color=style.colour("alarm"))
     lines = {line.get_label(): line for line in ax.get_lines()}
-    dashed = Line2D([], [], color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
-    words = [shortened(data.node, _LETTERS), f"{data.peers} peers", f"bound {data.bound.text}"]
+    dashed = Line2D([], [], color=style.colours["tolerance"], linewidth=0.7, linestyle=(0, (4, 2)))
+    words = [shortened(data.node, _LETTERS), f"{data.peers} peers", f"tolerance {data.tolerance.text}"]
     ax.legend(
         [lines["_node"], lines["_peers"], dashed],
         words,

@@ -25,15 +25,15 @@ _STEPS, _A_TICK = 64, 18.0
 
 
 class ColourScale(msgspec.Struct, frozen=True):
-    """From `low` to `high` over a map; `title` says what, with the unit. A `bound` is marked on both sides of 0, or, of
-    `values` (a share of a bound), on its one side; `bound_text` says what it is."""
+    """From `low` to `high` over a map; `title` says what, with the unit. A `tolerance` is marked on both sides of 0,
+    or, of `values` (a share of a tolerance), on its one side; `tolerance_text` says what it is."""
 
     title: str
     low: float
     high: float
     map: Map = "values"
-    bound: float | None = None
-    bound_text: str = ""
+    tolerance: float | None = None
+    tolerance_text: str = ""
 
 
 def draw_cells(
@@ -80,12 +80,12 @@ def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.
     if drawn.solids is not None:
         drawn.solids.set_edgecolor("face")  # no gaps between steps
     drawn.set_label(wrapped(scale.title, points, style))
-    if scale.bound is not None:
-        for at in {-scale.bound, scale.bound} if scale.map == "differences" else {scale.bound}:
-            bar.axhline(at, color=style.colours["bound"], linewidth=1.0)
-            bar.plot([-0.5], [at], marker=">", color=style.colours["bound"], markersize=3, clip_on=False)
+    if scale.tolerance is not None:
+        for at in {-scale.tolerance, scale.tolerance} if scale.map == "differences" else {scale.tolerance}:
+            bar.axhline(at, color=style.colours["tolerance"], linewidth=1.0)
+            bar.plot([-0.5], [at], marker=">", color=style.colours["tolerance"], markersize=3, clip_on=False)
         bar.set_xlim(0, 1)
-        bar.set_xlabel(scale.bound_text, fontsize=style.smallest_letters_pt, labelpad=6)
+        bar.set_xlabel(scale.tolerance_text, fontsize=style.smallest_letters_pt, labelpad=6)
     return bar
 
 

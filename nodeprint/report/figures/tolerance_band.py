@@ -1,4 +1,4 @@
-"""The bound of a finding on both sides of the peers: alike of a time, and a ratio of a rate."""
+"""The tolerance of a finding on both sides of the peers: alike of a time, and a ratio of a rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nodeprint.judge.verdict import Finding
 from nodeprint.report.figures.style import Style
 
 
-class Bound(msgspec.Struct, frozen=True):
+class Tolerance(msgspec.Struct, frozen=True):
     """How much less and how much more than the peers is accepted, both positive, in percent."""
 
     below: float
@@ -22,7 +22,7 @@ class Bound(msgspec.Struct, frozen=True):
         return abs(self.below - self.above) < 1e-9
 
     def on_side(self, effect: float) -> float:
-        """The bound of an effect of this sign."""
+        """The tolerance of an effect of this sign."""
         return self.above if effect > 0 else self.below
 
     @property
@@ -37,18 +37,18 @@ class Bound(msgspec.Struct, frozen=True):
         line(0, color=style.colours["hair"], linewidth=0.5)
         span(-self.below, self.above, color=style.colours["wash"], linewidth=0)
         for side in (-self.below, self.above):
-            line(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+            line(side, color=style.colours["tolerance"], linewidth=0.7, linestyle=(0, (4, 2)))
 
 
-#: Of differences that are counted in bounds.
-OF_ONE = Bound(1.0, 1.0)
+#: Of differences that are counted in tolerances.
+OF_ONE = Tolerance(1.0, 1.0)
 
 
-def of_finding(finding: Finding) -> Bound:
-    """The bound of a finding, which has that on the side of its effect. What is compared by ratios, as rates and
+def of_finding(finding: Finding) -> Tolerance:
+    """The tolerance of a finding, which has that on the side of its effect. What is compared by ratios, as rates and
     messages are, may be 1.05 times as much or as little: 5 % more, 4.76 % less."""
-    bound, model = finding.bound, models().get(finding.measurement)
+    tolerance, model = finding.tolerance, models().get(finding.measurement)
     if not (finding.part.term.startswith("fabric-") or (model is not None and model.scale == "log")):
-        return Bound(100 * bound, 100 * bound)
-    ratio = 1 + bound if finding.effect > 0 else 1 / (1 - bound)
-    return Bound(100 * (1 - 1 / ratio), 100 * (ratio - 1))
+        return Tolerance(100 * tolerance, 100 * tolerance)
+    ratio = 1 + tolerance if finding.effect > 0 else 1 / (1 - tolerance)
+    return Tolerance(100 * (1 - 1 / ratio), 100 * (ratio - 1))

@@ -101,7 +101,7 @@ def measured(campaign: Campaign) -> FactRows:
         "table": printable(verdict.versions.get("table", "").partition(", SHA-256")[0], 60),
         "repeated": "; ".join(filter(None, counts)),
         "campaign": f"{printable(verdict.campaign, 60)}{f' ({campaign.origin})' if campaign.origin else ''}",
-        "bounds": printable(verdict.versions.get("acceptance", "the defaults").partition(",")[0], 60),
+        "tolerances": printable(verdict.versions.get("acceptance", "the defaults").partition(",")[0], 60),
         "judged by"
         if verdict.imported
         else "measured by": f"nodeprint {verdict.versions.get('nodeprint', __version__)}",

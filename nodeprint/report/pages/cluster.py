@@ -68,7 +68,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     # a median over different machines would be that of none
     alike = {name: node for name, node in verdict.nodes.items() if not node.is_alone}
     shown = _shown(campaign, most_findings)
-    bounds = (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))
+    tolerances = (Figures(tuple(pictures.tolerances_map(campaign))), margin_table(verdict.fleet.margins))
     return Page(
         "cluster",
         "cluster",
@@ -80,9 +80,9 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
             Section("Who is not the same", (_not_same(campaign, linked, shown),)),
             Section(
-                "All nodes beside their bounds",
+                "All nodes beside their tolerances",
                 (
-                    Figures(tuple(pictures.in_bounds(campaign))),
+                    Figures(tuple(pictures.in_tolerances(campaign))),
                     split_groups.numbers(verdict.fleet),
                     split_groups.medians(verdict),
                 ),
@@ -96,7 +96,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("Configuration differences", (differences(verdict.nodes),)),
             Section("How it was measured", tuple(method.brief(campaign))),
             *appendix(
-                Section(say("headings", "margins"), bounds),
+                Section(say("headings", "margins"), tolerances),
                 Section("Medians over the fleet", (class_table(alike), cell_table(alike))),
                 Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
                 Section("Warnings", tuple(_warnings(verdict.nodes))),
@@ -141,8 +141,8 @@ def _anchor(node: str, number: int) -> str:
 
 def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequence[tuple[str, int]]) -> Block:
     """A row for each node with findings, the worst first, and then for each node, or several that are alike, of which
-    something else is to be said: what differs in plain words, by how much, the bound, what to do and the page; as many
-    as have room, and how many more there are."""
+    something else is to be said: what differs in plain words, by how much, the tolerance, what to do and the page; as
+    many as have room, and how many more there are."""
     verdict = campaign.verdict
     if verdict.fleet.outcome is FleetOutcome.NO_PEERS:
         return Bullets(())
@@ -166,7 +166,7 @@ def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
         rows.append(row)
     if remaining := len({name for names_of, _ in entries for name in names_of} | set(with_findings)) - done:
         rows.append((f"and {remaining} more", "", "in cluster.html", "", "", "", ""))
-    header = ("node", "outcome", "what differs", "by", "bound", "what to do", "page")
+    header = ("node", "outcome", "what differs", "by", "tolerance", "what to do", "page")
     return without_empty(Table(header, tuple(rows), "lllrrlr"))
 
 
@@ -194,17 +194,17 @@ def _found_row(
         Mark.of(node.outcome),
         text.part_in_words(first) + (f" (and {more} more)" if more else ""),
         names.signed(first.effect) if has_size else "",
-        _bound(first) if has_size else "",
+        _tolerance(first) if has_size else "",
         text.remedy(first),
         Reference("", anchor=_anchor(name, 1)) if (name, 1) in shown else "",
     )
 
 
-def _bound(finding: Finding) -> str:
-    """The bound that a finding is beyond, or the limit."""
+def _tolerance(finding: Finding) -> str:
+    """The tolerance that a finding is beyond, or the limit."""
     if finding.of_limit:
         return names.quantity(finding.peers, names.of_measurement(finding.unit, finding.measurement))
-    return names.bound(finding.bound)
+    return names.tolerance(finding.tolerance)
 
 
 def _is_link(finding: Finding) -> bool:
@@ -218,7 +218,7 @@ def _link_row(finding: Finding) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
         replace(state_mark(finding), word=say("messages_of", "outcome")),
         text.part_in_words(finding),
         names.signed(finding.effect),
-        names.bound(finding.bound),
+        names.tolerance(finding.tolerance),
         text.remedy(finding),
         "",
     )
@@ -423,7 +423,7 @@ def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
 
 
 def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
-    """A row a node: outcome, place, how much of its bounds it uses, and its first finding."""
+    """A row a node: outcome, place, how much of its tolerances it uses, and its first finding."""
     nodes = campaign.verdict.nodes
     order = sorted(nodes, key=lambda name: (nodes[name].outcome.rank, natural(name)))
     shown = [name for name in order if len(order) <= _MOST_ROWS or nodes[name].outcome is not Outcome.SAME]

@@ -98,8 +98,8 @@ def finding_block(
 
 
 def finding_numbers(finding: Finding) -> Table | None:
-    """The numbers of a finding in a row: its value and the peers', the difference with its interval, the bound and how
-    many times that is, from where on it fails, and in how many runs; None of what was only counted."""
+    """The numbers of a finding in a row: its value and the peers', the difference with its interval, the tolerance and
+    how many times that is, from where on it fails, and in how many runs; None of what was only counted."""
     if not finding.measurement:
         return None
     unit = names.of_measurement(finding.unit, finding.measurement)
@@ -110,14 +110,14 @@ def finding_numbers(finding: Finding) -> Table | None:
         return Table(("measured", "limit", "beyond it", "interval"), (of_limit,), "rrrr")
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     against = "baseline" if finding.baseline else "peers"
-    header = ("measured", against, "difference", "interval", "bound", "of the bound", "accepted", "runs beyond")
+    header = ("measured", against, "difference", "interval", "tolerance", "of the tolerance", "accepted", "runs beyond")
     row = (
         measured,
         names.quantity(finding.peers, unit),
         difference,
         interval,
-        names.bound(finding.bound),
-        f"{names.times(finding.effect, finding.bound)} times",
+        names.tolerance(finding.tolerance),
+        f"{names.times(finding.effect, finding.tolerance)} times",
         check_scripts.accepted(finding),
         f"{beyond} of {len(finding.runs)}" if finding.runs else "",
     )
@@ -225,7 +225,8 @@ def _on_paper(measurement: str) -> bool:
 
 
 def margin_table(margins: tuple[Margin, ...]) -> Table:
-    """How near a node is to its bounds by subject: the part that comes nearest, and the least bound that it keeps."""
+    """How near a node is to its tolerances by subject: the part that comes nearest, and the least tolerance that it
+    keeps."""
     rows: list[tuple[Cell, ...]] = []
     for margin in margins:
         remedy = text.margin_remedy(margin)
@@ -238,7 +239,7 @@ def margin_table(margins: tuple[Margin, ...]) -> Table:
                 text.subject(margin),
                 names.percent(margin.effect),
                 within,
-                names.bound(margin.bound),
+                names.tolerance(margin.tolerance),
                 f"{margin.share * 100:.0f} %" if math.isfinite(margin.share) else "",
                 remedy if margin.share > 1 else "",
             )
@@ -246,10 +247,10 @@ def margin_table(margins: tuple[Margin, ...]) -> Table:
     header = (
         "subject",
         "decides",
-        "nearest to its bound",
+        "nearest to its tolerance",
         "differs by",
         "the same within",
-        "bound",
+        "tolerance",
         "used",
         "to resolve it",
     )

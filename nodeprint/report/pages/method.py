@@ -137,14 +137,14 @@ def limit_table(verdict: Verdict) -> Table:
             (
                 limit.measurement,
                 text.named("terms", limit.family),
-                names.bound(limit.bound),
+                names.tolerance(limit.tolerance),
                 names.percent(limit.effect),
                 names.percent(spread.chips) if spread else "",
                 names.percent(spread.runs) if spread else "",
-                names.percent(spread.smallest_bound) if spread else "",
+                names.percent(spread.smallest_tolerance) if spread else "",
             )
         )
-    header = ("measurement", "part", "bound", "found from", "nodes differ", "runs differ", "95 % the same within")
+    header = ("measurement", "part", "tolerance", "found from", "nodes differ", "runs differ", "95 % the same within")
     return Table(header, tuple(rows), "llrrrrr")
 
 

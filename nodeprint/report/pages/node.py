@@ -156,7 +156,7 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> tupl
         (
             text.part_in_words(finding),
             names.signed(finding.effect),
-            names.bound(finding.bound),
+            names.tolerance(finding.tolerance),
             text.named("states", finding.state),
             "" if check_scripts.Again(finding, header).why_not else check_scripts.command(node, number),
         )
@@ -164,7 +164,7 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> tupl
         for header in [method.header(jobs, finding.measurement)]
         if number > MOST_FINDINGS
     ]
-    table = without_empty(Table(("further findings", "by", "bound", "", "to check it"), tuple(rows), "lrrll"))
+    table = without_empty(Table(("further findings", "by", "tolerance", "", "to check it"), tuple(rows), "lrrll"))
     left = len(verdict.counted) - _MOST_ROWS
     return table, Text(f"{names.counted(left, 'more finding')} of it in verdict.json." if left > 0 else "", quiet=True)
 

@@ -13,6 +13,6 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 
 
 def severity(node: NodeVerdict) -> tuple[int, float]:
-    """A key that sorts nodes by urgency, then by how far beyond its bound their first finding is."""
-    worst = max((finding.times_bound for finding in node.counted), default=0.0)
+    """A key that sorts nodes by urgency, then by how far beyond its tolerance their first finding is."""
+    worst = max((finding.times_tolerance for finding in node.counted), default=0.0)
     return node.outcome.rank, -worst

@@ -37,7 +37,7 @@ from nodeprint.report.figures import (
 )
 from nodeprint.report.figures import fabric as fabric_figures
 from nodeprint.report.figures import fleet_overview as fleet_figures
-from nodeprint.report.figures import in_bounds as in_bounds_figure
+from nodeprint.report.figures import in_tolerances as in_tolerances_figure
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages.blocks import Picture
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -61,7 +61,7 @@ PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 
 #: Signs that no XML may have, though the name of a node may.
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-#: Nodes of a map of bounds, maps of differences, machines beside each other on a page, and in all.
+#: Nodes of a map of tolerances, maps of differences, machines beside each other on a page, and in all.
 _MOST_ROWS, _MOST_MAPS, _ON_A_PAGE, MOST_MACHINES = 48, 16, 6, 18
 #: Dimensions over which a measurement is drawn as a curve.
 _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
@@ -100,8 +100,8 @@ def _called(campaign: Campaign, node: str, measurement: str) -> str:
 def of_finding(
     campaign: Campaign, node: str, finding: Finding, number: int, width: float = PAGE
 ) -> tuple[Picture, ...]:
-    """A finding over its own pairs or cells beyond its own bound; nothing where its measurement is not here, it is a
-    change since a baseline, which no peer shows, or a table has one value of the node, which its numbers say."""
+    """A finding over its own pairs or cells beyond its own tolerance; nothing where its measurement is not here, it is
+    a change since a baseline, which no peer shows, or a table has one value of the node, which its numbers say."""
     if finding.baseline:
         return ()
     of_messages = finding.part.term.startswith("fabric-")
@@ -125,7 +125,7 @@ def of_finding(
         effect=f"{finding.effect * 100:+.1f}",
         peers=names.counted(data.peers, "peer"),
         places=names.counted(len(data.own), "place"),
-        bound=f"{finding.bound * 100:.3g}",
+        tolerance=f"{finding.tolerance * 100:.3g}",
     )
     key = "own_beside" if len(data.own) < len(data.places) else "own_places"
     caption = say(
@@ -144,8 +144,8 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
     if not finding.runs or finding.of_limit:
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
-    bound = f"{finding.bound * 100:.3g} %"
-    alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), part=names.part(finding.part), bound=bound)
+    tolerance = f"{finding.tolerance * 100:.3g} %"
+    alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), part=names.part(finding.part), tolerance=tolerance)
     data = effects.of_finding(finding, share=finding.unit == "share")
     return (picture(campaign, node, effects.effect, data, width, name=f"runs-{number}", alt=alt, caption=alt),)
 
@@ -210,9 +210,9 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     ):
         return
     findings = [f for f in campaign.verdict.nodes[node].counted if f.measurement == measurement]
-    bound = next((finding.bound for finding in findings if not finding.of_limit), None)
+    tolerance = next((finding.tolerance for finding in findings if not finding.of_limit), None)
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
-    data = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked if len(marked) <= 8 else [])
+    data = matrix.difference(levels, node, peers=peers, tolerance=tolerance, marked=marked if len(marked) <= 8 else [])
     marked_words = say("alt", "map_marked") if data.marked else ""
     title = text.sentence(text.measured(measurement))
     called = _called(campaign, node, measurement)
@@ -228,7 +228,7 @@ def _extreme(data: matrix.MatrixData) -> str:
     least."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         by_cpu = np.nanmedian(data.values, axis=1)
-    least = max(matrix.LEAST_REACH, data.scale.bound or 0.0)
+    least = max(matrix.LEAST_REACH, data.scale.tolerance or 0.0)
     if not (np.abs(by_cpu) > least).any():
         return say("alt", "no_cpu", percent=f"{least:.3g}")
     at = int(np.nanargmax(np.abs(by_cpu)))
@@ -406,7 +406,7 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
 # --- the fleet ---
 
 
-def in_bounds(campaign: Campaign) -> Iterator[Picture]:
+def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
     """The fleet's one figure: how far each node is from its peers in the subjects that decide; of a split fleet the
     part that splits it."""
     verdict = campaign.verdict
@@ -414,22 +414,33 @@ def in_bounds(campaign: Campaign) -> Iterator[Picture]:
     data = None
     if verdict.fleet.outcome is FleetOutcome.SPLIT and apart is not None and apart.part is not None:
         place = f"{names.scoped(apart.part)} ({text.measured(apart.measurement)})"
-        data = in_bounds_figure.of_groups(verdict.fleet.groups, text.sentence(place))
+        data = in_tolerances_figure.of_groups(verdict.fleet.groups, text.sentence(place))
     if data is None:
         subjects = {subject: text.sentence(text.named("subjects", subject)) for subject in verdict.decides}
-        data = in_bounds_figure.of_nodes(verdict.nodes, subjects, _marked(campaign))
+        data = in_tolerances_figure.of_nodes(verdict.nodes, subjects, _marked(campaign))
     if data is None:
         return
     count = len({node for row in data.rows for node in row.nodes})
-    caption = say("figures", "groups" if data.groups else "in_bounds", nodes=names.counted(count, "node"))
-    caption += say("figures", "in_bounds_marked") if data.has_triangles else ""
+    caption = say("figures", "groups" if data.groups else "in_tolerances", nodes=names.counted(count, "node"))
+    caption += say("figures", "in_tolerances_marked") if data.has_triangles else ""
     if gone := [name for name, node in verdict.nodes.items() if node.outcome is Outcome.INTERMITTENT]:
-        caption += say("figures", "in_bounds_gone", nodes=names.shortened(names.nodes(gone), 60))
+        caption += say("figures", "in_tolerances_gone", nodes=names.shortened(names.nodes(gone), 60))
     farthest = max(
         ((float(v), n, row.name) for row in data.rows for v, n in zip(np.abs(row.values), row.nodes, strict=True))
     )
-    alt = say("alt", "in_bounds", node=farthest[1], bounds=f"{farthest[0]:.1f}", part=farthest[2], caption=caption)
-    yield picture(campaign, CLUSTER, in_bounds_figure.in_bounds, data, PAGE, name="in-bounds", alt=alt, caption=caption)
+    alt = say(
+        "alt", "in_tolerances", node=farthest[1], tolerances=f"{farthest[0]:.1f}", part=farthest[2], caption=caption
+    )
+    yield picture(
+        campaign,
+        CLUSTER,
+        in_tolerances_figure.in_tolerances,
+        data,
+        PAGE,
+        name="in-tolerances",
+        alt=alt,
+        caption=caption,
+    )
 
 
 def two_nodes(campaign: Campaign) -> Iterator[Picture]:
@@ -510,15 +521,15 @@ def difference_maps(campaign: Campaign) -> Iterator[Picture]:
         if len(compared) < 3 or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
             continue
         marked = _marked(campaign)
-        bounds = [
-            f.bound
+        tolerances = [
+            f.tolerance
             for name in compared
             for f in campaign.verdict.nodes[name].counted
             if f.measurement == measurement and not f.of_limit
         ]
         shown = compared[:_MOST_MAPS]
         data = fleet_figures.difference_maps(
-            levels, shown, peers=peers, marked=marked, bound=max(bounds) if bounds else None
+            levels, shown, peers=peers, marked=marked, tolerance=max(tolerances) if tolerances else None
         )
         if is_split:
             data = replace(data, nodes=tuple(f"{nodes[name].group}: {name}" for name in shown))
@@ -635,8 +646,8 @@ def _marked(campaign: Campaign) -> list[str]:
     return [name for name, node in campaign.verdict.nodes.items() if node.counted]
 
 
-def bounds_map(campaign: Campaign) -> Iterator[Picture]:
-    """How much of its bounds each node uses, by subject; of many nodes those that use most."""
+def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
+    """How much of its tolerances each node uses, by subject; of many nodes those that use most."""
     nodes = campaign.verdict.nodes
     share = {
         name: max((margin.share for margin in node.margins), default=0.0)
@@ -651,7 +662,7 @@ def bounds_map(campaign: Campaign) -> Iterator[Picture]:
             say("captions", "margins_most", shown=len(shown), nodes=len(share)) if len(shown) < len(share) else ""
         )
         alt = say("alt", "margins", nodes=len(shown))
-        yield picture(campaign, CLUSTER, grid.grid, data, LARGE, name="bounds", alt=alt, caption=caption)
+        yield picture(campaign, CLUSTER, grid.grid, data, LARGE, name="tolerances", alt=alt, caption=caption)
 
 
 def over_time(campaign: Campaign) -> Iterator[Picture]:

@@ -21,14 +21,15 @@ _Figure = tuple[str, str, str]
 
 
 def of_nodes(fleet: FleetVerdict, letter: str) -> tuple[str, str, str, str]:
-    """What the table of page 1 says of the nodes of a group: what differs, by how much, the bound, and what to do."""
+    """What the table of page 1 says of the nodes of a group: what differs, by how much, the tolerance, and what to
+    do."""
     by_name = {of.name: of for of in fleet.groups}
     group = by_name[letter]
     if group.part is None:
         words = say("split_row", "first", name=letter, fields=text.goes_with(group))
         return words, "", "", ""
     words = say("split_row", "apart", name=letter, place=text.place(group), fields=text.goes_with(group))
-    return words, names.signed(group.effect), names.bound(group.bound), text.to_do(group, by_name[group.than])
+    return words, names.signed(group.effect), names.tolerance(group.tolerance), text.to_do(group, by_name[group.than])
 
 
 def numbers(fleet: FleetVerdict) -> Table:
@@ -41,13 +42,13 @@ def numbers(fleet: FleetVerdict) -> Table:
             names.signed(group.effect),
             names.quantity(in_unit, group.unit) if math.isfinite(in_unit := text.in_its_unit(group)) else "",
             names.interval(group.interval.low, group.interval.high, 1.0).removeprefix("interval "),
-            names.bound(group.bound),
-            f"{names.times(group.effect, group.bound)} times",
+            names.tolerance(group.tolerance),
+            f"{names.times(group.effect, group.tolerance)} times",
         )
         for group in (fleet.groups if fleet.outcome is FleetOutcome.SPLIT else ())
         if group.part is not None
     )
-    header = ("group", "nodes", "beside", "difference", "in its unit", "interval", "bound", "of the bound")
+    header = ("group", "nodes", "beside", "difference", "in its unit", "interval", "tolerance", "of the tolerance")
     return without_empty(Table(header, rows, "lrlrrrrr"))
 
 

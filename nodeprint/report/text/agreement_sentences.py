@@ -12,24 +12,26 @@ from nodeprint.settings.texts import say, texts
 
 
 def short_margin(margin: Margin) -> str:
-    """A margin in a list: `core to core within 1.4 % (bound 4 %)`."""
+    """A margin in a list: `core to core within 1.4 % (tolerance 4 %)`."""
     subject = named("subjects", margin.subject)
-    return say("margin_short", subject=subject, within=_difference(margin.within), bound=_difference(margin.bound))
+    return say(
+        "margin_short", subject=subject, within=_difference(margin.within), tolerance=_difference(margin.tolerance)
+    )
 
 
 def margin_with_remedy(margin: Margin) -> str:
-    """A margin that is beyond its bound, and what resolves it."""
+    """A margin that is beyond its tolerance, and what resolves it."""
     in_words = begin(named("subjects", margin.subject), margin.measurement)
     if not math.isfinite(margin.within):
-        place, bound = subject(margin), _difference(margin.bound)
+        place, tolerance = subject(margin), _difference(margin.tolerance)
         key = "margin_no_centre" if margin.runs > 1 else "margin_one_run"
-        return say(key, subject=in_words, place=place, bound=bound) + "."
+        return say(key, subject=in_words, place=place, tolerance=tolerance) + "."
     text = say(
         "margin",
         subject=in_words,
         place=names.scoped(margin.part) if is_metric(margin.measurement) else subject(margin),
         within=_both(margin.within, margin.within_unit, margin.unit),
-        bound=_both(margin.bound, margin.bound_unit, margin.unit),
+        tolerance=_both(margin.tolerance, margin.tolerance_unit, margin.unit),
     )
     words = margin_remedy(margin)
     return f"{text}; {words}." if words else f"{text}."

@@ -52,8 +52,8 @@ def worst_finding(findings: Sequence[Finding]) -> str:
 
 
 def finding_sentence(finding: Finding) -> str:
-    """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit; if not
-    all jobs show it, which do."""
+    """A finding in a sentence: place, effect, interval, its own tolerance, and what it is in the measurement's unit; if
+    not all jobs show it, which do."""
     return " ".join(filter(None, (_finding_sentence(finding), _which_jobs(finding))))
 
 
@@ -70,9 +70,9 @@ def _which_jobs(finding: Finding) -> str:
 
 
 def runs_past(finding: Finding, job: JobEffect) -> int:
-    """How many runs of a job are beyond the bound of a finding on its side, each by itself."""
+    """How many runs of a job are beyond the tolerance of a finding on its side, each by itself."""
     sign = math.copysign(1.0, finding.effect)
-    return sum(sign * effect > finding.bound for effect in job.runs.values())
+    return sum(sign * effect > finding.tolerance for effect in job.runs.values())
 
 
 def _finding_sentence(finding: Finding) -> str:
@@ -88,8 +88,8 @@ def _finding_sentence(finding: Finding) -> str:
             past=finding.state is Certainty.INTERMITTENT,
         ),
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
-        "bound": names.bound(finding.bound),
-        "times": names.times(finding.effect, finding.bound),
+        "tolerance": names.tolerance(finding.tolerance),
+        "times": names.times(finding.effect, finding.tolerance),
         "value": names.quantity(finding.value, unit),
         "peers": names.quantity(finding.peers, unit),
     }
@@ -104,8 +104,8 @@ def _finding_sentence(finding: Finding) -> str:
     place = begin(subject(finding), finding.measurement)
     if finding.of_limit:
         reason = printable(str(where["reason"]), 80)
-        allowed = names.quantity(finding.bound_unit, finding.unit)
-        return say("finding_limit", place=place, reason=reason, **{**values, "bound": allowed})
+        allowed = names.quantity(finding.tolerance_unit, finding.unit)
+        return say("finding_limit", place=place, reason=reason, **{**values, "tolerance": allowed})
     model = models().get(finding.measurement)
     if is_metric(finding.measurement) or (model is not None and model.places == "cells"):
         share = model is not None and model.scale == "share"
@@ -190,7 +190,7 @@ def accepted(finding: Finding) -> str:
 
 
 def runs_beyond(finding: Finding) -> str:
-    """How many of the runs show the finding beyond its bound, each by itself."""
+    """How many of the runs show the finding beyond its tolerance, each by itself."""
     beyond = sum(runs_past(finding, job) for job in finding.by_job)
     jobs, runs = names.counted(len(finding.by_job), "job"), names.counted(len(finding.runs), "run")
     if beyond == len(finding.runs):

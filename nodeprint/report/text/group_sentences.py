@@ -28,8 +28,8 @@ def group(group: Group) -> str:
             than=group.than,
             place=_in(group),
             interval=names.interval(group.interval.low, group.interval.high, group.effect),
-            bound=names.bound(group.bound),
-            times=names.times(group.effect, group.bound),
+            tolerance=names.tolerance(group.tolerance),
+            times=names.times(group.effect, group.tolerance),
             added=in_unit(in_its_unit(group), group.unit),
         )
     return say("group", name=group.name, nodes=_counted(group), apart=apart, fields=goes_with(group))
@@ -42,14 +42,14 @@ def in_its_unit(group: Group) -> float:
 
 
 def gap(group: Group) -> str:
-    """Nodes that are apart from the others within every bound."""
+    """Nodes that are apart from the others within every tolerance."""
     return say(
         "gap",
         nodes=_counted(group),
         effect=names.percent(abs(group.effect)),
         change=change(group.effect, group.measurement),
         place=_in(group),
-        bound=names.bound(group.bound),
+        tolerance=names.tolerance(group.tolerance),
         interval=names.interval(group.interval.low, group.interval.high, group.effect),
         fields=goes_with(group),
     )

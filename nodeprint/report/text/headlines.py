@@ -70,7 +70,7 @@ def plain_outcome(verdict: Verdict) -> str:
         are="is" if fleet.nodes == 1 else "are",
         measured=fleet.measured,
         others=f"; {names.listed(clauses)}" if clauses else "",
-        bounds=say("plain_bounds", "limits" if outside else "bounds"),
+        tolerances=say("plain_tolerances", "limits" if outside else "tolerances"),
         groups=names.counted(len(fleet.groups), "group"),
     )
     return f"{words} {say('plain_contested', nodes=names.nodes(right))}" if right else words

@@ -155,7 +155,7 @@ def _margins(alike: Sequence[NodeVerdict]) -> str:
     """The margins that a reason speaks of: all that decide where the node is the same, else those that are open."""
     worst = _worst_margins(alike)
     if alike[0].outcome is Outcome.SAME:
-        return names.listed(short_margin(margin) for margin in worst.values() if margin.decides) or "every bound"
+        return names.listed(short_margin(margin) for margin in worst.values() if margin.decides) or "every tolerance"
     open_ = [margin for margin in worst.values() if margin.decides and margin.share > 1]
     return " ".join(map(margin_with_remedy, sorted(open_, key=lambda margin: -margin.share)))
 

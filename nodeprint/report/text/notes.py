@@ -25,7 +25,7 @@ from nodeprint.report.text.disturbances import MOST_SHOWN, busy_nodes, untaken
 from nodeprint.report.text.wording import change, changed, measured, named, sentence
 from nodeprint.settings.texts import say, texts
 
-#: Detection limits beyond so many bounds are no basis for a conclusion.
+#: Detection limits beyond so many tolerances are no basis for a conclusion.
 _FAR = 2.5
 
 
@@ -37,7 +37,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     wide = [spread(part) for part in fleet.spreads if part.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
     busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
-    far = _far_limits([of for of in deciding if of.effect > _FAR * of.bound], remedied=not busy)
+    far = _far_limits([of for of in deciding if of.effect > _FAR * of.tolerance], remedied=not busy)
     return [
         *of_groups,
         *group_sentences.which_is_right(verdict),
@@ -155,7 +155,7 @@ def possible(node: NodeVerdict) -> list[str]:
 
 
 def over_time(verdict: Verdict) -> list[str]:
-    """What goes with the order of measuring: the largest in bounds as a sentence, and the others named. It is said
+    """What goes with the order of measuring: the largest in tolerances as a sentence, and the others named. It is said
     before all advice."""
     largest, *others = verdict.fleet.over_time or (None,)
     if largest is None:
@@ -168,7 +168,7 @@ def over_time(verdict: Verdict) -> list[str]:
         effect=names.percent(abs(largest.effect)),
         **changed(largest.effect, largest.measurement),
         interval=names.interval(largest.interval.low, largest.interval.high, largest.effect),
-        bound=names.bound(largest.bound),
+        tolerance=names.tolerance(largest.tolerance),
         first=names.moment(largest.first),
         last=names.moment(largest.last),
         since=names.moment(largest.since),
@@ -214,15 +214,15 @@ def shared(shared: Shared) -> str:
 
 
 def spread(spread: Spread) -> str:
-    """How far the nodes of a fleet that is not uniform differ, and the bound at which most would be the same."""
+    """How far the nodes of a fleet that is not uniform differ, and the tolerance at which most would be the same."""
     return say(
         "spread",
         family=sentence(f"{named('terms', spread.family)} ({measured(spread.measurement)})"),
         chips=names.percent(spread.chips),
         runs=names.percent(spread.runs),
-        bound=names.bound(spread.bound),
+        tolerance=names.tolerance(spread.tolerance),
         nodes=names.counted(spread.nodes_beyond, "node"),
-        smallest=names.percent(spread.smallest_bound),
+        smallest=names.percent(spread.smallest_tolerance),
     )
 
 
@@ -239,13 +239,13 @@ def _far_limits(limits: Sequence[Limit], *, remedied: bool) -> list[str]:
 def _limits(limits: Sequence[Limit], remedied: bool) -> str:
     """Limits of one measurement that are too far, and what makes all of them less."""
     most = max(limits, key=lambda far: far.needed)
-    effects, bounds = [min(far.effect, MOST_SHOWN) for far in limits], [far.bound for far in limits]
+    effects, tolerances = [min(far.effect, MOST_SHOWN) for far in limits], [far.tolerance for far in limits]
     return say(
         "limits_far",
         measured=sentence(measured(most.measurement)),
         count=len(limits),
         effects=f"{min(effects) * 100:.1f} to {names.percent(max(effects))}",
-        bounds=" to ".join(dict.fromkeys(names.bound(end) for end in (min(bounds), max(bounds)))),
+        tolerances=" to ".join(dict.fromkeys(names.tolerance(end) for end in (min(tolerances), max(tolerances)))),
         remedy=_remedy(most) if remedied else "",
     )
 
@@ -258,14 +258,14 @@ def _remedy(limit: Limit) -> str:
 
 def limit(limit: Limit, *, remedied: bool = True) -> str:
     """From which difference on a part is found, and what makes that less."""
-    far = limit.effect > _FAR * limit.bound
+    far = limit.effect > _FAR * limit.tolerance
     family = sentence(f"{named('terms', limit.family)} ({measured(limit.measurement)})")
     return say(
         "limit_far" if far else "limit",
         family=family,
         effect=names.percent(min(limit.effect, MOST_SHOWN)),
-        bound=names.bound(limit.bound),
-        times=names.times(limit.effect, limit.bound),
+        tolerance=names.tolerance(limit.tolerance),
+        times=names.times(limit.effect, limit.tolerance),
         remedy=_remedy(limit) if remedied else "",
     )
 

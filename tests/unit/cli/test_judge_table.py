@@ -67,27 +67,29 @@ def test_a_table_alone_is_compared_with_nothing_and_tables_without_times_are_dra
     twice = CliRunner().invoke(app, ["since", str(tmp_path / "a"), str(tmp_path / "a")])
     assert "is named twice" in str(twice.exception)
     said = call("since", tmp_path / "a", tmp_path / "b", "--page", tmp_path / "page.html")
-    assert "no part moved by more than its bound on 11 of 12 nodes" in said
+    assert "no part moved by more than its tolerance on 11 of 12 nodes" in said
     assert (tmp_path / "page.html").read_text().count("<svg") == 12
 
 
-def test_bounds_of_a_file_and_of_the_call(tmp_path: Path) -> None:
-    (tmp_path / "acceptance.yaml").write_text("metrics:\n  h2d: {bound: 30}\n  h2dd: {bound: 1}\n")
+def test_tolerances_of_a_file_and_of_the_call(tmp_path: Path) -> None:
+    (tmp_path / "acceptance.yaml").write_text("metrics:\n  h2d: {tolerance: 30}\n  h2dd: {tolerance: 1}\n")
     (tmp_path / "t.csv").write_text(table())
     said = call("judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml")
-    assert "UNIFORM" in said and "(bound 30 %)" in said
+    assert "UNIFORM" in said and "(tolerance 30 %)" in said
     assert "h2dd, which is no metric of the table (did you mean h2d?)" in " ".join(said.split())
-    assert "SUSPECT" in call("judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml", "--bound", "5")
-    for bounds in (["h2d=30", "5"], ["5", "h2d=30"]):  # the one that names the metric, whichever comes last
-        words = [word for bound in bounds for word in ("--bound", bound)]
-        assert "(bound 30 %)" in call("judge", tmp_path / "t.csv", *words)
+    assert "SUSPECT" in call(
+        "judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml", "--tolerance", "5"
+    )
+    for tolerances in (["h2d=30", "5"], ["5", "h2d=30"]):  # the one that names the metric, whichever comes last
+        words = [word for tolerance in tolerances for word in ("--tolerance", tolerance)]
+        assert "(tolerance 30 %)" in call("judge", tmp_path / "t.csv", *words)
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--bound", "h2=3"), "--bound: the table has no metric h2; did you mean h2d?"),
-        (("--bound", "x"), "--bound: 'x' is no bound; give percent, as in 5 or triad=3"),
+        (("--tolerance", "h2=3"), "--tolerance: the table has no metric h2; did you mean h2d?"),
+        (("--tolerance", "x"), "--tolerance: 'x' is no tolerance; give percent, as in 5 or triad=3"),
         (("--better", "h2d=up"), "--better: 'up' is no side"),
         (("--baseline", "b"), "--baseline: compares campaigns; write the table as one with --to FOLDER"),
     ],

@@ -132,7 +132,7 @@ def test_a_change_of_all_nodes_is_one_with_its_interval() -> None:
     assert of.common is not None
     (change,) = of.common.changes
     assert change.part.term == "node" and change.further > 0 and len(change.nodes) == 8
-    assert change.interval.low < 0.0305 and change.interval.high > 0.0295 and change.effect > change.bound
+    assert change.interval.low < 0.0305 and change.interval.high > 0.0295 and change.effect > change.tolerance
     assert (change.unchanged[:10], change.since[:10]) == ("2026-02-05", "2026-02-12")
     assert change.fields == {"fans": ("", "low")} or not change.fields
     assert not any(history.changes for history in of.nodes)
@@ -161,7 +161,7 @@ def test_a_change_of_an_only_node_is_seen_between_two_campaigns() -> None:
 
 
 def test_weeks_that_are_alike_are_no_independent_evidence() -> None:
-    """A node that wanders by its bound is not blamed in any core."""
+    """A node that wanders by its tolerance is not blamed in any core."""
     noise = Noise(job=0.006, core=0.004, alike=0.9, bursts=0.05)
     of_nodes = [change for h in histories(fleets(5, noise)).nodes for change in h.changes]
     assert not [change for change in of_nodes if "core" in change.part.where]
@@ -179,7 +179,7 @@ def test_the_order_of_campaigns_is_that_of_time() -> None:
     assert [fact[:2] for fact in facts] == [fact[:2] for fact in fewer] == [("node002", facts[0][1])]
 
 
-def test_a_change_below_the_bound_is_none() -> None:
+def test_a_change_below_the_tolerance_is_none() -> None:
     of = histories(fleets(5, CALM, weeks=20, shifts=[Shift(10, 1.016, (3,), 7)]))
     assert not any(history.changes for history in of.nodes)
 
@@ -208,14 +208,14 @@ def test_two_campaigns_are_compared_by_parts_and_drawn(tmp_path: Path) -> None:
     words = ["since", str(before), str(after), "--figures", str(tmp_path / "figures")]
     lines = CliRunner().invoke(app, words, catch_exceptions=False).stdout.splitlines()
     assert lines[1].startswith("node002: core 17") and "with BIOS 1.2.3 to 2.1, in one measurement" in lines[1]
-    assert any("no part moved by more than its bound on 4 of 5 nodes" in line for line in lines)
+    assert any("no part moved by more than its tolerance on 4 of 5 nodes" in line for line in lines)
     assert "coherence-cas was measured with other arguments: --op week00 before, --op week01 after" in lines
     assert lines[-1].startswith(str(tmp_path / "figures")) and (tmp_path / "figures").is_dir()
     facts = json.loads(CliRunner().invoke(app, [*words[:3], "--json"], catch_exceptions=False).stdout)
     assert facts["arguments_differ"] == {"coherence-cas": ["--op week00", "--op week01"]}
     (change,) = (change for node in facts["nodes"] for change in node["changes"])
     assert not facts["common"]
-    assert change["bound"] == pytest.approx(0.04) and change["interval"]["low"] < 0.06 < change["interval"]["high"]
+    assert change["tolerance"] == pytest.approx(0.04) and change["interval"]["low"] < 0.06 < change["interval"]["high"]
 
 
 def test_matrices_of_more_than_two_campaigns_are_not_drawn(weeks: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_change_of_an_only_node_is_found(tmp_path: Path) -> None:
     (change,) = [change for change in of_node.changes if change.measurement == "coherence-cas"]
     assert change.part.term == "class" and change.part.where == {"beyond_class": 1} and change.further > 2
     assert change.effect == pytest.approx(0.08, abs=0.02) and change.confirmed and change.since[:10] == "2026-01-15"
-    assert change.interval.low < 0.08 < change.interval.high and change.bound == pytest.approx(0.02)
+    assert change.interval.low < 0.08 < change.interval.high and change.tolerance == pytest.approx(0.02)
     assert change.fields == {"bios": ("1.2.3", "2.1")} and not change.compared
     printed = CliRunner().invoke(app, ["since", str(tmp_path)], catch_exceptions=False).stdout
     assert "node000: " in printed and "on 0 of 1 node" in printed

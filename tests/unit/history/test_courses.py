@@ -28,10 +28,10 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NodeHistory
     return {history.node: history for history in changes.histories(selection.campaigns([folder]).judged).nodes}
 
 
-def test_a_changed_part_is_drawn_in_bounds_with_its_date(histories: dict[str, NodeHistory]) -> None:
+def test_a_changed_part_is_drawn_in_tolerances_with_its_date(histories: dict[str, NodeHistory]) -> None:
     (line,) = courses.data(histories["node002"]).lines
     assert line.name.startswith("core 17") and line.campaigns == ("week00", "week01", "week02", "week03")
-    assert np.allclose(line.distance, [0, 0, 1.5, 1.5], atol=0.4) and line.bound == pytest.approx(0.04)
+    assert np.allclose(line.distance, [0, 0, 1.5, 1.5], atol=0.4) and line.tolerance == pytest.approx(0.04)
     assert [moment[:10] for moment in line.changed] == ["2026-01-15"]
 
 
@@ -44,7 +44,7 @@ def test_the_figure_has_a_row_for_each_value_and_a_line_for_each_change(historie
     data, in_style = courses.data(histories["node002"]), style.load()
     figure = render.figure(course.course, data, in_style, 180.0)
     (ax,) = figure.axes
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"{data.lines[0].name} (bound 4 %)"]  # type: ignore[union-attr]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"{data.lines[0].name} (tolerance 4 %)"]  # type: ignore[union-attr]
     assert render.svg(figure, in_style) == render.svg(render.figure(course.course, data, in_style, 180.0), in_style)
     table = data.table()
     assert len(table) == 4 and set(table["campaign"]) == {"week00", "week01", "week02", "week03"}

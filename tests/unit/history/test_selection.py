@@ -117,7 +117,7 @@ def test_what_only_one_measurement_came_before_cannot_be_measured_again(weeks: P
 def test_nodes_beyond_the_rows_of_a_terminal_are_named() -> None:
     names = [f"cn{number:02d}" for number in range(1, 21)]
     lines = shown([changed(name) for name in names], Selected((campaign(names),))).splitlines()
-    assert sum("bounds" in line for line in lines) == selection.ALL_NODES
+    assert sum("tolerances" in line for line in lines) == selection.ALL_NODES
     assert lines[-2] == "4 more nodes with a change (--page draws each): cn[17-20]"
 
 
@@ -150,19 +150,19 @@ def test_a_node_is_not_compared_with_another_machine_of_its_name(weeks: Path, tm
     ]
 
 
-def test_a_node_beyond_its_bound_without_a_shown_change_is_to_be_measured_again() -> None:
+def test_a_node_beyond_its_tolerance_without_a_shown_change_is_to_be_measured_again() -> None:
     histories = [structs.replace(changed(name), changes=()) for name in ("cn01", "cn02")]
     near = structs.replace(histories[1].courses[0], distance=(0.0, 0.9))
     histories[1] = structs.replace(histories[1], courses=(near,))
     last = shown(histories, Selected((campaign(["cn01", "cn02"]),))).splitlines()[-1]
     assert last == (
-        "1 campaign; no part moved by more than its bound on 1 of 2 nodes; "
-        "no change is shown yet on cn01, where a part is beyond its bound: measure again"
+        "1 campaign; no part moved by more than its tolerance on 1 of 2 nodes; "
+        "no change is shown yet on cn01, where a part is beyond its tolerance: measure again"
     )
     assert change_sentences.unchanged(histories[0]).startswith(
         "No change is shown yet: core 17 to the other cores of its socket is +1.5 "
     )
-    assert change_sentences.unchanged(histories[1]).startswith("No part moved by more than its bound for good.")
+    assert change_sentences.unchanged(histories[1]).startswith("No part moved by more than its tolerance for good.")
 
 
 def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:

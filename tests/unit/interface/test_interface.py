@@ -59,7 +59,7 @@ def test_deviations_are_the_table_that_the_judge_wrote(campaign: OpenCampaign) -
     dataset = campaign.deviations()
     assert set(dataset.dims) == {"sample", "part"}
     rows = export.deviation_rows(dataset)
-    assert {"node", "job", "measurement", "family", "place", "difference", "half_90", "bound"} <= set(rows.columns)
+    assert {"node", "job", "measurement", "family", "place", "difference", "half_90", "tolerance"} <= set(rows.columns)
     slow = rows[(rows.node == SLOW) & (rows.family == "core-near")]
     assert float(slow.difference.max()) > 0.08
 
@@ -207,15 +207,15 @@ def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> 
         plot.effect("node000")
 
 
-def test_every_finding_of_the_judge_is_drawn_beyond_its_own_bound(campaign: OpenCampaign) -> None:
+def test_every_finding_of_the_judge_is_drawn_beyond_its_own_tolerance(campaign: OpenCampaign) -> None:
     for finding in campaign.verdict.nodes[SLOW].counted:
         levels = campaign.levels(finding.measurement, SLOW)
         data = own_places.own_places(levels, SLOW, finding)
         side = np.sign(finding.effect)
-        bound = data.bound.above if side > 0 else data.bound.below
-        assert side * np.nanmean(data.difference) > bound, finding
-        assert bound == pytest.approx(100 * finding.bound)
-        assert effects.of_finding(finding).bound == data.bound
+        tolerance = data.tolerance.above if side > 0 else data.tolerance.below
+        assert side * np.nanmean(data.difference) > tolerance, finding
+        assert tolerance == pytest.approx(100 * finding.tolerance)
+        assert effects.of_finding(finding).tolerance == data.tolerance
 
 
 #: No name of anything, and no number of a finding or home.

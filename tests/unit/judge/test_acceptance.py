@@ -19,8 +19,8 @@ from tests.support.fleets import made
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("bounds: {percent: {core: -1}}", "bounds.percent.core"),
-        ("bounds: {percnt: 1}", "bounds"),
+        ("tolerances: {percent: {core: -1}}", "tolerances.percent.core"),
+        ("tolerances: {percnt: 1}", "tolerances"),
         ("limits: [{measurement: coherence-cas, class: other socket, reason: x}]", "limits[0]"),
         ("priors: {job: {percent: 1}}", "priors.job: must be a number, not {'percent': 1}"),
         ("cells: {numa: {percent: 5}}", "cells.numa: run is missing"),
@@ -56,12 +56,12 @@ def test_wrong_keys_are_named(tmp_path: Path, text: str, key: str) -> None:
         acceptance.load(path)
 
 
-def test_a_site_changes_the_bound_of_one_term_alone(tmp_path: Path) -> None:
+def test_a_site_changes_the_tolerance_of_one_term_alone(tmp_path: Path) -> None:
     path = tmp_path / "acceptance.yaml"
-    path.write_text("bounds: {percent: {core: 8}}\ncells: {numa: {percent: 3, run: 0.6}}\n")
+    path.write_text("tolerances: {percent: {core: 8}}\ncells: {numa: {percent: 3, run: 0.6}}\n")
     rules, defaults = acceptance.load(path), acceptance.load()
-    assert (rules.bound("core"), rules.bound("class")) == (0.08, defaults.bound("class"))
-    assert rules.cell("numa").bound == 0.03 and rules.cell("numa").job_sd == pytest.approx(0.002)
+    assert (rules.tolerance("core"), rules.tolerance("class")) == (0.08, defaults.tolerance("class"))
+    assert rules.cell("numa").tolerance == 0.03 and rules.cell("numa").job_sd == pytest.approx(0.002)
     assert rules.cell("clock") == defaults.cell("clock") and rules.cell("unheard-of") == defaults.cell("other")
 
 
@@ -100,7 +100,7 @@ def test_a_limit_of_what_no_node_can_have_is_named(tmp_path: Path, limit: str, p
     ("boost", "percent"),
     [((False, False), 2.0), ((False, True), 10.0), ((False, None), 10.0), ((), 10.0)],
 )
-def test_load_has_the_bound_of_nodes_without_boost_where_no_survey_says_otherwise(
+def test_load_has_the_tolerance_of_nodes_without_boost_where_no_survey_says_otherwise(
     boost: tuple[bool | None, ...], percent: float
 ) -> None:
     nodes = [PackedNode(name=f"n{i}", fingerprint={"boost": value}) for i, value in enumerate(boost)]
@@ -110,7 +110,7 @@ def test_load_has_the_bound_of_nodes_without_boost_where_no_survey_says_otherwis
     assert rules.cell("clock") == acceptance.load().cell("clock")
 
 
-def test_a_sites_own_bound_of_load_holds_with_and_without_boost(tmp_path: Path) -> None:
+def test_a_sites_own_tolerance_of_load_holds_with_and_without_boost(tmp_path: Path) -> None:
     path = tmp_path / "acceptance.yaml"
     path.write_text("cells: {load: {percent: 5, run: 1}}\n")
     off = PackedNode(name="n0", fingerprint={"boost": False})
@@ -118,7 +118,7 @@ def test_a_sites_own_bound_of_load_holds_with_and_without_boost(tmp_path: Path) 
     assert rules.cell("load").percent == 5
 
 
-def test_a_campaign_without_boost_is_judged_by_its_bound(tmp_path: Path) -> None:
+def test_a_campaign_without_boost_is_judged_by_its_tolerance(tmp_path: Path) -> None:
     fleet = made("node001: power-limit socket 0 -8%", nodes=8, cells=True)
     for name, boost in {"on": True, "off": False}.items():
         nodes = tuple(replace(node, fingerprint={**node.fingerprint, "boost": boost}) for node in fleet.nodes)

@@ -12,7 +12,7 @@ import pytest
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.judge.acceptance_file import Acceptance, Bounds, Cell, Metric, Waiver
+from nodeprint.judge.acceptance_file import Acceptance, Cell, Metric, Tolerances, Waiver
 from tests.support.real_parts import ROOT
 
 
@@ -42,30 +42,30 @@ def test_defaults_are_those_that_the_page_gives(key: str, value: object) -> None
     assert of == value
 
 
-def test_every_bound_has_a_documented_default() -> None:
+def test_every_tolerance_has_a_documented_default() -> None:
     documented = {key for key, _ in _documented()}
-    assert {f"bounds.percent.{name.rstrip('_')}" for name in Bounds().percent.__struct_fields__} <= documented
+    assert {f"tolerances.percent.{name.rstrip('_')}" for name in Tolerances().percent.__struct_fields__} <= documented
     assert len(documented) > 40
 
 
 def test_shares_are_hundredths_of_what_the_file_has() -> None:
     rules = Acceptance()
     assert rules.false_alarm == pytest.approx(0.01) and rules.prior("run") == pytest.approx(0.0063)
-    assert rules.bound("core") == pytest.approx(0.04) and rules.least_ns("core-in") == 2.0
+    assert rules.tolerance("core") == pytest.approx(0.04) and rules.least_ns("core-in") == 2.0
     assert rules.least_ns("core-near") == 0.5 and rules.least_ns("ccx") == 1.0
     cell = Cell(percent=8.0, run=0.6)
-    assert (cell.bound, cell.run_sd, cell.job_sd) == pytest.approx((0.08, 0.006, 0.002))
+    assert (cell.tolerance, cell.run_sd, cell.job_sd) == pytest.approx((0.08, 0.006, 0.002))
     assert Cell(8.0, 0.6, 0.3).job_sd == pytest.approx(0.003)
 
 
 @pytest.mark.parametrize(("value", "allowed"), [(0, False), (0.01, True), (100, True), (100.5, False)])
 def test_a_percentage_is_above_nothing_and_at_most_all(value: float, *, allowed: bool, tmp_path: Path) -> None:
     path = tmp_path / "acceptance.yaml"
-    path.write_text(f"bounds: {{percent: {{core: {value}}}, least_ns: 0}}\n")
+    path.write_text(f"tolerances: {{percent: {{core: {value}}}, least_ns: 0}}\n")
     if allowed:
-        assert acceptance.load(path).bound("core") == pytest.approx(value / 100)
+        assert acceptance.load(path).tolerance("core") == pytest.approx(value / 100)
         return
-    with pytest.raises(NodeprintError, match=r"bounds\.percent\.core"):
+    with pytest.raises(NodeprintError, match=r"tolerances\.percent\.core"):
         acceptance.load(path)
 
 

@@ -63,7 +63,7 @@ def test_a_node_that_changed_is_named_and_the_others_are_not(base: Path, tmp_pat
     (finding,) = changes(later)["node001"]
     assert finding.effect == pytest.approx(0.15, abs=0.02) and finding.worse
     assert finding.interval.low < finding.effect < finding.interval.high and finding.baseline == "a to b"
-    assert finding.times_bound == pytest.approx(finding.effect / finding.bound)
+    assert finding.times_tolerance == pytest.approx(finding.effect / finding.tolerance)
 
 
 def common(of: Verdict) -> tuple[Note, Shared]:
@@ -197,11 +197,11 @@ def test_simulated_and_measured_campaigns_do_not_mix(base: Path) -> None:
         baseline.against(measured, baseline_folder.points(base), base, acceptance.load())
 
 
-def test_a_change_is_one_where_its_whole_interval_is_outside_the_bound(base: Path, tmp_path: Path) -> None:
-    """Near the bound of 2 % nothing is named, and what is named has its interval beyond it."""
+def test_a_change_is_one_where_its_whole_interval_is_outside_the_tolerance(base: Path, tmp_path: Path) -> None:
+    """Near the tolerance of 2 % nothing is named, and what is named has its interval beyond it."""
     for number, percent in enumerate((2.1, 3.0, 4.0)):
         found = changes(judge(written(tmp_path / f"c{number}", f"node003: global +{percent}%"), baseline=base).verdict)
-        assert all(finding.interval.low > finding.bound for findings in found.values() for finding in findings)
+        assert all(finding.interval.low > finding.tolerance for findings in found.values() for finding in findings)
         assert not found if percent < 2.2 else True
     assert set(found) == {"node003"}
 

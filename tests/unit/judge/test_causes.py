@@ -98,7 +98,7 @@ def lowered(fleet: PackedFleet, quantity: Measured, share: npt.NDArray[np.floati
     return times(alone, quantity.measurement, lambda node, job: 1 - share * (node == 2))
 
 
-#: By measurement the bound of its cells, and the parts whose shift is planted.
+#: By measurement the tolerance of its cells, and the parts whose shift is planted.
 _SHIFTS = {
     "clock-together": (0.02, ("whole", "socket", "ccd", "cpu")),
     "bandwidth-ccx": (0.05, ("whole", "socket", "ccd")),
@@ -109,28 +109,31 @@ _SHIFTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times_bound", [1.3, 2.5])
+@pytest.mark.parametrize("times_tolerance", [1.3, 2.5])
 @pytest.mark.parametrize("measurement", _SHIFTS)
 def test_the_coarsest_part_that_explains_is_named_though_a_finer_one_crossed_first(
-    measurement: str, times_bound: float
+    measurement: str, times_tolerance: float
 ) -> None:
-    """One finding, of the part that was shifted; at 1.3 times the bound often of parts inside it alone are outside."""
-    bound, parts = _SHIFTS[measurement]
+    """One finding, of the part that was shifted; at 1.3 times the tolerance often of parts inside it alone are
+    outside."""
+    tolerance, parts = _SHIFTS[measurement]
     named = 0
     for seed in (1, 2, 3):
         fleet = made(cells=True, runs=3, seed=seed)
         (quantity,) = (quantity for quantity in fleet.quantities if quantity.measurement == measurement)
         for part in parts:
             cells = shifted(quantity, part)
-            findings = judge(lowered(fleet, quantity, bound * times_bound * cells)).verdict.nodes["node002"].findings
+            findings = (
+                judge(lowered(fleet, quantity, tolerance * times_tolerance * cells)).verdict.nodes["node002"].findings
+            )
             named += len(findings)
             for finding in findings:
                 expected = {"whole": set(), "cpu": {"core", "cpu"}, "socket": {"socket"}, "ccd": {"ccd"}}[part]
                 where = {"socket" if label == "cpu_node" else label for label in finding.part.where}
                 assert where == expected, (part, finding.part)
                 assert len(finding.cells) >= cells.sum()
-            assert len(findings) == 1 or (times_bound < 2 and not findings)
-    assert named >= (3 if times_bound < 2 else 3 * len(parts))
+            assert len(findings) == 1 or (times_tolerance < 2 and not findings)
+    assert named >= (3 if times_tolerance < 2 else 3 * len(parts))
 
 
 def test_a_wider_part_is_not_named_for_one_inside_it() -> None:

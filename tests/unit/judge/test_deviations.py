@@ -11,7 +11,7 @@ from scipy import stats
 from nodeprint.judge.deviations import Estimates, Levels, Series, priors
 from nodeprint.judge.judge import judge
 from nodeprint.stats.peers import TEMPLATE_ERROR
-from tests.support.drawn import LATER_S, NOON_S, RULES, bound, matrix, of_values
+from tests.support.drawn import LATER_S, NOON_S, RULES, matrix, of_values, tolerance
 from tests.support.fleets import judged, made
 
 HOPS = "coherence-cas"
@@ -23,8 +23,8 @@ def _series(*defects: str, **changes: int | str) -> Series:
 
 
 def _values(rows: int, runs: int = 3, spread: float = 0.05, seed: int = 1) -> npt.NDArray[np.float64]:
-    """Runs (row, run, part) that differ by `spread` bounds."""
-    return spread * bound() * np.random.default_rng(seed).standard_normal((rows, runs, len(bound())))
+    """Runs (row, run, part) that differ by `spread` tolerances."""
+    return spread * tolerance() * np.random.default_rng(seed).standard_normal((rows, runs, len(tolerance())))
 
 
 # --- one job ---
@@ -111,7 +111,7 @@ def test_the_levels_of_a_campaign_are_shared_by_all_of_its_jobs_and_tests() -> N
     assert series.campaign_tail == pytest.approx(0.01 / (2 * 8 * len(series.terms.terms)))
 
 
-def test_nodes_outside_a_bound_are_no_peers() -> None:
+def test_nodes_outside_a_tolerance_are_no_peers() -> None:
     healthy, slow = _series(), _series("node001: global +20%", "node002: global +20%")
     others = [0, 3, 4, 5, 6, 7]
     np.testing.assert_allclose(slow.by_job.difference[others], healthy.by_job.difference[others], atol=0.01)
@@ -121,30 +121,30 @@ def test_nodes_outside_a_bound_are_no_peers() -> None:
 @pytest.mark.parametrize("job", [0, 1])
 def test_a_node_that_is_outside_in_any_job_is_no_peer(job: int) -> None:
     values = _values(16)
-    values[2 * 3 + job] += 3 * bound()
+    values[2 * 3 + job] += 3 * tolerance()
     assert of_values(values, [2] * 8).reference.count.tolist() == [6.0] * 3 + [7.0] + [6.0] * 4
 
 
 def test_nodes_remain_peers_where_too_few_would_be_left() -> None:
-    """Six of ten are outside of each other's bounds in different parts: six tenths of the nodes stay."""
+    """Six of ten are outside of each other's tolerances in different parts: six tenths of the nodes stay."""
     values = _values(10)
     for node in range(6):
-        values[node, :, int(matrix().terms.indices("core-near")[node])] += (4 + node) * bound()[-1]
+        values[node, :, int(matrix().terms.indices("core-near")[node])] += (4 + node) * tolerance()[-1]
     assert of_values(values).reference.count[9] == 5
 
 
 @pytest.mark.parametrize(("nodes", "nature"), [(5, 0.4), (8, 0.4), (20, 0.4), (8, 0.1)])
 def test_peers_that_differ_by_nature_accuse_nobody(nodes: int, nature: float) -> None:
-    """Nodes are drawn, in bounds, about what their peers are drawn from: those truly within their bound of that are
-    not outside of the few that are there, though runs differ by nothing to speak of."""
+    """Nodes are drawn, in tolerances, about what their peers are drawn from: those truly within their tolerance of that
+    are not outside of the few that are there, though runs differ by nothing to speak of."""
     columns = matrix().terms.indices("ccd")
     rng = np.random.default_rng([nodes, int(10 * nature)])
     accused = []
     for _ in range(40):
-        truth = nature * bound() * rng.standard_normal((nodes, len(bound())))
-        values = truth[:, None] + 1e-3 * bound() * rng.standard_normal((nodes, 6, len(bound())))
+        truth = nature * tolerance() * rng.standard_normal((nodes, len(tolerance())))
+        values = truth[:, None] + 1e-3 * tolerance() * rng.standard_normal((nodes, 6, len(tolerance())))
         series = of_values(values)
-        accused.append((series.outside & (np.abs(truth) <= bound()))[:, columns].any())
+        accused.append((series.outside & (np.abs(truth) <= tolerance()))[:, columns].any())
     assert np.mean(accused) <= 0.05
     assert bool(series.outside.any()) or nature < 0.4 or nodes < 20  # it is no general pardon
 
@@ -159,7 +159,7 @@ def test_difference_is_that_which_was_planted() -> None:
 def test_it_is_known_what_is_right_where_two_thirds_agree(off: int, referenced: bool) -> None:
     values = _values(9)
     part = int(matrix().terms.indices("core-near")[5])
-    values[:off, :, part] += 3 * bound()[part]
+    values[:off, :, part] += 3 * tolerance()[part]
     series = of_values(values)
     assert bool(series.referenced[part]) == referenced
     assert np.delete(series.referenced, part).all()
@@ -171,15 +171,15 @@ def test_it_is_known_what_is_right_where_two_thirds_agree(off: int, referenced: 
 def test_where_nodes_do_not_agree_only_who_is_beyond_all_of_them_differs() -> None:
     values = _values(9)
     part = int(matrix().terms.indices("core-near")[5])
-    values[:, :, part] += np.array([-4, -3, -2, 0, 0, 0, 2, 3, 4])[:, None] * bound()[part]
+    values[:, :, part] += np.array([-4, -3, -2, 0, 0, 0, 2, 3, 4])[:, None] * tolerance()[part]
     series = of_values(values)
     assert not series.referenced[part] and not series.outside[:, part].any()
-    values[8, :, part] += 200 * bound()[part]
+    values[8, :, part] += 200 * tolerance()[part]
     assert of_values(values).outside[:, part].tolist() == [False] * 8 + [True]
 
 
 def test_noise_scatters_no_component() -> None:
-    """Runs vary by a bound: so few means agree by chance, and two of them may differ by what runs explain."""
+    """Runs vary by a tolerance: so few means agree by chance, and two of them may differ by what runs explain."""
     series = of_values(_values(9, runs=2, spread=1.0))
     assert not series.referenced.all()
     assert not series.scattered.any()
@@ -194,7 +194,7 @@ JOBS = [2, 1, 3, 2, 2, 1, 2, 3]
 def _uneven(seed: int = 1, began: list[float] | None = None) -> Series:
     values = _values(sum(JOBS), seed=seed)
     rng = np.random.default_rng(seed + 100)
-    values += 0.1 * bound() * rng.standard_normal((sum(JOBS), 1, 1))  # what a job shares
+    values += 0.1 * tolerance() * rng.standard_normal((sum(JOBS), 1, 1))  # what a job shares
     values[3, 2] = values[6, 1] = values[8, 0] = np.nan
     values[4, :, 7] = np.nan
     return of_values(values, JOBS, began or ())
@@ -212,7 +212,7 @@ def test_pooled_estimates_are_those_of_a_hand_that_adds_up_jobs() -> None:
     assert job.excess.any()
     pooled = series.pooled
     for node in range(len(JOBS)):
-        for part in (0, 7, 30, len(bound()) - 1):
+        for part in (0, 7, 30, len(tolerance()) - 1):
             of_jobs = [row[np.isfinite(row)] for row in values[list(_rows_of(node)), :, part]]
             of_jobs = [row for row in of_jobs if len(row)]
             count = len(of_jobs)
@@ -240,9 +240,9 @@ def test_every_job_by_itself_is_an_estimate_of_its_runs() -> None:
 def test_jobs_of_a_node_count_alike_whatever_number_of_runs_they_have() -> None:
     values = _values(16, runs=6, spread=1e-4)
     values[0, 1:] = np.nan
-    values[0] += 0.4 * bound()
+    values[0] += 0.4 * tolerance()
     series = of_values(values, [2] * 8)
-    np.testing.assert_allclose(series.pooled.means[0], 0.2 * bound(), atol=1e-3 * bound().max())
+    np.testing.assert_allclose(series.pooled.means[0], 0.2 * tolerance(), atol=1e-3 * tolerance().max())
 
 
 def test_some_estimates_are_those_of_all() -> None:
@@ -264,7 +264,7 @@ def _moving(times: float, seed: int = 2, jobs: int = 3, runs: int = 2, spread: f
     a job vary."""
     rng = np.random.default_rng(seed)
     values = _values(8 * jobs, runs, spread, seed)
-    values[:jobs] += times * spread / np.sqrt(runs) * bound() * rng.standard_normal((jobs, 1, 1))
+    values[:jobs] += times * spread / np.sqrt(runs) * tolerance() * rng.standard_normal((jobs, 1, 1))
     return of_values(values, [jobs] * 8)
 
 
@@ -296,8 +296,8 @@ def test_a_node_that_moves_farther_than_others_has_an_interval_that_covers_it(sp
 def test_a_second_job_narrows_intervals_unless_jobs_vary_more_than_runs() -> None:
     def half(jobs: int, moved: float) -> float:
         values = _values(8 * jobs)
-        values += moved * bound() * np.random.default_rng(4).standard_normal((8 * jobs, 1, 1))
-        return float(np.median(of_values(values, [jobs] * 8).pooled.half_90 / bound()))
+        values += moved * tolerance() * np.random.default_rng(4).standard_normal((8 * jobs, 1, 1))
+        return float(np.median(of_values(values, [jobs] * 8).pooled.half_90 / tolerance()))
 
     assert half(2, 0.0) < half(1, 0.0)
     assert half(3, 0.0) < half(2, 0.0)
@@ -312,7 +312,7 @@ def test_intervals_of_two_jobs_cover_the_true_difference(nodes: int, moved: floa
     covered = []
     for seed in range(80):
         values = _values(2 * nodes, 3, 0.05, seed)
-        values += moved * bound() * rng.standard_normal((2 * nodes, 1, 1))
+        values += moved * tolerance() * rng.standard_normal((2 * nodes, 1, 1))
         pooled = of_values(values, [2] * nodes).pooled
         covered.append(np.mean(np.abs(pooled.difference) <= pooled.half_90))
     assert 0.85 <= np.mean(covered) <= 0.97
@@ -322,16 +322,16 @@ def test_intervals_of_two_jobs_cover_the_true_difference(nodes: int, moved: floa
 
 
 def test_what_all_nodes_moved_by_from_day_to_day_is_in_no_difference_and_no_spread() -> None:
-    """A season of a bound, of which a node measured on one day alone has its share."""
+    """A season of a tolerance, of which a node measured on one day alone has its share."""
     jobs = [2] * 7 + [1]
     values = _values(15)
     day = np.array([0, 1] * 7 + [1])
     began = (NOON_S + DAY_S * day).tolist()
-    calm, moved = (of_values(values + (size * day)[:, None, None] * bound(), jobs, began) for size in (0.0, 1.0))
-    np.testing.assert_allclose(moved.pooled.difference, calm.pooled.difference, atol=1e-6 * bound().max())
+    calm, moved = (of_values(values + (size * day)[:, None, None] * tolerance(), jobs, began) for size in (0.0, 1.0))
+    np.testing.assert_allclose(moved.pooled.difference, calm.pooled.difference, atol=1e-6 * tolerance().max())
     np.testing.assert_allclose(moved.spreads.job.excess, calm.spreads.job.excess, atol=1e-12)
     assert not moved.outside.any() and moved.pooled.inside.all()
-    unknown = of_values(values + day[:, None, None] * bound(), jobs)  # as if all were of one day
+    unknown = of_values(values + day[:, None, None] * tolerance(), jobs)  # as if all were of one day
     assert not unknown.pooled.inside.all()
 
 
@@ -361,7 +361,7 @@ def test_a_fleet_is_judged_the_same_again() -> None:
 
 def test_an_estimate_of_some_runs_replaces_means_and_counts() -> None:
     series = of_values(_values(8))
-    of_job, count = np.full((1, len(bound())), 0.5), np.full((1, len(bound())), 2)
+    of_job, count = np.full((1, len(tolerance())), 0.5), np.full((1, len(tolerance())), 2)
     some = Estimates(series, np.array([3]), np.array([0]), of_job, count)
     np.testing.assert_allclose(some.difference, 0.5 - series.reference.centre[[3]])
     np.testing.assert_allclose(some.of_runs, series.by_job[[3]].of_runs * 3 / 2)

@@ -163,7 +163,9 @@ def _cells(
     of = verdicts.finding(effect, state, part=Part(term, term, where), worse=effect < 0, **changes)
     standing: Any = SimpleNamespace(series=SimpleNamespace(matrix=SimpleNamespace(measured=measured)))
     cause: Any = SimpleNamespace(where=where)
-    return findings.Shown(standing, cause, replace(of, times_bound=abs(effect) / of.bound, finer=()), f"m {term}")
+    return findings.Shown(
+        standing, cause, replace(of, times_tolerance=abs(effect) / of.tolerance, finer=()), f"m {term}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -277,10 +279,10 @@ def test_the_peers_share_of_the_time_is_what_an_effect_adds_to() -> None:
         (3, [1.0, 1.0, np.nan], False),
     ],
 )
-def test_of_few_nodes_the_others_agree_within_the_bound_or_nobody_is_named(
+def test_of_few_nodes_the_others_agree_within_the_tolerance_or_nobody_is_named(
     nodes: int, others: list[float], contradicted: bool
 ) -> None:
-    """A bound of 0.1 and three standard errors of 0.02."""
+    """A tolerance of 0.1 and three standard errors of 0.02."""
 
     class Pooled:
         means = np.array([*others[:2], 7.0, *others[2:]])[:, None]
@@ -289,7 +291,9 @@ def test_of_few_nodes_the_others_agree_within_the_bound_or_nobody_is_named(
             assert positions == [2]
             return SimpleNamespace(error=np.array([[0.02]]))
 
-    series: Any = SimpleNamespace(matrix=SimpleNamespace(nodes=range(nodes)), bound=np.array([0.1]), pooled=Pooled())
+    series: Any = SimpleNamespace(
+        matrix=SimpleNamespace(nodes=range(nodes)), tolerance=np.array([0.1]), pooled=Pooled()
+    )
     assert findings._contradicted(series, 0, 2) == contradicted
 
 

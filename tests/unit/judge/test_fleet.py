@@ -129,7 +129,7 @@ def test_two_cores_in_a_ccx_have_one_pair_that_names_neither() -> None:
 
 
 @pytest.mark.parametrize(("measured", "unknown"), [((), []), (("triad", "copy"), ["tirad"])])
-def test_bounds_of_metrics_that_a_table_has_not_are_said_of_tables_alone(
+def test_tolerances_of_metrics_that_a_table_has_not_are_said_of_tables_alone(
     measured: tuple[str, ...], unknown: list[str]
 ) -> None:
     population = _population(fields=[])

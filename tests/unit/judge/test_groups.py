@@ -12,7 +12,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.groups import Cut, PeerGroup, sharing
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
-from tests.support.drawn import RULES, bound, matrix, of_values
+from tests.support.drawn import RULES, matrix, of_values, tolerance
 from tests.support.fleets import FULL, made, times, with_outcomes
 
 HOPS = "coherence-cas"
@@ -41,8 +41,8 @@ def test_split_only_where_no_group_has_two_thirds(nodes: int, slow: int, sizes: 
 
 
 @pytest.mark.parametrize("nodes", [6, 20])
-def test_halves_of_which_each_is_within_the_bound_of_their_middle_are_split(nodes: int) -> None:
-    """They are 1.8 bounds apart, with nobody in the middle."""
+def test_halves_of_which_each_is_within_the_tolerance_of_their_middle_are_split(nodes: int) -> None:
+    """They are 1.8 tolerances apart, with nobody in the middle."""
     verdict = judge(_slower(nodes, (range(nodes // 2), 0.036))).verdict
     assert verdict.fleet.outcome is FleetOutcome.SPLIT
     assert [len(group.nodes) for group in verdict.fleet.groups] == [nodes // 2, nodes // 2]
@@ -176,7 +176,7 @@ def test_a_defect_deviates_where_a_majority_of_the_split_fleet_is_alike(nodes: i
     assert {node.outcome for name, node in verdict.nodes.items() if name != "node001"} == {Outcome.SPLIT}
 
 
-def test_nobody_deviates_that_is_within_the_bound_of_a_majority_of_the_split_fleet() -> None:
+def test_nobody_deviates_that_is_within_the_tolerance_of_a_majority_of_the_split_fleet() -> None:
     """Memory splits the fleet. By nature a node has slower pairs than its own half, and not than most nodes."""
     levels = np.array([0.985] * 5 + [1.0125] + [1.0] * 6)
     split = times(made(nodes=12, jobs=2, cells=True), "chase-latency", lambda node, job: 1.25 if node > 5 else 1.0)
@@ -240,7 +240,7 @@ def test_a_group_that_was_measured_later_says_so() -> None:
 
 
 @pytest.mark.slow
-def test_a_gap_within_bounds_is_said_and_a_healthy_fleet_has_none() -> None:
+def test_a_gap_within_tolerances_is_said_and_a_healthy_fleet_has_none() -> None:
     verdict = judge(_slower(20, (range(8), 0.025))).verdict
     (gap,) = verdict.fleet.gaps
     assert not any(node.counted for node in verdict.nodes.values())
@@ -256,10 +256,10 @@ def test_a_gap_within_bounds_is_said_and_a_healthy_fleet_has_none() -> None:
 def test_more_than_a_third_that_share_a_difference_are_a_group(
     nodes: int, off: int, sizes: list[int], side: int
 ) -> None:
-    """In one of two jobs, so that their means are within the bound of each other."""
-    values = 0.02 * bound() * np.random.default_rng(nodes).standard_normal((2 * nodes, 6, len(bound())))
+    """In one of two jobs, so that their means are within the tolerance of each other."""
+    values = 0.02 * tolerance() * np.random.default_rng(nodes).standard_normal((2 * nodes, 6, len(tolerance())))
     part = int(matrix().terms.indices("ccd")[2])
-    values[2 * (nodes - off) :: 2, :, part] += 1.8 * side * bound()[part]
+    values[2 * (nodes - off) :: 2, :, part] += 1.8 * side * tolerance()[part]
     series = of_values(values, [2] * nodes)
     assert series.referenced.all() and int(series.outside[:, part].sum()) == off
     whole = PeerGroup(np.arange(nodes))
@@ -273,10 +273,10 @@ def test_more_than_a_third_that_share_a_difference_are_a_group(
     assert cut is not None and first.cut is None
     assert sorted([*first.nodes.tolist(), *others[0].nodes.tolist()]) == list(range(nodes))
     away = 1 if nodes - 1 in others[0].nodes else -1
-    assert cut.term == part and cut.effect == pytest.approx(away * side * 0.9 * bound()[part], rel=0.05)
+    assert cut.term == part and cut.effect == pytest.approx(away * side * 0.9 * tolerance()[part], rel=0.05)
 
 
 @pytest.mark.parametrize(("effect", "is_apart"), [(0.061, True), (-0.061, True), (0.059, False), (-0.059, False)])
-def test_groups_are_apart_by_three_standard_errors_more_than_the_bound(effect: float, is_apart: bool) -> None:
+def test_groups_are_apart_by_three_standard_errors_more_than_the_tolerance(effect: float, is_apart: bool) -> None:
     nothing: Any = None
-    assert Cut(nothing, nothing, 0, nothing, effect, error=0.01, bound=0.03).apart == is_apart
+    assert Cut(nothing, nothing, 0, nothing, effect, error=0.01, tolerance=0.03).apart == is_apart

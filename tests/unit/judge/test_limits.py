@@ -51,8 +51,8 @@ def test_a_finding_has_how_far_the_median_is_from_its_limit() -> None:
     assert finding.effect == pytest.approx(-0.1) and finding.effect_unit == pytest.approx(-20.0)
     assert finding.half_95 == pytest.approx(3 / 200)
     assert (finding.interval.low, finding.interval.high) == pytest.approx((-0.115, -0.085))
-    assert (finding.bound, finding.bound_unit, finding.peers, finding.value) == (0.0, 200.0, 200.0, 180.0)
-    assert finding.times_bound == pytest.approx(0.9) and finding.unit == "B/s"
+    assert (finding.tolerance, finding.tolerance_unit, finding.peers, finding.value) == (0.0, 200.0, 200.0, 180.0)
+    assert finding.times_tolerance == pytest.approx(0.9) and finding.unit == "B/s"
     (job,) = finding.by_job
     assert (job.job, job.effect, job.interval) == ("job2", finding.effect, finding.interval)
 

@@ -9,17 +9,18 @@ import pytest
 
 from nodeprint.judge import margins
 from nodeprint.judge.deviations import Series
-from tests.support.drawn import RULES, bound, matrix, of_values
+from tests.support.drawn import RULES, matrix, of_values, tolerance
 from tests.support.fleets import judged
 
 NODES = 8
 
 
 def _drawn(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[Series, int]:
-    """Nodes whose runs differ by `spread` bounds, of which the first is off by so many in one part, and that part."""
+    """Nodes whose runs differ by `spread` tolerances, of which the first is off by so many in one part, and that
+    part."""
     rng, part = np.random.default_rng([seed, runs, int(100 * spread)]), int(matrix().terms.indices("ccd")[3])
-    values = spread * bound() * rng.standard_normal((NODES, runs, len(bound())))
-    values[0, :, part] += off * bound()[part]
+    values = spread * tolerance() * rng.standard_normal((NODES, runs, len(tolerance())))
+    values[0, :, part] += off * tolerance()[part]
     return of_values(values), part
 
 
@@ -47,24 +48,24 @@ def test_so_many_runs_show_in_nine_of_ten_cases_that_a_part_is_the_same() -> Non
 def test_what_more_measurements_cannot_resolve_asks_for_none() -> None:
     kinds = {_remedy(seed, 3, 8.0) for seed in range(10)}
     assert kinds <= {("none", 0), ("quiet", 0)} and kinds
-    assert _remedy(1, 3, 1.0, off=3.0) == ("quiet", 0)  # beyond its bound and not resolved
+    assert _remedy(1, 3, 1.0, off=3.0) == ("quiet", 0)  # beyond its tolerance and not resolved
 
 
 @pytest.mark.parametrize(("runs", "spread"), [(4, 0.3), (2, 0.2)])
 def test_nine_of_ten_nodes_show_what_is_as_large_as_the_detection_limit(runs: int, spread: float) -> None:
     series, part = _drawn(0, runs, spread)
     limit = next(of for of in margins.limits([series]) if of.family == "ccd")
-    times = limit.effect / float(np.median(series.bound[series.matrix.terms.indices("ccd")]))
+    times = limit.effect / float(np.median(series.tolerance[series.matrix.terms.indices("ccd")]))
     found = [_drawn(seed, runs, spread, times)[0].outside[0, part] for seed in range(1, 31)]
     assert 0.7 <= np.mean(found) < 1.0
-    assert limit.bound == pytest.approx(0.03, rel=0.1) and (limit.remedy == "") == (times <= margins.FAR)
+    assert limit.tolerance == pytest.approx(0.03, rel=0.1) and (limit.remedy == "") == (times <= margins.FAR)
 
 
 @pytest.mark.parametrize("run", [0, 2, 5])
 def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
     series, part = _drawn(3, 6, 0.05)
     values = series.matrix.values.copy()
-    values[0, run, part] += 4 * series.bound[part]
+    values[0, run, part] += 4 * series.tolerance[part]
     worst = margins.worst(of_values(values), 0)
     assert worst is not None and worst.part == part
     (margin,) = margins.margins([worst], judged().population.fleet.nodes[0], RULES)
@@ -75,12 +76,12 @@ def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
     ("differences", "part", "reach"),
     [([0.5, 0.1], 0, 0.6), ([0.1, -0.5], 1, 0.6), ([np.nan, 0.0], 1, 0.1), ([np.nan, np.nan], None, 0), ([], None, 0)],
 )
-def test_the_worst_part_is_nearest_to_its_bound_if_any_has_a_value(
+def test_the_worst_part_is_nearest_to_its_tolerance_if_any_has_a_value(
     differences: list[float], part: int | None, reach: float
 ) -> None:
     each = np.ones(len(differences))
     pooled = SimpleNamespace(difference=np.array(differences), half_90=0.1 * each)
-    worst = margins.worst(SimpleNamespace(bound=2 * each, of_node=lambda _: pooled), 0)  # type: ignore[arg-type]
+    worst = margins.worst(SimpleNamespace(tolerance=2 * each, of_node=lambda _: pooled), 0)  # type: ignore[arg-type]
     assert (worst and worst.part) == part
     assert worst is None or (worst.reach, worst.share) == pytest.approx((reach, reach / 2))
 
@@ -90,7 +91,7 @@ def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
     assert [margins._order(name, RULES) for name in names] == list(range(len(names)))
 
 
-def test_the_margin_of_a_subject_is_that_of_the_part_that_takes_most_of_its_bound() -> None:
+def test_the_margin_of_a_subject_is_that_of_the_part_that_takes_most_of_its_tolerance() -> None:
     series, part = _drawn(1, 6, 0.05, off=0.8)
     other, _ = _drawn(2, 6, 0.05)
     worst = [of for each in (series, other) if (of := margins.worst(each, 0)) is not None]
@@ -99,5 +100,5 @@ def test_the_margin_of_a_subject_is_that_of_the_part_that_takes_most_of_its_boun
     for order in (worst, worst[::-1]):
         (margin,) = margins.margins(order, node, RULES)
         assert (margin.subject, margin.decides, margin.remedy) == ("core-to-core", True, "")
-        assert margin.share == worst[0].share and margin.bound == pytest.approx(0.03, rel=0.2)
-        assert margin.effect == pytest.approx(0.8 * margin.bound, rel=0.1)
+        assert margin.share == worst[0].share and margin.tolerance == pytest.approx(0.03, rel=0.2)
+        assert margin.effect == pytest.approx(0.8 * margin.tolerance, rel=0.1)

@@ -52,7 +52,7 @@ def test_ways_of_two_nodes_to_one_memory_are_two_findings() -> None:
     assert sorted(finding.part.where["cpu_node"] for finding in node.findings) == [1, 6]
 
 
-def test_a_slow_way_below_its_bound_is_never_the_same() -> None:
+def test_a_slow_way_below_its_tolerance_is_never_the_same() -> None:
     assert judged("node003: memory node1-to-node3 +6%").nodes["node003"].outcome is not Outcome.SAME
 
 

@@ -55,7 +55,7 @@ def test_healthy_fabrics_have_no_finding(nodes: int) -> None:
 
 @pytest.mark.parametrize(("runs", "burst"), [(3, 1.5), (6, 2.0)])
 def test_other_traffic_in_one_run_of_a_link_accuses_nobody(runs: int, burst: float) -> None:
-    """Its mean is beyond the bound then, and so is what its runs differ by."""
+    """Its mean is beyond the tolerance then, and so is what its runs differ by."""
     accused = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -73,13 +73,13 @@ def test_a_slow_node_is_named_and_none_of_its_links() -> None:
     (finding,) = judged(slow).findings
     assert finding.part.where == {"node": "node002", "sends": 1, "receives": 1}
     assert finding.effect == pytest.approx(0.3, abs=0.03)
-    assert finding.times_bound == pytest.approx(finding.effect / (RULES.fabric.node_percent / 100), rel=1e-6)
+    assert finding.times_tolerance == pytest.approx(finding.effect / (RULES.fabric.node_percent / 100), rel=1e-6)
 
 
 def test_a_noisy_fabric_asks_for_runs_that_bring_its_limit_to_where_it_is_one() -> None:
     limits = {of.family: of for of in judged(fabric(noise=0.15)).limits}
     noisy = [of for of in limits.values() if of.remedy]
-    assert noisy and all(of.effect > 2.5 * of.bound and of.remedy == "runs" and 2 < of.needed <= 20 for of in noisy)
+    assert noisy and all(of.effect > 2.5 * of.tolerance and of.remedy == "runs" and 2 < of.needed <= 20 for of in noisy)
 
 
 def test_a_finding_says_how_slow_in_ns_beside_what_is_usual() -> None:
@@ -131,7 +131,7 @@ def test_a_second_job_confirms_or_contradicts_in_either_order(by_job: tuple[floa
 
 @pytest.mark.parametrize(
     ("of", "why"),
-    [(fabric(3), "too-few-nodes"), (fabric(8, runs=1), "one-run"), (fabric(noise=0.3), "beyond-bound")],
+    [(fabric(3), "too-few-nodes"), (fabric(8, runs=1), "one-run"), (fabric(noise=0.3), "beyond-tolerance")],
 )
 def test_what_cannot_be_concluded_is_said(of: Fabric, why: str) -> None:
     assert judged(of).inconclusive == why
@@ -257,7 +257,7 @@ def test_an_effect_in_a_job_has_its_interval_and_each_run() -> None:
         ((0.0,), None),
         ((0.4,), Certainty.SUSPECTED),
         ((0.4, 0.4), Certainty.CONFIRMED),
-        ((0.4, 0.15), Certainty.SUSPECTED),  # beyond its bound, and not with all of its interval
+        ((0.4, 0.15), Certainty.SUSPECTED),  # beyond its tolerance, and not with all of its interval
         ((0.4, 0.0), Certainty.INTERMITTENT),
         ((0.4, 0.09), Certainty.SUSPECTED),  # not within it with all of its interval
         ((0.4, np.nan), Certainty.SUSPECTED),  # what was not measured contradicts nothing
@@ -267,7 +267,7 @@ def test_an_effect_in_a_job_has_its_interval_and_each_run() -> None:
     ],
 )
 def test_what_the_jobs_of_a_link_show_in_any_order(by_job: tuple[float, ...], state: Certainty | None) -> None:
-    """With a bound of 0.1, intervals of 0.06 and a standard error of 0.02."""
+    """With a tolerance of 0.1, intervals of 0.06 and a standard error of 0.02."""
     one = np.ones(1)
     for order in permutations(by_job):
         jobs = [
@@ -279,8 +279,8 @@ def test_what_the_jobs_of_a_link_show_in_any_order(by_job: tuple[float, ...], st
 
 
 @pytest.mark.parametrize(("effect", "needed"), [(0.25, 4), (0.4, 16), (0.43, 20), (0.9, 20)])
-def test_runs_that_are_asked_for_make_the_limit_two_and_a_half_bounds(effect: float, needed: int) -> None:
-    """Of a bound of 0.1 and four runs: an error that is twice as large takes four times as many, and 20 at most."""
+def test_runs_that_are_asked_for_make_the_limit_two_and_a_half_tolerances(effect: float, needed: int) -> None:
+    """Of a tolerance of 0.1 and four runs: an error that is twice as large takes four times as many, and 20 at most."""
     job = messages._JobOfParts(*(np.zeros(1),) * 4, np.arange(4))
     assert messages._runs_needed(job, 0.1, effect) == needed
 

@@ -99,12 +99,12 @@ def test_three_of_ten_with_one_difference_keep_their_findings_and_share_it() -> 
     assert shared.interval.low < shared.effect < shared.interval.high
 
 
-def test_many_nodes_beyond_their_bounds_in_different_places_are_not_uniform() -> None:
+def test_many_nodes_beyond_their_tolerances_in_different_places_are_not_uniform() -> None:
     verdict = judged(*[f"node{i:03d}: core {7 * i + 3} +10%" for i in (1, 2, 4, 6)]).verdict
     assert verdict.fleet.outcome is FleetOutcome.NON_UNIFORM
     wide = [spread for spread in verdict.fleet.spreads if spread.wide]
     assert wide
-    assert all(spread.smallest_bound > spread.bound for spread in wide)
+    assert all(spread.smallest_tolerance > spread.tolerance for spread in wide)
     assert verdict.fails([Kind.FOUND])
 
 
@@ -120,7 +120,7 @@ def test_a_finding_is_complete() -> None:
     (finding,) = judged("node001: core 17 +9%", jobs=2).verdict.nodes["node001"].findings
     assert (finding.id, finding.state) == ("core-slow", Certainty.CONFIRMED)
     assert finding.part.where == {"core": 17, "cpu": 17}
-    assert finding.times_bound == pytest.approx(finding.effect / finding.bound)
+    assert finding.times_tolerance == pytest.approx(finding.effect / finding.tolerance)
     assert finding.effect_unit == pytest.approx(finding.value - finding.peers, rel=1e-6)
     assert {17} <= {cpu for a, partners in finding.pairs.items() for cpu in (a, *partners)}
     assert all(17 in (a, b) for a, partners in finding.pairs.items() for b in partners)
@@ -204,7 +204,7 @@ def test_a_limit_of_a_figure_that_no_node_has_keeps_a_fleet_from_being_uniform()
 
 
 @pytest.mark.parametrize("nodes", [1, 8])
-def test_a_cpu_that_calculates_wrongly_is_no_matter_of_peers_bounds_or_a_second_job(nodes: int) -> None:
+def test_a_cpu_that_calculates_wrongly_is_no_matter_of_peers_tolerances_or_a_second_job(nodes: int) -> None:
     campaign = made(nodes=nodes)
     run = {"job": 1, "run": 1, "measurement": "load-alone", "wrong": 4, "wrong_cpus": [37]}
     first, *others = campaign.nodes
@@ -257,7 +257,7 @@ def test_a_node_that_was_not_measured_is_never_the_same() -> None:
 
 def test_detection_limits_fall_with_runs_and_nodes_and_are_near_in_a_fleet_of_eight() -> None:
     def limits(**changes: int) -> dict[str, float]:
-        return {limit.family: limit.effect / limit.bound for limit in judged(**changes).verdict.fleet.limits}
+        return {limit.family: limit.effect / limit.tolerance for limit in judged(**changes).verdict.fleet.limits}
 
     usual, runs, nodes = limits(), limits(pair_runs=12), limits(nodes=16)
     assert max(usual.values()) <= 2.5

@@ -44,7 +44,7 @@ def test_one_bad_run_is_named_and_the_others_keep_their_outcome(nodes: int, pair
     after = {name: of for name, of in with_outcomes(judge(_run_times(healthy, factor, 2))).items() if name in others}
     if nodes > 4 and pair_runs > 2:
         assert after == others
-    else:  # with few peers, or one run less of two, what is near its bound may be undecided
+    else:  # with few peers, or one run less of two, what is near its tolerance may be undecided
         assert set(after.values()) <= {"SAME", "INCONCLUSIVE", "NO PEERS"}
 
 

@@ -118,7 +118,7 @@ def test_of_one_run_it_is_said_how_far_nodes_are_and_who_is_apart() -> None:
     assert judged(rows_of(fleet(runs=2))).fleet.single_runs == ()
 
 
-def test_a_run_that_moves_no_mean_beyond_the_bound_makes_no_node_invalid() -> None:
+def test_a_run_that_moves_no_mean_beyond_the_tolerance_makes_no_node_invalid() -> None:
     values = fleet()
     values[7, 2] *= 1.1
     assert judged(rows_of(values)).nodes["n007"].outcome in (Outcome.SAME, Outcome.INCONCLUSIVE)
@@ -126,12 +126,12 @@ def test_a_run_that_moves_no_mean_beyond_the_bound_makes_no_node_invalid() -> No
     assert judged(rows_of(values)).nodes["n007"].outcome is Outcome.INVALID
 
 
-def test_bounds_are_those_of_the_call() -> None:
+def test_tolerances_are_those_of_the_call() -> None:
     values = fleet(run_sd=0.002, node_sd=0.001)
     values[7] *= 0.96
     assert names(judged(rows_of(values)), Outcome.SUSPECT) == []
-    assert names(judged(rows_of(values), bounds=("2",)), Outcome.SUSPECT) == ["n007"]
-    assert names(judged(rows_of(values), bounds=("triad=2",)), Outcome.SUSPECT) == ["n007"]
+    assert names(judged(rows_of(values), tolerances=("2",)), Outcome.SUSPECT) == ["n007"]
+    assert names(judged(rows_of(values), tolerances=("triad=2",)), Outcome.SUSPECT) == ["n007"]
 
 
 def test_nodes_of_two_groups_are_not_compared(tmp_path: Path) -> None:

@@ -71,13 +71,13 @@ def test_configurations_of_one_machine_are_looked_at_together_without_a_majority
     assert sizes == ([[first, second]] if together else [[first], [second]])
 
 
-def test_the_gap_is_that_which_is_most_bounds_wide_on_either_side(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gap_is_that_which_is_most_tolerances_wide_on_either_side(monkeypatch: pytest.MonkeyPatch) -> None:
     of = of_fleet(nodes=6)
     numbers = np.arange(6)
     of = msgspec.structs.replace(of, groups=tuple(PeerGroup(numbers[i : i + 2]) for i in (0, 2, 4)))
-    cuts = {0: (0.01, 0.02), 2: (-0.03, 0.04), 4: None}  # of a smaller bound a smaller gap may be wider
+    cuts = {0: (0.01, 0.02), 2: (-0.03, 0.04), 4: None}  # of a smaller tolerance a smaller gap may be wider
     found: dict[int, Any] = {
-        first: None if cut is None else SimpleNamespace(cut=SimpleNamespace(effect=cut[0], bound=cut[1]))
+        first: None if cut is None else SimpleNamespace(cut=SimpleNamespace(effect=cut[0], tolerance=cut[1]))
         for first, cut in cuts.items()
     }
     monkeypatch.setattr(groups, "gap", lambda nodes, *_: found[int(nodes[0])])

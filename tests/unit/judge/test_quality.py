@@ -71,15 +71,15 @@ def test_a_lone_busy_machine_says_so_first() -> None:
     assert "busy" not in text.first_line(judged(8, 0.87))  # who is the same all the same
 
 
-def test_the_bound_is_no_remedy_for_what_is_not_resolved() -> None:
-    """Neither for a difference beyond it, nor where the interval is wider than the bound."""
+def test_the_tolerance_is_no_remedy_for_what_is_not_resolved() -> None:
+    """Neither for a difference beyond it, nor where the interval is wider than the tolerance."""
     verdict = judged(4, 0.0, 0.4)
     unresolved = [margin for node in verdict.nodes.values() for margin in node.margins if margin.remedy]
     assert unresolved
     for margin in unresolved:
-        if abs(margin.effect) > margin.bound or margin.within - abs(margin.effect) > margin.bound:
-            assert margin.remedy != "bound"
-        if abs(margin.effect) > margin.bound:
+        if abs(margin.effect) > margin.tolerance or margin.within - abs(margin.effect) > margin.tolerance:
+            assert margin.remedy != "tolerance"
+        if abs(margin.effect) > margin.tolerance:
             assert margin.remedy == "quiet" and "more quietly" in text.margin_with_remedy(margin)
 
 

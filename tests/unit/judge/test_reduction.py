@@ -49,9 +49,11 @@ def test_a_share_of_the_time_is_counted_in_the_share_that_matters() -> None:
     assert SHARE.relative(float(np.log(2)), peers=0.01) == pytest.approx(0.015)
 
 
-def test_a_rate_has_another_bound_below_than_above() -> None:
-    bound = float(np.log(1.1))
-    assert LOG.allowed(bound, 1.0) == pytest.approx(0.1) and LOG.allowed(bound, -1.0) == pytest.approx(1 - 1 / 1.1)
+def test_a_rate_has_another_tolerance_below_than_above() -> None:
+    tolerance = float(np.log(1.1))
+    assert LOG.allowed(tolerance, 1.0) == pytest.approx(0.1) and LOG.allowed(tolerance, -1.0) == pytest.approx(
+        1 - 1 / 1.1
+    )
     assert LINEAR.allowed(0.02, 1.0) == LINEAR.allowed(0.02, -1.0) == 0.02
 
 

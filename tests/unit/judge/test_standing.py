@@ -23,7 +23,7 @@ from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Kind, Outcome
 from nodeprint.judge.standing import Standing, standings
 from nodeprint.report import text
-from tests.support.drawn import bound, matrix, of_values
+from tests.support.drawn import matrix, of_values, tolerance
 from tests.support.fleets import made, times
 
 Floats = npt.NDArray[np.float64]
@@ -39,12 +39,12 @@ def _part() -> int:
 
 
 def _values(*by_job: float, runs: int = 6, seed: int = 1) -> Floats:
-    """Nodes of several jobs (row, run, part), in which a component of one node is off by so many bounds in each job;
-    runs differ by a fiftieth of a bound."""
+    """Nodes of several jobs (row, run, part), in which a component of one node is off by so many tolerances in each
+    job; runs differ by a fiftieth of a tolerance."""
     rng = np.random.default_rng(seed)
-    values = QUIET * bound() * rng.standard_normal((NODES * len(by_job), runs, len(bound())))
+    values = QUIET * tolerance() * rng.standard_normal((NODES * len(by_job), runs, len(tolerance())))
     for job, effect in enumerate(by_job):
-        values[NODE * len(by_job) + job, :, _part()] += effect * bound()[_part()]
+        values[NODE * len(by_job) + job, :, _part()] += effect * tolerance()[_part()]
     return values
 
 
@@ -70,7 +70,7 @@ K_OF_N = [
     ((0.0,), "nothing"),
     ((3.0, 3.0), "confirmed"),
     ((3.0, 0.0), "intermittent"),
-    ((3.0, 1.0), "suspected"),  # the other job neither shows it nor is within the bound
+    ((3.0, 1.0), "suspected"),  # the other job neither shows it nor is within the tolerance
     ((3.0, -3.0), "suspected"),  # two jobs on two sides are no two jobs that agree
     ((0.0, 0.0), "nothing"),
     ((3.0, 3.0, 0.0), "confirmed"),
@@ -84,7 +84,7 @@ K_OF_N = [
 
 
 @pytest.mark.parametrize(("by_job", "state"), K_OF_N)
-def test_two_jobs_confirm_and_one_within_the_bound_contradicts_in_any_order(
+def test_two_jobs_confirm_and_one_within_the_tolerance_contradicts_in_any_order(
     by_job: tuple[float, ...], state: str
 ) -> None:
     for order in sorted(set(permutations(by_job))):
@@ -95,19 +95,19 @@ def test_two_jobs_confirm_and_one_within_the_bound_contradicts_in_any_order(
             assert standing.shows[:, _part()].tolist() == [side * effect > 1 for effect in order], order
 
 
-def test_all_jobs_together_confirm_where_two_are_beyond_the_bound() -> None:
-    """Noisy jobs: none is outside by itself, and all of them are beyond the bound on one side."""
+def test_all_jobs_together_confirm_where_two_are_beyond_the_tolerance() -> None:
+    """Noisy jobs: none is outside by itself, and all of them are beyond the tolerance on one side."""
     rng, part = np.random.default_rng(5), _part()
-    values = 0.6 * bound() * rng.standard_normal((NODES * 4, 6, len(bound())))
+    values = 0.6 * tolerance() * rng.standard_normal((NODES * 4, 6, len(tolerance())))
     values -= values.mean(axis=1, keepdims=True)  # each job has the mean that is given to it
-    values += 0.05 * bound() * rng.standard_normal((NODES * 4, 1, len(bound())))
-    values[4 * NODE : 4 * NODE + 4, :, part] += np.array([1.85, 1.95, 1.9, 1.9])[:, None] * bound()[part]
+    values += 0.05 * tolerance() * rng.standard_normal((NODES * 4, 1, len(tolerance())))
+    values[4 * NODE : 4 * NODE + 4, :, part] += np.array([1.85, 1.95, 1.9, 1.9])[:, None] * tolerance()[part]
     series = of_values(values, [4] * NODES)
     assert not series.outside[:, part].any() and series.outside_pooled[NODE, part]
     assert standings(series)[NODE].confirmed[part]
 
 
-def test_all_jobs_together_confirm_nothing_where_one_job_alone_is_beyond_the_bound() -> None:
+def test_all_jobs_together_confirm_nothing_where_one_job_alone_is_beyond_the_tolerance() -> None:
     series, part = of_values(_values(3.0, 0.98), [2] * NODES), _part()
     outside = np.zeros_like(series.outside_pooled)
     outside[NODE, part] = True
@@ -130,10 +130,10 @@ def test_all_jobs_together_confirm_nothing_where_one_job_alone_is_beyond_the_bou
 def test_several_runs_of_a_job_that_are_far_beyond_are_never_the_same(
     runs: list[float], state: str, others: int
 ) -> None:
-    """In any job of them: the others are within the bound."""
+    """In any job of them: the others are within the tolerance."""
     for job in range(others + 1):
         values = _values(*[0.0] * (others + 1))
-        values[NODE * (others + 1) + job, :, _part()] += np.array(runs) * bound()[_part()]
+        values[NODE * (others + 1) + job, :, _part()] += np.array(runs) * tolerance()[_part()]
         series = of_values(values, [others + 1] * NODES)
         found = standings(series)
         if runs.count(7.5):
@@ -149,14 +149,14 @@ def test_several_runs_of_a_job_that_are_far_beyond_are_never_the_same(
 
 def test_of_two_runs_none_is_outvoted() -> None:
     values = _values(0.0, runs=2)
-    values[NODE, :, _part()] += np.array([6.0, 0.0]) * bound()[_part()]
+    values[NODE, :, _part()] += np.array([6.0, 0.0]) * tolerance()[_part()]
     assert _state(_standing(values, 1), _part()) == "nothing"
 
 
 def test_a_finding_of_runs_is_of_the_runs_that_show_it() -> None:
     values = _values(0.0, 0.0)
     row = NODE * 2 + 1
-    values[row, [1, 4], _part()] += 4 * bound()[_part()]
+    values[row, [1, 4], _part()] += 4 * tolerance()[_part()]
     series = of_values(values, [2] * NODES)
     standing = standings(series)[NODE]
     estimate = standing.evidence(_part())
@@ -179,16 +179,16 @@ def test_a_finding_is_of_the_jobs_that_show_it(by_job: tuple[float, ...]) -> Non
 
 
 def test_jobs_far_apart_in_time_show_the_same_where_all_nodes_moved() -> None:
-    """All nodes are a bound slower on another day: nobody differs from the others, in jobs or in runs."""
+    """All nodes are a tolerance slower on another day: nobody differs from the others, in jobs or in runs."""
     values = _values(0.0, 0.0)
-    values[1::2] += 3 * bound()
+    values[1::2] += 3 * tolerance()
     began = [20_000.5 * 86400 + 86400 * (row % 2) for row in range(2 * NODES)]
     assert standings(of_values(values, [2] * NODES, began)) == {}
-    values[2 * NODE + 1, 1:3, _part()] += 4 * bound()[_part()]
+    values[2 * NODE + 1, 1:3, _part()] += 4 * tolerance()[_part()]
     found = standings(of_values(values, [2] * NODES, began))
     assert _state(found[NODE], _part()) == "intermittent" and found[NODE].runs[1, 1:3, _part()].all()
     estimate = found[NODE].evidence(_part())
-    assert estimate.difference[0, _part()] == pytest.approx(4 * bound()[_part()], rel=0.02)
+    assert estimate.difference[0, _part()] == pytest.approx(4 * tolerance()[_part()], rel=0.02)
 
 
 def _reordered(series: Series) -> dict[int, tuple[list[list[int]], int]]:
@@ -210,7 +210,7 @@ def test_nothing_depends_on_the_order_of_nodes_jobs_and_runs(seed: int, nodes: l
     for effect in rng.choice([0.9, 1.05, 1.3, 3.0], 12):
         node, job, part = rng.integers([NODES, 3, values.shape[-1]]).tolist()
         chosen = rng.random(6) < rng.choice([0.4, 1.0])
-        values[node, job, chosen, part] += effect * bound()[part] * rng.choice([-1, 1])
+        values[node, job, chosen, part] += effect * tolerance()[part] * rng.choice([-1, 1])
     other = values.copy()
     for node in range(NODES):
         order = data.draw(st.permutations(range(3)))
@@ -285,7 +285,7 @@ def test_runs_that_come_and_go_are_named_and_never_the_same(effects: tuple[float
     assert node.outcome is Outcome.INTERMITTENT
     (finding,) = node.findings
     assert finding.state is Certainty.INTERMITTENT
-    assert abs(finding.effect) > finding.bound
+    assert abs(finding.effect) > finding.tolerance
     named = [f"job{job}/run{run + 1}" for run, effect in enumerate(effects) if effect]
     assert [run for of in finding.by_job for run in of.showing] == named
     assert verdict.fails([Kind.FOUND]) and verdict.fails([Kind.NOT_SAME])
@@ -325,7 +325,7 @@ def test_what_comes_and_goes_is_shown_with_its_jobs_and_asks_for_another() -> No
     assert twice.fleet.outcome is FleetOutcome.INTERMITTENT
     assert "node001" in twice.recheck
     (finding,) = twice.nodes["node001"].findings
-    assert finding.effect == pytest.approx(0.3, abs=0.02) and finding.interval.low > finding.bound
+    assert finding.effect == pytest.approx(0.3, abs=0.02) and finding.interval.low > finding.tolerance
     words = text.node_sentence([twice.nodes["node001"]])
     assert "30." in words and "1 of 2 jobs" in words and "another job" in words
     thrice = judge(_core(made(jobs=3), 0.3, 0.0, 0.0)).verdict
@@ -334,7 +334,7 @@ def test_what_comes_and_goes_is_shown_with_its_jobs_and_asks_for_another() -> No
     assert "1 of 3 jobs" in words and "another job" not in words
 
 
-def test_what_is_accepted_is_no_reason_against_a_node_that_is_within_its_bound_in_all_jobs_together() -> None:
+def test_what_is_accepted_is_no_reason_against_a_node_that_is_within_its_tolerance_in_all_jobs_together() -> None:
     accepted = Waiver("node001", "core-slow", "known", datetime.date(2999, 1, 1))
     rules = structs.replace(acceptance.load(), waivers=(accepted,))
     node = judge(_core(made(jobs=4), 0.12, 0.0, 0.0, 0.0), rules).verdict.nodes["node001"]
@@ -344,11 +344,11 @@ def test_what_is_accepted_is_no_reason_against_a_node_that_is_within_its_bound_i
 
 
 def test_a_suspicion_is_shown_with_the_interval_that_made_it() -> None:
-    """The second job leaves it open: its own interval reaches into the bound."""
+    """The second job leaves it open: its own interval reaches into the tolerance."""
     for effects in ((0.09, 0.037), (0.037, 0.09)):
         (finding,) = judge(_core(made(jobs=2), *effects)).verdict.nodes["node001"].findings
         assert finding.state is Certainty.SUSPECTED
-        assert finding.interval.low > finding.bound
+        assert finding.interval.low > finding.tolerance
         assert finding.effect == pytest.approx(finding.by_job[effects.index(0.09)].effect)
 
 

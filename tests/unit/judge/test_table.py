@@ -31,10 +31,10 @@ CELLS = (("node001: memory-channel node 1 -12%",), ("node002: core-clock 37 -15%
 def outcomes(table: pandas.DataFrame) -> dict[str, str]:
     """A statistician's own reading of the table: two one-sided tests, simultaneous intervals, k of n jobs."""
     t = table.dropna(subset=["difference"]).reset_index()
-    t["above"] = t.difference - t.half_simultaneous > t.bound
-    t["below"] = -t.difference - t.half_simultaneous > t.bound
-    t["inside"] = t.difference.abs() + t.half_90 <= t.bound
-    t["high"], t["low"] = t.difference > t.bound, t.difference < -t.bound
+    t["above"] = t.difference - t.half_simultaneous > t.tolerance
+    t["below"] = -t.difference - t.half_simultaneous > t.tolerance
+    t["inside"] = t.difference.abs() + t.half_90 <= t.tolerance
+    t["high"], t["low"] = t.difference > t.tolerance, t.difference < -t.tolerance
     jobs, keys = t[t.job != "pooled"], ["node", "part"]
     of = jobs.groupby(keys)[["above", "below", "high", "low", "inside", "runs_far"]].sum()
     pooled = t[t.job == "pooled"].set_index(keys)[["above", "below"]].any(axis=1).reindex(of.index, fill_value=False)
@@ -153,17 +153,17 @@ def test_places_are_counted_alike_in_all_measurements() -> None:
 
 
 def test_a_finding_has_what_the_table_has() -> None:
-    """The finding of a rate: value, peers and the bound on its side."""
+    """The finding of a rate: value, peers and the tolerance on its side."""
     campaign = judged("node002: core-clock 37 -15%", cells=True)
     finding = next(found for found in campaign.verdict.nodes["node002"].findings if found.unit == "Hz")
     table = campaign.deviations
     own = table.isel(sample=table.node.values == "node002", part=table.measurement.values == finding.measurement)
     at = int(np.nanargmax(np.abs(own.difference.values[0])))
-    value, peers, bound = (float(own[name].values[0, at]) for name in ("value", "peers", "bound"))
+    value, peers, tolerance = (float(own[name].values[0, at]) for name in ("value", "peers", "tolerance"))
     np.testing.assert_allclose((finding.value, finding.peers), (value, peers), rtol=1e-5)
     np.testing.assert_allclose(finding.effect_unit, value - peers, rtol=1e-3)
-    lower = 1 - np.exp(-bound)
-    np.testing.assert_allclose((finding.bound, finding.bound_unit), (lower, peers * lower), rtol=1e-5)
+    lower = 1 - np.exp(-tolerance)
+    np.testing.assert_allclose((finding.tolerance, finding.tolerance_unit), (lower, peers * lower), rtol=1e-5)
 
 
 @pytest.mark.slow

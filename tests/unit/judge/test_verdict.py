@@ -38,11 +38,11 @@ def test_what_came_and_went_counts_and_is_not_outside_now(state: Certainty, coun
     assert (waived.counts, waived.accepted) == (False, counts)
 
 
-def test_a_finding_is_there_from_the_peers_value_and_the_bound_on() -> None:
+def test_a_finding_is_there_from_the_peers_value_and_the_tolerance_on() -> None:
     slower = judged("node003: core 17 +10%").verdict.nodes["node003"].findings[0]
-    assert slower.fails_at == slower.peers + slower.bound_unit > slower.peers
+    assert slower.fails_at == slower.peers + slower.tolerance_unit > slower.peers
     faster = msgspec.structs.replace(slower, effect=-slower.effect)
-    assert faster.fails_at == slower.peers - slower.bound_unit
+    assert faster.fails_at == slower.peers - slower.tolerance_unit
     assert msgspec.structs.replace(slower, id="limit").fails_at == slower.peers
 
 

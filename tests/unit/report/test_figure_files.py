@@ -39,7 +39,7 @@ def test_every_figure_is_a_file_with_its_numbers_and_origin(campaign: Path, tmp_
         svg = csv.with_suffix(".svg").read_text()
         assert float(re.search(r'width="([\d.]+)pt"', svg)[1]) == pytest.approx(100 / 25.4 * 72, abs=1)  # type: ignore[index]
         assert csv.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
-    assert (out / "figures/cluster/bounds.csv").read_text().startswith("# campaign sim, all nodes, ")
+    assert (out / "figures/cluster/tolerances.csv").read_text().startswith("# campaign sim, all nodes, ")
 
 
 @pytest.mark.parametrize("words", [("--width", "3"), ("--width", "39.9"), ("--width", "-1")])
@@ -55,7 +55,7 @@ def test_a_width_that_leaves_no_room_is_refused_before_anything_is_drawn(
 def test_the_least_width_is_drawn(campaign: Path, tmp_path: Path) -> None:
     words = ["report", str(campaign), "--figures", "--to", str(tmp_path), "--width", str(render.LEAST_MM)]
     assert CliRunner().invoke(app, words).exit_code == 0
-    assert (tmp_path / "figures/cluster/bounds.svg").exists()
+    assert (tmp_path / "figures/cluster/tolerances.svg").exists()
 
 
 def test_a_width_without_figures_is_refused(campaign: Path, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from nodeprint.report.figures import (
     fabric,
     floorplan,
     grid,
-    in_bounds,
+    in_tolerances,
     matrix,
     node_levels,
     own_places,
@@ -45,7 +45,7 @@ from nodeprint.report.figures import fleet_overview as fleet_figures
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.course import CourseLine
 from nodeprint.report.figures.curves import CurveData, CurveLine
-from nodeprint.report.figures.in_bounds import InBoundsData, Row
+from nodeprint.report.figures.in_tolerances import InTolerancesData, Row
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.render import Draw, FigureData, Origin
@@ -58,7 +58,7 @@ from tests.support.real_parts import ROOT
 
 STYLE = styles.load()
 ORIGIN = Origin("main", "node002", "0.1.0", simulated=True)
-BOUND = 0.04
+TOLERANCE = 0.04
 #: Figures of pairs of cells ask no campaign for peers.
 NO_CAMPAIGN: Any = None
 
@@ -82,8 +82,8 @@ def figures(machine: str) -> dict[str, Drawing]:
     pairs = levels_of("coherence-cas", "node002: core 17 +8%", machine=machine)
     memory = levels_of("chase-latency", "node002: core 17 +8%", machine=machine)
     core = [(17, cpu) for cpu in range(24, 32)]
-    finding = finding_of_pairs(pairs, "node002", Part("core", "core-near"), core, effect=0.08, bound=BOUND)
-    cells = finding_of_cells(memory, Part("numa", "memory_node"), [{"memory_node": 0}], effect=0.05, bound=0.03)
+    finding = finding_of_pairs(pairs, "node002", Part("core", "core-near"), core, effect=0.08, tolerance=TOLERANCE)
+    cells = finding_of_cells(memory, Part("numa", "memory_node"), [{"memory_node": 0}], effect=0.05, tolerance=0.03)
     clock = levels_of("clock-together", "node002: core 17 +8%", machine=machine)
     square = matrix.of_node(pairs, "node002")
     crossing = quadrant_grid.of_node(pairs, "node002")
@@ -101,8 +101,11 @@ def figures(machine: str) -> dict[str, Drawing]:
         "floor plan": (floorplan.floorplan, floorplan.of_pairs(pairs, "node002", marked=[17])),
         "clock plan": (floorplan.floorplan, floorplan.of_cells(clock, "node002")),
         "curve": (curves.curves, curve),
-        "maps": (fleet_figures.maps, fleet_figures.difference_maps(pairs, nodes, marked=["node002"], bound=BOUND)),
-        "forest": (fleet_figures.forest, fleet_figures.forest_of("core 17", near, BOUND, ["node002"])),
+        "maps": (
+            fleet_figures.maps,
+            fleet_figures.difference_maps(pairs, nodes, marked=["node002"], tolerance=TOLERANCE),
+        ),
+        "forest": (fleet_figures.forest, fleet_figures.forest_of("core 17", near, TOLERANCE, ["node002"])),
         "order": (
             fleet_figures.ordered,
             fleet_figures.in_order(times, {}, "median, ns", "nodes in order", ["node002"]),
@@ -113,7 +116,7 @@ def figures(machine: str) -> dict[str, Drawing]:
         ),
         "matrix": (matrix.matrix, matrix.of_node(pairs, "node002")),
         "far home": (matrix.matrix, matrix.of_node(pairs, "node002", 10_000)),
-        "difference": (matrix.matrix, matrix.difference(pairs, "node002", bound=BOUND, marked=[17])),
+        "difference": (matrix.matrix, matrix.difference(pairs, "node002", tolerance=TOLERANCE, marked=[17])),
         "effect": (effects.effect, effects.of_finding(finding)),
         "own pairs": (own_places.own_differences, own_places.own_places(pairs, "node002", finding)),
         "own cells": (own_places.own_differences, own_places.own_places(memory, "node002", cells)),
@@ -147,13 +150,16 @@ def long_names() -> dict[str, Drawing]:
     messages = verdicts.fabric(nodes=hosts, median_ns=((2e3,) * 12,) * 12, places=("leaf0",) * 6 + ("leaf1",) * 6)
     far = Row("Memory latency of each NUMA node over the whole machine", hosts, np.eye(12)[3] * 16 - 0.1, ("",) * 12)
     days = tuple(f"2026-0{month}-03T10:00:00+00:00" for month in range(1, 7))
-    line = CourseLine("core 37 to the other cores of its socket", BOUND, days, ("",) * 6, (0.0,) * 6, (0.1,) * 6)
+    line = CourseLine("core 37 to the other cores of its socket", TOLERANCE, days, ("",) * 6, (0.0,) * 6, (0.1,) * 6)
     sizes = 2.0 ** np.arange(12, 30)
     classes = ("same CCX", "same CCD", "same quadrant", "same socket", "other socket")
     messages_over = CurveData(tuple(CurveLine(n, sizes, sizes) for n in classes), "message, bytes", "ns", True, True)
     return {
         "hosts": (matrix.matrix, fabric.medians(messages)),
-        "in bounds": (in_bounds.in_bounds, InBoundsData((far, far), frozenset(hosts[3:4]), "in bounds")),
+        "in tolerances": (
+            in_tolerances.in_tolerances,
+            InTolerancesData((far, far), frozenset(hosts[3:4]), "in tolerances"),
+        ),
         "course": (course.course, course.CourseData(hosts[0], (line,))),
         "messages": (curves.curves, messages_over),
     }
@@ -294,13 +300,13 @@ def test_missing_node_measurement_and_home_are_named() -> None:
         matrix.of_node(levels, "node002", 3)
 
 
-def beyond_bound(data: OwnPlaces) -> bool:
-    """Whether the node's places are in the mean beyond the bound, and its peers are not."""
+def beyond_tolerance(data: OwnPlaces) -> bool:
+    """Whether the node's places are in the mean beyond the tolerance, and its peers are not."""
     side = np.sign(data.effect)
     mean = float(np.nanmean(data.difference)) * side
     peers = float(np.nanmean(data.peer_difference_high if side > 0 else -data.peer_difference_low))
-    bound = data.bound.above if side > 0 else data.bound.below
-    return mean > bound and peers < bound
+    tolerance = data.tolerance.above if side > 0 else data.tolerance.below
+    return mean > tolerance and peers < tolerance
 
 
 def between(some: Iterable[int], others: Iterable[int]) -> list[tuple[int, int]]:
@@ -322,41 +328,43 @@ PAIR_FINDINGS = {
 
 
 @pytest.mark.parametrize("kind", PAIR_FINDINGS)
-def test_figure_of_a_finding_shows_its_pairs_beyond_its_bound(kind: str) -> None:
+def test_figure_of_a_finding_shows_its_pairs_beyond_its_tolerance(kind: str) -> None:
     defect, part, pairs = PAIR_FINDINGS[kind]
     levels = levels_of("coherence-cas", f"node002: {defect}")
     healthy = levels_of("coherence-cas")
-    finding = finding_of_pairs(levels, "node002", part, pairs, effect=0.06, bound=0.03)
+    finding = finding_of_pairs(levels, "node002", part, pairs, effect=0.06, tolerance=0.03)
     data = own_places.own_places(levels, "node002", finding)
-    assert beyond_bound(data), data
-    assert not beyond_bound(own_places.own_places(healthy, "node002", finding))
+    assert beyond_tolerance(data), data
+    assert not beyond_tolerance(own_places.own_places(healthy, "node002", finding))
 
 
 def test_figure_of_a_core_is_that_of_the_core_on_a_node_that_is_slow_as_a_whole() -> None:
     levels = levels_of("coherence-cas", "node002: global +6%")
     _, part, pairs = PAIR_FINDINGS["core-near"]
-    finding = finding_of_pairs(levels, "node002", part, pairs, effect=0.06, bound=0.03)
-    assert not beyond_bound(own_places.own_places(levels, "node002", finding))
+    finding = finding_of_pairs(levels, "node002", part, pairs, effect=0.06, tolerance=0.03)
+    assert not beyond_tolerance(own_places.own_places(levels, "node002", finding))
 
 
-def test_figure_of_cells_shows_them_beyond_their_bound() -> None:
+def test_figure_of_cells_shows_them_beyond_their_tolerance() -> None:
     levels = levels_of("bandwidth-nodes", "node002: memory-channel node 1 -20%")
     part = Part("bandwidth", "memory_node", {"memory_node": 1})
-    finding = finding_of_cells(levels, part, [{"memory_node": 1}], effect=-0.2, bound=0.05)
+    finding = finding_of_cells(levels, part, [{"memory_node": 1}], effect=-0.2, tolerance=0.05)
     data = own_places.own_places(levels, "node002", finding)
     assert len(data.places) == 8
     assert data.axis == "NUMA node of the CPUs, stream (memory of NUMA node 1, huge pages)"
     assert data.value_title == "bandwidth, GB/s"
-    assert beyond_bound(data)
+    assert beyond_tolerance(data)
 
 
-def test_effect_shows_its_own_bound_and_every_run() -> None:
+def test_effect_shows_its_own_tolerance_and_every_run() -> None:
     levels = levels_of("coherence-cas")
-    finding = finding_of_pairs(levels, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, bound=BOUND)
+    finding = finding_of_pairs(
+        levels, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
+    )
     data = effects.of_finding(finding)
     drawn = render.figure(effects.effect, data, STYLE, 88.0)
     titles = " ".join(text.get_text() for text in texts_of(drawn))
-    assert "2.0 times its bound, ±4 %" in titles
+    assert "2.0 times its tolerance, ±4 %" in titles
     assert len(data.table()) == 2 + 6
     lines = [line.get_xdata() for line in drawn.axes[0].get_lines()]
     assert any(np.allclose(line, 4.0) for line in lines)
@@ -364,16 +372,20 @@ def test_effect_shows_its_own_bound_and_every_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("measurement", "effect", "bound", "heading"),
+    ("measurement", "effect", "tolerance", "heading"),
     [
-        ("bandwidth-nodes", -0.154, 1 - 1 / 1.1, "-15 %: 1.7 times its bound, -9.09 %"),
-        ("bandwidth-nodes", 2.04, 0.05, "+204 %: 40.8 times its bound, +5 %"),
-        ("chase-latency", 12.0, 0.05, "+1200 %: 240 times its bound, ±5 %"),
+        ("bandwidth-nodes", -0.154, 1 - 1 / 1.1, "-15 %: 1.7 times its tolerance, -9.09 %"),
+        ("bandwidth-nodes", 2.04, 0.05, "+204 %: 40.8 times its tolerance, +5 %"),
+        ("chase-latency", 12.0, 0.05, "+1200 %: 240 times its tolerance, ±5 %"),
     ],
 )
-def test_heading_of_an_effect_fits_a_small_figure(measurement: str, effect: float, bound: float, heading: str) -> None:
+def test_heading_of_an_effect_fits_a_small_figure(
+    measurement: str, effect: float, tolerance: float, heading: str
+) -> None:
     levels = levels_of(measurement)
-    finding = finding_of_cells(levels, Part("memory", "memory_node"), [{"memory_node": 1}], effect=effect, bound=bound)
+    finding = finding_of_cells(
+        levels, Part("memory", "memory_node"), [{"memory_node": 1}], effect=effect, tolerance=tolerance
+    )
     drawn = render.figure(effects.effect, effects.of_finding(finding), STYLE, pictures.SMALL)
     title = next(text for text in texts_of(drawn) if text.get_text() == heading)
     with STYLE.applied():
@@ -382,16 +394,20 @@ def test_heading_of_an_effect_fits_a_small_figure(measurement: str, effect: floa
     assert box.x0 > 0 and box.x1 < drawn.bbox.x1, heading
 
 
-def test_figures_of_a_rate_have_the_bound_of_each_side() -> None:
+def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
     rates = levels_of("bandwidth-nodes")
     part = Part("bandwidth", "memory_node", {"memory_node": 1})
-    for effect, bound in ((-0.2, 1 - 1 / 1.05), (0.2, 0.05)):
-        finding = finding_of_cells(rates, part, [{"memory_node": 1}], effect=effect, bound=bound)
+    for effect, tolerance in ((-0.2, 1 - 1 / 1.05), (0.2, 0.05)):
+        finding = finding_of_cells(rates, part, [{"memory_node": 1}], effect=effect, tolerance=tolerance)
         places = own_places.own_places(rates, "node002", finding)
         for draw, data in ((own_places.own_differences, places), (effects.effect, effects.of_finding(finding))):
             drawn = render.figure(draw, data, STYLE, 88.0)  # type: ignore[arg-type]
-            bound_text = "-4.76 to +5 %" if draw is own_places.own_differences else "-4.76 %" if effect < 0 else "+5 %"
-            assert f"bound {bound_text}" in " ".join(text.get_text() for text in texts_of(drawn)).replace(",", "")
+            tolerance_text = (
+                "-4.76 to +5 %" if draw is own_places.own_differences else "-4.76 %" if effect < 0 else "+5 %"
+            )
+            assert f"tolerance {tolerance_text}" in " ".join(text.get_text() for text in texts_of(drawn)).replace(
+                ",", ""
+            )
             lines = [line for line in drawn.axes[0].get_lines() if line.get_linestyle() == "--"]
             at = sorted(
                 float(end)
@@ -400,16 +416,18 @@ def test_figures_of_a_rate_have_the_bound_of_each_side() -> None:
             )
             assert any(np.isclose(end, 5.0) for end in at) and any(np.isclose(end, -100 / 21) for end in at)
     times = levels_of("coherence-cas")
-    of_pairs = finding_of_pairs(times, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, bound=BOUND)
-    assert own_places.own_places(times, "node002", of_pairs).bound.text == "±4 %"
+    of_pairs = finding_of_pairs(
+        times, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
+    )
+    assert own_places.own_places(times, "node002", of_pairs).tolerance.text == "±4 %"
 
 
 def test_far_nodes_have_plain_numbers_on_the_axis_and_their_names_inside_the_figure() -> None:
-    """Beyond five bounds the axis is logarithmic, of which matplotlib's numbers would be TeX."""
+    """Beyond five tolerances the axis is logarithmic, of which matplotlib's numbers would be TeX."""
     values = np.array([0.2, -0.3, -16.0, 2.1, 2.2])
     row = Row("Core to core", tuple(f"node{n:03d}" for n in range(5)), values, ("",) * 5)
-    data = InBoundsData((row, row), frozenset({"node002", "node003", "node004"}), "in bounds")
-    drawn = render.figure(in_bounds.in_bounds, data, STYLE, 180.0)
+    data = InTolerancesData((row, row), frozenset({"node002", "node003", "node004"}), "in tolerances")
+    drawn = render.figure(in_tolerances.in_tolerances, data, STYLE, 180.0)
     drawn.draw_without_rendering()
     (ax,) = drawn.axes
     words = [text.get_text() for text in ax.get_xticklabels()]

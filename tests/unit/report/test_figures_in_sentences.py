@@ -1,4 +1,5 @@
-"""What a reader can check in a sentence is true there: effect over bound is the factor, ns are of the class named."""
+"""What a reader can check in a sentence is true there: effect over tolerance is the factor, ns are of the class
+named."""
 
 from __future__ import annotations
 
@@ -18,9 +19,10 @@ from nodeprint.simulate import Plan, Spread, fleet
 from tests.support import verdicts
 from tests.support.fleets import judged, made
 
-#: An effect, its interval, its bound and the factor in a sentence; effects of shares are in percentage points.
+#: An effect, its interval, its tolerance and the factor in a sentence; effects of shares are in percentage points.
 _FIGURES = re.compile(
-    r"([\d.]+) (?:%|percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+) %; bound ([\d.]+) %: ([\d.]+) times\)"
+    r"([\d.]+) (?:%|percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+) %; "
+    r"tolerance ([\d.]+) %: ([\d.]+) times\)"
 )
 DEFECTS = (
     ("node001: core 17 +9%", "node002: ccd 3 +6%"),
@@ -38,31 +40,31 @@ def _sentences(verdict: Verdict) -> Iterator[tuple[Finding, str]]:
 
 
 def _divides(words: str) -> bool:
-    effect, _, _, bound, factor = map(float, _FIGURES.search(words).groups())  # type: ignore[union-attr]
-    return factor == pytest.approx(effect / bound, abs=0.0501 if factor < 100 else 0.501)
+    effect, _, _, tolerance, factor = map(float, _FIGURES.search(words).groups())  # type: ignore[union-attr]
+    return factor == pytest.approx(effect / tolerance, abs=0.0501 if factor < 100 else 0.501)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("number", range(len(DEFECTS)))
-def test_printed_effect_over_printed_bound_is_the_printed_factor(number: int, jobs: int) -> None:
+def test_printed_effect_over_printed_tolerance_is_the_printed_factor(number: int, jobs: int) -> None:
     seen = 0
     for finding, words in _sentences(judged(*DEFECTS[number], jobs=jobs, cells=True, seed=number).verdict):
         if _FIGURES.search(words):
             seen += 1
             assert _divides(words), words
-            assert finding.times_bound == pytest.approx(abs(finding.effect) / finding.bound)
-            effect, low, high, bound, _ = map(float, _FIGURES.search(words).groups())  # type: ignore[union-attr]
+            assert finding.times_tolerance == pytest.approx(abs(finding.effect) / finding.tolerance)
+            effect, low, high, tolerance, _ = map(float, _FIGURES.search(words).groups())  # type: ignore[union-attr]
             assert low <= effect <= high, words
             if finding.state in (Certainty.CONFIRMED, Certainty.SUSPECTED):
-                assert low >= bound - 0.051, words  # the interval that decided
+                assert low >= tolerance - 0.051, words  # the interval that decided
     assert seen
 
 
-@given(effect=st.floats(-0.9, 3.0), bound=st.floats(0.005, 0.2))
-def test_the_factor_is_of_the_figures_that_are_printed(effect: float, bound: float) -> None:
-    words = text.finding_sentence(verdicts.finding(effect, bound=bound))
+@given(effect=st.floats(-0.9, 3.0), tolerance=st.floats(0.005, 0.2))
+def test_the_factor_is_of_the_figures_that_are_printed(effect: float, tolerance: float) -> None:
+    words = text.finding_sentence(verdicts.finding(effect, tolerance=tolerance))
     assert _divides(words), words
-    assert names.times(effect, bound) == _FIGURES.search(words)[5]  # type: ignore[index]
+    assert names.times(effect, tolerance) == _FIGURES.search(words)[5]  # type: ignore[index]
 
 
 def test_ns_of_a_whole_node_are_of_the_class_that_is_named() -> None:
@@ -95,8 +97,8 @@ def test_remedies_are_few_and_can_be_done(seed: int, noise: float) -> None:
     )
     for node in judge(fleet(plan)).verdict.nodes.values():
         for margin in node.margins:
-            assert margin.remedy in ("", "quiet", "runs", "nodes", "bound", "time", "none")
+            assert margin.remedy in ("", "quiet", "runs", "nodes", "tolerance", "time", "none")
             assert margin.needed <= {"runs": 20, "nodes": 64}.get(margin.remedy, 0)
             assert (margin.remedy == "quiet") == margin.run.startswith("job1/run")
-            if margin.remedy == "bound":
-                assert 0.45 * margin.bound <= abs(margin.effect) <= 1.1 * margin.bound
+            if margin.remedy == "tolerance":
+                assert 0.45 * margin.tolerance <= abs(margin.effect) <= 1.1 * margin.tolerance

@@ -1,8 +1,9 @@
-"""The figure of a finding: whatever the judge finds, its pairs or cells are on the Axes, beyond the finding's bound.
+"""The figure of a finding: whatever the judge finds, its pairs or cells are on the Axes, beyond the finding's
+tolerance.
 
 Kinds of findings are those of the types: each term of pairs of CPUs at each of their homes, and each set of cells that
-measurements.yaml names. Each is planted once at three times its bound, judged, and read back from what is drawn on the
-vendor's page.
+measurements.yaml names. Each is planted once at three times its tolerance, judged, and read back from what is drawn on
+the vendor's page.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tests.support.combinations import in_turn
 NODES, SLOW = 6, 2
 #: Where the lines of core to core lie.
 HOMES = (NEAR, 0, FAR)
-#: How many times its bound a planted difference is.
+#: How many times its tolerance a planted difference is.
 TIMES = 3.0
 #: Words of the dimensions of measurements that the simulator does not draw, and their numbers.
 WORDS: Mapping[str, tuple[str, ...]] = {
@@ -166,32 +167,33 @@ def axes(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
 
 
 def assert_shown(of: PackedFleet, verdict: Verdict, finding: Finding, axes: list[Axes]) -> None:
-    """On the vendor's page the places of a finding are drawn beyond the bound that is drawn, those of peers inside."""
+    """On the vendor's page the places of a finding are drawn beyond the tolerance that is drawn, those of peers
+    inside."""
     block = finding_block(Campaign(verdict, of), of.nodes[SLOW].name, finding, 1, {})
     assert block.figures, "the page has no figure of it"
     ax = axes[0]
     side = np.sign(finding.effect)
     marks = [line for line in ax.get_lines() if line.get_marker() == "^"]
     values = side * np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in marks])
-    bounds = sorted(float(np.asarray(line.get_ydata())[0]) for line in ax.get_lines() if line.is_dashed())
-    bound = bounds[1] if side > 0 else -bounds[0]
-    assert len(bounds) == 2 and bound == pytest.approx(100 * finding.bound)
+    tolerances = sorted(float(np.asarray(line.get_ydata())[0]) for line in ax.get_lines() if line.is_dashed())
+    tolerance = tolerances[1] if side > 0 else -tolerances[0]
+    assert len(tolerances) == 2 and tolerance == pytest.approx(100 * finding.tolerance)
     log = finding.part.term.startswith("fabric-") or models()[finding.measurement].scale == "log"
-    assert (bounds[1] > -bounds[0] + 1e-6) == log, "a ratio is more above than below"
-    assert np.mean(values > bound) > 0.9, (finding.part, bound, values)
+    assert (tolerances[1] > -tolerances[0] + 1e-6) == log, "a ratio is more above than below"
+    assert np.mean(values > tolerance) > 0.9, (finding.part, tolerance, values)
     (ranges,) = [line for line in ax.get_lines() if line.get_label() == "_peers"]
     peers = np.asarray(ranges.get_ydata(), dtype=np.float64).reshape(-1, 3)[:, :2]
     assert len(peers) == len(values) or (len(values) == 1 and finding.cells), "one place stands beside others"
-    assert (np.abs(peers.mean(axis=0)) < bound).all(), (finding.part, bound, peers)
+    assert (np.abs(peers.mean(axis=0)) < tolerance).all(), (finding.part, tolerance, peers)
     low, high = ax.get_ylim()
-    assert low < min(values.min() * side, bounds[0]) and high > max(values.max() * side, bounds[1])
+    assert low < min(values.min() * side, tolerances[0]) and high > max(values.max() * side, tolerances[1])
 
 
 @pytest.mark.parametrize(("measurement", "kind"), list(kinds_of_cells()))
-def test_cells_of_a_finding_are_drawn_beyond_its_bound(measurement: str, kind: str, axes: list[Axes]) -> None:
+def test_cells_of_a_finding_are_drawn_beyond_its_tolerance(measurement: str, kind: str, axes: list[Axes]) -> None:
     quantity = measured(measurement)
-    bound = acceptance.load().cell(quantity.model.term).bound
-    of = with_difference(quantity, covered(quantity, kind), TIMES * bound)
+    tolerance = acceptance.load().cell(quantity.model.term).tolerance
+    of = with_difference(quantity, covered(quantity, kind), TIMES * tolerance)
     verdict = judge(of).verdict
     (finding, *_) = verdict.nodes[of.nodes[SLOW].name].counted
     assert finding.cells
@@ -199,11 +201,13 @@ def test_cells_of_a_finding_are_drawn_beyond_its_bound(measurement: str, kind: s
 
 
 @pytest.mark.parametrize(("of_pairs", "home"), list(kinds_of_pairs()))
-def test_pairs_of_a_finding_are_drawn_beyond_its_bound(of_pairs: tuple[str, str], home: int, axes: list[Axes]) -> None:
+def test_pairs_of_a_finding_are_drawn_beyond_its_tolerance(
+    of_pairs: tuple[str, str], home: int, axes: list[Axes]
+) -> None:
     measurement, kind = of_pairs
     quantity = measured(measurement)
     at = covered(quantity, kind) + quantity.homes.index(home) * len(quantity.pairs)
-    of = with_difference(quantity, at, 4 * 0.05)  # of a core in its CCX, whose bound is 2.5 ns
+    of = with_difference(quantity, at, 4 * 0.05)  # of a core in its CCX, whose tolerance is 2.5 ns
     verdict = judge(of).verdict
     (finding, *_) = verdict.nodes[of.nodes[SLOW].name].counted
     assert finding.pairs
@@ -212,7 +216,7 @@ def test_pairs_of_a_finding_are_drawn_beyond_its_bound(of_pairs: tuple[str, str]
 
 
 @pytest.mark.parametrize(("sends", "receives", "to"), [(1, 1, None), (1, 0, None), (0, 1, None), (1, 1, 5), (1, 0, 5)])
-def test_messages_of_a_finding_are_drawn_beyond_its_bound(
+def test_messages_of_a_finding_are_drawn_beyond_its_tolerance(
     sends: int, receives: int, to: int | None, axes: list[Axes]
 ) -> None:
     of, healthy = simulated(), fabric()

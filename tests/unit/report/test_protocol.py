@@ -52,7 +52,7 @@ def words(campaigns: list[Path], to: Path) -> str:
     return " ".join(done.stdout.split())
 
 
-def test_pages_have_parties_bounds_list_and_then_signatures(tmp_path: Path) -> None:
+def test_pages_have_parties_tolerances_list_and_then_signatures(tmp_path: Path) -> None:
     site = "{customer: 'University X', supplier: 'Vendor Y', system: 'cluster Z', contract: 'number 4711', place: Ulm}"
     first = campaign(tmp_path / "first", cn1=SAME, cn2=DEVIATES, cn3=MISSED)
     (tmp_path / "own.yaml").write_text(
@@ -63,7 +63,7 @@ def test_pages_have_parties_bounds_list_and_then_signatures(tmp_path: Path) -> N
     text = words([first, second], tmp_path / "to")
     for part in ("University X", "Vendor Y", "cluster Z", "number 4711", "Ulm", "S4711", "clause 8"):
         assert part in text, part
-    order = ["Acceptance protocol", "Result", "Reservations", "Bounds", "Signatures", "All nodes", "Versions"]
+    order = ["Acceptance protocol", "Result", "Reservations", "Tolerances", "Signatures", "All nodes", "Versions"]
     at = [text.index(word) for word in order]
     assert at == sorted(at)
     assert "Core 37 (CPU 37) is 5.9 %" in text and "Drained: DIMM 7 is bad" in text
@@ -113,9 +113,9 @@ def test_slow_messages_are_no_acceptance_without_reservations() -> None:
     assert fabric.findings and protocol.decision([Accepted.ACCEPTED], [made]) == "accepted with reservations"
 
 
-def test_bounds_are_a_file_whose_hash_is_printed(tmp_path: Path) -> None:
+def test_tolerances_are_a_file_whose_hash_is_printed(tmp_path: Path) -> None:
     made = campaign(tmp_path / "first", cn1=SAME)
-    (tmp_path / "own.yaml").write_text("bounds: {percent: {core: 8}}\n")
+    (tmp_path / "own.yaml").write_text("tolerances: {percent: {core: 8}}\n")
     acceptance.keep(tmp_path / "own.yaml", made)
     judged_by = {"acceptance": acceptance.name(acceptance.kept(made))}
     verdict_files.write(replace(verdict_files.read(made), versions=judged_by), made)
@@ -176,7 +176,7 @@ def test_open_nodes_of_one_reason_share_a_row(tmp_path: Path) -> None:
     assert "cn[001-008]" in words([made], tmp_path / "to")
 
 
-def test_bounds_of_a_subject_that_decides_are_a_row(tmp_path: Path) -> None:
+def test_tolerances_of_a_subject_that_decides_are_a_row(tmp_path: Path) -> None:
     made = campaign(tmp_path / "first", cn1=SAME)
     limits = [
         Limit(subject, measurement, family, "numa", effect, 0.05)

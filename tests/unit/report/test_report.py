@@ -194,10 +194,10 @@ def test_what_is_not_printed_is_in_the_html_and_in_tables(written: list[Path]) -
 # --- the node's page ---
 
 
-def test_first_page_has_finding_bound_machine_and_what_is_expected(written: list[Path]) -> None:
+def test_first_page_has_finding_tolerance_machine_and_what_is_expected(written: list[Path]) -> None:
     page = words(next(path for path in written if path.name == "node001.pdf"), page=1)
     assert "DEVIATES" in page and "AMD EPYC 7713" in page and "serial numbers" in page
-    assert "interval 5.5 to 6.2 %; bound 4 %: 1.5 times" in re.sub(r"\s+", " ", page)
+    assert "interval 5.5 to 6.2 %; tolerance 4 %: 1.5 times" in re.sub(r"\s+", " ", page)
     assert "CPU 37: socket 0" in page and "117 ns" in page and "at most 122 ns" in page
 
 
@@ -212,7 +212,7 @@ def test_every_finding_has_a_figure_of_its_own_places(folder: Path, tmp_path: Pa
     blocks = findings(node_pages.page(source(changed(folder, tmp_path, with_memory)), "node001"))
     assert [bool(block.figures) for block in blocks] == [True, True]
     assert "Core 37 (CPU 37) of node001 lies +5.9 % from 3 peers at" in blocks[0].figures[0].alt
-    assert "bound of 5 %" in blocks[1].figures[0].alt
+    assert "tolerance of 5 %" in blocks[1].figures[0].alt
 
 
 def test_nodes_that_were_not_measured_show_their_reason_and_no_figure(folder: Path, tmp_path: Path) -> None:
@@ -245,12 +245,12 @@ def test_mixtures_are_named_by_group_and_have_no_median() -> None:
 
 def test_first_page_says_who_deviates_with_figure_command_and_link(folder: Path) -> None:
     page = cluster.page(source(folder), {"node001": Reference("node001", file="node001.pdf")})
-    assert page.lead[0] == "3 of 4 nodes are the same within every bound; node001 is not."
+    assert page.lead[0] == "3 of 4 nodes are the same within every tolerance; node001 is not."
     (block,) = findings(page)
     assert block.figures and block.links[0].file == "node001.pdf"
     assert block.numbers is not None and block.numbers.rows[0][:3] == ("124 ns", "117 ns", "+5.9 %")
     titles = [section.title for section in page.sections]
-    assert titles[:3] == ["What was measured, and when", "Who is not the same", "All nodes beside their bounds"]
+    assert titles[:3] == ["What was measured, and when", "Who is not the same", "All nodes beside their tolerances"]
     (row,) = next(block for block in page.sections[1].blocks if isinstance(block, Table)).rows
     assert row[0] == Reference("node001", file="node001.pdf") and row[2:5] == (
         "core-to-core latency of core 37 (CPU 37)",
@@ -260,9 +260,9 @@ def test_first_page_says_who_deviates_with_figure_command_and_link(folder: Path)
     assert row[-1] == Reference("", anchor=block.anchor)
 
 
-def test_a_limit_is_shown_as_a_limit_and_not_as_a_bound_of_peers(tmp_path: Path) -> None:
+def test_a_limit_is_shown_as_a_limit_and_not_as_a_tolerance_of_peers(tmp_path: Path) -> None:
     part = Part("limit", "limit", {"figure": "same socket", "reason": "contract"})
-    beyond = verdicts.finding(1.05, id="limit", part=part, value=205.0, peers=100.0, bound=0.0, times_bound=0.0)
+    beyond = verdicts.finding(1.05, id="limit", part=part, value=205.0, peers=100.0, tolerance=0.0, times_tolerance=0.0)
     table = finding_numbers(beyond)
     assert table is not None and table.header == ("measured", "limit", "beyond it", "interval")
     assert table.rows[0][:3] == ("205 ns", "at most 100 ns", "+105.0 %")

@@ -12,7 +12,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Group, Interval, Part, Reason, Verdict
 from nodeprint.report import protocol, text, verdict_files
-from nodeprint.report.figures import in_bounds
+from nodeprint.report.figures import in_tolerances
 from nodeprint.report.pages import node, split_groups
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -103,9 +103,9 @@ def test_what_groups_reach_of_what_is_possible_is_said_where_they_differ() -> No
 def test_page_has_the_numbers_of_a_group_and_their_quotient_is_the_printed_factor() -> None:
     verdict = split()
     row = dict(zip((table := split_groups.numbers(verdict.fleet)).header, table.rows[0], strict=True))
-    assert (row["difference"], row["bound"], row["of the bound"]) == ("+8.0 %", "2 %", "4.0 times")
-    words, by, bound, to_do = split_groups.of_nodes(verdict.fleet, "B")
-    assert (by, bound) == ("+8.0 %", "2 %") and "BIOS 2.4 there alone" in words and "2.3 on cn0" in to_do
+    assert (row["difference"], row["tolerance"], row["of the tolerance"]) == ("+8.0 %", "2 %", "4.0 times")
+    words, by, tolerance, to_do = split_groups.of_nodes(verdict.fleet, "B")
+    assert (by, tolerance) == ("+8.0 %", "2 %") and "BIOS 2.4 there alone" in words and "2.3 on cn0" in to_do
     assert split_groups.of_nodes(verdict.fleet, "A")[1:] == ("", "", "")
     assert not split_groups.numbers(verdicts.verdict().fleet).rows
 
@@ -136,7 +136,7 @@ def test_several_kinds_of_pairs_have_no_difference_in_nanoseconds() -> None:
 def test_three_groups_are_in_one_figure_and_a_line_each() -> None:
     near = replace(AWAY, differences={"cn0": 0.001, "cn3": 0.08})
     far = replace(AWAY, name="C", nodes=("cn6", "cn7"), differences={"cn0": 0.001, "cn6": 0.16})
-    data = in_bounds.of_groups((FIRST, near, far), "every pair")
+    data = in_tolerances.of_groups((FIRST, near, far), "every pair")
     assert data is not None and data.groups == ("A", "B", "C")
     assert data.rows[0].nodes == ("cn0", "cn3", "cn6") and data.rows[0].values.tolist() == [0.05, 4.0, 8.0]
     lines = text.node_lines(split().nodes, split().fleet.groups)

@@ -18,15 +18,15 @@ from tests.support import verdicts
 
 def test_first_line_says_margins_what_they_rest_on_and_who_deviates() -> None:
     line = text.first_line(verdicts.verdict())
-    assert line.startswith("DEVIATIONS: 7 of 8 nodes are the same: core to core within 1.4 % (bound 4 %), ")
+    assert line.startswith("DEVIATIONS: 7 of 8 nodes are the same: core to core within 1.4 % (tolerance 4 %), ")
     assert "DEVIATES: cn003" in line
     assert line.endswith("SAME rests on core to core, memory latency, bandwidth and clock.")
 
 
 def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence() -> None:
     limits = tuple(
-        Limit("core-to-core", measurement, family, family, effect, bound, "none")
-        for measurement, family, effect, bound in (
+        Limit("core-to-core", measurement, family, family, effect, tolerance, "none")
+        for measurement, family, effect, tolerance in (
             ("coherence-cas", "class", 0.27, 0.02),
             ("coherence-cas", "core", 1.33, 0.04),
             ("chase-latency", "numa", 0.41, 0.05),
@@ -34,7 +34,7 @@ def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence()
     )
     made = verdicts.verdict()
     notes = text.fleet_notes(replace(made, fleet=replace(made.fleet, limits=limits)))
-    assert "2 kinds of parts differences below 27.0 to 133.0 % cannot be resolved (bounds 2 % to 4 %); " in notes[0]
+    assert "2 kinds of parts differences below 27.0 to 133.0 % cannot be resolved (tolerances 2 % to 4 %); " in notes[0]
     assert len(notes) == 2 and "differences below 41.0 % cannot be resolved" in notes[1]
 
 
@@ -68,9 +68,9 @@ def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
     assert text.first_line(replace(made, imported=True)).startswith("IMPORTED: ")
 
 
-def test_finding_has_effect_interval_its_own_bound_and_unit() -> None:
+def test_finding_has_effect_interval_its_own_tolerance_and_unit() -> None:
     assert text.finding_sentence(verdicts.finding()) == (
-        "Core 37 (CPU 37) is 5.9 % slower than on its peers (interval 5.5 to 6.2 %; bound 4 %: 1.5 times), "
+        "Core 37 (CPU 37) is 5.9 % slower than on its peers (interval 5.5 to 6.2 %; tolerance 4 %: 1.5 times), "
         "6.9 ns more to the other cores of its socket."
     )
     faster = verdicts.finding(-0.059, interval=Interval(-0.062, -0.055), worse=False)
@@ -105,10 +105,10 @@ def test_a_change_is_one_from_the_baseline_and_not_from_peers() -> None:
 
 
 def test_finding_says_how_many_runs_show_it() -> None:
-    assert text.runs_beyond(verdicts.finding()) == "All 18 runs of 2 jobs are beyond the bound."
+    assert text.runs_beyond(verdicts.finding()) == "All 18 runs of 2 jobs are beyond the tolerance."
     weak = verdicts.finding()
     first = replace(weak.by_job[0], runs={"job1/run1": 0.059, "job1/run2": 0.039})
-    assert text.runs_beyond(replace(weak, by_job=(first,))) == "1 of 2 runs in 1 job are beyond the bound."
+    assert text.runs_beyond(replace(weak, by_job=(first,))) == "1 of 2 runs in 1 job are beyond the tolerance."
 
 
 def test_nodes_with_equal_reasons_share_a_line_and_findings_do_not() -> None:
@@ -197,13 +197,15 @@ def test_shared_difference_asks_for_a_batch() -> None:
     assert text.shared(share).startswith("3 nodes (cn[1-3]) share a difference: core 37 (CPU 37)")
 
 
-def test_margin_beyond_its_bound_names_its_remedy() -> None:
+def test_margin_beyond_its_tolerance_names_its_remedy() -> None:
     words = text.margin_with_remedy(verdicts.margin(within=0.06, runs=4, remedy="runs", needed=14))
-    assert "may differ by up to 6.0 % or 6.72 ns (bound 4.0 % or 4.48 ns); 14 runs are needed and 4 were made" in words
+    assert (
+        "may differ by up to 6.0 % or 6.72 ns (tolerance 4.0 % or 4.48 ns); 14 runs are needed and 4 were made" in words
+    )
     without = verdicts.margin(within=float("inf"), remedy="runs", needed=2)
     assert "one run" in text.margin_with_remedy(replace(without, runs=1))
     words = text.margin_with_remedy(replace(without, runs=6))
-    assert "fewer than 60 % of the nodes are within the bound of 4 %" in words and "one run" not in words
+    assert "fewer than 60 % of the nodes are within the tolerance of 4 %" in words and "one run" not in words
 
 
 def test_lost_time_is_in_percentage_points_and_rates_are_lower() -> None:
@@ -256,7 +258,7 @@ def test_pairs_are_and_a_part_is() -> None:
 def test_a_limit_of_disturbed_runs_is_no_number_of_a_hundred_digits() -> None:
     """A busy machine said that differences below 1202659...736.0 % cannot be resolved."""
     limit = Limit("bandwidth", "bandwidth-machine", "whole", "bandwidth", 1.2e100, 0.05, "", 0)
-    assert "differences below 1000.0 % cannot be resolved (bound 5 %)" in text.limit(limit)
+    assert "differences below 1000.0 % cannot be resolved (tolerance 5 %)" in text.limit(limit)
 
 
 def test_every_measurement_has_words_for_a_reader() -> None:
@@ -271,7 +273,7 @@ def test_a_memory_channel_is_named_with_both_values() -> None:
         id="bandwidth-slow",
         measurement="bandwidth-nodes",
         part=Part("bandwidth", "bandwidth", where),
-        bound=0.0476,
+        tolerance=0.0476,
         value=99e9,
         peers=112.4e9,
         unit="B/s",

@@ -12,7 +12,7 @@ from nodeprint.settings.texts import texts
 
 GOOD = """
 terms:
-  fence: {name: fences, what: the time of a fence, bound: 5, run: 1, source: assumed}
+  fence: {name: fences, what: the time of a fence, tolerance: 5, run: 1, source: assumed}
 measurements:
   fence-cost:
     what: time of a fence
@@ -37,13 +37,13 @@ def test_a_kernels_file_is_read_as_types(tmp_path: Path) -> None:
     assert (cost.kernel, cost.operation, cost.presets) == ("fence", "cost", {"quick": None, "standard": "--passes 3"})
     assert cost.model is not None
     assert cost.model.terms == (("cpu",), ("socket", "cpu"))
-    assert content.terms["fence"].bound == 5.0
+    assert content.terms["fence"].tolerance == 5.0
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("bound: 5", "bound: five"), r"terms\.fence\.bound: must be a number, not 'five'"),
+        (("tolerance: 5", "tolerance: five"), r"terms\.fence\.tolerance: must be a number, not 'five'"),
         (("run: 1,", ""), r"terms\.fence: run is missing"),
         (("unit: ns", "units: ns"), r"measurements\.fence-cost\.units: unknown key; did you mean unit\?"),
         (("scale: log", "scale: cubic"), r"fence-cost\.model\.scale: must be linear or log or share, not 'cubic'"),

@@ -14,7 +14,7 @@ SAID = (
     f"which moves values to {peers.HUBER:g} standard deviations from their median",
     f"its variance is {peers.TEMPLATE_ERROR:g} times that of a mean",
     f"as long as {word(round(10 * peers.REMAINDER, 9))} of ten remain",
-    f"neighbors differ by the bound and {word(strata.BEYOND)} standard errors",
+    f"neighbors differ by the tolerance and {word(strata.BEYOND)} standard errors",
     f"with at least {percent(strata.EMPTY)} of that difference empty between them",
     f"It takes {word(measuring_order.FEWEST)} nodes",
     f"A node noisier than one in {'a thousand' if 1000 * runs.RARE == 1 else runs.RARE} takes no part",

@@ -31,11 +31,16 @@ def test_combined_has_degrees_between_the_least_and_the_sum(parts: list[tuple[fl
     assert min(each) * (1 - 1e-9) <= degrees[0] <= sum(each) * (1 + 1e-9)
 
 
-def test_what_reaches_its_bound_is_inside_and_not_outside() -> None:
-    halves, bound = np.array([0.25, 0.25, 0.25, 0.75]), 1.0
+def test_what_reaches_its_tolerance_is_inside_and_not_outside() -> None:
+    halves, tolerance = np.array([0.25, 0.25, 0.25, 0.75]), 1.0
     difference = np.array([0.75, -0.75, 0.8, 0.2])
-    assert intervals.inside(difference, halves, bound).tolist() == [True, True, False, True]
-    assert intervals.outside(np.array([1.25, -1.25, 1.3, -1.5]), halves, bound).tolist() == [False, False, True, False]
+    assert intervals.inside(difference, halves, tolerance).tolist() == [True, True, False, True]
+    assert intervals.outside(np.array([1.25, -1.25, 1.3, -1.5]), halves, tolerance).tolist() == [
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_combined_of_two_equal_samples_is_the_pooled_t_test() -> None:

@@ -87,14 +87,14 @@ def test_nodes_that_are_not_trusted_are_no_peers() -> None:
     ("values", "share"),
     [
         ([0.0, 0.0, 0.0, 0.0, 0.0], 1.0),
-        ([0.0, 1.0, 1.0, 2.0, 3.1], 0.8),  # those at the bound on either side count
+        ([0.0, 1.0, 1.0, 2.0, 3.1], 0.8),  # those at the tolerance on either side count
         ([0.0, 0.0, 0.0, 5.0, 5.0, 5.0], 0.5),
         ([0.0, 0.0, 0.0, 0.0, 5.0, 5.0], 2 / 3),
         ([0.0, 2.0, 4.0, 6.0, 8.0], 0.2),
-        ([0.0, 0.9, 1.8, 2.7, 3.6], 0.6),  # a chain: within the bound of one of them, and not of the next
+        ([0.0, 0.9, 1.8, 2.7, 3.6], 0.6),  # a chain: within the tolerance of one of them, and not of the next
     ],
 )
-def test_the_largest_share_that_is_within_the_bound_of_one_node(values: list[float], share: float) -> None:
+def test_the_largest_share_that_is_within_the_tolerance_of_one_node(values: list[float], share: float) -> None:
     of_part = np.array(values)[:, None]
     for order in (of_part, of_part[::-1], -of_part):
         assert agreeing(order, np.ones(1)).tolist() == pytest.approx([share])
@@ -102,7 +102,7 @@ def test_the_largest_share_that_is_within_the_bound_of_one_node(values: list[flo
     assert agreeing(gaps, np.ones(1)).tolist() == pytest.approx([share])
 
 
-def test_each_part_has_its_own_bound_and_slack() -> None:
+def test_each_part_has_its_own_tolerance_and_slack() -> None:
     values = np.tile(np.array([[0.0], [0.0], [3.0], [3.0], [3.0]]), 3)
     assert agreeing(values, np.array([1.0, 3.0, 1.0])).tolist() == pytest.approx([0.6, 1.0, 0.6])
     assert agreeing(values, np.ones(3), np.array([0.0, 1.9, 2.0])).tolist() == pytest.approx([0.6, 0.6, 1.0])

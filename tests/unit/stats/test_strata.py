@@ -12,7 +12,7 @@ from nodeprint.stats import strata
 
 
 def _sizes(*levels: float, each: int | tuple[int, ...] = 4, spread: float = 0.1, seed: int = 1) -> list[int]:
-    """The sizes of the groups that are found where values lie about `levels`, which are in bounds."""
+    """The sizes of the groups that are found where values lie about `levels`, which are in tolerances."""
     sizes = each if isinstance(each, tuple) else (each,) * len(levels)
     values = np.repeat(levels, sizes) + np.random.default_rng(seed).normal(0, spread, sum(sizes))
     shuffled = np.random.default_rng(seed).permutation(len(values))
@@ -52,11 +52,12 @@ def test_one_wide_distribution_is_one_group(count: int, kind: str) -> None:
         "tailed": lambda: chance.standard_t(3, count),
     }
     split = sum(max(map(len, strata.of(draws[kind](), 1.0, 0.01))) < 0.6 * count for _ in range(200))
-    # of a part whose standard deviation is its bound; neither answer calls it uniform, and within bounds there is none
+    # of a part whose standard deviation is its tolerance; neither answer calls it uniform, and within tolerances there
+    # is none
     assert split <= 30
 
 
-def test_values_within_the_bound_are_one_group() -> None:
+def test_values_within_the_tolerance_are_one_group() -> None:
     assert _sizes(0, 0.8, each=10, spread=0.01) == [20]
 
 

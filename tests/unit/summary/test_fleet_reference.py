@@ -49,7 +49,7 @@ def test_the_file_has_centre_and_spread_and_no_name(exported: Path) -> None:
     text = exported.read_text()
     assert "secret" not in text and len(text) < 4000
     (figure,) = fleet_reference.read(exported).figures
-    assert (figure.measurement, figure.name, figure.nodes, figure.bound) == ("triad", "all", 24, 0.05)
+    assert (figure.measurement, figure.name, figure.nodes, figure.tolerance) == ("triad", "all", 24, 0.05)
     assert figure.median == pytest.approx(2600, rel=0.01)
     assert 0.003 < figure.nodes_sd < 0.012 and 0.006 < figure.runs_sd < 0.015
 

@@ -227,7 +227,7 @@ def test_a_campaign_that_cannot_be_written_is_read_and_left_as_it_is(
     found = packing.pack(folder)
     assert len(found.pairs[0].node) == 6 and packing.pack(folder).quantities[0].measurement == "coherence-cas"
     rules = tmp_path / "ours.yaml"
-    rules.write_text("bounds: {percent: {class: 3}}\n")
+    rules.write_text("tolerances: {percent: {class: 3}}\n")
     assert set(judge(folder).nodes) == set(judge(folder, acceptance=rules).nodes) == {"n1", "n2", "n3"}
     assert sorted(folder.rglob("*")) == before
     assert capsys.readouterr().err.count("cannot be written: what is read and judged is kept in") == 1

@@ -1,4 +1,4 @@
-"""The bound of everything that is compared: how far it may be from its peers, or from itself earlier, before it
+"""The tolerance of everything that is compared: how far it may be from its peers, or from itself earlier, before it
 matters. Judge, comparisons over time and pages ask here, so that they cannot disagree.
 """
 
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def of_matrix(matrix: Matrix, rules: Acceptance) -> Floats:
-    """The bound of each part of a measurement (part), on the scale of its model."""
+    """The tolerance of each part of a measurement (part), on the scale of its model."""
     quantity = matrix.measured
     if not quantity.of_pairs:
         return np.full(len(matrix.terms.terms), of_cells(quantity.model, rules))
@@ -28,8 +28,8 @@ def of_matrix(matrix: Matrix, rules: Acceptance) -> Floats:
 
 
 def of_pairs(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0.0) -> Floats:
-    """Relative bounds of terms of pairs (part) at their `levels` in ns; a hop has steps of `tick_ns`."""
-    percent = [rules.bound(term.name) for term in terms.terms]
+    """Relative tolerances of terms of pairs (part) at their `levels` in ns; a hop has steps of `tick_ns`."""
+    percent = [rules.tolerance(term.name) for term in terms.terms]
     harvested = terms.layout.harvested
     least = [
         _least_ns(term.family, rules, tick_ns, harvested=harvested and _inside_ccx(term.family, term.where))
@@ -39,13 +39,13 @@ def of_pairs(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0
 
 
 def of_whole(quantity: Measured, rules: Acceptance) -> float:
-    """The relative bound of all places of a measurement together."""
-    return rules.bound("class") if quantity.of_pairs else rules.cell(quantity.model.term).bound
+    """The relative tolerance of all places of a measurement together."""
+    return rules.tolerance("class") if quantity.of_pairs else rules.cell(quantity.model.term).tolerance
 
 
 def of_cells(model: Model, rules: Acceptance) -> float:
-    """The bound of what is no pairs, on the scale of its model: of a rate, 10 % is a ratio of 1.1."""
-    accepted = rules.cell(model.term).bound
+    """The tolerance of what is no pairs, on the scale of its model: of a rate, 10 % is a ratio of 1.1."""
+    accepted = rules.cell(model.term).tolerance
     return {"linear": accepted, "log": float(np.log1p(accepted)), "share": float(np.log(2))}[model.scale]
 
 
@@ -55,7 +55,7 @@ def _inside_ccx(family: str, where: Mapping[str, Key]) -> bool:
 
 
 def _least_ns(family: str, rules: Acceptance, tick_ns: float, *, harvested: bool) -> float:
-    """What a bound of a family is at least, in ns: as acceptance.yaml says, of means inside a CCX of which cores are
-    fused off (`harvested`) what these differ by nature, and so many ticks of the clock that measured it."""
-    least = max(rules.least_ns(family), rules.bounds.clock_ticks * tick_ns)
-    return max(least, rules.bounds.harvested_ccx_ns) if harvested else least
+    """What a tolerance of a family is at least, in ns: as acceptance.yaml says, of means inside a CCX of which cores
+    are fused off (`harvested`) what these differ by nature, and so many ticks of the clock that measured it."""
+    least = max(rules.least_ns(family), rules.tolerances.clock_ticks * tick_ns)
+    return max(least, rules.tolerances.harvested_ccx_ns) if harvested else least

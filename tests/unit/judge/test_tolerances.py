@@ -1,4 +1,4 @@
-"""Bounds: the largest of percent, nanoseconds and clock ticks, and the same to everything that asks."""
+"""Tolerances: the largest of percent, nanoseconds and clock ticks, and the same to everything that asks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from nodeprint.data.places.layout import SAME_CCX
 from nodeprint.data.places.measured import models
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge import acceptance, bounds
+from nodeprint.judge import acceptance, tolerances
 from nodeprint.judge.deviations import Series
 from nodeprint.judge.judge import judge
 from tests.support.fleets import HARVESTED, judged, made
@@ -23,25 +23,25 @@ def _series(**changes: str) -> Series:
     return next(s for s in judged(**changes).series if s.matrix.name == HOPS)
 
 
-def test_bounds_are_the_largest_of_percent_and_ns() -> None:
+def test_tolerances_are_the_largest_of_percent_and_ns() -> None:
     series = _series()
     terms, levels = series.terms, series.matrix.levels
     near, inside = terms.indices("core-near"), terms.indices("core-in")
-    np.testing.assert_allclose(series.bound[near], RULES.bound("core"))
-    np.testing.assert_allclose(series.bound[inside], np.maximum(0.04, 2.0 / levels[inside]))
+    np.testing.assert_allclose(series.tolerance[near], RULES.tolerance("core"))
+    np.testing.assert_allclose(series.tolerance[inside], np.maximum(0.04, 2.0 / levels[inside]))
 
 
-def test_bounds_of_harvested_ccxs_are_their_own_and_their_cores_have_no_rank() -> None:
+def test_tolerances_of_harvested_ccxs_are_their_own_and_their_cores_have_no_rank() -> None:
     series = _series(machine=HARVESTED)
     terms, levels = series.terms, series.matrix.levels
     assert not len(terms.indices("core-in"))
     ccx = terms.indices("ccx")
-    np.testing.assert_allclose(series.bound[ccx], np.maximum(0.03, 2.5 / levels[ccx]))
+    np.testing.assert_allclose(series.tolerance[ccx], np.maximum(0.03, 2.5 / levels[ccx]))
 
 
-def test_bounds_are_at_least_two_ticks_of_the_clock() -> None:
+def test_tolerances_are_at_least_two_ticks_of_the_clock() -> None:
     series = _series()
-    coarse = bounds.of_pairs(series.terms, series.matrix.levels, RULES, tick_ns=10.0)
+    coarse = tolerances.of_pairs(series.terms, series.matrix.levels, RULES, tick_ns=10.0)
     assert np.all(coarse >= 20.0 / series.matrix.levels - 1e-12)
 
 
@@ -50,7 +50,7 @@ def _ticking(fleet: PackedFleet, tick_ns: float) -> PackedFleet:
 
 
 @pytest.mark.parametrize("tick_ns", [0.0, 4.0])
-def test_a_node_without_peers_has_the_same_bound(tick_ns: float) -> None:
+def test_a_node_without_peers_has_the_same_tolerance(tick_ns: float) -> None:
     """Of a class of pairs on a machine with fused-off cores: inside CCXs 2.5 ns, of a coarse clock two ticks."""
     fleet, alone = (_ticking(made(machine=HARVESTED, nodes=nodes), tick_ns) for nodes in (3, 1))
     series = next(s for s in judge(fleet).series if s.matrix.name == HOPS)
@@ -59,26 +59,26 @@ def test_a_node_without_peers_has_the_same_bound(tick_ns: float) -> None:
         number = int(series.terms.terms[part].where["class"])
         name = series.terms.layout.class_names[number]
         floor = max(2 * tick_ns, 2.5 if number == SAME_CCX else 0.5)
-        assert series.bound[part] == pytest.approx(max(0.02, floor / series.matrix.levels[part]))
-        classes[name] = series.bound[part] * series.matrix.levels[part]
+        assert series.tolerance[part] == pytest.approx(max(0.02, floor / series.matrix.levels[part]))
+        classes[name] = series.tolerance[part] * series.matrix.levels[part]
     assert len(classes) > 2
 
     only = judge(alone).deviations
     families = only["family"].values.astype(str)
     of_alone = {
-        int(place.partition(",")[0].removeprefix("class=")): float(bound * value)
-        for place, family, bound, value in zip(
-            only["place"].values.tolist(), families, only["bound"].values[0], only["value"].values[0], strict=True
+        int(place.partition(",")[0].removeprefix("class=")): float(tolerance * value)
+        for place, family, tolerance, value in zip(
+            only["place"].values.tolist(), families, only["tolerance"].values[0], only["value"].values[0], strict=True
         )
         if family == "class" and place.startswith("class=")
     }
     names = series.terms.layout.class_names
-    assert {names[number]: bound for number, bound in of_alone.items()} == pytest.approx(classes, rel=0.03)
+    assert {names[number]: tolerance for number, tolerance in of_alone.items()} == pytest.approx(classes, rel=0.03)
 
 
 @pytest.mark.parametrize(
-    ("measurement", "bound"),
+    ("measurement", "tolerance"),
     [("chase-latency", 0.05), ("bandwidth-nodes", np.log(1.05)), ("jitter-detours", np.log(2))],
 )
-def test_bounds_of_cells_are_on_the_scale_of_their_model(measurement: str, bound: float) -> None:
-    assert bounds.of_cells(models()[measurement], RULES) == pytest.approx(bound)
+def test_tolerances_of_cells_are_on_the_scale_of_their_model(measurement: str, tolerance: float) -> None:
+    assert tolerances.of_cells(models()[measurement], RULES) == pytest.approx(tolerance)

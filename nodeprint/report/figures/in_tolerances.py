@@ -1,4 +1,4 @@
-"""How far every node is from its peers in each subject, in bounds: one figure of a fleet of any size.
+"""How far every node is from its peers in each subject, in tolerances: one figure of a fleet of any size.
 
 Of a split fleet it shows the part that splits it, each group with a sign of its own.
 """
@@ -26,7 +26,7 @@ from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened, without_domain
 from nodeprint.settings.texts import say
 
-#: Beyond so many bounds the axis is logarithmic.
+#: Beyond so many tolerances the axis is logarithmic.
 _LINEAR = 5.0
 #: Nodes outside that have their names, a row; more points than these are an image.
 _MOST_NAMED, _MOST_VECTORS = 3, 3000
@@ -38,7 +38,7 @@ _LETTERS = 28
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Differences of nodes in one subject or part, in bounds."""
+    """Differences of nodes in one subject or part, in tolerances."""
 
     name: str
     nodes: tuple[str, ...]
@@ -46,7 +46,7 @@ class Row(msgspec.Struct, frozen=True):
     groups: tuple[str, ...]
 
 
-class InBoundsData(msgspec.Struct, frozen=True):
+class InTolerancesData(msgspec.Struct, frozen=True):
     """Rows from top to bottom; `marked` are nodes with findings."""
 
     rows: tuple[Row, ...]
@@ -60,11 +60,11 @@ class InBoundsData(msgspec.Struct, frozen=True):
 
     @property
     def reach(self) -> float:
-        """The largest difference, in bounds."""
+        """The largest difference, in tolerances."""
         return max((float(np.abs(row.values).max(initial=0)) for row in self.rows), default=0.0)
 
     def outside(self, row: Row) -> npt.NDArray[np.bool_]:
-        """By node of a row whether it is drawn as a triangle: one with findings that is beyond its bound here."""
+        """By node of a row whether it is drawn as a triangle: one with findings that is beyond its tolerance here."""
         return np.array([node in self.marked for node in row.nodes]) & (np.abs(row.values) > 1)
 
     @property
@@ -87,24 +87,24 @@ class InBoundsData(msgspec.Struct, frozen=True):
 
 def of_nodes(
     nodes: Mapping[str, NodeVerdict], names: Mapping[str, str], marked: Collection[str] = ()
-) -> InBoundsData | None:
+) -> InTolerancesData | None:
     """What each node differs by in the subjects that decide (`names` has their words), where that is nearest to its
-    bound or farthest beyond; None where fewer than two nodes were compared."""
+    tolerance or farthest beyond; None where fewer than two nodes were compared."""
     by_subject: dict[str, dict[str, float]] = {subject: {} for subject in names}
     for name, node in nodes.items():
         for margin in node.margins:
-            if margin.subject in by_subject and np.isfinite(margin.effect) and margin.bound:
-                by_subject[margin.subject][name] = margin.effect / margin.bound
+            if margin.subject in by_subject and np.isfinite(margin.effect) and margin.tolerance:
+                by_subject[margin.subject][name] = margin.effect / margin.tolerance
     rows = tuple(
         Row(names[subject], tuple(values), np.array(list(values.values())), ("",) * len(values))
         for subject, values in by_subject.items()
         if len(values) > 1
     )
-    title = say("axes", "in_bounds")
-    return InBoundsData(rows, frozenset(marked), title) if rows else None
+    title = say("axes", "in_tolerances")
+    return InTolerancesData(rows, frozenset(marked), title) if rows else None
 
 
-def of_groups(groups: Sequence[Group], place: str) -> InBoundsData | None:
+def of_groups(groups: Sequence[Group], place: str) -> InTolerancesData | None:
     """The nodes of a split fleet in the part (`place`) that separates its groups, from the middle of the first group;
     None where the verdict does not have these differences."""
     apart = next((group for group in groups if group.differences), None)
@@ -112,13 +112,13 @@ def of_groups(groups: Sequence[Group], place: str) -> InBoundsData | None:
         return None
     of_node = {node: group.name for group in groups for node in group.nodes}
     of_part = [of for of in groups if (of.measurement, of.part, of.than) == (apart.measurement, apart.part, apart.than)]
-    values = {node: value / group.bound for group in of_part for node, value in group.differences.items()}
+    values = {node: value / group.tolerance for group in of_part for node, value in group.differences.items()}
     row = Row(place, tuple(values), np.array(list(values.values())), tuple(of_node.get(node, "") for node in values))
-    return InBoundsData((row,), frozenset(), say("axes", "groups", than=apart.than))
+    return InTolerancesData((row,), frozenset(), say("axes", "groups", than=apart.than))
 
 
-def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
-    """Draw every node as a point between the bounds, and those with findings as triangles with their names."""
+def in_tolerances(ax: Axes, data: InTolerancesData, style: Style) -> None:
+    """Draw every node as a point between the tolerances, and those with findings as triangles with their names."""
     reach = max(1.2, data.reach)
     if reach > _LINEAR:
         ax.set_xscale("symlog", linthresh=1.0)
@@ -162,7 +162,7 @@ def in_bounds(ax: Axes, data: InBoundsData, style: Style) -> None:
         ax.text(
             side,
             1.02,
-            "bound",
+            "tolerance",
             transform=ax.get_xaxis_transform(),
             ha="center",
             va="bottom",
