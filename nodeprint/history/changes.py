@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from nodeprint.data.places.layout import Ints
 from nodeprint.data.store import packing
 from nodeprint.history.judged import JudgedCampaign
-from nodeprint.judge import acceptance, joined, margins, naming
+from nodeprint.judge import acceptance, agreements, joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import Cause
 from nodeprint.judge.deviations import Levels
@@ -449,7 +449,7 @@ def _together(found: Sequence[_Found]) -> list[tuple[_Found, int]]:
     groups: list[tuple[_Found, list[_Found]]] = []
     for of in sorted(found, key=lambda of: (not of.confirmed, -round(of.covered, 3), -of.share)):
         for first, others in groups:
-            same = margins.subject(first.past.matrix.measured) == margins.subject(of.past.matrix.measured)
+            same = agreements.subject(first.past.matrix.measured) == agreements.subject(of.past.matrix.measured)
             apart = first.past is of.past or not (first.place == of.place or of.covered < first.covered)
             if same and not apart and first.overlaps(of):
                 others.append(of)
@@ -543,7 +543,7 @@ def _change(found: _Found, further: int) -> Change:
         "",
         matrix.name,
         matrix.part.home,
-        margins.subject(matrix.measured),
+        agreements.subject(matrix.measured),
         _part(found),
         "share" if share else matrix.measured.unit,
         before,
@@ -612,7 +612,7 @@ def _course(line: _Line, number: int, part: Part, judged: Sequence[JudgedCampaig
     return Course(
         matrix.name,
         matrix.part.home,
-        margins.subject(matrix.measured),
+        agreements.subject(matrix.measured),
         part,
         matrix.scale.allowed(size, 1.0),
         tuple(line.times[sample] for sample in at.tolist()),

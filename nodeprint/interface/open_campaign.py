@@ -195,9 +195,9 @@ class Plot:
         peers = own_places.unsuspected_peers(self._campaign.verdict, levels, node)
         return _drawn(own_places.own_differences, own_places.own_places(levels, node, deviation, peers), ax)
 
-    def margins(self, *, ax: Axes | None = None) -> Axes:
+    def agreements(self, *, ax: Axes | None = None) -> Axes:
         """How much of each tolerance every node uses."""
-        data = fleet_overview.margins_of(self._campaign.verdict)
+        data = fleet_overview.agreements_of(self._campaign.verdict)
         if data is None:
             raise NodeprintError("no node of this campaign was compared", advice="measure two nodes of a kind or more")
         return _drawn(grid.grid, data, ax)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.margins import subject
+from nodeprint.judge.agreements import subject
 from nodeprint.judge.reduction import over_passes
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.stats.disagreement import Disagreement, disagreement, nearer_once, of_runs

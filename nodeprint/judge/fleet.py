@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from nodeprint.data.places.layout import SAME_CCX
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import nearest
-from nodeprint.judge import configuration, limits, margins, reached, single_runs
+from nodeprint.judge import agreements, configuration, limits, reached, single_runs
 from nodeprint.judge.control_nodes import recheck
 from nodeprint.judge.deviations import of_each_node, run_means
 from nodeprint.judge.groups import Cut, PeerGroup
@@ -22,12 +22,12 @@ from nodeprint.judge.outcome import FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.population import Population
 from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import (
+    Agreement,
     Finding,
     FleetVerdict,
     Group,
     Interval,
     Limit,
-    Margin,
     NodeVerdict,
     Note,
     Shared,
@@ -70,7 +70,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     measured = sum(node.state == "measured" for node in population.fleet.nodes)
     spreads = _spreads(reading)
     outcome_of_fleet = _outcome(reading, nodes, spreads, measured)
-    measured_subjects = {margins.subject(measurement) for measurement in population.reduced}
+    measured_subjects = {agreements.subject(measurement) for measurement in population.reduced}
     rests_on = [subject for subject in population.rules.decides if subject in measured_subjects]
     tests = sum(series.outside.size for series in reading.series)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
@@ -101,7 +101,7 @@ def _assumed_jobs(reading: Reading, subjects: Sequence[str]) -> dict[str, float]
     """By subject the standard deviation between jobs that was assumed, where no jobs show it."""
     out: dict[str, float] = {}
     for series in reading.series:
-        subject, jobs = margins.subject(series.matrix.measured), series.spreads.job
+        subject, jobs = agreements.subject(series.matrix.measured), series.spreads.job
         if subject in subjects and not jobs.excess.any():
             assumed = series.matrix.scale.relative(float(np.sqrt(jobs.assumed.max(initial=0.0))))
             out[subject] = max(out.get(subject, 0.0), assumed)
@@ -128,15 +128,15 @@ def _outcome(
     return worst
 
 
-def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Margin, ...]:
-    """Of the nodes that are the same, in each subject the margin nearest to its tolerance, in the order of the
+def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Agreement, ...]:
+    """Of the nodes that are the same, in each subject the agreement nearest to its tolerance, in the order of the
     nodes'."""
-    worst: dict[str, Margin] = {}
+    worst: dict[str, Agreement] = {}
     for node in nodes.values():
-        for margin in node.margins if node.outcome is Outcome.SAME else ():
-            if margin.subject not in worst or margin.share > worst[margin.subject].share:
-                worst[margin.subject] = margin
-    return tuple(sorted(worst.values(), key=lambda margin: not margin.decides))
+        for agreement in node.agreements if node.outcome is Outcome.SAME else ():
+            if agreement.subject not in worst or agreement.share > worst[agreement.subject].share:
+                worst[agreement.subject] = agreement
+    return tuple(sorted(worst.values(), key=lambda agreement: not agreement.decides))
 
 
 def _missing(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
@@ -248,13 +248,13 @@ def _place(where: Mapping[str, int | str]) -> str:
 
 
 def _spreads(reading: Reading) -> tuple[Spread, ...]:
-    return margins.spreads(reading.series)
+    return agreements.spreads(reading.series)
 
 
 def _limits(reading: Reading) -> tuple[Limit, ...]:
     """The detection limits, of several homes and groups the largest."""
     by_family: dict[tuple[str, str], Limit] = {}
-    for limit in margins.limits(reading.series):
+    for limit in agreements.limits(reading.series):
         key = (limit.measurement, limit.family)
         if key not in by_family or limit.effect > by_family[key].effect:
             by_family[key] = limit

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.judge import margins, tolerances
+from nodeprint.judge import agreements, tolerances
 from nodeprint.judge.deviations import run_means
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import APART, Matrix
@@ -87,7 +87,7 @@ def _effect(family: _Tested) -> TimeEffect:
     since = "" if order.step is None else _text(family.moments[order.step])
     low, size, high = (relative(order.effect + side) for side in (-order.half_95, 0.0, order.half_95))
     return TimeEffect(
-        margins.subject(matrix.measured),
+        agreements.subject(matrix.measured),
         matrix.name,
         matrix.part.home,
         family.family,

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from nodeprint.data.job.fabric_times import Fabric, Fabrics
 from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.agreements import FAR, MOST_RUNS, NINE_OF_TEN
 from nodeprint.judge.deviations import Levels
-from nodeprint.judge.margins import FAR, MOST_RUNS, NINE_OF_TEN
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.reduction import independent
 from nodeprint.judge.verdict import FabricVerdict, Finding, Interval, JobEffect, Limit, Part, SizeFigure

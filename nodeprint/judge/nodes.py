@@ -1,4 +1,4 @@
-"""The outcome of each node: its findings, its margins, and the reasons that follow from them."""
+"""The outcome of each node: its findings, its agreements, and the reasons that follow from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from nodeprint.judge import expected, figures, findings, limits, margins, messages, outcome_rules, quality, reached
+from nodeprint.judge import agreements, expected, figures, findings, limits, messages, outcome_rules, quality, reached
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.deviations import USUAL, Series
 from nodeprint.judge.findings import Shown
@@ -18,6 +18,7 @@ from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.population import Population
 from nodeprint.judge.renumbered import Exchange
 from nodeprint.judge.verdict import (
+    Agreement,
     CellFigure,
     ClassFigure,
     Disturbance,
@@ -26,7 +27,6 @@ from nodeprint.judge.verdict import (
     Finding,
     Interval,
     JobEffect,
-    Margin,
     NodeVerdict,
     Part,
     TimeEffect,
@@ -83,13 +83,13 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         """The verdict of a node; `letter` is its group's where there are several."""
         node = self.population.fleet.nodes[i]
         findings = tuple(self._findings(i))
-        node_margins = self._margins(i)
+        node_agreements = self._agreements(i)
         reasons = outcome_rules.reasons(
             outcome_rules.NodeEvidence(
                 self.population,
                 i,
                 findings,
-                node_margins,
+                node_agreements,
                 tuple(self._series_of(i)),
                 self._usual(i),
                 self.exchanged.get(i),
@@ -103,7 +103,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             reasons[0].outcome,
             tuple(reasons),
             findings,
-            node_margins,
+            node_agreements,
             tuple(disturbances),
             (*node.warnings, *self._soft(i)),
             node.fingerprint,
@@ -213,15 +213,19 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
 
     # --- how alike ---
 
-    def _margins(self, i: int) -> tuple[Margin, ...]:
+    def _agreements(self, i: int) -> tuple[Agreement, ...]:
         node = self.population.fleet.nodes[i]
         worst = [
-            found for series, position in self._series_of(i) if (found := margins.worst(series, position)) is not None
+            found
+            for series, position in self._series_of(i)
+            if (found := agreements.worst(series, position)) is not None
         ]
         by_time = {effect.subject for effect in self.over_time}
         return tuple(
-            replace(margin, remedy="time", needed=0) if margin.remedy and margin.subject in by_time else margin
-            for margin in margins.margins(worst, node, self.population.rules)
+            replace(agreement, remedy="time", needed=0)
+            if agreement.remedy and agreement.subject in by_time
+            else agreement
+            for agreement in agreements.agreements(worst, node, self.population.rules)
         )
 
     def _series_of(self, i: int) -> Iterator[tuple[Series, int]]:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 import numpy as np
 
-from nodeprint.judge import margins, quality
+from nodeprint.judge import agreements, quality
 from nodeprint.judge.deviations import Series
 from nodeprint.judge.outcome import OUTCOME_OF, Outcome, ReasonDetail
 from nodeprint.judge.population import Population
 from nodeprint.judge.renumbered import Exchange
-from nodeprint.judge.verdict import Finding, Margin, Reason
+from nodeprint.judge.verdict import Agreement, Finding, Reason
 from nodeprint.settings.texts import say
 
 #: By the kind of a disturbance that makes a job invalid the reason that it is.
@@ -32,33 +32,33 @@ _OF_DISTURBANCE = {
 
 
 class NodeEvidence(msgspec.Struct, frozen=True):
-    """What rules are asked about: a node of the population by its number, its findings and margins, the series that it
-    is in with its place there, the measurements that most of its peers have, and the exchange of parts that explains
+    """What rules are asked about: a node of the population by its number, its findings and agreements, the series that
+    it is in with its place there, the measurements that most of its peers have, and the exchange of parts that explains
     its imported matrix."""
 
     population: Population
     i: int
     findings: Sequence[Finding]
-    margins: Sequence[Margin]
+    agreements: Sequence[Agreement]
     series: Sequence[tuple[Series, int]]
     usual: Sequence[str]
     exchange: Exchange | None
 
     @property
-    def deciding(self) -> list[Margin]:
-        """The margins that its outcome is based on."""
-        return [margin for margin in self.margins if margin.decides]
+    def deciding(self) -> list[Agreement]:
+        """The agreements that its outcome is based on."""
+        return [agreement for agreement in self.agreements if agreement.decides]
 
     @property
     def outside(self) -> set[str]:
         """Subjects of which a part is known to be outside its tolerance, whether it counts or is accepted."""
-        return {margins.subject_of(f) for f in self.findings if f.counts or (f.accepted and f.is_outside)}
+        return {agreements.subject_of(f) for f in self.findings if f.counts or (f.accepted and f.is_outside)}
 
     @property
     def scattered(self) -> tuple[str, ...]:
         """Subjects that decide, in some part of which no majority of the nodes is alike."""
         decides = self.population.rules.decides
-        of = ((margins.subject(series.matrix.measured), series) for series, _ in self.series)
+        of = ((agreements.subject(series.matrix.measured), series) for series, _ in self.series)
         return tuple(subject for subject, series in of if subject in decides and series.scattered.any())
 
 
@@ -75,7 +75,7 @@ def reasons(evidence: NodeEvidence) -> list[Reason]:
         if own and decides:
             break
     if not out:
-        out = [Reason(Outcome.SAME, of=tuple(margin.subject for margin in evidence.deciding))]
+        out = [Reason(Outcome.SAME, of=tuple(agreement.subject for agreement in evidence.deciding))]
     return sorted(out, key=lambda reason: reason.outcome.rank)
 
 
@@ -215,7 +215,7 @@ def rebooted(of: NodeEvidence) -> Iterator[Reason]:
 @rule()
 def single_run(of: NodeEvidence) -> Iterator[Reason]:
     """With one run nobody knows how far its runs differ."""
-    if any(margin.runs < 2 for margin in of.deciding):
+    if any(agreement.runs < 2 for agreement in of.deciding):
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.ONE_RUN)
 
 
@@ -226,7 +226,7 @@ def unexamined(of: NodeEvidence) -> Iterator[Reason]:
     unseen = [
         family
         for series, _ in of.series
-        if margins.subject(series.matrix.measured) in decides
+        if agreements.subject(series.matrix.measured) in decides
         for family in series.matrix.terms.unwitnessed
     ]
     if unseen:

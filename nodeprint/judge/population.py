@@ -16,9 +16,9 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge import configuration, disagreements, groups, quality, reduction, tolerances
 from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.agreements import subject
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
-from nodeprint.judge.margins import subject
 from nodeprint.judge.odd_runs import odd_runs
 from nodeprint.judge.reduction import Matrix, PlaceSet
 from nodeprint.judge.verdict import Disturbance

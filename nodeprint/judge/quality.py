@@ -16,7 +16,7 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import disagreements
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.margins import subject
+from nodeprint.judge.agreements import subject
 from nodeprint.judge.verdict import LOST, Disturbance
 
 #: The kind of disturbance that is a run off the others of its job.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from nodeprint.judge.agreements import subject
 from nodeprint.judge.deviations import Series
-from nodeprint.judge.margins import subject
 from nodeprint.judge.population import Population
 from nodeprint.judge.sets import WHOLE
 from nodeprint.judge.verdict import NodesAt, SingleRuns

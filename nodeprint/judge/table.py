@@ -13,7 +13,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from nodeprint.data.store.packed import PackedNode
-from nodeprint.judge import margins, naming
+from nodeprint.judge import agreements, naming
 from nodeprint.judge.deviations import AT_ONCE, Estimates, Series
 
 #: In place of the group of a node that is compared with none.
@@ -146,7 +146,7 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
                     {
                         "measurement": matrix.name,
                         "home": matrix.part.home,
-                        "subject": margins.subject(matrix.measured),
+                        "subject": agreements.subject(matrix.measured),
                         "term": term.name,
                         "family": term.family,
                         "place": place,

@@ -33,17 +33,17 @@ def painted(square: Square, columns: int) -> Text:
     finite = square.values[np.isfinite(square.values)]
     # without the outermost thousandth, as one cell that was disturbed would leave one colour to all others
     low, high = np.quantile(finite, (0.001, 0.999)) if finite.size else (0.0, 1.0)
-    margin = max(map(len, square.names)) + 1
-    room = (columns - margin) // len(square.names)
+    agreement = max(map(len, square.names)) + 1
+    room = (columns - agreement) // len(square.names)
     digits = len(f"{finite.max(initial=0.0):.0f}")
     width, unit = (min(room, digits + 1), 1) if room > digits else (max(2, min(room, 3)), 10)
     out = Text(f"{square.title}{' / 10' if unit == 10 else ''}\n")
-    step = -(-margin // width)
+    step = -(-agreement // width)
     heads = (name.rjust(width) if i % step == 0 else " " * width for i, name in enumerate(square.names))
-    out.append(" " * margin + "".join(heads))
+    out.append(" " * agreement + "".join(heads))
     colours = _colours()
     for name, row in zip(square.names, square.values.tolist(), strict=True):
-        out.append("\n" + name.rjust(margin - 1) + " ")
+        out.append("\n" + name.rjust(agreement - 1) + " ")
         for value in row:
             share = min(max((value - low) / (high - low), 0.0), 1.0) if high > low else 0.0
             shown = f"{value / unit:.0f}" if math.isfinite(value) else "."

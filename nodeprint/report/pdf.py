@@ -68,7 +68,7 @@ class Printer(AbstractContextManager["Printer"]):
         return content
 
     def fewest(self, document: Document, most: int = 0) -> bytes:
-        """The PDF as by `pdf`; where that saves a page with slightly smaller margins, letters and figures, with
+        """The PDF as by `pdf`; where that saves a page with slightly smaller agreements, letters and figures, with
         sections before the findings that may be, and without what is dispensable, as a last page of a few lines is
         worth no paper."""
         content, tried = self.data(plain(document, self._file)), [document]

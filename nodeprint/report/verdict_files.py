@@ -235,10 +235,10 @@ def prometheus(verdict: Verdict) -> str:
             of = f'{labels},measurement="{_label(figure.measurement)}",name="{_label(figure.name)}"'
             unit = f',unit="{_label(figure.unit)}"' if metric is _OTHER else ""
             cells.setdefault(metric, []).append((of + unit, figure.median * metric[1]))
-    margins = [
-        (f'{labels},subject="{_label(margin.subject)}"', margin.share)
+    agreements = [
+        (f'{labels},subject="{_label(agreement.subject)}"', agreement.share)
         for labels, node in nodes
-        for margin in node.margins
+        for agreement in node.agreements
     ]
     findings = {
         f'{labels},id="{_label(finding.id)}",measurement="{_label(finding.measurement)}",home="{finding.home}",'
@@ -260,7 +260,7 @@ def prometheus(verdict: Verdict) -> str:
         *_gauge("class_latency_seconds", classes),
         *(line for (name, _), samples in sorted(cells.items()) for line in _gauge(name, samples)),
         *_gauge("memory_reached_ratio", shares),
-        *_gauge("margin_ratio", margins),
+        *_gauge("agreement_ratio", agreements),
         *_gauge("finding_effect_ratio", list(findings.items())),
     ]
     return "\n".join(lines) + "\n"

@@ -20,17 +20,17 @@ def sibling_labels(matrix: Matrix) -> Labels | None:
     """Cores as groups of one or two threads; None where no threads share cores.
 
     A pair is two CPUs that are each other's nearest by a gap. A CPU with one measured partner takes the partner's
-    margin. Then, among the CPUs left over, mutual nearest that are as near as pairs are.
+    agreement. Then, among the CPUs left over, mutual nearest that are as near as pairs are.
     """
     n = len(matrix)
     logs = np.where(np.isnan(matrix), np.inf, np.log(matrix))
     two = np.partition(logs, 1, axis=1)[:, :2]
     nearest = np.argmin(logs, axis=1)
     next_best = np.minimum(two[:, 1], two[nearest, 1])
-    margin = np.where(np.isfinite(next_best), next_best, -np.inf) - two[:, 0]
-    paired = (nearest[nearest] == np.arange(n)) & (margin > SMT_GAP)
+    agreement = np.where(np.isfinite(next_best), next_best, -np.inf) - two[:, 0]
+    paired = (nearest[nearest] == np.arange(n)) & (agreement > SMT_GAP)
     if paired.sum() < SMT_COVERAGE * n:  # few cores have threads, or a few pairs are near by chance
-        paired &= margin > FEW_GAP
+        paired &= agreement > FEW_GAP
         of_pairs = two[paired, 0]
         if paired.sum() < max(2, FEW_COVERAGE * n) or of_pairs.max() - of_pairs.min() > FEW_SPREAD:
             return None

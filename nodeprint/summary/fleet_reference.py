@@ -89,7 +89,7 @@ def of_fleet(verdict: Verdict, rules: Acceptance) -> FleetReference:
             values.setdefault(place, []).append(value)
             runs.setdefault(place, []).append(run_sd)
             units[place] = unit
-    tolerances = {margin.measurement: margin.tolerance for node in calm for margin in node.margins}
+    tolerances = {agreement.measurement: agreement.tolerance for node in calm for agreement in node.agreements}
     figures = tuple(
         _figure(
             place, units[place], values[place], runs[place], tolerances.get(place[0], rules.cell("other").tolerance)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from nodeprint.data.store import packed
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import (
+    Agreement,
     CellFigure,
     ClassFigure,
     Disturbance,
@@ -20,7 +21,6 @@ from nodeprint.judge.verdict import (
     Interval,
     JobEffect,
     Limit,
-    Margin,
     NodeVerdict,
     Part,
     Reason,
@@ -37,7 +37,9 @@ CORE = Part("core", "core-near", {"core": 37, "cpu": 37})
 MEMORY = Part("numa", "numa", {"cpu_node": 1, "memory_node": 3})
 
 
-def margin(subject: str = "core-to-core", within: float = 0.014, tolerance: float = 0.04, **changes: Any) -> Margin:
+def agreement(
+    subject: str = "core-to-core", within: float = 0.014, tolerance: float = 0.04, **changes: Any
+) -> Agreement:
     """How alike a node is; within its tolerance unless `changes` say otherwise."""
     defaults = {
         "core-to-core": ("coherence-cas", Part("core", "core-near", {"core": 12, "cpu": 12}), "ns", 112.0),
@@ -52,7 +54,7 @@ def margin(subject: str = "core-to-core", within: float = 0.014, tolerance: floa
     }
     measurement, part, unit, level = defaults[subject]
     sizes = within, tolerance, unit, within * level, tolerance * level, within / tolerance, within / 3, 18
-    made = Margin(subject, True, measurement, part, *sizes)
+    made = Agreement(subject, True, measurement, part, *sizes)
     return replace(made, **changes)
 
 
@@ -160,11 +162,11 @@ def node(outcome: Outcome = Outcome.SAME, why: ReasonDetail | None = None, **cha
         "bios": "2.4.8",
         "memory_gib": 512,
     }
-    margins = tuple(margin(subject) for subject in DECIDES)
+    agreements = tuple(agreement(subject) for subject in DECIDES)
     made = NodeVerdict(
         outcome,
         (Reason(outcome, why),),
-        margins=margins,
+        agreements=agreements,
         fingerprint=fingerprint,
         classes=classes(),
         cells=cells(),
@@ -187,7 +189,7 @@ def verdict(nodes: dict[str, NodeVerdict] | None = None, **changes: Any) -> Verd
         len(nodes),
         len(nodes) - outcomes.count(Outcome.NOT_MEASURED),
         counts,
-        tuple(margin(s) for s in DECIDES),
+        tuple(agreement(s) for s in DECIDES),
         DECIDES,
         spreads=(
             Spread("core-to-core", "coherence-cas", "core-near", "core", 0.004, 0.002, 0.04, 0.02, 0, wide=False),

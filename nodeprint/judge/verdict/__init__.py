@@ -23,12 +23,13 @@ from nodeprint.judge.verdict.fleet_verdict import (
 )
 from nodeprint.judge.verdict.json_schema import schema
 from nodeprint.judge.verdict.node_figures import LOST, CellFigure, ClassFigure
-from nodeprint.judge.verdict.node_verdict import Disturbance, Epoch, Margin, NodeVerdict, Reason
+from nodeprint.judge.verdict.node_verdict import Agreement, Disturbance, Epoch, NodeVerdict, Reason
 from nodeprint.judge.verdict.part import Interval, Part
 
 __all__ = [
     "LOST",
     "SCHEMA",
+    "Agreement",
     "CellFigure",
     "ClassFigure",
     "Disturbance",
@@ -43,7 +44,6 @@ __all__ = [
     "Interval",
     "JobEffect",
     "Limit",
-    "Margin",
     "MemoryReached",
     "NodeVerdict",
     "NodesAt",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from nodeprint.judge.outcome import FleetOutcome, OutcomeClass
-from nodeprint.judge.verdict.node_verdict import Margin
+from nodeprint.judge.verdict.node_verdict import Agreement
 from nodeprint.judge.verdict.part import Interval, Part
 from nodeprint.machine.possible import Memory
 
@@ -156,18 +156,18 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class FleetVerdict(msgspec.Struct, frozen=True):
-    """The fleet's outcome and its `class`. `margins` are the worst over the nodes that are SAME, by subject, those that
-    decide first; `rests_on` the subjects that were measured and decide, `missing` measurements that were planned and no
-    node has. `gaps` has nodes that are within every tolerance and apart from the others all the same, `over_time` what
-    goes with the order of measuring, `single_runs` what can be said of measurements of one run a node, `memory` nodes
-    whose memory could be more than it is. `assumed_jobs` are, by subject that decides, the standard deviations between
-    jobs that were assumed, as no two nodes have two jobs."""
+    """The fleet's outcome and its `class`. `agreements` are the worst over the nodes that are SAME, by subject, those
+    that decide first; `rests_on` the subjects that were measured and decide, `missing` measurements that were planned
+    and no node has. `gaps` has nodes that are within every tolerance and apart from the others all the same,
+    `over_time` what goes with the order of measuring, `single_runs` what can be said of measurements of one run a node,
+    `memory` nodes whose memory could be more than it is. `assumed_jobs` are, by subject that decides, the standard
+    deviations between jobs that were assumed, as no two nodes have two jobs."""
 
     outcome: FleetOutcome
     nodes: int
     measured: int
     counts: Mapping[str, int]
-    margins: tuple[Margin, ...] = ()
+    agreements: tuple[Agreement, ...] = ()
     rests_on: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()

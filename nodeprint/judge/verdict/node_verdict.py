@@ -14,7 +14,7 @@ from nodeprint.judge.verdict.node_figures import CellFigure, ClassFigure
 from nodeprint.judge.verdict.part import Part
 
 
-class Margin(msgspec.Struct, frozen=True):
+class Agreement(msgspec.Struct, frozen=True):
     """How alike a node is to its peers in one subject that is judged: the part that comes nearest to its tolerance.
 
     `within` is the smallest tolerance at which the node would be the same there (the far end of the 90 % interval),
@@ -108,7 +108,7 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     outcome: Outcome
     reasons: tuple[Reason, ...]
     findings: tuple[Finding, ...] = ()
-    margins: tuple[Margin, ...] = ()
+    agreements: tuple[Agreement, ...] = ()
     disturbances: tuple[Disturbance, ...] = ()
     warnings: tuple[Mapping[str, str], ...] = ()
     fingerprint: Mapping[str, Any] = {}

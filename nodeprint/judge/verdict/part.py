@@ -1,4 +1,4 @@
-"""What is compared, and an interval: what findings, margins and groups of a verdict are all said of."""
+"""What is compared, and an interval: what findings, agreements and groups of a verdict are all said of."""
 
 from __future__ import annotations
 

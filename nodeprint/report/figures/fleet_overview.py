@@ -41,14 +41,16 @@ _ORDER_LETTERS = 16
 _MOST_SHARE = 2.0
 
 
-# --- margins ---
+# --- agreements ---
 
 
-def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
+def agreements_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
     """By node and subject the smallest tolerance at which the node would be the same as a share of the tolerance that
-    applies, nodes with the largest on top; up to 1 the node is the same in it. None where no node has a margin."""
-    named = nodes or [name for name, node in verdict.nodes.items() if node.margins]
-    shares = {name: {margin.subject: margin.share for margin in verdict.nodes[name].margins} for name in named}
+    applies, nodes with the largest on top; up to 1 the node is the same in it. None where no node has an agreement."""
+    named = nodes or [name for name, node in verdict.nodes.items() if node.agreements]
+    shares = {
+        name: {agreement.subject: agreement.share for agreement in verdict.nodes[name].agreements} for name in named
+    }
     subjects = list(dict.fromkeys(subject for of_node in shares.values() for subject in of_node))
     if not subjects:
         return None

@@ -92,9 +92,9 @@ def of_nodes(
     tolerance or farthest beyond; None where fewer than two nodes were compared."""
     by_subject: dict[str, dict[str, float]] = {subject: {} for subject in names}
     for name, node in nodes.items():
-        for margin in node.margins:
-            if margin.subject in by_subject and np.isfinite(margin.effect) and margin.tolerance:
-                by_subject[margin.subject][name] = margin.effect / margin.tolerance
+        for agreement in node.agreements:
+            if agreement.subject in by_subject and np.isfinite(agreement.effect) and agreement.tolerance:
+                by_subject[agreement.subject][name] = agreement.effect / agreement.tolerance
     rows = tuple(
         Row(names[subject], tuple(values), np.array(list(values.values())), ("",) * len(values))
         for subject, values in by_subject.items()

@@ -39,7 +39,7 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.common import anchor, appendix, finding_numbers, margin_table, state_mark, without_empty
+from nodeprint.report.pages.common import agreement_table, anchor, appendix, finding_numbers, state_mark, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
 from nodeprint.settings import config
@@ -68,7 +68,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     # a median over different machines would be that of none
     alike = {name: node for name, node in verdict.nodes.items() if not node.is_alone}
     shown = _shown(campaign, most_findings)
-    tolerances = (Figures(tuple(pictures.tolerances_map(campaign))), margin_table(verdict.fleet.margins))
+    tolerances = (Figures(tuple(pictures.tolerances_map(campaign))), agreement_table(verdict.fleet.agreements))
     return Page(
         "cluster",
         "cluster",
@@ -96,7 +96,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("Configuration differences", (differences(verdict.nodes),)),
             Section("How it was measured", tuple(method.brief(campaign))),
             *appendix(
-                Section(say("headings", "margins"), tolerances),
+                Section(say("headings", "agreements"), tolerances),
                 Section("Medians over the fleet", (class_table(alike), cell_table(alike))),
                 Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
                 Section("Warnings", tuple(_warnings(verdict.nodes))),
@@ -430,7 +430,7 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name in shown:
         node = nodes[name]
-        share = max((margin.share for margin in node.margins if margin.decides), default=float("nan"))
+        share = max((agreement.share for agreement in node.agreements if agreement.decides), default=float("nan"))
         used = f"{share * 100:.0f} %" if np.isfinite(share) else ""
         first = text.part_in_words(node.counted[0]) if node.counted else ""
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nodeprint.data.places.layout import NAMES
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
+from nodeprint.judge.verdict import Agreement, CellFigure, ClassFigure, Finding, NodeVerdict
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import check_scripts, names, text
 from nodeprint.report import further_cells as further
@@ -224,24 +224,24 @@ def _on_paper(measurement: str) -> bool:
     return of is not None and of.on_paper
 
 
-def margin_table(margins: tuple[Margin, ...]) -> Table:
+def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
     """How near a node is to its tolerances by subject: the part that comes nearest, and the least tolerance that it
     keeps."""
     rows: list[tuple[Cell, ...]] = []
-    for margin in margins:
-        remedy = text.margin_remedy(margin)
-        unknown = say("margin_unknown", "no centre" if margin.runs > 1 else "one run")
-        within = names.percent(margin.within) if math.isfinite(margin.within) else unknown
+    for agreement in agreements:
+        remedy = text.agreement_remedy(agreement)
+        unknown = say("agreement_unknown", "no centre" if agreement.runs > 1 else "one run")
+        within = names.percent(agreement.within) if math.isfinite(agreement.within) else unknown
         rows.append(
             (
-                text.named("subjects", margin.subject),
-                "yes" if margin.decides else "",
-                text.subject(margin),
-                names.percent(margin.effect),
+                text.named("subjects", agreement.subject),
+                "yes" if agreement.decides else "",
+                text.subject(agreement),
+                names.percent(agreement.effect),
                 within,
-                names.tolerance(margin.tolerance),
-                f"{margin.share * 100:.0f} %" if math.isfinite(margin.share) else "",
-                remedy if margin.share > 1 else "",
+                names.tolerance(agreement.tolerance),
+                f"{agreement.share * 100:.0f} %" if math.isfinite(agreement.share) else "",
+                remedy if agreement.share > 1 else "",
             )
         )
     header = (

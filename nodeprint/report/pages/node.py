@@ -49,6 +49,7 @@ from nodeprint.report.pages.blocks import (
     sections,
 )
 from nodeprint.report.pages.common import (
+    agreement_table,
     anchor,
     appendix,
     cell_table,
@@ -57,7 +58,6 @@ from nodeprint.report.pages.common import (
     finding_block,
     further_cells,
     main_cells,
-    margin_table,
     without_empty,
 )
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -124,7 +124,7 @@ def _appendix(
         Section("Further findings", findings),
         Section("Further matrices", tuple(_matrices(campaign, node, verdict, jobs))),
         Section(say("headings", "cells"), (cell_table(verdict.cells), *cells[1:])),
-        Section(say("headings", "node_margins"), (margin_table(verdict.margins),)),
+        Section(say("headings", "node_agreements"), (agreement_table(verdict.agreements),)),
         Section("Other findings", _others([finding for finding in verdict.findings if not finding.counts])),
         Section("Runs", (_runs(jobs, verdict),)),
         Section("Warnings", tuple(Advice(*_advice(warning)) for warning in verdict.warnings)),

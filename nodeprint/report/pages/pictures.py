@@ -650,18 +650,18 @@ def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
     """How much of its tolerances each node uses, by subject; of many nodes those that use most."""
     nodes = campaign.verdict.nodes
     share = {
-        name: max((margin.share for margin in node.margins), default=0.0)
+        name: max((agreement.share for agreement in node.agreements), default=0.0)
         for name, node in nodes.items()
-        if node.margins
+        if node.agreements
     }
     shown = sorted(share, key=lambda name: (-share[name], natural(name)))[:_MOST_ROWS]
-    data = fleet_figures.margins_of(campaign.verdict, shown) if len(share) > 1 else None
+    data = fleet_figures.agreements_of(campaign.verdict, shown) if len(share) > 1 else None
     if data is not None:
-        caption = say("captions", "margins")
+        caption = say("captions", "agreements")
         caption += (
-            say("captions", "margins_most", shown=len(shown), nodes=len(share)) if len(shown) < len(share) else ""
+            say("captions", "agreements_most", shown=len(shown), nodes=len(share)) if len(shown) < len(share) else ""
         )
-        alt = say("alt", "margins", nodes=len(shown))
+        alt = say("alt", "agreements", nodes=len(shown))
         yield picture(campaign, CLUSTER, grid.grid, data, LARGE, name="tolerances", alt=alt, caption=caption)
 
 

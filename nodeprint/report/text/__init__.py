@@ -6,7 +6,7 @@ part of a list is a value of `nodeprint.judge.verdict`, so that nodes are alike 
 
 from __future__ import annotations
 
-from nodeprint.report.text.agreement_sentences import margin_remedy, margin_with_remedy
+from nodeprint.report.text.agreement_sentences import agreement_remedy, agreement_with_remedy
 from nodeprint.report.text.disturbances import busy_machine, disturbance, disturbed, moved_cpus, moved_most, taken_most
 from nodeprint.report.text.finding_sentences import (
     finding_details,
@@ -42,6 +42,8 @@ from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memo
 from nodeprint.report.text.wording import change, changed, measured, named, sentence, subject
 
 __all__ = [
+    "agreement_remedy",
+    "agreement_with_remedy",
     "belongs",
     "busy_machine",
     "change",
@@ -61,8 +63,6 @@ __all__ = [
     "in_its_unit",
     "jobs_changed",
     "limit",
-    "margin_remedy",
-    "margin_with_remedy",
     "measured",
     "memory_warning",
     "memory_warnings",

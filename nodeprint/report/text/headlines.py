@@ -10,7 +10,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import FabricVerdict, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import names
-from nodeprint.report.text.agreement_sentences import short_margin
+from nodeprint.report.text.agreement_sentences import short_agreement
 from nodeprint.report.text.disturbances import disturbed, disturbed_first
 from nodeprint.report.text.finding_sentences import finding_sentence
 from nodeprint.report.text.node_sentences import node_lines, rows
@@ -28,8 +28,8 @@ def origin(verdict: Verdict) -> str:
 
 
 def first_line(verdict: Verdict) -> str:
-    """The outcome of a campaign: how many nodes are the same within which margins, who is not, what SAME rests on and
-    what is missing."""
+    """The outcome of a campaign: how many nodes are the same within which agreements, who is not, what SAME rests on
+    and what is missing."""
     fleet, mark = verdict.fleet, origin(verdict)
     begin = f"{mark}: {fleet.outcome}" if mark else str(fleet.outcome)
     not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
@@ -83,14 +83,16 @@ def _few(on: Sequence[str]) -> str:
 
 
 def same_means(fleet: FleetVerdict) -> str:
-    """Within which margins nodes that are the same are so; empty where none is."""
-    margins = [short_margin(margin) for margin in fleet.margins if margin.decides]
-    return say("same_means", margins=names.listed(margins)) if margins and fleet.counts.get(Outcome.SAME) else ""
+    """Within which agreements nodes that are the same are so; empty where none is."""
+    agreements = [short_agreement(agreement) for agreement in fleet.agreements if agreement.decides]
+    return (
+        say("same_means", agreements=names.listed(agreements)) if agreements and fleet.counts.get(Outcome.SAME) else ""
+    )
 
 
 def headline_of(fleet: FleetVerdict) -> str:
-    """How many nodes are the same within which margins."""
-    margins = names.listed(short_margin(margin) for margin in fleet.margins if margin.decides)
+    """How many nodes are the same within which agreements."""
+    agreements = names.listed(short_agreement(agreement) for agreement in fleet.agreements if agreement.decides)
     groups = names.counted(len(fleet.groups), "group")
     unapplied = [printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied"]
     return say(
@@ -102,7 +104,7 @@ def headline_of(fleet: FleetVerdict) -> str:
         are="is" if fleet.nodes == 1 else "are",
         groups=groups,
         of_groups=say("of_groups", groups=groups) if fleet.groups else "",
-        within=say("within", margins=margins) if margins else "",
+        within=say("within", agreements=agreements) if agreements else "",
         unapplied=say("unapplied", limits="; ".join(unapplied)) if unapplied else "",
     )
 

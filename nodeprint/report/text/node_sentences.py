@@ -11,10 +11,10 @@ import msgspec
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome, ReasonDetail
-from nodeprint.judge.verdict import Disturbance, Epoch, Group, Margin, NodeVerdict, Reason
+from nodeprint.judge.verdict import Agreement, Disturbance, Epoch, Group, NodeVerdict, Reason
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
-from nodeprint.report.text.agreement_sentences import margin_with_remedy, short_margin
+from nodeprint.report.text.agreement_sentences import agreement_with_remedy, short_agreement
 from nodeprint.report.text.disturbances import disturbance, taken_most
 from nodeprint.report.text.finding_sentences import accepted, finding_sentence, worst_finding
 from nodeprint.report.text.group_sentences import belongs, next_step
@@ -114,7 +114,7 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
         "nothing": say("nothing", "else" if first.accepted else "at all"),
         "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
-        "margins": _margins(alike) or f"{names.listed(named_subject(key) for key in of)}.",
+        "agreements": _agreements(alike) or f"{names.listed(named_subject(key) for key in of)}.",
         "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
         "families": names.listed(named("terms", key) for key in of),
         "parts": names.listed(of),
@@ -127,9 +127,11 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
     }
     known = [] if first.counted else [accepted(finding) for finding in first.accepted]
     busy = why is ReasonDetail.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
-    table = why is ReasonDetail.ONE_RUN and any(is_metric(margin.measurement) for margin in first.margins)
+    table = why is ReasonDetail.ONE_RUN and any(is_metric(agreement.measurement) for agreement in first.agreements)
     key = "one run of a table" if table else key
-    words = say("busy_node", nothing=values["nothing"], margins=_open(alike)) if busy else say("reasons", key, **values)
+    words = (
+        say("busy_node", nothing=values["nothing"], agreements=_open(alike)) if busy else say("reasons", key, **values)
+    )
     return " ".join([*known, words.rstrip()])
 
 
@@ -151,26 +153,31 @@ def _detail(reason: Reason, detail: str) -> str:
     return f" ({detail})" if detail else ""
 
 
-def _margins(alike: Sequence[NodeVerdict]) -> str:
-    """The margins that a reason speaks of: all that decide where the node is the same, else those that are open."""
-    worst = _worst_margins(alike)
+def _agreements(alike: Sequence[NodeVerdict]) -> str:
+    """The agreements that a reason speaks of: all that decide where the node is the same, else those that are open."""
+    worst = _worst_agreements(alike)
     if alike[0].outcome is Outcome.SAME:
-        return names.listed(short_margin(margin) for margin in worst.values() if margin.decides) or "every tolerance"
-    open_ = [margin for margin in worst.values() if margin.decides and margin.share > 1]
-    return " ".join(map(margin_with_remedy, sorted(open_, key=lambda margin: -margin.share)))
+        return (
+            names.listed(short_agreement(agreement) for agreement in worst.values() if agreement.decides)
+            or "every tolerance"
+        )
+    open_ = [agreement for agreement in worst.values() if agreement.decides and agreement.share > 1]
+    return " ".join(map(agreement_with_remedy, sorted(open_, key=lambda agreement: -agreement.share)))
 
 
 def _open(alike: Sequence[NodeVerdict]) -> str:
-    """The margins that are open, in a list."""
-    margins = _worst_margins(alike).values()
-    return names.listed(short_margin(margin) for margin in margins if margin.decides and margin.share > 1)
+    """The agreements that are open, in a list."""
+    agreements = _worst_agreements(alike).values()
+    return names.listed(
+        short_agreement(agreement) for agreement in agreements if agreement.decides and agreement.share > 1
+    )
 
 
-def _worst_margins(alike: Sequence[NodeVerdict]) -> dict[str, Margin]:
-    worst: dict[str, Margin] = {}
-    for margin in (margin for member in alike for margin in member.margins):
-        if margin.subject not in worst or margin.share > worst[margin.subject].share:
-            worst[margin.subject] = margin
+def _worst_agreements(alike: Sequence[NodeVerdict]) -> dict[str, Agreement]:
+    worst: dict[str, Agreement] = {}
+    for agreement in (agreement for member in alike for agreement in member.agreements):
+        if agreement.subject not in worst or agreement.share > worst[agreement.subject].share:
+            worst[agreement.subject] = agreement
     return worst
 
 

@@ -7,7 +7,7 @@ import re
 
 from nodeprint.data.places.measured import is_metric, models
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.verdict import Finding, Margin
+from nodeprint.judge.verdict import Agreement, Finding
 from nodeprint.report import names
 from nodeprint.settings.measurements import known, terms
 from nodeprint.settings.texts import texts
@@ -47,14 +47,14 @@ def measured(measurement: str) -> str:
     return measurement if of is None else of.what
 
 
-def subject(of: Finding | Margin) -> str:
+def subject(of: Finding | Agreement) -> str:
     """A part with what was measured of it: `core 37 (CPU 37)` where that is the latency of its pairs, `memory bandwidth
     of NUMA node 1` else; a metric of a table, of a part."""
     if isinstance(of, Finding) and of.of_limit and not is_metric(of.measurement):
         return f"{measured(of.measurement)} ({names.row(str(of.part.where['figure']))})"
     if isinstance(of, Finding) and is_metric(of.measurement):
         return f"{of.measurement} of {names.part(of.part)}" if of.part.where else of.measurement
-    name = names.scoped(of.part) if isinstance(of, Margin) else names.part(of.part)
+    name = names.scoped(of.part) if isinstance(of, Agreement) else names.part(of.part)
     if of.part.term.startswith("fabric-"):
         return name
     if of.measurement.startswith("coherence") and names.is_of_pairs(of.part):

@@ -45,7 +45,7 @@ def test_the_schema_of_a_verdict_is_made_from_its_types() -> None:
     jsonschema.Draft202012Validator.check_schema(made)
     assert set(made["$defs"]["Outcome"]["enum"]) == {outcome.value for outcome in Outcome}
     assert set(made["$defs"]["FleetOutcome"]["enum"]) == {outcome.value for outcome in FleetOutcome}
-    assert made["$defs"]["Margin"]["properties"]["within"]["type"] == ["number", "null"]
+    assert made["$defs"]["Agreement"]["properties"]["within"]["type"] == ["number", "null"]
 
 
 @pytest.mark.parametrize(

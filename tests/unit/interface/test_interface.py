@@ -145,7 +145,7 @@ def test_campaign_without_verdict_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="nodeprint judge"):
         fresh.deviations()
     with pytest.raises(NodeprintError, match="nodeprint judge"):
-        fresh.plot.margins()
+        fresh.plot.agreements()
     with pytest.raises(NodeprintError, match="no campaign is there"):
         nodeprint.open(tmp_path / "absent")
 
@@ -160,11 +160,11 @@ Drawn = Callable[[OpenCampaign, Axes], Axes]
         lambda campaign, ax: campaign.plot.classes(SLOW, ax=ax),
         lambda campaign, ax: campaign.plot.strip(SLOW, ax=ax),
         lambda campaign, ax: campaign.plot.numa(SLOW, ax=ax),
-        lambda campaign, ax: campaign.plot.margins(ax=ax),
+        lambda campaign, ax: campaign.plot.agreements(ax=ax),
         lambda campaign, ax: campaign.plot.maps(ax=ax),
         lambda campaign, ax: campaign.plot.finding(SLOW, ax=ax),
     ],
-    ids=["matrix", "classes", "strip", "numa", "margins", "maps", "finding"],
+    ids=["matrix", "classes", "strip", "numa", "agreements", "maps", "finding"],
 )
 @pytest.mark.parametrize("columns", [1, 2])
 def test_nothing_is_cut_on_plain_axes(campaign: OpenCampaign, draw: Drawn, columns: int) -> None:
@@ -197,7 +197,7 @@ def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> 
         plot.numa(SLOW),
         plot.effect(SLOW),
         plot.finding(SLOW),
-        plot.margins(),
+        plot.agreements(),
         plot.maps(),
         plot.side_by_side("node000", SLOW),
         plot.forest(part.measurement, part.family, part.place),

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from nodeprint.data.places.layout import Layout
 from nodeprint.data.store.packed import PackedNode
-from nodeprint.judge import fleet, margins, pairs
+from nodeprint.judge import agreements, fleet, pairs
 from nodeprint.judge.acceptance_file import Acceptance, Metric
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
@@ -91,12 +91,12 @@ def test_a_shared_difference_is_said_once_by_the_node_that_shows_most_of_it() ->
     assert _shared(("n0", replace(first, shared_by=()))) == []
 
 
-def test_the_margins_of_a_fleet_are_the_worst_of_its_nodes_that_are_the_same() -> None:
-    near, far = verdicts.margin(within=0.02), verdicts.margin(within=0.03)
-    beside = verdicts.margin("memory", within=0.01, decides=False)
-    nodes = {"n0": verdicts.node(margins=(beside, near)), "n1": verdicts.node(margins=(far, near))}
+def test_the_agreements_of_a_fleet_are_the_worst_of_its_nodes_that_are_the_same() -> None:
+    near, far = verdicts.agreement(within=0.02), verdicts.agreement(within=0.03)
+    beside = verdicts.agreement("memory", within=0.01, decides=False)
+    nodes = {"n0": verdicts.node(agreements=(beside, near)), "n1": verdicts.node(agreements=(far, near))}
     assert fleet._worst(nodes) == (far, beside)
-    nodes["n1"] = verdicts.node(Outcome.SUSPECT, margins=(far,))
+    nodes["n1"] = verdicts.node(Outcome.SUSPECT, agreements=(far,))
     assert fleet._worst(nodes) == (near, beside)
 
 
@@ -115,7 +115,7 @@ def test_what_was_planned_is_missing_where_no_node_has_it_or_needs_it() -> None:
 def test_of_several_homes_the_largest_detection_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     of = [Limit("memory", "chase-latency", "numa", "numa", effect, 0.02) for effect in (0.05, 0.09, 0.07)]
     other = replace(of[0], family="socket")
-    monkeypatch.setattr(margins, "limits", lambda _series: (*of, other))
+    monkeypatch.setattr(agreements, "limits", lambda _series: (*of, other))
     assert fleet._limits(SimpleNamespace(series=())) == (of[1], other)  # type: ignore[arg-type]
 
 

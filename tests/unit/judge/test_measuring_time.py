@@ -51,8 +51,8 @@ def test_a_drift_over_the_hours_is_named_with_its_size(percent: float) -> None:
         "  The time of measuring matters: over 12 nodes, from 2026-01-02 00:01 to 2026-01-02 06:01"
     )
     assert f"gradually becomes {percent}" in lines[1] or f"gradually becomes {percent - 1}." in lines[1]
-    undecided = [node for node in verdict.nodes.values() for margin in node.margins if margin.remedy]
-    assert not any(margin.remedy == "nodes" for node in undecided for margin in node.margins)
+    undecided = [node for node in verdict.nodes.values() for agreement in node.agreements if agreement.remedy]
+    assert not any(agreement.remedy == "nodes" for node in undecided for agreement in node.agreements)
 
 
 def test_a_step_is_named_with_the_moment_from_which_on_it_is() -> None:

@@ -25,8 +25,8 @@ def test_a_healthy_fleet_is_uniform_and_says_what_that_rests_on() -> None:
     verdict = judge(made(cells=True), planned=CELLS).verdict
     assert verdict.fleet.outcome is FleetOutcome.UNIFORM
     assert verdict.fleet.rests_on == ("core-to-core", "numa", "bandwidth", "clock")
-    assert [m.subject for m in verdict.fleet.margins][:4] == list(verdict.fleet.rests_on)
-    assert all(margin.share <= 1 for margin in verdict.fleet.margins if margin.decides)
+    assert [m.subject for m in verdict.fleet.agreements][:4] == list(verdict.fleet.rests_on)
+    assert all(agreement.share <= 1 for agreement in verdict.fleet.agreements if agreement.decides)
     assert not verdict.fails(list(Kind))
 
 

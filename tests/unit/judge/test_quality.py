@@ -74,13 +74,16 @@ def test_a_lone_busy_machine_says_so_first() -> None:
 def test_the_tolerance_is_no_remedy_for_what_is_not_resolved() -> None:
     """Neither for a difference beyond it, nor where the interval is wider than the tolerance."""
     verdict = judged(4, 0.0, 0.4)
-    unresolved = [margin for node in verdict.nodes.values() for margin in node.margins if margin.remedy]
+    unresolved = [agreement for node in verdict.nodes.values() for agreement in node.agreements if agreement.remedy]
     assert unresolved
-    for margin in unresolved:
-        if abs(margin.effect) > margin.tolerance or margin.within - abs(margin.effect) > margin.tolerance:
-            assert margin.remedy != "tolerance"
-        if abs(margin.effect) > margin.tolerance:
-            assert margin.remedy == "quiet" and "more quietly" in text.margin_with_remedy(margin)
+    for agreement in unresolved:
+        if (
+            abs(agreement.effect) > agreement.tolerance
+            or agreement.within - abs(agreement.effect) > agreement.tolerance
+        ):
+            assert agreement.remedy != "tolerance"
+        if abs(agreement.effect) > agreement.tolerance:
+            assert agreement.remedy == "quiet" and "more quietly" in text.agreement_with_remedy(agreement)
 
 
 def test_flags_of_cells_mark_their_figures() -> None:

@@ -52,4 +52,4 @@ def test_the_schema_allows_no_other_key_and_null_for_a_number_that_is_not_finite
     assert len(objects) > 20 and all(of["additionalProperties"] is False for of in objects)
     finding = made["$defs"]["Finding"]["properties"]
     assert finding["effect"]["type"] == ["number", "null"] and finding["home"]["type"] == "integer"
-    assert made["$defs"]["Margin"]["properties"]["runs"]["type"] == "integer"
+    assert made["$defs"]["Agreement"]["properties"]["runs"]["type"] == "integer"

@@ -96,9 +96,9 @@ def test_remedies_are_few_and_can_be_done(seed: int, noise: float) -> None:
         spread=Spread().times(noise),
     )
     for node in judge(fleet(plan)).verdict.nodes.values():
-        for margin in node.margins:
-            assert margin.remedy in ("", "quiet", "runs", "nodes", "tolerance", "time", "none")
-            assert margin.needed <= {"runs": 20, "nodes": 64}.get(margin.remedy, 0)
-            assert (margin.remedy == "quiet") == margin.run.startswith("job1/run")
-            if margin.remedy == "tolerance":
-                assert 0.45 * margin.tolerance <= abs(margin.effect) <= 1.1 * margin.tolerance
+        for agreement in node.agreements:
+            assert agreement.remedy in ("", "quiet", "runs", "nodes", "tolerance", "time", "none")
+            assert agreement.needed <= {"runs": 20, "nodes": 64}.get(agreement.remedy, 0)
+            assert (agreement.remedy == "quiet") == agreement.run.startswith("job1/run")
+            if agreement.remedy == "tolerance":
+                assert 0.45 * agreement.tolerance <= abs(agreement.effect) <= 1.1 * agreement.tolerance

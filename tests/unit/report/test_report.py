@@ -218,7 +218,7 @@ def test_every_finding_has_a_figure_of_its_own_places(folder: Path, tmp_path: Pa
 def test_nodes_that_were_not_measured_show_their_reason_and_no_figure(folder: Path, tmp_path: Path) -> None:
     def refused(verdict: Verdict) -> Verdict:
         reasons = (Reason(Outcome.NOT_MEASURED, detail="drained: bad fan"),)
-        node = verdicts.node(Outcome.NOT_MEASURED, reasons=reasons, classes=(), cells=(), margins=())
+        node = verdicts.node(Outcome.NOT_MEASURED, reasons=reasons, classes=(), cells=(), agreements=())
         return replace(verdict, nodes={**verdict.nodes, "node002": node})
 
     written = documents.write(changed(folder, tmp_path, refused))

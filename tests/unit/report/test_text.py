@@ -16,7 +16,7 @@ from nodeprint.settings.texts import texts
 from tests.support import verdicts
 
 
-def test_first_line_says_margins_what_they_rest_on_and_who_deviates() -> None:
+def test_first_line_says_agreements_what_they_rest_on_and_who_deviates() -> None:
     line = text.first_line(verdicts.verdict())
     assert line.startswith("DEVIATIONS: 7 of 8 nodes are the same: core to core within 1.4 % (tolerance 4 %), ")
     assert "DEVIATES: cn003" in line
@@ -53,7 +53,7 @@ def test_an_outcome_that_all_nodes_share_is_named_once() -> None:
 
 def test_single_node_is_and_several_are_the_same() -> None:
     made = verdicts.verdict()
-    single = replace(made.fleet, nodes=1, counts={Outcome.DEVIATES: 1}, margins=())
+    single = replace(made.fleet, nodes=1, counts={Outcome.DEVIATES: 1}, agreements=())
     assert text.headline_of(single) == "0 of 1 node is the same"
     assert text.headline_of(replace(single, nodes=2)) == "0 of 2 nodes are the same"
 
@@ -146,7 +146,7 @@ def test_summary_ends_with_what_is_most_urgent() -> None:
 
 
 def test_alike_nodes_are_described_by_the_worst_of_them() -> None:
-    nodes = {f"cn{n}": verdicts.node(margins=(verdicts.margin(within=0.01 + n / 1000),)) for n in range(5)}
+    nodes = {f"cn{n}": verdicts.node(agreements=(verdicts.agreement(within=0.01 + n / 1000),)) for n in range(5)}
     (line,) = text.node_lines(nodes)
     assert "within 1.4 %" in line.text
 
@@ -197,14 +197,14 @@ def test_shared_difference_asks_for_a_batch() -> None:
     assert text.shared(share).startswith("3 nodes (cn[1-3]) share a difference: core 37 (CPU 37)")
 
 
-def test_margin_beyond_its_tolerance_names_its_remedy() -> None:
-    words = text.margin_with_remedy(verdicts.margin(within=0.06, runs=4, remedy="runs", needed=14))
+def test_agreement_beyond_its_tolerance_names_its_remedy() -> None:
+    words = text.agreement_with_remedy(verdicts.agreement(within=0.06, runs=4, remedy="runs", needed=14))
     assert (
         "may differ by up to 6.0 % or 6.72 ns (tolerance 4.0 % or 4.48 ns); 14 runs are needed and 4 were made" in words
     )
-    without = verdicts.margin(within=float("inf"), remedy="runs", needed=2)
-    assert "one run" in text.margin_with_remedy(replace(without, runs=1))
-    words = text.margin_with_remedy(replace(without, runs=6))
+    without = verdicts.agreement(within=float("inf"), remedy="runs", needed=2)
+    assert "one run" in text.agreement_with_remedy(replace(without, runs=1))
+    words = text.agreement_with_remedy(replace(without, runs=6))
     assert "fewer than 60 % of the nodes are within the tolerance of 4 %" in words and "one run" not in words
 
 

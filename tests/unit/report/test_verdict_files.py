@@ -28,10 +28,12 @@ def test_verdict_is_read_back_as_types(tmp_path: Path) -> None:
 
 
 def test_numbers_that_are_not_finite_are_null_and_come_back(tmp_path: Path) -> None:
-    made = verdicts.verdict({"cn1": verdicts.node(margins=(verdicts.margin(within=math.inf, within_unit=math.nan),))})
+    made = verdicts.verdict(
+        {"cn1": verdicts.node(agreements=(verdicts.agreement(within=math.inf, within_unit=math.nan),))}
+    )
     verdict_files.write(made, tmp_path)
-    assert json.loads((tmp_path / "verdict.json").read_text())["nodes"]["cn1"]["margins"][0]["within"] is None
-    assert verdict_files.read(tmp_path).nodes["cn1"].margins[0].share == math.inf
+    assert json.loads((tmp_path / "verdict.json").read_text())["nodes"]["cn1"]["agreements"][0]["within"] is None
+    assert verdict_files.read(tmp_path).nodes["cn1"].agreements[0].share == math.inf
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"nodes": {}}', '{"schema": 1, "nodes": {}}', "null", "[" * 9000])

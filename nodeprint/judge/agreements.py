@@ -13,7 +13,7 @@ from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import NodeEstimate, Series
-from nodeprint.judge.verdict import Finding, Limit, Margin, Spread
+from nodeprint.judge.verdict import Agreement, Finding, Limit, Spread
 from nodeprint.stats.peers import TEMPLATE_ERROR
 
 Floats = npt.NDArray[np.float64]
@@ -75,22 +75,24 @@ def worst(series: Series, position: int) -> Worst | None:
     return None if part < 0 or share[part] < 0 else Worst(series, position, part, float(reach[part]), pooled)
 
 
-def margins(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Margin, ...]:
-    """The margin of a node in each subject, those that decide first."""
+def agreements(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Agreement, ...]:
+    """The agreement of a node in each subject, those that decide first."""
     by_subject: dict[str, Worst] = {}
     for candidate in worst:
         name = subject(candidate.series.matrix.measured)
         if name not in by_subject or candidate.share > by_subject[name].share:
             by_subject[name] = candidate
-    out = [_margin(name, margin, node, rules) for name, margin in by_subject.items()]
-    return tuple(sorted(out, key=lambda margin: (not margin.decides, _order(margin.subject, rules), margin.subject)))
+    out = [_agreement(name, agreement, node, rules) for name, agreement in by_subject.items()]
+    return tuple(
+        sorted(out, key=lambda agreement: (not agreement.decides, _order(agreement.subject, rules), agreement.subject))
+    )
 
 
 def _order(name: str, rules: Acceptance) -> int:
     return rules.decides.index(name) if name in rules.decides else len(rules.decides)
 
 
-def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Margin:
+def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Agreement:
     tolerances, matrix, part = worst.series.tolerance, worst.series.matrix, worst.part
     relative = matrix.scale.relative
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[part])
@@ -100,7 +102,7 @@ def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Mar
     # what is outside, or has no centre, is no question of more measurements
     if difference - half <= tolerances[part] < worst.reach < np.inf:
         remedy, needed = remedy_of(worst)
-    return Margin(
+    return Agreement(
         name,
         name in rules.decides,
         matrix.name,

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from nodeprint.judge import margins
+from nodeprint.judge import agreements
 from nodeprint.judge.deviations import Series
 from tests.support.drawn import RULES, matrix, of_values, tolerance
 from tests.support.fleets import judged
@@ -34,7 +34,7 @@ def _remedy(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[str,
     series, part = _drawn(seed, runs, spread, off)
     pooled = series.of_node(0)
     reach = float(np.abs(pooled.difference[part]) + pooled.half_90[part])
-    return margins.remedy_of(margins.Worst(series, 0, part, reach, pooled))
+    return agreements.remedy_of(agreements.Worst(series, 0, part, reach, pooled))
 
 
 def test_so_many_runs_show_in_nine_of_ten_cases_that_a_part_is_the_same() -> None:
@@ -54,11 +54,11 @@ def test_what_more_measurements_cannot_resolve_asks_for_none() -> None:
 @pytest.mark.parametrize(("runs", "spread"), [(4, 0.3), (2, 0.2)])
 def test_nine_of_ten_nodes_show_what_is_as_large_as_the_detection_limit(runs: int, spread: float) -> None:
     series, part = _drawn(0, runs, spread)
-    limit = next(of for of in margins.limits([series]) if of.family == "ccd")
+    limit = next(of for of in agreements.limits([series]) if of.family == "ccd")
     times = limit.effect / float(np.median(series.tolerance[series.matrix.terms.indices("ccd")]))
     found = [_drawn(seed, runs, spread, times)[0].outside[0, part] for seed in range(1, 31)]
     assert 0.7 <= np.mean(found) < 1.0
-    assert limit.tolerance == pytest.approx(0.03, rel=0.1) and (limit.remedy == "") == (times <= margins.FAR)
+    assert limit.tolerance == pytest.approx(0.03, rel=0.1) and (limit.remedy == "") == (times <= agreements.FAR)
 
 
 @pytest.mark.parametrize("run", [0, 2, 5])
@@ -66,10 +66,10 @@ def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
     series, part = _drawn(3, 6, 0.05)
     values = series.matrix.values.copy()
     values[0, run, part] += 4 * series.tolerance[part]
-    worst = margins.worst(of_values(values), 0)
+    worst = agreements.worst(of_values(values), 0)
     assert worst is not None and worst.part == part
-    (margin,) = margins.margins([worst], judged().population.fleet.nodes[0], RULES)
-    assert (margin.remedy, margin.run) == ("quiet", f"job1/run{run + 1}")
+    (agreement,) = agreements.agreements([worst], judged().population.fleet.nodes[0], RULES)
+    assert (agreement.remedy, agreement.run) == ("quiet", f"job1/run{run + 1}")
 
 
 @pytest.mark.parametrize(
@@ -81,24 +81,24 @@ def test_the_worst_part_is_nearest_to_its_tolerance_if_any_has_a_value(
 ) -> None:
     each = np.ones(len(differences))
     pooled = SimpleNamespace(difference=np.array(differences), half_90=0.1 * each)
-    worst = margins.worst(SimpleNamespace(tolerance=2 * each, of_node=lambda _: pooled), 0)  # type: ignore[arg-type]
+    worst = agreements.worst(SimpleNamespace(tolerance=2 * each, of_node=lambda _: pooled), 0)  # type: ignore[arg-type]
     assert (worst and worst.part) == part
     assert worst is None or (worst.reach, worst.share) == pytest.approx((reach, reach / 2))
 
 
 def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
     names = [*RULES.decides, "jitter"]
-    assert [margins._order(name, RULES) for name in names] == list(range(len(names)))
+    assert [agreements._order(name, RULES) for name in names] == list(range(len(names)))
 
 
-def test_the_margin_of_a_subject_is_that_of_the_part_that_takes_most_of_its_tolerance() -> None:
+def test_the_agreement_of_a_subject_is_that_of_the_part_that_takes_most_of_its_tolerance() -> None:
     series, part = _drawn(1, 6, 0.05, off=0.8)
     other, _ = _drawn(2, 6, 0.05)
-    worst = [of for each in (series, other) if (of := margins.worst(each, 0)) is not None]
+    worst = [of for each in (series, other) if (of := agreements.worst(each, 0)) is not None]
     assert worst[0].part == part and 0.75 < worst[0].share < 1.0 and worst[1].share < 0.4
     node = judged().population.fleet.nodes[0]
     for order in (worst, worst[::-1]):
-        (margin,) = margins.margins(order, node, RULES)
-        assert (margin.subject, margin.decides, margin.remedy) == ("core-to-core", True, "")
-        assert margin.share == worst[0].share and margin.tolerance == pytest.approx(0.03, rel=0.2)
-        assert margin.effect == pytest.approx(0.8 * margin.tolerance, rel=0.1)
+        (agreement,) = agreements.agreements(order, node, RULES)
+        assert (agreement.subject, agreement.decides, agreement.remedy) == ("core-to-core", True, "")
+        assert agreement.share == worst[0].share and agreement.tolerance == pytest.approx(0.03, rel=0.2)
+        assert agreement.effect == pytest.approx(0.8 * agreement.tolerance, rel=0.1)
