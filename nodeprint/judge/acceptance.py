@@ -87,11 +87,11 @@ def of_metrics(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
     }
     if not metrics:
         return rules
-    decides = tuple(name for name, metric in metrics.items() if metric.decides)
-    if not decides:
-        advice = "leave `decides: false` out of one of them"
+    criteria = tuple(name for name, metric in metrics.items() if metric.criterion)
+    if not criteria:
+        advice = "leave `criterion: false` out of one of them"
         raise NodeprintError("no metric of the table decides", key="metrics", advice=advice)
-    return replace(rules, metrics={**rules.metrics, **metrics}, decides=decides)
+    return replace(rules, metrics={**rules.metrics, **metrics}, criteria=criteria)
 
 
 def _metrics(fleet: PackedFleet) -> list[Measured]:

@@ -172,7 +172,7 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Literal["higher", "lower"] | UnsetType,
         key("which side is better; by the unit if left out: lower of a time, else higher"),
     ] = UNSET
-    decides: Annotated[bool, key("whether a node's outcome rests on it")] = True
+    criterion: Annotated[bool, key("whether a node's outcome rests on it")] = True
     prior: MetricPrior = MetricPrior()
 
     @property
@@ -333,7 +333,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             le=50,
         ),
     ] = 1.0
-    decides: Annotated[
+    criteria: Annotated[
         tuple[Subject, ...],
         key(
             "what an outcome rests on: `core-to-core` (hops between cores), `messages`, or the terms of measurements "
@@ -342,7 +342,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "what is beyond its tolerance there is a finding, too",
             min_length=1,
         ),
-    ] = ("core-to-core", *(name for name, term in terms().items() if term.decides))
+    ] = ("core-to-core", *(name for name, term in terms().items() if term.criterion))
     tolerances: Tolerances = Tolerances()
     priors: PriorPercents = PriorPercents()
     cells: Annotated[

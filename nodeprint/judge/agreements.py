@@ -84,12 +84,14 @@ def agreements(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> t
             by_subject[name] = candidate
     out = [_agreement(name, agreement, node, rules) for name, agreement in by_subject.items()]
     return tuple(
-        sorted(out, key=lambda agreement: (not agreement.decides, _order(agreement.subject, rules), agreement.subject))
+        sorted(
+            out, key=lambda agreement: (not agreement.criterion, _order(agreement.subject, rules), agreement.subject)
+        )
     )
 
 
 def _order(name: str, rules: Acceptance) -> int:
-    return rules.decides.index(name) if name in rules.decides else len(rules.decides)
+    return rules.criteria.index(name) if name in rules.criteria else len(rules.criteria)
 
 
 def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Agreement:
@@ -104,7 +106,7 @@ def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> 
         remedy, needed = remedy_of(worst)
     return Agreement(
         name,
-        name in rules.decides,
+        name in rules.criteria,
         matrix.name,
         naming.part(matrix, part, node),
         within,

@@ -93,7 +93,7 @@ def _near_once(quantity: Measured, node: PackedNode, job: int, rows: list[int]) 
 
 def _deciding(reduced: Sequence[Measured], rules: Acceptance) -> Iterator[Measured]:
     for measurement in reduced:
-        if measurement.model.scale != "share" and subject(measurement) in rules.decides:
+        if measurement.model.scale != "share" and subject(measurement) in rules.criteria:
             yield measurement
 
 

@@ -50,7 +50,7 @@ def verdict(reading: Reading, versions: Mapping[str, str]) -> Verdict:
         fleet.simulated,
         any(node.imported for node in fleet.nodes),
         {**fleet.versions, **versions},
-        population.rules.decides,
+        population.rules.criteria,
         _fleet(reading, nodes),
         nodes,
         tuple(reading.fabrics),
@@ -71,7 +71,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     spreads = _spreads(reading)
     outcome_of_fleet = _outcome(reading, nodes, spreads, measured)
     measured_subjects = {agreements.subject(measurement) for measurement in population.reduced}
-    rests_on = [subject for subject in population.rules.decides if subject in measured_subjects]
+    based_on = [subject for subject in population.rules.criteria if subject in measured_subjects]
     tests = sum(series.outside.size for series in reading.series)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
     return FleetVerdict(
@@ -80,7 +80,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         measured,
         counts,
         _worst(nodes),
-        tuple(rests_on),
+        tuple(based_on),
         _missing(reading, nodes),
         tuple(_groups(reading)),
         tuple(_shared(reading, nodes)),
@@ -91,7 +91,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         tuple(_notes(reading, nodes)),
         () if population.gap is None else (_group(reading, population.gap, ""),),
         reading.over_time,
-        _assumed_jobs(reading, rests_on),
+        _assumed_jobs(reading, based_on),
         single_runs.of_series(population, reading.series),
         reached.memory(nodes),
     )
@@ -136,7 +136,7 @@ def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Agreement, ...]:
         for agreement in node.agreements if node.outcome is Outcome.SAME else ():
             if agreement.subject not in worst or agreement.share > worst[agreement.subject].share:
                 worst[agreement.subject] = agreement
-    return tuple(sorted(worst.values(), key=lambda agreement: not agreement.decides))
+    return tuple(sorted(worst.values(), key=lambda agreement: not agreement.criterion))
 
 
 def _missing(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The rules that give a node its outcome, a function each, in the order in which they are asked.
 
-A rule yields the reasons that it has for an outcome; the worst outcome is the node's. After a rule that `decides` and
+A rule yields the reasons that it has for an outcome; the worst outcome is the node's. After a rule that `criteria` and
 has a reason, no further rule is asked: of a node that was not measured nothing else is known. To add an outcome, add
 its entry to `nodeprint.judge.outcome.Outcome`, a rule here, and its
 sentence to reports/texts.yaml.
@@ -47,7 +47,7 @@ class NodeEvidence(msgspec.Struct, frozen=True):
     @property
     def deciding(self) -> list[Agreement]:
         """The agreements that its outcome is based on."""
-        return [agreement for agreement in self.agreements if agreement.decides]
+        return [agreement for agreement in self.agreements if agreement.criterion]
 
     @property
     def outside(self) -> set[str]:
@@ -57,9 +57,9 @@ class NodeEvidence(msgspec.Struct, frozen=True):
     @property
     def scattered(self) -> tuple[str, ...]:
         """Subjects that decide, in some part of which no majority of the nodes is alike."""
-        decides = self.population.rules.decides
+        criteria = self.population.rules.criteria
         of = ((agreements.subject(series.matrix.measured), series) for series, _ in self.series)
-        return tuple(subject for subject, series in of if subject in decides and series.scattered.any())
+        return tuple(subject for subject, series in of if subject in criteria and series.scattered.any())
 
 
 Rule = Callable[[NodeEvidence], Iterator[Reason]]
@@ -69,27 +69,27 @@ _RULES: list[tuple[Rule, bool]] = []
 def reasons(evidence: NodeEvidence) -> list[Reason]:
     """Every reason for the outcome of a node, the decisive one first; without any it is the same as its peers."""
     out: list[Reason] = []
-    for asked, decides in _RULES:
+    for asked, final in _RULES:
         own = list(asked(evidence))
         out += own
-        if own and decides:
+        if own and final:
             break
     if not out:
         out = [Reason(Outcome.SAME, of=tuple(agreement.subject for agreement in evidence.deciding))]
     return sorted(out, key=lambda reason: reason.outcome.rank)
 
 
-def rule(*, decides: bool = False) -> Callable[[Rule], Rule]:
-    """Make a function a rule; if it `decides` and has a reason, no further rule is asked."""
+def rule(*, final: bool = False) -> Callable[[Rule], Rule]:
+    """Make a function a rule; if it is `final` and has a reason, no further rule is asked."""
 
     def added(function: Rule) -> Rule:
-        _RULES.append((function, decides))
+        _RULES.append((function, final))
         return function
 
     return added
 
 
-@rule(decides=True)
+@rule(final=True)
 def not_measured(of: NodeEvidence) -> Iterator[Reason]:
     """There are no records of it, or a benchmark's own check failed."""
     node = of.population.fleet.nodes[of.i]
@@ -113,7 +113,7 @@ def found(of: NodeEvidence) -> Iterator[Reason]:
             yield Reason(OUTCOME_OF[finding.state], of=(finding.id,))
 
 
-@rule(decides=True)
+@rule(final=True)
 def unusable(of: NodeEvidence) -> Iterator[Reason]:
     """Records of it cannot be used."""
     node = of.population.fleet.nodes[of.i]
@@ -121,14 +121,14 @@ def unusable(of: NodeEvidence) -> Iterator[Reason]:
         yield Reason(Outcome.INVALID, ReasonDetail.UNUSABLE, detail=broken[0])
 
 
-@rule(decides=True)
+@rule(final=True)
 def single_machine(of: NodeEvidence) -> Iterator[Reason]:
     """It is compared with nothing: the quality of its data stands beside its only outcome."""
     if of.population.lone:
         yield _no_peers(of)
 
 
-@rule(decides=True)
+@rule(final=True)
 def disturbed(of: NodeEvidence) -> Iterator[Reason]:
     """Each of its jobs was disturbed."""
     invalid = of.population.disturbed[of.i]
@@ -140,7 +140,7 @@ def disturbed(of: NodeEvidence) -> Iterator[Reason]:
         yield Reason(Outcome.INVALID, _OF_DISTURBANCE[worst.kind], (worst.measurement,), worst.share)
 
 
-@rule(decides=True)
+@rule(final=True)
 def without_peers(of: NodeEvidence) -> Iterator[Reason]:
     """Its group has no other node, or its configuration is another one."""
     population = of.population
@@ -171,7 +171,7 @@ def split(of: NodeEvidence) -> Iterator[Reason]:
         yield Reason(Outcome.SPLIT)
 
 
-@rule(decides=True)
+@rule(final=True)
 def renumbered(of: NodeEvidence) -> Iterator[Reason]:
     """An exchange of parts explains its imported matrix."""
     if exchange := of.exchange:
@@ -187,7 +187,7 @@ def missing(of: NodeEvidence) -> Iterator[Reason]:
     if names := _missing(of):
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.MISSING, names)
     if not of.deciding:
-        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.MISSING, of.population.rules.decides)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.MISSING, of.population.rules.criteria)
 
 
 def _missing(of: NodeEvidence) -> tuple[str, ...]:
@@ -222,11 +222,11 @@ def single_run(of: NodeEvidence) -> Iterator[Reason]:
 @rule()
 def unexamined(of: NodeEvidence) -> Iterator[Reason]:
     """A part that decides is examined by no data."""
-    decides = of.population.rules.decides
+    criteria = of.population.rules.criteria
     unseen = [
         family
         for series, _ in of.series
-        if agreements.subject(series.matrix.measured) in decides
+        if agreements.subject(series.matrix.measured) in criteria
         for family in series.matrix.terms.unwitnessed
     ]
     if unseen:

@@ -52,7 +52,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
         alike = configuration.groups(fleet.nodes, configuration.layouts(reduced), differing)
-        odd = [odd_runs(of, tolerances.of_whole(of, rules)) if subject(of) in rules.decides else {} for of in reduced]
+        odd = [odd_runs(of, tolerances.of_whole(of, rules)) if subject(of) in rules.criteria else {} for of in reduced]
         by_itself = [_disturbed(node, i, reduced, odd, rules) for i, node in enumerate(fleet.nodes)]
         disturbed = _moved(fleet.nodes, alike, reduced, rules, by_itself)
         valid = tuple(measurement.valid(disturbed) for measurement in reduced)

@@ -45,7 +45,7 @@ def of_job(
 
 def _of_measurement(i: int, job: int, reduced: Measured, rules: Acceptance) -> Iterator[Disturbance]:
     rows = reduced.rows.get(i, {}).get(job, [])
-    if not reduced.of_pairs or not rows or subject(reduced) not in rules.decides:
+    if not reduced.of_pairs or not rows or subject(reduced) not in rules.criteria:
         return
     missing = reduced.missing[rows]
     measured = missing.min(axis=0) < 1  # at other homes the job was not measured: another configuration, and no gap

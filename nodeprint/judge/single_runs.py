@@ -20,7 +20,7 @@ def of_series(population: Population, series: Sequence[Series]) -> tuple[SingleR
     return tuple(
         of_group
         for of_measurement in series
-        if subject(of_measurement.matrix.measured) in population.rules.decides
+        if subject(of_measurement.matrix.measured) in population.rules.criteria
         for of_group in _of(population, of_measurement)
     )
 

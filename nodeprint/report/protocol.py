@@ -274,7 +274,7 @@ def _tolerances(verdict: Verdict) -> list[list[str]]:
     nodes."""
     rows: dict[str, list[tuple[float, float]]] = {}
     for limit in verdict.fleet.limits:
-        if limit.subject in verdict.decides:
+        if limit.subject in verdict.criteria:
             rows.setdefault(limit.subject, []).append((limit.tolerance, limit.effect))
     return [
         [

@@ -59,7 +59,7 @@ class Term:
     `name` is the subject in a list and `what` what differs. `tolerance`, `run` and `job` are the tolerance and the
     standard deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.Cell`),
     `tolerance_without_boost` the tolerance where no node has a clock above its base clock, `source` is where they are
-    from. `decides`: an outcome rests on it unless acceptance.yaml says otherwise. `causes` are keys of
+    from. `criterion`: an outcome rests on it unless acceptance.yaml says otherwise. `causes` are keys of
     reports/texts.yaml, or words with hyphens; `remedy` is what to do. Of a share of the time a finding may have an id
     (`finding`) and a `sentence` of its own. Of findings in one place that of the lowest `rank` is the finding and the
     others are finer: what takes time from a CPU, or slows its clock, shows in everything that runs there.
@@ -72,7 +72,7 @@ class Term:
     source: str
     job: float | None = None
     tolerance_without_boost: float | None = None
-    decides: bool = False
+    criterion: bool = False
     causes: tuple[str, ...] = ()
     remedy: str = ""
     finding: str = ""

@@ -32,7 +32,7 @@ from nodeprint.report import verdict_files
 from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulate_fleet
 
-DECIDES = ("core-to-core", "memory", "bandwidth", "clock")
+CRITERIA = ("core-to-core", "memory", "bandwidth", "clock")
 CORE = Part("core", "core-near", {"core": 37, "cpu": 37})
 MEMORY = Part("numa", "numa", {"cpu_node": 1, "memory_node": 3})
 
@@ -162,7 +162,7 @@ def node(outcome: Outcome = Outcome.SAME, why: ReasonDetail | None = None, **cha
         "bios": "2.4.8",
         "memory_gib": 512,
     }
-    agreements = tuple(agreement(subject) for subject in DECIDES)
+    agreements = tuple(agreement(subject) for subject in CRITERIA)
     made = NodeVerdict(
         outcome,
         (Reason(outcome, why),),
@@ -189,8 +189,8 @@ def verdict(nodes: dict[str, NodeVerdict] | None = None, **changes: Any) -> Verd
         len(nodes),
         len(nodes) - outcomes.count(Outcome.NOT_MEASURED),
         counts,
-        tuple(agreement(s) for s in DECIDES),
-        DECIDES,
+        tuple(agreement(s) for s in CRITERIA),
+        CRITERIA,
         spreads=(
             Spread("core-to-core", "coherence-cas", "core-near", "core", 0.004, 0.002, 0.04, 0.02, 0, wide=False),
         ),
@@ -199,7 +199,7 @@ def verdict(nodes: dict[str, NodeVerdict] | None = None, **changes: Any) -> Verd
         false_alarm=0.01,
     )
     versions = {"nodeprint": "0.1.0", "acceptance": "the defaults"}
-    return replace(Verdict("main", False, False, versions, DECIDES, fleet, nodes), **changes)
+    return replace(Verdict("main", False, False, versions, CRITERIA, fleet, nodes), **changes)
 
 
 def fabric(**changes: Any) -> FabricVerdict:

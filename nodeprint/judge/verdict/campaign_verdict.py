@@ -18,14 +18,14 @@ SCHEMA = 4
 
 class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a campaign. `recheck` are the nodes to measure as a further job: suspects, invalid nodes and
-    control nodes; `decides` the subjects that an outcome rests on. `method` is the version of the method, 0 of verdicts
-    that do not state it, and `rules` are the acceptance rules in force, every default included."""
+    control nodes; `criteria` the subjects that an outcome rests on. `method` is the version of the method, 0 of
+    verdicts that do not state it, and `rules` are the acceptance rules in force, every default included."""
 
     campaign: str
     simulated: bool
     imported: bool
     versions: Mapping[str, str]
-    decides: tuple[str, ...]
+    criteria: tuple[str, ...]
     fleet: FleetVerdict
     nodes: Mapping[str, NodeVerdict]
     fabric: tuple[FabricVerdict, ...] = ()

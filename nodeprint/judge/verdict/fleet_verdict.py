@@ -157,7 +157,7 @@ class Note(msgspec.Struct, frozen=True):
 
 class FleetVerdict(msgspec.Struct, frozen=True):
     """The fleet's outcome and its `class`. `agreements` are the worst over the nodes that are SAME, by subject, those
-    that decide first; `rests_on` the subjects that were measured and decide, `missing` measurements that were planned
+    that decide first; `based_on` the subjects that were measured and decide, `missing` measurements that were planned
     and no node has. `gaps` has nodes that are within every tolerance and apart from the others all the same,
     `over_time` what goes with the order of measuring, `single_runs` what can be said of measurements of one run a node,
     `memory` nodes whose memory could be more than it is. `assumed_jobs` are, by subject that decides, the standard
@@ -168,7 +168,7 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     measured: int
     counts: Mapping[str, int]
     agreements: tuple[Agreement, ...] = ()
-    rests_on: tuple[str, ...] = ()
+    based_on: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
     shared: tuple[Shared, ...] = ()

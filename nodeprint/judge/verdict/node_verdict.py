@@ -25,7 +25,7 @@ class Agreement(msgspec.Struct, frozen=True):
     """
 
     subject: str
-    decides: bool
+    criterion: bool
     measurement: str
     part: Part
     within: float

@@ -113,7 +113,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
 def lead(campaign: Campaign) -> tuple[str, ...]:
     """The outcome in a plain sentence, after a warning that all of it is beneath, and what the same means here."""
     verdict = campaign.verdict
-    means = filter(None, (text.same_means(verdict.fleet), *text.rests_on(verdict)[1:]))
+    means = filter(None, (text.same_means(verdict.fleet), *text.based_on(verdict)[1:]))
     return (*text.memory_warnings(verdict.fleet), text.plain_outcome(verdict), *means)
 
 
@@ -430,7 +430,7 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name in shown:
         node = nodes[name]
-        share = max((agreement.share for agreement in node.agreements if agreement.decides), default=float("nan"))
+        share = max((agreement.share for agreement in node.agreements if agreement.criterion), default=float("nan"))
         used = f"{share * 100:.0f} %" if np.isfinite(share) else ""
         first = text.part_in_words(node.counted[0]) if node.counted else ""
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))

@@ -235,7 +235,7 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
         rows.append(
             (
                 text.named("subjects", agreement.subject),
-                "yes" if agreement.decides else "",
+                "yes" if agreement.criterion else "",
                 text.subject(agreement),
                 names.percent(agreement.effect),
                 within,
@@ -246,7 +246,7 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
         )
     header = (
         "subject",
-        "decides",
+        "criteria",
         "nearest to its tolerance",
         "differs by",
         "the same within",

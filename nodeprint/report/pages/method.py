@@ -91,7 +91,7 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
 
 def _decides(kernel: str, of: KernelFile) -> bool:
     """Whether an outcome rests on a kernel by default: a short page says what it does."""
-    return kernel == "coherence" or any(term.decides for term in of.terms.values())
+    return kernel == "coherence" or any(term.criterion for term in of.terms.values())
 
 
 def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -> Page:
@@ -124,7 +124,7 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
 def _judged(verdict: Verdict) -> Block:
     fleet = verdict.fleet
     words = say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %") if fleet.tests else ""
-    return Text(" ".join(filter(None, (say("method", "judged"), words, *text.rests_on(verdict)))))
+    return Text(" ".join(filter(None, (say("method", "judged"), words, *text.based_on(verdict)))))
 
 
 def limit_table(verdict: Verdict) -> Table:

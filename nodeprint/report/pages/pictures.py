@@ -416,7 +416,7 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         place = f"{names.scoped(apart.part)} ({text.measured(apart.measurement)})"
         data = in_tolerances_figure.of_groups(verdict.fleet.groups, text.sentence(place))
     if data is None:
-        subjects = {subject: text.sentence(text.named("subjects", subject)) for subject in verdict.decides}
+        subjects = {subject: text.sentence(text.named("subjects", subject)) for subject in verdict.criteria}
         data = in_tolerances_figure.of_nodes(verdict.nodes, subjects, _marked(campaign))
     if data is None:
         return

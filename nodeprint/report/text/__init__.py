@@ -26,6 +26,7 @@ from nodeprint.report.text.group_sentences import (
     which_is_right,
 )
 from nodeprint.report.text.headlines import (
+    based_on,
     counts_of,
     fabric,
     fabric_findings,
@@ -33,7 +34,6 @@ from nodeprint.report.text.headlines import (
     headline_of,
     origin,
     plain_outcome,
-    rests_on,
     same_means,
     summary,
 )
@@ -44,6 +44,7 @@ from nodeprint.report.text.wording import change, changed, measured, named, sent
 __all__ = [
     "agreement_remedy",
     "agreement_with_remedy",
+    "based_on",
     "belongs",
     "busy_machine",
     "change",
@@ -80,7 +81,6 @@ __all__ = [
     "plain_outcome",
     "possible",
     "remedy",
-    "rests_on",
     "runs_beyond",
     "runs_past",
     "same_means",

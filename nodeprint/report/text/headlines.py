@@ -35,7 +35,7 @@ def first_line(verdict: Verdict) -> str:
     not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
     count = f"{'; '.join(filter(None, [headline_of(fleet), *not_uniform]))}."
     first = [*disturbed_first(verdict), *memory_warnings(fleet), count]
-    return " ".join([f"{begin}: {' '.join(first)}", *rests_on(verdict)])
+    return " ".join([f"{begin}: {' '.join(first)}", *based_on(verdict)])
 
 
 def _messages(fabric: FabricVerdict) -> str:
@@ -84,7 +84,7 @@ def _few(on: Sequence[str]) -> str:
 
 def same_means(fleet: FleetVerdict) -> str:
     """Within which agreements nodes that are the same are so; empty where none is."""
-    agreements = [short_agreement(agreement) for agreement in fleet.agreements if agreement.decides]
+    agreements = [short_agreement(agreement) for agreement in fleet.agreements if agreement.criterion]
     return (
         say("same_means", agreements=names.listed(agreements)) if agreements and fleet.counts.get(Outcome.SAME) else ""
     )
@@ -92,7 +92,7 @@ def same_means(fleet: FleetVerdict) -> str:
 
 def headline_of(fleet: FleetVerdict) -> str:
     """How many nodes are the same within which agreements."""
-    agreements = names.listed(short_agreement(agreement) for agreement in fleet.agreements if agreement.decides)
+    agreements = names.listed(short_agreement(agreement) for agreement in fleet.agreements if agreement.criterion)
     groups = names.counted(len(fleet.groups), "group")
     unapplied = [printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied"]
     return say(
@@ -125,14 +125,14 @@ def not_same(verdict: Verdict) -> list[str]:
     return out
 
 
-def rests_on(verdict: Verdict) -> list[str]:
+def based_on(verdict: Verdict) -> list[str]:
     """What SAME rests on, and what was not measured for it."""
     fleet = verdict.fleet
     if not fleet.measured or not fleet.tests:  # nothing was compared
         return []
-    resting = names.listed(named("subjects", subject) for subject in fleet.rests_on)
-    lacking = [named("subjects", subject) for subject in verdict.decides if subject not in fleet.rests_on]
-    out = [say("rests", subjects=resting) if resting else say("rests_on_nothing")]
+    resting = names.listed(named("subjects", subject) for subject in fleet.based_on)
+    lacking = [named("subjects", subject) for subject in verdict.criteria if subject not in fleet.based_on]
+    out = [say("rests", subjects=resting) if resting else say("based_on_nothing")]
     out += [say("lacking", subjects=names.listed(lacking))] if lacking else []
     out += (
         [

@@ -158,10 +158,10 @@ def _agreements(alike: Sequence[NodeVerdict]) -> str:
     worst = _worst_agreements(alike)
     if alike[0].outcome is Outcome.SAME:
         return (
-            names.listed(short_agreement(agreement) for agreement in worst.values() if agreement.decides)
+            names.listed(short_agreement(agreement) for agreement in worst.values() if agreement.criterion)
             or "every tolerance"
         )
-    open_ = [agreement for agreement in worst.values() if agreement.decides and agreement.share > 1]
+    open_ = [agreement for agreement in worst.values() if agreement.criterion and agreement.share > 1]
     return " ".join(map(agreement_with_remedy, sorted(open_, key=lambda agreement: -agreement.share)))
 
 
@@ -169,7 +169,7 @@ def _open(alike: Sequence[NodeVerdict]) -> str:
     """The agreements that are open, in a list."""
     agreements = _worst_agreements(alike).values()
     return names.listed(
-        short_agreement(agreement) for agreement in agreements if agreement.decides and agreement.share > 1
+        short_agreement(agreement) for agreement in agreements if agreement.criterion and agreement.share > 1
     )
 
 

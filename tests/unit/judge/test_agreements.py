@@ -87,7 +87,7 @@ def test_the_worst_part_is_nearest_to_its_tolerance_if_any_has_a_value(
 
 
 def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
-    names = [*RULES.decides, "jitter"]
+    names = [*RULES.criteria, "jitter"]
     assert [agreements._order(name, RULES) for name in names] == list(range(len(names)))
 
 
@@ -99,6 +99,6 @@ def test_the_agreement_of_a_subject_is_that_of_the_part_that_takes_most_of_its_t
     node = judged().population.fleet.nodes[0]
     for order in (worst, worst[::-1]):
         (agreement,) = agreements.agreements(order, node, RULES)
-        assert (agreement.subject, agreement.decides, agreement.remedy) == ("core-to-core", True, "")
+        assert (agreement.subject, agreement.criterion, agreement.remedy) == ("core-to-core", True, "")
         assert agreement.share == worst[0].share and agreement.tolerance == pytest.approx(0.03, rel=0.2)
         assert agreement.effect == pytest.approx(0.8 * agreement.tolerance, rel=0.1)

@@ -21,7 +21,7 @@ SLOW = [Job(name, day) for name in NAMES for day in (1, 5, 9) if (name, day) != 
 
 
 def _rules(*repairs: Repair) -> Acceptance:
-    return msgspec.structs.replace(acceptance.load(), decides=("core-to-core",), repairs=repairs)
+    return msgspec.structs.replace(acceptance.load(), criteria=("core-to-core",), repairs=repairs)
 
 
 def _day(day: int) -> str:

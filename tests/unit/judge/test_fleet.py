@@ -29,7 +29,7 @@ def test_what_one_job_cannot_show_is_named_and_no_more_where_jobs_show_it() -> N
     assert once.fleet.assumed_jobs["core-to-core"] == pytest.approx(0.001)
     assert once.fleet.assumed_jobs["bandwidth"] == pytest.approx(0.005, rel=0.01)
     assert twice.fleet.assumed_jobs.keys() <= once.fleet.assumed_jobs.keys()
-    assert any("between jobs: 0.1 % (core to core)" in line for line in text.rests_on(once))
+    assert any("between jobs: 0.1 % (core to core)" in line for line in text.based_on(once))
 
 
 @pytest.mark.parametrize("simulated", [True, False])
@@ -93,7 +93,7 @@ def test_a_shared_difference_is_said_once_by_the_node_that_shows_most_of_it() ->
 
 def test_the_agreements_of_a_fleet_are_the_worst_of_its_nodes_that_are_the_same() -> None:
     near, far = verdicts.agreement(within=0.02), verdicts.agreement(within=0.03)
-    beside = verdicts.agreement("memory", within=0.01, decides=False)
+    beside = verdicts.agreement("memory", within=0.01, criterion=False)
     nodes = {"n0": verdicts.node(agreements=(beside, near)), "n1": verdicts.node(agreements=(far, near))}
     assert fleet._worst(nodes) == (far, beside)
     nodes["n1"] = verdicts.node(Outcome.SUSPECT, agreements=(far,))

@@ -24,9 +24,9 @@ CELLS = ("coherence-cas", "chase-latency", "bandwidth-nodes", "bandwidth-ccx", "
 def test_a_healthy_fleet_is_uniform_and_says_what_that_rests_on() -> None:
     verdict = judge(made(cells=True), planned=CELLS).verdict
     assert verdict.fleet.outcome is FleetOutcome.UNIFORM
-    assert verdict.fleet.rests_on == ("core-to-core", "numa", "bandwidth", "clock")
-    assert [m.subject for m in verdict.fleet.agreements][:4] == list(verdict.fleet.rests_on)
-    assert all(agreement.share <= 1 for agreement in verdict.fleet.agreements if agreement.decides)
+    assert verdict.fleet.based_on == ("core-to-core", "numa", "bandwidth", "clock")
+    assert [m.subject for m in verdict.fleet.agreements][:4] == list(verdict.fleet.based_on)
+    assert all(agreement.share <= 1 for agreement in verdict.fleet.agreements if agreement.criterion)
     assert not verdict.fails(list(Kind))
 
 

@@ -22,7 +22,7 @@ def test_a_verdict_states_its_method_and_all_of_its_rules(campaign: Make) -> Non
     judge(folder)
     content = json.loads((folder / "verdict.json").read_text())
     assert content["method"] == method.METHOD > 0
-    assert {"tolerances", "false_alarm_percent", "decides", "quality"} <= set(content["rules"])
+    assert {"tolerances", "false_alarm_percent", "criteria", "quality"} <= set(content["rules"])
     assert verdict_files.read(folder).rules == content["rules"]
 
 

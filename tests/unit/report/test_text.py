@@ -60,7 +60,7 @@ def test_single_node_is_and_several_are_the_same() -> None:
 
 def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
     made = verdicts.verdict()
-    fleet = replace(made.fleet, rests_on=("core-to-core",), missing=("chase-latency",))
+    fleet = replace(made.fleet, based_on=("core-to-core",), missing=("chase-latency",))
     line = text.first_line(replace(made, fleet=fleet, simulated=True))
     assert line.startswith("SIMULATED: DEVIATIONS")
     assert "Not measured, though SAME rests on it: memory latency, bandwidth and clock." in line
@@ -236,8 +236,8 @@ def test_fabric_names_link_and_detection_limit() -> None:
     assert text.fabric_findings(verdicts.fabric())[0].startswith("The link between cn001 and cn002 is 30.0 % slower")
     assert "INCONCLUSIVE" in text.fabric(verdicts.fabric(findings=(), inconclusive="one-run"))
     of_sizes = tuple(SizeFigure(size, True, 1e5, 9e4, 2e5) for size in (8, 1 << 16, 1 << 20))
-    decides = "Messages of 1 MiB decide; 8 B and 64 KiB are shown beside them."
-    assert decides in text.fabric(verdicts.fabric(by_size=of_sizes))
+    criteria = "Messages of 1 MiB decide; 8 B and 64 KiB are shown beside them."
+    assert criteria in text.fabric(verdicts.fabric(by_size=of_sizes))
     assert "decide" not in text.fabric(verdicts.fabric())
 
 
