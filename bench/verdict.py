@@ -387,7 +387,7 @@ def year(case: Case) -> list[Tally]:
     found = [change for history in histories.nodes for change in history.changes]
     single = [change for change in found if change.part.term not in _WHOLE]
     common = [] if histories.common is None else histories.common.changes
-    of_pairs = [change for change in common if change.subject == "core-to-core"]  # within the tolerance of all else
+    of_pairs = [change for change in common if change.metric == "core-to-core"]  # within the tolerance of all else
     counted = (("changes of single components", single), ("changes of a node by itself", found))
     return [
         *(Tally(f"a year with a season: {name}", len(of), len(histories.nodes), _listed(of)) for name, of in counted),

@@ -129,7 +129,7 @@ def _doubt(change: Change) -> str:
 def part_name(of: Change | Course) -> str:
     """A part, with its measurement where it is not one between cores."""
     part = names.scoped(of.part)
-    return part if of.subject == "core-to-core" else f"{part} ({of.measurement})"
+    return part if of.metric == "core-to-core" else f"{part} ({of.measurement})"
 
 
 def _fields(fields: Mapping[str, tuple[str, str]]) -> str:

@@ -71,7 +71,7 @@ class Change(msgspec.Struct, frozen=True):
     together, unless fewer than three were measured (`compared` is false). The part still had its level before at
     `unchanged`, and the change was there `since`, the likeliest first measurement, at the latest `by` (ISO 8601); where
     it came in several steps, `since` is when they made up the tolerance. `counts` are how many measurements show the
-    level before and after; `confirmed`: two or more each. `further` parts of the same subject moved with it. `fields`
+    level before and after; `confirmed`: two or more each. `further` parts of the same metric moved with it. `fields`
     of the fingerprint changed between: values before and after. `moves` if the level of all nodes keeps moving: between
     which values.
     """
@@ -79,7 +79,7 @@ class Change(msgspec.Struct, frozen=True):
     node: str
     measurement: str
     home: int
-    subject: str
+    metric: str
     part: Part
     unit: str
     before: float
@@ -109,7 +109,7 @@ class Course(msgspec.Struct, frozen=True):
 
     measurement: str
     home: int
-    subject: str
+    metric: str
     part: Part
     tolerance: float
     measured: tuple[str, ...]
@@ -443,13 +443,13 @@ def _steps(of: _OfNode, part: int) -> Iterator[_Step]:
 
 
 def _together(found: Sequence[_Found]) -> list[tuple[_Found, int]]:
-    """Changes of one subject at one time, of several measurements and homes, as one if they are of one place or of one
+    """Changes of one metric at one time, of several measurements and homes, as one if they are of one place or of one
     inside another: the coarsest, of those that several measurements show if there are any, and how many further parts
     moved with it."""
     groups: list[tuple[_Found, list[_Found]]] = []
     for of in sorted(found, key=lambda of: (not of.confirmed, -round(of.covered, 3), -of.share)):
         for first, others in groups:
-            same = agreements.subject(first.past.matrix.measured) == agreements.subject(of.past.matrix.measured)
+            same = agreements.metric(first.past.matrix.measured) == agreements.metric(of.past.matrix.measured)
             apart = first.past is of.past or not (first.place == of.place or of.covered < first.covered)
             if same and not apart and first.overlaps(of):
                 others.append(of)
@@ -477,7 +477,7 @@ def _history_of_all(
     lines: Sequence[_Line], found: Sequence[_Found], names: Sequence[str], judged: Sequence[JudgedCampaign], z: float
 ) -> NodeHistory | None:
     """What all nodes changed by together; what moves without any change of their configuration is one change in each
-    subject, with its range."""
+    metric, with its range."""
     if not lines:
         return None
     changes: list[Change] = []
@@ -489,12 +489,12 @@ def _history_of_all(
         if change.fields:
             changes.append(change)
         else:
-            moving.setdefault(change.subject, []).append((first, change))
-    for of_subject in moving.values():
-        of_subject.sort(key=lambda of: (-round(of[0].covered, 3), -of[0].share))
-        first, change = of_subject[0]
-        if len(of_subject) > 1 or not _is_step(first, z):
-            further = sum(other.further for _, other in of_subject)
+            moving.setdefault(change.metric, []).append((first, change))
+    for of_metric in moving.values():
+        of_metric.sort(key=lambda of: (-round(of[0].covered, 3), -of[0].share))
+        first, change = of_metric[0]
+        if len(of_metric) > 1 or not _is_step(first, z):
+            further = sum(other.further for _, other in of_metric)
             change = replace(change, moves=_range(first), further=further)
         changes.append(change)
     return _with_courses("", lines, found, changes, judged)
@@ -543,7 +543,7 @@ def _change(found: _Found, further: int) -> Change:
         "",
         matrix.name,
         matrix.part.home,
-        agreements.subject(matrix.measured),
+        agreements.metric(matrix.measured),
         _part(found),
         "share" if share else matrix.measured.unit,
         before,
@@ -612,7 +612,7 @@ def _course(line: _Line, number: int, part: Part, judged: Sequence[JudgedCampaig
     return Course(
         matrix.name,
         matrix.part.home,
-        agreements.subject(matrix.measured),
+        agreements.metric(matrix.measured),
         part,
         matrix.scale.allowed(size, 1.0),
         tuple(line.times[sample] for sample in at.tolist()),

@@ -43,7 +43,7 @@ def finding_ids() -> list[str]:
 Percent = Annotated[float, msgspec.Meta(gt=0, le=100)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Term = Annotated[str, choice(_TERMS)]
-Subject = Annotated[str, choice(["core-to-core", "messages", *_TERMS])]
+Criterion = Annotated[str, choice(["core-to-core", "messages", *_TERMS])]
 Measurement = Annotated[str, choice(measurements())]
 Field = Annotated[str, choice(field.name for field in fingerprint.FIELDS)]
 FindingId = Annotated[str, choice(["*", *finding_ids()])]
@@ -334,7 +334,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = 1.0
     criteria: Annotated[
-        tuple[Subject, ...],
+        tuple[Criterion, ...],
         key(
             "what an outcome rests on: `core-to-core` (hops between cores), `messages`, or the terms of measurements "
             "under `cells`. A node is SAME where each of these was measured and is within its tolerances, and "

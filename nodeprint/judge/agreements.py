@@ -34,15 +34,15 @@ _WIDE_SHARE, _WIDE_NODES = 0.2, 3
 _SHARED = 0.5
 
 
-def subject(quantity: Measured) -> str:
+def metric(quantity: Measured) -> str:
     """What an outcome can rest on: hops between cores, messages, or a term of measurements.yaml."""
     if quantity.of_pairs:
         return "core-to-core" if quantity.quantity == "hop" else "messages"
     return quantity.model.term
 
 
-def subject_of(finding: Finding) -> str:
-    """The subject of a finding, by its measurement; empty of one that is of no measurement."""
+def metric_of(finding: Finding) -> str:
+    """The metric of a finding, by its measurement; empty of one that is of no measurement."""
     model = models().get(finding.measurement)
     if model is None:
         return finding.measurement if is_metric(finding.measurement) else ""
@@ -76,17 +76,15 @@ def worst(series: Series, position: int) -> Worst | None:
 
 
 def agreements(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Agreement, ...]:
-    """The agreement of a node in each subject, those that decide first."""
-    by_subject: dict[str, Worst] = {}
+    """The agreement of a node in each metric, those that decide first."""
+    by_metric: dict[str, Worst] = {}
     for candidate in worst:
-        name = subject(candidate.series.matrix.measured)
-        if name not in by_subject or candidate.share > by_subject[name].share:
-            by_subject[name] = candidate
-    out = [_agreement(name, agreement, node, rules) for name, agreement in by_subject.items()]
+        name = metric(candidate.series.matrix.measured)
+        if name not in by_metric or candidate.share > by_metric[name].share:
+            by_metric[name] = candidate
+    out = [_agreement(name, agreement, node, rules) for name, agreement in by_metric.items()]
     return tuple(
-        sorted(
-            out, key=lambda agreement: (not agreement.criterion, _order(agreement.subject, rules), agreement.subject)
-        )
+        sorted(out, key=lambda agreement: (not agreement.criterion, _order(agreement.metric, rules), agreement.metric))
     )
 
 
@@ -192,7 +190,7 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
             first = terms.terms[int(columns[0])]
             out.append(
                 Limit(
-                    subject(of_measurement.matrix.measured),
+                    metric(of_measurement.matrix.measured),
                     of_measurement.matrix.name,
                     terms.families[number],
                     first.name,
@@ -251,7 +249,7 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
             smallest = float(np.quantile(usable, 0.95)) * tolerance if len(usable) else float("nan")
             out.append(
                 Spread(
-                    subject(of_measurement.matrix.measured),
+                    metric(of_measurement.matrix.measured),
                     of_measurement.matrix.name,
                     terms.families[family],
                     terms.terms[int(columns[0])].name,

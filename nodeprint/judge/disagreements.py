@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.agreements import subject
+from nodeprint.judge.agreements import metric
 from nodeprint.judge.reduction import over_passes
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.stats.disagreement import Disagreement, disagreement, nearer_once, of_runs
@@ -93,7 +93,7 @@ def _near_once(quantity: Measured, node: PackedNode, job: int, rows: list[int]) 
 
 def _deciding(reduced: Sequence[Measured], rules: Acceptance) -> Iterator[Measured]:
     for measurement in reduced:
-        if measurement.model.scale != "share" and subject(measurement) in rules.criteria:
+        if measurement.model.scale != "share" and metric(measurement) in rules.criteria:
             yield measurement
 
 

@@ -70,8 +70,8 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     measured = sum(node.state == "measured" for node in population.fleet.nodes)
     spreads = _spreads(reading)
     outcome_of_fleet = _outcome(reading, nodes, spreads, measured)
-    measured_subjects = {agreements.subject(measurement) for measurement in population.reduced}
-    based_on = [subject for subject in population.rules.criteria if subject in measured_subjects]
+    measured_metrics = {agreements.metric(measurement) for measurement in population.reduced}
+    based_on = [metric for metric in population.rules.criteria if metric in measured_metrics]
     tests = sum(series.outside.size for series in reading.series)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
     return FleetVerdict(
@@ -97,15 +97,15 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     )
 
 
-def _assumed_jobs(reading: Reading, subjects: Sequence[str]) -> dict[str, float]:
-    """By subject the standard deviation between jobs that was assumed, where no jobs show it."""
+def _assumed_jobs(reading: Reading, metrics: Sequence[str]) -> dict[str, float]:
+    """By metric the standard deviation between jobs that was assumed, where no jobs show it."""
     out: dict[str, float] = {}
     for series in reading.series:
-        subject, jobs = agreements.subject(series.matrix.measured), series.spreads.job
-        if subject in subjects and not jobs.excess.any():
+        metric, jobs = agreements.metric(series.matrix.measured), series.spreads.job
+        if metric in metrics and not jobs.excess.any():
             assumed = series.matrix.scale.relative(float(np.sqrt(jobs.assumed.max(initial=0.0))))
-            out[subject] = max(out.get(subject, 0.0), assumed)
-    return {subject: out[subject] for subject in subjects if subject in out}
+            out[metric] = max(out.get(metric, 0.0), assumed)
+    return {metric: out[metric] for metric in metrics if metric in out}
 
 
 def _outcome(
@@ -129,13 +129,13 @@ def _outcome(
 
 
 def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Agreement, ...]:
-    """Of the nodes that are the same, in each subject the agreement nearest to its tolerance, in the order of the
+    """Of the nodes that are the same, in each metric the agreement nearest to its tolerance, in the order of the
     nodes'."""
     worst: dict[str, Agreement] = {}
     for node in nodes.values():
         for agreement in node.agreements if node.outcome is Outcome.SAME else ():
-            if agreement.subject not in worst or agreement.share > worst[agreement.subject].share:
-                worst[agreement.subject] = agreement
+            if agreement.metric not in worst or agreement.share > worst[agreement.metric].share:
+                worst[agreement.metric] = agreement
     return tuple(sorted(worst.values(), key=lambda agreement: not agreement.criterion))
 
 

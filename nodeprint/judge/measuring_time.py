@@ -87,7 +87,7 @@ def _effect(family: _Tested) -> TimeEffect:
     since = "" if order.step is None else _text(family.moments[order.step])
     low, size, high = (relative(order.effect + side) for side in (-order.half_95, 0.0, order.half_95))
     return TimeEffect(
-        agreements.subject(matrix.measured),
+        agreements.metric(matrix.measured),
         matrix.name,
         matrix.part.home,
         family.family,

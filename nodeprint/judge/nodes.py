@@ -220,10 +220,10 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             for series, position in self._series_of(i)
             if (found := agreements.worst(series, position)) is not None
         ]
-        by_time = {effect.subject for effect in self.over_time}
+        by_time = {effect.metric for effect in self.over_time}
         return tuple(
             replace(agreement, remedy="time", needed=0)
-            if agreement.remedy and agreement.subject in by_time
+            if agreement.remedy and agreement.metric in by_time
             else agreement
             for agreement in agreements.agreements(worst, node, self.population.rules)
         )

@@ -51,15 +51,15 @@ class NodeEvidence(msgspec.Struct, frozen=True):
 
     @property
     def outside(self) -> set[str]:
-        """Subjects of which a part is known to be outside its tolerance, whether it counts or is accepted."""
-        return {agreements.subject_of(f) for f in self.findings if f.counts or (f.accepted and f.is_outside)}
+        """Metrics of which a part is known to be outside its tolerance, whether it counts or is accepted."""
+        return {agreements.metric_of(f) for f in self.findings if f.counts or (f.accepted and f.is_outside)}
 
     @property
     def scattered(self) -> tuple[str, ...]:
-        """Subjects that decide, in some part of which no majority of the nodes is alike."""
+        """Metrics that decide, in some part of which no majority of the nodes is alike."""
         criteria = self.population.rules.criteria
-        of = ((agreements.subject(series.matrix.measured), series) for series, _ in self.series)
-        return tuple(subject for subject, series in of if subject in criteria and series.scattered.any())
+        of = ((agreements.metric(series.matrix.measured), series) for series, _ in self.series)
+        return tuple(metric for metric, series in of if metric in criteria and series.scattered.any())
 
 
 Rule = Callable[[NodeEvidence], Iterator[Reason]]
@@ -75,7 +75,7 @@ def reasons(evidence: NodeEvidence) -> list[Reason]:
         if own and final:
             break
     if not out:
-        out = [Reason(Outcome.SAME, of=tuple(agreement.subject for agreement in evidence.deciding))]
+        out = [Reason(Outcome.SAME, of=tuple(agreement.metric for agreement in evidence.deciding))]
     return sorted(out, key=lambda reason: reason.outcome.rank)
 
 
@@ -226,7 +226,7 @@ def unexamined(of: NodeEvidence) -> Iterator[Reason]:
     unseen = [
         family
         for series, _ in of.series
-        if agreements.subject(series.matrix.measured) in criteria
+        if agreements.metric(series.matrix.measured) in criteria
         for family in series.matrix.terms.unwitnessed
     ]
     if unseen:
@@ -244,9 +244,9 @@ def without_majority(of: NodeEvidence) -> Iterator[Reason]:
 def unresolved(of: NodeEvidence) -> Iterator[Reason]:
     """An interval reaches beyond its tolerance; a part that is known to be outside is not undecided."""
     known = {*of.outside, *of.scattered}
-    subjects = tuple(m.subject for m in of.deciding if m.share > 1 and m.runs > 1 and m.subject not in known)
-    if subjects:
-        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.UNRESOLVED, subjects)
+    metrics = tuple(m.metric for m in of.deciding if m.share > 1 and m.runs > 1 and m.metric not in known)
+    if metrics:
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.UNRESOLVED, metrics)
 
 
 @rule()

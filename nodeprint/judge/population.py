@@ -16,7 +16,7 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge import configuration, disagreements, groups, quality, reduction, tolerances
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.agreements import subject
+from nodeprint.judge.agreements import metric
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.odd_runs import odd_runs
@@ -52,7 +52,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
         alike = configuration.groups(fleet.nodes, configuration.layouts(reduced), differing)
-        odd = [odd_runs(of, tolerances.of_whole(of, rules)) if subject(of) in rules.criteria else {} for of in reduced]
+        odd = [odd_runs(of, tolerances.of_whole(of, rules)) if metric(of) in rules.criteria else {} for of in reduced]
         by_itself = [_disturbed(node, i, reduced, odd, rules) for i, node in enumerate(fleet.nodes)]
         disturbed = _moved(fleet.nodes, alike, reduced, rules, by_itself)
         valid = tuple(measurement.valid(disturbed) for measurement in reduced)

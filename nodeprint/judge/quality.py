@@ -16,7 +16,7 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import disagreements
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.agreements import subject
+from nodeprint.judge.agreements import metric
 from nodeprint.judge.verdict import LOST, Disturbance
 
 #: The kind of disturbance that is a run off the others of its job.
@@ -45,7 +45,7 @@ def of_job(
 
 def _of_measurement(i: int, job: int, reduced: Measured, rules: Acceptance) -> Iterator[Disturbance]:
     rows = reduced.rows.get(i, {}).get(job, [])
-    if not reduced.of_pairs or not rows or subject(reduced) not in rules.criteria:
+    if not reduced.of_pairs or not rows or metric(reduced) not in rules.criteria:
         return
     missing = reduced.missing[rows]
     measured = missing.min(axis=0) < 1  # at other homes the job was not measured: another configuration, and no gap

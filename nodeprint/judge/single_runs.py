@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nodeprint.judge.agreements import subject
+from nodeprint.judge.agreements import metric
 from nodeprint.judge.deviations import Series
 from nodeprint.judge.population import Population
 from nodeprint.judge.sets import WHOLE
@@ -20,7 +20,7 @@ def of_series(population: Population, series: Sequence[Series]) -> tuple[SingleR
     return tuple(
         of_group
         for of_measurement in series
-        if subject(of_measurement.matrix.measured) in population.rules.criteria
+        if metric(of_measurement.matrix.measured) in population.rules.criteria
         for of_group in _of(population, of_measurement)
     )
 

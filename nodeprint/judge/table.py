@@ -87,7 +87,7 @@ def table(rows: Rows) -> Table:
     samples = _samples(rows)
     coordinates: dict[str, Any] = {
         key: ("part", [part[key] for part in parts])
-        for key in ("measurement", "home", "subject", "term", "family", "place", "unit")
+        for key in ("measurement", "home", "metric", "term", "family", "place", "unit")
     }
     coordinates |= {
         "node": ("sample", [rows.nodes[node].name for node, _ in samples]),
@@ -146,7 +146,7 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
                     {
                         "measurement": matrix.name,
                         "home": matrix.part.home,
-                        "subject": agreements.subject(matrix.measured),
+                        "metric": agreements.metric(matrix.measured),
                         "term": term.name,
                         "family": term.family,
                         "place": place,

@@ -158,7 +158,7 @@ def _values(number: int, again: Again, why_not: str) -> dict[str, object]:
     """The variables of a finding."""
     finding, expected = again.finding, again.finding.expected
     values: dict[str, object] = {
-        "title": f"finding {number}, {text.subject(finding)}",
+        "title": f"finding {number}, {text.noun_phrase(finding)}",
         "kernel": again.header.get("kernel", ""),
         "why_not": why_not,
     }

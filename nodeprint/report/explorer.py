@@ -130,7 +130,7 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
 
 def _row(campaign: Campaign, name: str) -> dict[str, Any]:
     node = campaign.verdict.nodes[name]
-    first = text.subject(node.counted[0]) if node.counted else ""
+    first = text.noun_phrase(node.counted[0]) if node.counted else ""
     return {
         "node": printable(name, 120),
         "word": node.outcome,

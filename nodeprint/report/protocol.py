@@ -270,19 +270,19 @@ def _least(limit: ContractLimit) -> str:
 
 
 def _tolerances(verdict: Verdict) -> list[list[str]]:
-    """By subject that decides the tolerances of its parts, and from which difference on one is found in nine of ten
+    """By metric that decides the tolerances of its parts, and from which difference on one is found in nine of ten
     nodes."""
     rows: dict[str, list[tuple[float, float]]] = {}
     for limit in verdict.fleet.limits:
-        if limit.subject in verdict.criteria:
-            rows.setdefault(limit.subject, []).append((limit.tolerance, limit.effect))
+        if limit.metric in verdict.criteria:
+            rows.setdefault(limit.metric, []).append((limit.tolerance, limit.effect))
     return [
         [
-            text.named("subjects", subject),
+            text.named("metrics", metric),
             _range([b for b, _ in parts], names.tolerance),
             _range([e for _, e in parts], names.percent),
         ]
-        for subject, parts in rows.items()
+        for metric, parts in rows.items()
     ]
 
 

@@ -236,7 +236,7 @@ def prometheus(verdict: Verdict) -> str:
             unit = f',unit="{_label(figure.unit)}"' if metric is _OTHER else ""
             cells.setdefault(metric, []).append((of + unit, figure.median * metric[1]))
     agreements = [
-        (f'{labels},subject="{_label(agreement.subject)}"', agreement.share)
+        (f'{labels},metric="{_label(agreement.metric)}"', agreement.share)
         for labels, node in nodes
         for agreement in node.agreements
     ]

@@ -38,7 +38,7 @@ MEMORY = Part("numa", "numa", {"cpu_node": 1, "memory_node": 3})
 
 
 def agreement(
-    subject: str = "core-to-core", within: float = 0.014, tolerance: float = 0.04, **changes: Any
+    metric: str = "core-to-core", within: float = 0.014, tolerance: float = 0.04, **changes: Any
 ) -> Agreement:
     """How alike a node is; within its tolerance unless `changes` say otherwise."""
     defaults = {
@@ -52,9 +52,9 @@ def agreement(
         ),
         "clock": ("clock-together", Part("clock", "clock", {"core": 5, "cpu": 5}), "Hz", 3.2e9),
     }
-    measurement, part, unit, level = defaults[subject]
+    measurement, part, unit, level = defaults[metric]
     sizes = within, tolerance, unit, within * level, tolerance * level, within / tolerance, within / 3, 18
-    made = Agreement(subject, True, measurement, part, *sizes)
+    made = Agreement(metric, True, measurement, part, *sizes)
     return replace(made, **changes)
 
 
@@ -162,7 +162,7 @@ def node(outcome: Outcome = Outcome.SAME, why: ReasonDetail | None = None, **cha
         "bios": "2.4.8",
         "memory_gib": 512,
     }
-    agreements = tuple(agreement(subject) for subject in CRITERIA)
+    agreements = tuple(agreement(metric) for metric in CRITERIA)
     made = NodeVerdict(
         outcome,
         (Reason(outcome, why),),

@@ -18,7 +18,7 @@ SCHEMA = 4
 
 class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a campaign. `recheck` are the nodes to measure as a further job: suspects, invalid nodes and
-    control nodes; `criteria` the subjects that an outcome rests on. `method` is the version of the method, 0 of
+    control nodes; `criteria` the metrics that an outcome rests on. `method` is the version of the method, 0 of
     verdicts that do not state it, and `rules` are the acceptance rules in force, every default included."""
 
     campaign: str

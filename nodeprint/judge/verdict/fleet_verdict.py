@@ -44,7 +44,7 @@ class TimeEffect(msgspec.Struct, frozen=True):
     beside the first, of a step after it beside before, with its 95 % interval and the tolerance; `p` the chance of one
     as clear where the order does not matter."""
 
-    subject: str
+    metric: str
     measurement: str
     home: int
     family: str
@@ -77,11 +77,11 @@ class Shared(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """The spread of one family of parts of a subject: standard deviations between chips and between runs, the
+    """The spread of one family of parts of a metric: standard deviations between chips and between runs, the
     typical tolerance, and the `smallest` tolerance at which 95 % of the nodes would be the same. `wide`: many nodes are
     beyond the tolerance in different places."""
 
-    subject: str
+    metric: str
     measurement: str
     family: str
     term: str
@@ -97,7 +97,7 @@ class Limit(msgspec.Struct, frozen=True):
     """The effect from which on a part is found in nine of ten nodes, by family, with the tolerance (the median over its
     parts); beyond 2.5 tolerances the data cannot be relied on there."""
 
-    subject: str
+    metric: str
     measurement: str
     family: str
     term: str
@@ -156,11 +156,11 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class FleetVerdict(msgspec.Struct, frozen=True):
-    """The fleet's outcome and its `class`. `agreements` are the worst over the nodes that are SAME, by subject, those
-    that decide first; `based_on` the subjects that were measured and decide, `missing` measurements that were planned
+    """The fleet's outcome and its `class`. `agreements` are the worst over the nodes that are SAME, by metric, those
+    that decide first; `based_on` the metrics that were measured and decide, `missing` measurements that were planned
     and no node has. `gaps` has nodes that are within every tolerance and apart from the others all the same,
     `over_time` what goes with the order of measuring, `single_runs` what can be said of measurements of one run a node,
-    `memory` nodes whose memory could be more than it is. `assumed_jobs` are, by subject that decides, the standard
+    `memory` nodes whose memory could be more than it is. `assumed_jobs` are, by metric that decides, the standard
     deviations between jobs that were assumed, as no two nodes have two jobs."""
 
     outcome: FleetOutcome

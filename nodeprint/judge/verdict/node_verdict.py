@@ -15,16 +15,16 @@ from nodeprint.judge.verdict.part import Part
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How alike a node is to its peers in one subject that is judged: the part that comes nearest to its tolerance.
+    """How alike a node is to its peers in one metric that is judged: the part that comes nearest to its tolerance.
 
     `within` is the smallest tolerance at which the node would be the same there (the far end of the 90 % interval),
     infinite with one run; `share` how much of the tolerance that is: up to 1 the node is the same. `remedy` is what
     resolves it where that is undecided: `runs`, `nodes`, `quiet` (the node's runs differ, `run` most), `tolerance` (the
-    difference itself is close to the tolerance), `time` (the subject goes with the order of measuring) or `none`, with
+    difference itself is close to the tolerance), `time` (the metric goes with the order of measuring) or `none`, with
     the number that is `needed`.
     """
 
-    subject: str
+    metric: str
     criterion: bool
     measurement: str
     part: Part

@@ -45,27 +45,27 @@ _MOST_SHARE = 2.0
 
 
 def agreements_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
-    """By node and subject the smallest tolerance at which the node would be the same as a share of the tolerance that
+    """By node and metric the smallest tolerance at which the node would be the same as a share of the tolerance that
     applies, nodes with the largest on top; up to 1 the node is the same in it. None where no node has an agreement."""
     named = nodes or [name for name, node in verdict.nodes.items() if node.agreements]
     shares = {
-        name: {agreement.subject: agreement.share for agreement in verdict.nodes[name].agreements} for name in named
+        name: {agreement.metric: agreement.share for agreement in verdict.nodes[name].agreements} for name in named
     }
-    subjects = list(dict.fromkeys(subject for of_node in shares.values() for subject in of_node))
-    if not subjects:
+    metrics = list(dict.fromkeys(metric for of_node in shares.values() for metric in of_node))
+    if not metrics:
         return None
     order = sorted(shares, key=lambda name: (-max(shares[name].values(), default=0.0), name))
-    values = np.array([[shares[name].get(subject, np.nan) for subject in subjects] for name in order])
+    values = np.array([[shares[name].get(metric, np.nan) for metric in metrics] for name in order])
     scale = ColourScale(say("axes", "share"), 0.0, _MOST_SHARE, tolerance=1.0, tolerance_text="tolerance")
     marked = tuple(row for row, name in enumerate(order) if is_marked(verdict.nodes[name].outcome))
-    columns = tuple(text.named("subjects", subject) for subject in subjects)
+    columns = tuple(text.named("metrics", metric) for metric in metrics)
     return GridData(
         np.minimum(values, _MOST_SHARE),
         values,
         tuple(order),
         columns,
         "node",
-        "subject",
+        "metric",
         "share of the tolerance, 1",
         scale,
         marked,

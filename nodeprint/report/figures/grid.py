@@ -1,4 +1,4 @@
-"""A small table in colours with its numbers: NUMA node by NUMA node, quadrant by quadrant, node by subject."""
+"""A small table in colours with its numbers: NUMA node by NUMA node, quadrant by quadrant, node by metric."""
 
 from __future__ import annotations
 

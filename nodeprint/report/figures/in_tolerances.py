@@ -1,4 +1,4 @@
-"""How far every node is from its peers in each subject, in tolerances: one figure of a fleet of any size.
+"""How far every node is from its peers in each metric, in tolerances: one figure of a fleet of any size.
 
 Of a split fleet it shows the part that splits it, each group with a sign of its own.
 """
@@ -38,7 +38,7 @@ _LETTERS = 28
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Differences of nodes in one subject or part, in tolerances."""
+    """Differences of nodes in one metric or part, in tolerances."""
 
     name: str
     nodes: tuple[str, ...]
@@ -73,13 +73,13 @@ class InTolerancesData(msgspec.Struct, frozen=True):
         return any(self.outside(row).any() for row in self.rows)
 
     def frame(self, width: float) -> Frame:
-        """A row of 9 mm a subject."""
+        """A row of 9 mm a metric."""
         return Frame(width, (9.0 if len(self.rows) > 1 else 18.0) * len(self.rows))
 
     def table(self) -> pd.DataFrame:
-        """A row for each node and subject."""
+        """A row for each node and metric."""
         of_rows = [
-            pd.DataFrame({"subject": row.name, "node": row.nodes, "group": row.groups, self.title: row.values})
+            pd.DataFrame({"metric": row.name, "node": row.nodes, "group": row.groups, self.title: row.values})
             for row in self.rows
         ]
         return pd.concat(of_rows, ignore_index=True)
@@ -88,16 +88,16 @@ class InTolerancesData(msgspec.Struct, frozen=True):
 def of_nodes(
     nodes: Mapping[str, NodeVerdict], names: Mapping[str, str], marked: Collection[str] = ()
 ) -> InTolerancesData | None:
-    """What each node differs by in the subjects that decide (`names` has their words), where that is nearest to its
+    """What each node differs by in the metrics that decide (`names` has their words), where that is nearest to its
     tolerance or farthest beyond; None where fewer than two nodes were compared."""
-    by_subject: dict[str, dict[str, float]] = {subject: {} for subject in names}
+    by_metric: dict[str, dict[str, float]] = {metric: {} for metric in names}
     for name, node in nodes.items():
         for agreement in node.agreements:
-            if agreement.subject in by_subject and np.isfinite(agreement.effect) and agreement.tolerance:
-                by_subject[agreement.subject][name] = agreement.effect / agreement.tolerance
+            if agreement.metric in by_metric and np.isfinite(agreement.effect) and agreement.tolerance:
+                by_metric[agreement.metric][name] = agreement.effect / agreement.tolerance
     rows = tuple(
-        Row(names[subject], tuple(values), np.array(list(values.values())), ("",) * len(values))
-        for subject, values in by_subject.items()
+        Row(names[metric], tuple(values), np.array(list(values.values())), ("",) * len(values))
+        for metric, values in by_metric.items()
         if len(values) > 1
     )
     title = say("axes", "in_tolerances")

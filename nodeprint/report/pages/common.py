@@ -225,7 +225,7 @@ def _on_paper(measurement: str) -> bool:
 
 
 def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
-    """How near a node is to its tolerances by subject: the part that comes nearest, and the least tolerance that it
+    """How near a node is to its tolerances by metric: the part that comes nearest, and the least tolerance that it
     keeps."""
     rows: list[tuple[Cell, ...]] = []
     for agreement in agreements:
@@ -234,9 +234,9 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
         within = names.percent(agreement.within) if math.isfinite(agreement.within) else unknown
         rows.append(
             (
-                text.named("subjects", agreement.subject),
+                text.named("metrics", agreement.metric),
                 "yes" if agreement.criterion else "",
-                text.subject(agreement),
+                text.noun_phrase(agreement),
                 names.percent(agreement.effect),
                 within,
                 names.tolerance(agreement.tolerance),
@@ -245,7 +245,7 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
             )
         )
     header = (
-        "subject",
+        "metric",
         "criteria",
         "nearest to its tolerance",
         "differs by",

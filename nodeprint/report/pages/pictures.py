@@ -407,7 +407,7 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
 
 
 def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
-    """The fleet's one figure: how far each node is from its peers in the subjects that decide; of a split fleet the
+    """The fleet's one figure: how far each node is from its peers in the metrics that decide; of a split fleet the
     part that splits it."""
     verdict = campaign.verdict
     apart = next((group for group in verdict.fleet.groups if group.part is not None), None)
@@ -416,8 +416,8 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         place = f"{names.scoped(apart.part)} ({text.measured(apart.measurement)})"
         data = in_tolerances_figure.of_groups(verdict.fleet.groups, text.sentence(place))
     if data is None:
-        subjects = {subject: text.sentence(text.named("subjects", subject)) for subject in verdict.criteria}
-        data = in_tolerances_figure.of_nodes(verdict.nodes, subjects, _marked(campaign))
+        metrics = {metric: text.sentence(text.named("metrics", metric)) for metric in verdict.criteria}
+        data = in_tolerances_figure.of_nodes(verdict.nodes, metrics, _marked(campaign))
     if data is None:
         return
     count = len({node for row in data.rows for node in row.nodes})
@@ -647,7 +647,7 @@ def _marked(campaign: Campaign) -> list[str]:
 
 
 def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
-    """How much of its tolerances each node uses, by subject; of many nodes those that use most."""
+    """How much of its tolerances each node uses, by metric; of many nodes those that use most."""
     nodes = campaign.verdict.nodes
     share = {
         name: max((agreement.share for agreement in node.agreements), default=0.0)

@@ -39,7 +39,7 @@ from nodeprint.report.text.headlines import (
 )
 from nodeprint.report.text.node_sentences import further, jobs_changed, node_lines, node_sentence, one_node
 from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memory_warnings, over_time, possible, shared
-from nodeprint.report.text.wording import change, changed, measured, named, sentence, subject
+from nodeprint.report.text.wording import change, changed, measured, named, noun_phrase, sentence
 
 __all__ = [
     "agreement_remedy",
@@ -73,6 +73,7 @@ __all__ = [
     "next_step",
     "node_lines",
     "node_sentence",
+    "noun_phrase",
     "one_node",
     "origin",
     "over_time",
@@ -86,7 +87,6 @@ __all__ = [
     "same_means",
     "sentence",
     "shared",
-    "subject",
     "summary",
     "taken_most",
     "to_do",

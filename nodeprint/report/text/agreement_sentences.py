@@ -7,16 +7,16 @@ import math
 from nodeprint.data.places.measured import is_metric
 from nodeprint.judge.verdict import Agreement
 from nodeprint.report import names
-from nodeprint.report.text.wording import begin, named, subject
+from nodeprint.report.text.wording import begin, named, noun_phrase
 from nodeprint.settings.texts import say, texts
 
 
 def short_agreement(agreement: Agreement) -> str:
     """An agreement in a list: `core to core within 1.4 % (tolerance 4 %)`."""
-    subject = named("subjects", agreement.subject)
+    metric = named("metrics", agreement.metric)
     return say(
         "agreement_short",
-        subject=subject,
+        metric=metric,
         within=_difference(agreement.within),
         tolerance=_difference(agreement.tolerance),
     )
@@ -24,15 +24,15 @@ def short_agreement(agreement: Agreement) -> str:
 
 def agreement_with_remedy(agreement: Agreement) -> str:
     """An agreement that is beyond its tolerance, and what resolves it."""
-    in_words = begin(named("subjects", agreement.subject), agreement.measurement)
+    in_words = begin(named("metrics", agreement.metric), agreement.measurement)
     if not math.isfinite(agreement.within):
-        place, tolerance = subject(agreement), _difference(agreement.tolerance)
+        place, tolerance = noun_phrase(agreement), _difference(agreement.tolerance)
         key = "agreement_no_centre" if agreement.runs > 1 else "agreement_one_run"
-        return say(key, subject=in_words, place=place, tolerance=tolerance) + "."
+        return say(key, metric=in_words, place=place, tolerance=tolerance) + "."
     text = say(
         "agreement",
-        subject=in_words,
-        place=names.scoped(agreement.part) if is_metric(agreement.measurement) else subject(agreement),
+        metric=in_words,
+        place=names.scoped(agreement.part) if is_metric(agreement.measurement) else noun_phrase(agreement),
         within=_both(agreement.within, agreement.within_unit, agreement.unit),
         tolerance=_both(agreement.tolerance, agreement.tolerance_unit, agreement.unit),
     )

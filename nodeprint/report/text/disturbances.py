@@ -41,7 +41,7 @@ def busy_nodes(verdict: Verdict) -> list[str]:
     }
     if not busy:
         return []
-    deciding = [limit.effect for limit in verdict.fleet.limits if limit.subject in verdict.criteria]
+    deciding = [limit.effect for limit in verdict.fleet.limits if limit.metric in verdict.criteria]
     effect = min(max(filter(math.isfinite, deciding), default=0.0), MOST_SHOWN)
     unresolved = say("busy_unresolved", effect=names.percent(effect)) if effect else ""
     measured = [name for name, node in verdict.nodes.items() if node.outcome.entry.measured]

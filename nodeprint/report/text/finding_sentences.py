@@ -20,8 +20,8 @@ from nodeprint.report.text.wording import (
     measured,
     memory_node,
     named,
+    noun_phrase,
     sentence,
-    subject,
 )
 from nodeprint.settings.measurements import terms
 from nodeprint.settings.texts import say, texts
@@ -40,8 +40,8 @@ def part_in_words(finding: Finding) -> str:
     if is_channel(finding):
         return sentence(say("channel", place=memory_node(finding)))
     if names.is_of_pairs(finding.part) and finding.measurement.startswith("coherence"):
-        return f"{say('pairs_of')} of {subject(finding)}"
-    return subject(finding)
+        return f"{say('pairs_of')} of {noun_phrase(finding)}"
+    return noun_phrase(finding)
 
 
 def worst_finding(findings: Sequence[Finding]) -> str:
@@ -101,7 +101,7 @@ def _finding_sentence(finding: Finding) -> str:
         return say("finding_event", event=_event(finding), jobs=jobs)
     if is_channel(finding):
         return _channel_sentence(finding, values)
-    place = begin(subject(finding), finding.measurement)
+    place = begin(noun_phrase(finding), finding.measurement)
     if finding.of_limit:
         reason = printable(str(where["reason"]), 80)
         allowed = names.quantity(finding.tolerance_unit, finding.unit)

@@ -130,16 +130,16 @@ def based_on(verdict: Verdict) -> list[str]:
     fleet = verdict.fleet
     if not fleet.measured or not fleet.tests:  # nothing was compared
         return []
-    resting = names.listed(named("subjects", subject) for subject in fleet.based_on)
-    lacking = [named("subjects", subject) for subject in verdict.criteria if subject not in fleet.based_on]
-    out = [say("rests", subjects=resting) if resting else say("based_on_nothing")]
-    out += [say("lacking", subjects=names.listed(lacking))] if lacking else []
+    resting = names.listed(named("metrics", metric) for metric in fleet.based_on)
+    lacking = [named("metrics", metric) for metric in verdict.criteria if metric not in fleet.based_on]
+    out = [say("rests", metrics=resting) if resting else say("based_on_nothing")]
+    out += [say("lacking", metrics=names.listed(lacking))] if lacking else []
     out += (
         [
             say(
                 "assumed_jobs",
                 assumed=names.listed(
-                    f"{100 * sd:.2g} % ({named('subjects', subject)})" for subject, sd in fleet.assumed_jobs.items()
+                    f"{100 * sd:.2g} % ({named('metrics', metric)})" for metric, sd in fleet.assumed_jobs.items()
                 ),
             )
         ]

@@ -18,7 +18,7 @@ from nodeprint.report.text.agreement_sentences import agreement_with_remedy, sho
 from nodeprint.report.text.disturbances import disturbance, taken_most
 from nodeprint.report.text.finding_sentences import accepted, finding_sentence, worst_finding
 from nodeprint.report.text.group_sentences import belongs, next_step
-from nodeprint.report.text.wording import named, named_subject, sentence
+from nodeprint.report.text.wording import named, named_metric, sentence
 from nodeprint.settings.config_file import MOST_JOBS
 from nodeprint.settings.texts import say, texts
 
@@ -114,11 +114,11 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
         "nothing": say("nothing", "else" if first.accepted else "at all"),
         "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
-        "agreements": _agreements(alike) or f"{names.listed(named_subject(key) for key in of)}.",
+        "agreements": _agreements(alike) or f"{names.listed(named_metric(key) for key in of)}.",
         "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
         "families": names.listed(named("terms", key) for key in of),
         "parts": names.listed(of),
-        "measurements": names.listed(named_subject(key) for key in of),
+        "measurements": names.listed(named_metric(key) for key in of),
         "of": f" of {names.listed(of)}" if of else "",
         "group": say("of_group", group=first.group) if first.group else "",
         "split": f"{belongs(first.group, groups)} {next_step(first.group, groups)}" if is_split else "",
@@ -176,8 +176,8 @@ def _open(alike: Sequence[NodeVerdict]) -> str:
 def _worst_agreements(alike: Sequence[NodeVerdict]) -> dict[str, Agreement]:
     worst: dict[str, Agreement] = {}
     for agreement in (agreement for member in alike for agreement in member.agreements):
-        if agreement.subject not in worst or agreement.share > worst[agreement.subject].share:
-            worst[agreement.subject] = agreement
+        if agreement.metric not in worst or agreement.share > worst[agreement.metric].share:
+            worst[agreement.metric] = agreement
     return worst
 
 

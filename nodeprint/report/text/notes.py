@@ -35,7 +35,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     fleet = verdict.fleet
     of_groups = [group_sentences.group(part) for part in fleet.groups] if len(fleet.groups) > 1 and not in_table else []
     wide = [spread(part) for part in fleet.spreads if part.wide]
-    deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.criteria]
+    deciding = [limit_of for limit_of in fleet.limits if limit_of.metric in verdict.criteria]
     busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
     far = _far_limits([of for of in deciding if of.effect > _FAR * of.tolerance], remedied=not busy)
     return [

@@ -1,4 +1,4 @@
-"""Words that sentences share: names of subjects, parts and changes, with verb and adjective."""
+"""Words that sentences share: names of metrics, parts and changes, with verb and adjective."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from nodeprint.settings.texts import texts
 
 
 def named(table: str, key: str) -> str:
-    """A name of the table `terms`, `subjects`, `causes` or `kinds`, or of a kernel's term; the key in words where it
+    """A name of the table `terms`, `metrics`, `causes` or `kinds`, or of a kernel's term; the key in words where it
     has no other."""
     term = terms().get(key)
     words = texts()[table].get(key)
-    if term is not None and table in ("subjects", "terms"):
-        words = term.name if table == "subjects" else term.what
-    if table == "subjects" and is_metric(key):
+    if term is not None and table in ("metrics", "terms"):
+        words = term.name if table == "metrics" else term.what
+    if table == "metrics" and is_metric(key):
         return str(words or key)
     return str(words or key.replace("-", " ").replace("_", " "))
 
 
-def named_subject(key: str) -> str:
-    """A subject in words; a measurement as it is."""
-    return key if key in models() else named("subjects", key)
+def named_metric(key: str) -> str:
+    """A metric in words; a measurement as it is."""
+    return key if key in models() else named("metrics", key)
 
 
 def sentence(text: str) -> str:
@@ -47,7 +47,7 @@ def measured(measurement: str) -> str:
     return measurement if of is None else of.what
 
 
-def subject(of: Finding | Agreement) -> str:
+def noun_phrase(of: Finding | Agreement) -> str:
     """A part with what was measured of it: `core 37 (CPU 37)` where that is the latency of its pairs, `memory bandwidth
     of NUMA node 1` else; a metric of a table, of a part."""
     if isinstance(of, Finding) and of.of_limit and not is_metric(of.measurement):

@@ -253,5 +253,5 @@ def test_an_unchanged_only_node_has_none(tmp_path: Path) -> None:
 def test_a_core_of_an_only_node_is_a_part_of_it(tmp_path: Path) -> None:
     """The medians of classes alone do not show it."""
     judged_weeks(tmp_path, ALONE, range(4), {2: ["node000: core 17 +9%"]})
-    changes_of_pairs = [change for change in of_only(tmp_path).changes if change.subject == "core-to-core"]
+    changes_of_pairs = [change for change in of_only(tmp_path).changes if change.metric == "core-to-core"]
     assert {change.part.where.get("core") for change in changes_of_pairs} == {17}

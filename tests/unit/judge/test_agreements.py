@@ -91,7 +91,7 @@ def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
     assert [agreements._order(name, RULES) for name in names] == list(range(len(names)))
 
 
-def test_the_agreement_of_a_subject_is_that_of_the_part_that_takes_most_of_its_tolerance() -> None:
+def test_the_agreement_of_a_metric_is_that_of_the_part_that_takes_most_of_its_tolerance() -> None:
     series, part = _drawn(1, 6, 0.05, off=0.8)
     other, _ = _drawn(2, 6, 0.05)
     worst = [of for each in (series, other) if (of := agreements.worst(each, 0)) is not None]
@@ -99,6 +99,6 @@ def test_the_agreement_of_a_subject_is_that_of_the_part_that_takes_most_of_its_t
     node = judged().population.fleet.nodes[0]
     for order in (worst, worst[::-1]):
         (agreement,) = agreements.agreements(order, node, RULES)
-        assert (agreement.subject, agreement.criterion, agreement.remedy) == ("core-to-core", True, "")
+        assert (agreement.metric, agreement.criterion, agreement.remedy) == ("core-to-core", True, "")
         assert agreement.share == worst[0].share and agreement.tolerance == pytest.approx(0.03, rel=0.2)
         assert agreement.effect == pytest.approx(0.8 * agreement.tolerance, rel=0.1)

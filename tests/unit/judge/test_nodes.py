@@ -25,7 +25,7 @@ def test_a_healthy_fleet_is_uniform_and_says_what_that_rests_on() -> None:
     verdict = judge(made(cells=True), planned=CELLS).verdict
     assert verdict.fleet.outcome is FleetOutcome.UNIFORM
     assert verdict.fleet.based_on == ("core-to-core", "numa", "bandwidth", "clock")
-    assert [m.subject for m in verdict.fleet.agreements][:4] == list(verdict.fleet.based_on)
+    assert [m.metric for m in verdict.fleet.agreements][:4] == list(verdict.fleet.based_on)
     assert all(agreement.share <= 1 for agreement in verdict.fleet.agreements if agreement.criterion)
     assert not verdict.fails(list(Kind))
 

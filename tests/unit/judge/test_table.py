@@ -41,7 +41,7 @@ def outcomes(table: pandas.DataFrame) -> dict[str, str]:
     k, n = of[["above", "below"]].max(axis=1), jobs.groupby(keys).size()
     confirmed = (k > 1) | (pooled & (of[["high", "low"]].max(axis=1) > 1))
     intermittent = ~confirmed & (((k > 0) & (n > 1) & (of.inside > 0)) | ((k == 0) & (of.runs_far > 0)))
-    deciding = t[t.subject.isin(["core-to-core", "numa", "bandwidth", "clock"])]
+    deciding = t[t.metric.isin(["core-to-core", "numa", "bandwidth", "clock"])]
     last = deciding[deciding.job == deciding.groupby("node").job.transform("max")]  # pooled, or the only job
     within = last.groupby("node").inside.all()
     named = {
@@ -116,7 +116,7 @@ def test_table_has_a_row_for_each_node_job_and_part_with_its_error_recomputable(
 
 def test_value_and_peers_are_in_the_measurements_unit() -> None:
     table = judged(cells=True).deviations
-    linear = table.isel(part=table.subject.values == "core-to-core")
+    linear = table.isel(part=table.metric.values == "core-to-core")
     np.testing.assert_allclose(linear.value, linear.peers * (1 + linear.difference), rtol=1e-4)
     assert {"ns", "B/s", "Hz", "share"} <= set(table.unit.values.tolist())
 
@@ -146,8 +146,8 @@ def test_pooled_values_are_between_those_of_the_jobs() -> None:
 def test_places_are_counted_alike_in_all_measurements() -> None:
     table = judged(cells=True, machine="milan-2x64").deviations
     of_cores = {
-        subject: set(table.place.values[(table.subject.values == subject) & (table.term.values == term)].tolist())
-        for subject, term in (("core-to-core", "core"), ("clock", "clock"))
+        metric: set(table.place.values[(table.metric.values == metric) & (table.term.values == term)].tolist())
+        for metric, term in (("core-to-core", "core"), ("clock", "clock"))
     }
     assert {f"core={core}" for core in range(128)} <= of_cores["core-to-core"] & of_cores["clock"]
 

@@ -229,7 +229,7 @@ def test_the_line_of_a_page_survives_copying_and_runs(fleet: Path, tmp_path: Pat
         assert line == "sh node001-check.sh 1", "plain blanks and hyphens"
         (beside / "run").unlink()
         done = typed(line, beside, {"REPLAY": str(beside)})
-        assert done.returncode == 1 and done.stdout.startswith(f"FAIL: finding 1, {text.subject(first)}")
+        assert done.returncode == 1 and done.stdout.startswith(f"FAIL: finding 1, {text.noun_phrase(first)}")
 
 
 def test_every_output_names_the_same_command(fleet: Path, tmp_path: Path) -> None:
