@@ -8,7 +8,7 @@ The fleets are those of bench.known_fleets without any silicon, so that every tr
 
 jobs    two jobs whose effects are shared by all cores of a node: how often the 90% interval of both holds the truth
 runs    one job whose runs differ by a sixth to four times the usual: the same, and in how many fleets any node is
-        outside the simultaneous interval of a family of components
+        outside the simultaneous interval of a component type of components
 odd     runs of a job, as quiet ones and as those under load: how often one is named as off where none is, and how often
         one that is 20 or 30% off is named, with the constants of the code and with others
 """
@@ -34,8 +34,8 @@ NODES, JOB_PERCENTS, RUN_FACTORS = (3, 4, 8), (0.3, 0.6, 1.0), (1 / 6, 1.0, 4.0)
 MACHINES = ("1x16", "2x8", "1x32")
 #: Fleets of a round and kind.
 _EACH = 3
-#: What 90% intervals may hold, and in how many percent of fleets any node may be outside in a family. Of one job it is
-#: more if jobs move by less than is assumed.
+#: What 90% intervals may hold, and in how many percent of fleets any node may be outside in a component type. Of one
+#: job it is more if jobs move by less than is assumed.
 HELD, ANY_OUTSIDE = Promise(85.0, at_least=True, most=95.0, mean=True), 6.0
 HELD_BY_ONE = Promise(85.0, at_least=True, mean=True)
 #: Constants of `stats.disagreement`: as they are, and others.
@@ -85,13 +85,15 @@ def runs(case: Case) -> list[Tally]:
     table = judge(KnownFleet(case["machine"], case["nodes"], case["seed"], kind).measured(1)).deviations
     held = _held(table)
     outside = np.abs(table["difference"].values) > table["half_simultaneous"].values
-    families = list(zip(*(table[key].values.tolist() for key in ("measurement", "home", "family")), strict=True))
-    beyond = dict.fromkeys(families, False)
-    for number, family in enumerate(families):
-        beyond[family] |= bool(outside[:, number].any())
+    component_types = list(
+        zip(*(table[key].values.tolist() for key in ("measurement", "home", "component_type")), strict=True)
+    )
+    beyond = dict.fromkeys(component_types, False)
+    for number, component_type in enumerate(component_types):
+        beyond[component_type] |= bool(outside[:, number].any())
     return [
         Tally(f"runs x {case['factor']:.2g}, N = {case['nodes']}: 90% intervals hold", int(held.sum()), held.size),
-        Tally(f"one job, N = {case['nodes']}: any node outside in a family", sum(beyond.values()), len(beyond)),
+        Tally(f"one job, N = {case['nodes']}: any node outside in a component type", sum(beyond.values()), len(beyond)),
     ]
 
 
@@ -128,7 +130,10 @@ PROMISES = {
     **{f"jobs of {sd}%, N = {nodes}: 90% intervals hold": HELD for nodes in NODES for sd in JOB_PERCENTS},
     **{_of_measurement(name, nodes): Promise(mean=True) for nodes in NODES for name in RUNS},
     **{f"runs x {of:.2g}, N = {nodes}: 90% intervals hold": HELD_BY_ONE for nodes in NODES for of in RUN_FACTORS},
-    **{f"one job, N = {nodes}: any node outside in a family": Promise(ANY_OUTSIDE, mean=True) for nodes in NODES},
+    **{
+        f"one job, N = {nodes}: any node outside in a component type": Promise(ANY_OUTSIDE, mean=True)
+        for nodes in NODES
+    },
 }
 
 

@@ -460,7 +460,7 @@ def described(case: Case) -> Iterator[str]:
     judged = judge(fleet.measured(case.get("jobs", 2)))
     rows = judged.deviations.to_dataframe().reset_index(drop=True)
     rows["share"] = (rows["difference"] / rows["tolerance"]).abs()
-    shown = ["job", "measurement", "family", "place", "difference", "half_90", "half_simultaneous", "tolerance"]
+    shown = ["job", "measurement", "component_type", "place", "difference", "half_90", "half_simultaneous", "tolerance"]
     for (name, node), reach in zip(judged.verdict.nodes.items(), fleet.reach.tolist(), strict=True):
         of_node = rows[rows["node"] == name]
         values = of_node.sort_values("share")[shown].iloc[-1].to_dict() if len(of_node) else {}

@@ -150,14 +150,14 @@ def _moved(key: str, before: str, after: str) -> str:
 def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
     """The changes, each with the nodes that have it since the same day in the same part; it has their median effect.
 
-    Where the same fields of the configuration changed with it, parts of one family are one change.
+    Where the same fields of the configuration changed with it, parts of one component type are one change.
     """
     groups: dict[tuple[object, ...], list[Change]] = {}
     for history in histories:
         for change in history.changes:
             place = () if change.fields else tuple(sorted(change.part.where.items()))
             since = change.unchanged[:10], change.since[:10]
-            key = (change.measurement, change.home, change.part.family, place, *since, change.effect > 0)
+            key = (change.measurement, change.home, change.part.component_type, place, *since, change.effect > 0)
             groups.setdefault((*key, _doubt(change), tuple(change.fields.items())), []).append(change)
     of_median = [
         (sorted(changes, key=lambda change: change.effect)[len(changes) // 2], [change.node for change in changes])

@@ -289,10 +289,10 @@ def _lines(past: Past) -> list[_Line]:
 
 
 def _scatter(past: Past, values: Floats, errors: Floats) -> Floats:
-    """How many times its standard errors a node scatters (part), by the median over each family; 1 if that is not
-    known."""
+    """How many times its standard errors a node scatters (part), by the median over each component type; 1 if that is
+    not known."""
     of_parts, out = change_points.scatter(values, errors), np.ones(values.shape[1])
-    for _, columns in past.matrix.terms.by_family:
+    for _, columns in past.matrix.terms.by_component_type:
         usable = np.isfinite(of_parts[columns])
         if usable.any():
             out[columns] = np.median(of_parts[columns][usable])
@@ -569,7 +569,7 @@ def _half_95(change: Difference) -> Floats:
 def _part(found: _Found) -> Part:
     matrix, cause = found.past.matrix, found.cause
     where = naming.place(matrix, cause.where, naming.NO_NODE)
-    return Part(cause.term, matrix.terms.terms[cause.head].family, where)
+    return Part(cause.term, matrix.terms.terms[cause.head].component_type, where)
 
 
 def _with_courses(

@@ -207,11 +207,11 @@ class Plot:
         levels = self._pairs(measurement, self._campaign.nodes[0])
         return _drawn(fleet_overview.maps, fleet_overview.difference_maps(levels, list(levels.rows)), ax)
 
-    def forest(self, measurement: str, family: str, place: str, *, ax: Axes | None = None) -> Axes:
+    def forest(self, measurement: str, component_type: str, place: str, *, ax: Axes | None = None) -> Axes:
         """The difference of every node in one part with its interval and the tolerance, as `deviations` has them."""
         return _drawn(
             fleet_overview.forest,
-            fleet_overview.forest_of_part(self._campaign.deviations(), measurement, family, place),
+            fleet_overview.forest_of_part(self._campaign.deviations(), measurement, component_type, place),
             ax,
         )
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from nodeprint.judge.terms import FAMILIES
+from nodeprint.judge.terms import COMPONENT_TYPES
 from nodeprint.machine import fingerprint
 from nodeprint.settings.keys import choice, key
 from nodeprint.settings.measurements import measurements, terms
@@ -23,7 +23,7 @@ _TERMS = sorted({"other", *terms()})
 
 def finding_ids() -> list[str]:
     """Every kind of finding that there can be, as waivers name it."""
-    parts = {"node", "socket", *(family.term for family in FAMILIES.values()), *_TERMS}
+    parts = {"node", "socket", *(component_type.term for component_type in COMPONENT_TYPES.values()), *_TERMS}
     sides = {f"{part}-{side}" for part in parts for side in ("slow", "fast")}
     return sorted(
         sides
@@ -375,9 +375,9 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The relative tolerance of a term of pairs."""
         return float(getattr(self.tolerances.percent, "class_" if term == "class" else term)) / 100
 
-    def least_ns(self, family: str) -> float:
-        """What the tolerance of a family of terms of pairs is at least, in ns."""
-        return float(getattr(self.tolerances, FAMILIES[family].tolerance_ns))
+    def least_ns(self, component_type: str) -> float:
+        """What the tolerance of a component type of terms of pairs is at least, in ns."""
+        return float(getattr(self.tolerances, COMPONENT_TYPES[component_type].tolerance_ns))
 
     def prior(self, level: Literal["run", "job"]) -> float:
         """The relative standard deviation that is assumed of pairs between runs or jobs."""

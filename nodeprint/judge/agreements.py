@@ -172,13 +172,13 @@ def remedy_of(worst: Worst) -> tuple[str, int]:
 
 
 def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
-    """The detection limit of each family of parts: the difference that nine of ten nodes would show in one job, the
+    """The detection limit of each component type: the difference that nine of ten nodes would show in one job, the
     median over nodes and parts."""
     out = []
     for of_measurement in series:
         terms, tolerances = of_measurement.matrix.terms, of_measurement.tolerance
         needs = tolerances + of_measurement.by_job.half_of_job + NINE_OF_TEN * of_measurement.by_job.error
-        for number, columns in terms.by_family:
+        for number, columns in terms.by_component_type:
             usable = needs[:, columns][np.isfinite(needs[:, columns])]
             if not len(usable):
                 continue
@@ -192,7 +192,7 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
                 Limit(
                     metric(of_measurement.matrix.measured),
                     of_measurement.matrix.name,
-                    terms.families[number],
+                    terms.component_types[number],
                     first.name,
                     relative(effect),
                     relative(tolerance),
@@ -223,7 +223,7 @@ def _sharper(series: Series, columns: npt.NDArray[np.int64], effect: float, tole
 
 
 def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
-    """The spread of each family of parts over the nodes."""
+    """The spread of each component type over the nodes."""
     out = []
     for of_measurement in series:
         terms, of_nodes = of_measurement.matrix.terms, of_measurement.pooled
@@ -233,7 +233,7 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
         runs = np.maximum(np.median(of_measurement.spreads.runs, axis=0), 1)
         beyond_tolerance = of_measurement.nodes_outside(1) | of_measurement.nodes_outside(-1)
         between_all, reach_all = of_nodes.between, np.abs(of_nodes.difference) + of_nodes.half_90
-        for family, columns in terms.by_family:
+        for component_type, columns in terms.by_component_type:
             relative = of_measurement.matrix.scale.relative
             between = float(np.median(between_all[:, columns]))
             run = float(np.median(of_measurement.spreads.run.pooled[columns]))
@@ -251,7 +251,7 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
                 Spread(
                     metric(of_measurement.matrix.measured),
                     of_measurement.matrix.name,
-                    terms.families[family],
+                    terms.component_types[component_type],
                     terms.terms[int(columns[0])].name,
                     relative(chips),
                     relative(float(np.sqrt(run))),

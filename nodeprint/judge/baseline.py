@@ -220,5 +220,5 @@ def _common(of: _Sides, all_joined: Joined, tail: float) -> Shared | None:
     effect = float(change.effect[head])
     low, size, high = (matrix.scale.relative(effect + side * float(half_95[head])) for side in (-1, 0, 1))
     names = sorted(all_joined.names[int(matrix.nodes[i])] for i in of.nodes if of.changed(i)[head])
-    part = Part(cause.term, matrix.terms.terms[head].family, naming.place(matrix, cause.where, naming.NO_NODE))
+    part = Part(cause.term, matrix.terms.terms[head].component_type, naming.place(matrix, cause.where, naming.NO_NODE))
     return Shared(tuple(names), matrix.name, part, size, Interval(low, high))

@@ -29,8 +29,8 @@ _AGREE_SHARE, _AGREE_ERRORS = 0.35, 3.0
 _RIVAL = 0.7
 #: A core's own pairs show at least this share of its effect: two slow cores of four make the other two appear fast.
 _OWN_SHARE = 0.5
-#: Of the sets of cells inside a wider one this share of each family shows its effect: of eight CCDs that are not all
-#: slow it is seven eighths at most, and of many cores some differ by nature.
+#: Of the sets of cells inside a wider one this share of each component type shows its effect: of eight CCDs that are
+#: not all slow it is seven eighths at most, and of many cores some differ by nature.
 _MOST = 0.9
 
 
@@ -123,7 +123,7 @@ def _weight(terms: Terms, part: int, of: int) -> float:
 def _candidates(terms: Terms) -> list[Candidate]:
     """What may be a cause, the coarsest first: several parts together, then each part by itself."""
     single = [
-        Candidate(term.name, scoped(term.family, term.where), np.array([number]), term.covers)
+        Candidate(term.name, scoped(term.component_type, term.where), np.array([number]), term.covers)
         for number, term in enumerate(terms.terms)
     ]
     return [*terms.composites, *single]
@@ -144,16 +144,18 @@ def _explaining(
         if len(members) == 1:
             break
         at = int(np.flatnonzero(members == head)[0])
-        effect = _common(remaining[members], error[members], levels[members], terms.family[members], at, most)
+        effect = _common(remaining[members], error[members], levels[members], terms.component_type[members], at, most)
         if effect is not None and (np.abs(effect) > node.tolerance[members]).any():
             return candidate, effect
     return candidate, remaining[[head]]
 
 
-def _common(difference: Floats, error: Floats, levels: Floats, family: Ints, head: int, most: float) -> Floats | None:
+def _common(
+    difference: Floats, error: Floats, levels: Floats, component_type: Ints, head: int, most: float
+) -> Floats | None:
     """The effect in each of several parts, constant in percent or in ns, that agrees with the head and with `most` of
-    them (a share) in each family: many cores, each a mean over the memory of two nodes, outvote no memory node. None
-    where neither does. It is fitted by least squares, weighted by the error."""
+    them (a share) in each component type: many cores, each a mean over the memory of two nodes, outvote no memory node.
+    None where neither does. It is fitted by least squares, weighted by the error."""
     best: tuple[float, Floats] | None = None
     for shape in (np.ones(len(difference)), levels[head] / levels):
         weights = 1 / np.maximum(error, 1e-9) ** 2
@@ -161,7 +163,7 @@ def _common(difference: Floats, error: Floats, levels: Floats, family: Ints, hea
         expected = size * shape
         apart = np.abs(difference - expected)
         agrees = apart <= np.maximum(_AGREE_SHARE * np.abs(expected), _AGREE_ERRORS * error)
-        if not agrees[head] or any(agrees[family == of].mean() < most for of in np.unique(family)):
+        if not agrees[head] or any(agrees[component_type == of].mean() < most for of in np.unique(component_type)):
             continue
         misfit = float(np.sum(weights * apart**2))
         if best is None or misfit < best[0]:

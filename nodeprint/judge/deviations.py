@@ -39,8 +39,8 @@ _FAR = 2.0
 
 
 class Levels(msgspec.Struct, frozen=True):
-    """How often a campaign may be wrong: `suspect` that in a family of components any of its `jobs` of nodes within
-    their tolerances shows a difference; `campaign` that any of the `tests` of all jobs together does."""
+    """How often a campaign may be wrong: `suspect` that in a component type of components any of its `jobs` of nodes
+    within their tolerances shows a difference; `campaign` that any of the `tests` of all jobs together does."""
 
     suspect: float
     campaign: float
@@ -49,8 +49,8 @@ class Levels(msgspec.Struct, frozen=True):
 
     def tail(self, terms: Terms) -> Floats:
         """The probability at each end of a component's interval in one job (part): shared by all components of its
-        family and all jobs."""
-        size = np.bincount(terms.family, minlength=len(terms.families))[terms.family]
+        component type and all jobs."""
+        size = np.bincount(terms.component_type, minlength=len(terms.component_types))[terms.component_type]
         return np.asarray(self.suspect / (2.0 * max(self.jobs, 1) * size))
 
     @property
@@ -391,8 +391,8 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def half_of_job(self) -> Floats:
-        """Half of the interval that decides in one job (estimate, part): it holds for all components of the family and
-        all jobs of all nodes."""
+        """Half of the interval that decides in one job (estimate, part): it holds for all components of the component
+        type and all jobs of all nodes."""
         return self.half(self.series.tail)
 
     @property

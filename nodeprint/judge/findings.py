@@ -106,7 +106,7 @@ def _largest(estimate: Estimates, parts: npt.NDArray[np.intp], matrix: Matrix) -
     share = np.abs(np.nan_to_num(estimate.difference[0, parts])) / estimate.series.tolerance[parts]
     head = int(parts[int(np.argmax(share))])
     term, none = matrix.terms.terms[head], np.zeros(0, dtype=np.int64)
-    return Cause(term.name, scoped(term.family, term.where), head, np.array([head]), term.covers, none)
+    return Cause(term.name, scoped(term.component_type, term.where), head, np.array([head]), term.covers, none)
 
 
 def _shown(standing: Standing, cause: Cause, state: Certainty, i: int, node: PackedNode) -> Shown:
@@ -140,7 +140,7 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
         state=state,
         measurement=matrix.name,
         home=matrix.part.home,
-        part=Part(cause.term, matrix.terms.terms[head].family, where),
+        part=Part(cause.term, matrix.terms.terms[head].component_type, where),
         effect=relative,
         effect_unit=value - peers,
         interval=Interval(low, high),

@@ -253,12 +253,12 @@ def _spreads(reading: Reading) -> tuple[Spread, ...]:
 
 def _limits(reading: Reading) -> tuple[Limit, ...]:
     """The detection limits, of several homes and groups the largest."""
-    by_family: dict[tuple[str, str], Limit] = {}
+    by_component_type: dict[tuple[str, str], Limit] = {}
     for limit in agreements.limits(reading.series):
-        key = (limit.measurement, limit.family)
-        if key not in by_family or limit.effect > by_family[key].effect:
-            by_family[key] = limit
-    return tuple(by_family.values())
+        key = (limit.measurement, limit.component_type)
+        if key not in by_component_type or limit.effect > by_component_type[key].effect:
+            by_component_type[key] = limit
+    return tuple(by_component_type.values())
 
 
 def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:

@@ -251,5 +251,5 @@ def _of_matrix(
         cause = max(causes(matrix, deviation), key=lambda cause: size[cause.head], default=None)
         if cause is not None:
             head, where = cause.head, naming.place(matrix, cause.where, naming.NO_NODE)
-            part = Part(cause.term, matrix.terms.terms[head].family, where)
+            part = Part(cause.term, matrix.terms.terms[head].component_type, where)
     return Cut(nodes[first], matrix, head, part, float(effect[head]), float(error[head]), float(tolerance[head]))

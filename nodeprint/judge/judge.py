@@ -25,8 +25,8 @@ from nodeprint.judge.standing import standings
 from nodeprint.judge.table import Rows, Table
 from nodeprint.judge.verdict import Verdict
 
-#: The chance that in a family of components any job of nodes within their tolerances shows a difference. It costs a
-#: second job, and only two that show it make a node DEVIATE.
+#: The chance that in a component type of components any job of nodes within their tolerances shows a difference. It
+#: costs a second job, and only two that show it make a node DEVIATE.
 SUSPECT = 0.05
 
 

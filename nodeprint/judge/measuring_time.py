@@ -1,4 +1,5 @@
-"""Whether what was measured goes with the time of measuring: a trend or a step over the nodes of a fleet, by family."""
+"""Whether what was measured goes with the time of measuring: a trend or a step over the nodes of a fleet, by component
+type."""
 
 from __future__ import annotations
 
@@ -29,11 +30,11 @@ _LEAST_SHARE = 0.25
 
 
 class _Tested(msgspec.Struct, frozen=True):
-    """A family of parts of a matrix, what the order does to the mean over its parts, its tolerance on the model's
+    """A component type of a matrix, what the order does to the mean over its parts, its tolerance on the model's
     scale, and the sorted moments (seconds) of the nodes."""
 
     matrix: Matrix
-    family: str
+    component_type: str
     order: OrderEffect
     tolerance: float
     moments: Floats
@@ -42,21 +43,21 @@ class _Tested(msgspec.Struct, frozen=True):
 def effects(population: Population) -> tuple[TimeEffect, ...]:
     """What goes with the order of measuring in a population that is not yet split, the largest in tolerances first.
 
-    One regression a family of parts (`stats.measuring_order`), with a chance of ALARM that any of all is named wrongly
+    One regression a component type (`stats.measuring_order`), with a chance of ALARM that any of all is named wrongly
     (Holm 1979). Families that are contrasts inside a node have no common level and are left out. Of a measurement the
-    coarsest family is named.
+    coarsest component type is named.
     """
     if not any(any(reduced.started) for reduced in population.reduced):
         return ()
     from nodeprint.stats import measuring_order  # noqa: PLC0415 (most of a second, for fleets with times alone)
 
-    tested = [family for group in population.groups for family in _of_group(population, group.nodes)]
-    named = measuring_order.holm(np.array([family.order.p for family in tested]), ALARM)
+    tested = [component_type for group in population.groups for component_type in _of_group(population, group.nodes)]
+    named = measuring_order.holm(np.array([component_type.order.p for component_type in tested]), ALARM)
     first: dict[tuple[str, int, int], TimeEffect] = {}
-    for family, is_named in zip(tested, named.tolist(), strict=True):
-        if is_named and abs(family.order.effect) >= _LEAST_SHARE * family.tolerance:
-            matrix = family.matrix
-            first.setdefault((matrix.name, matrix.part.home, int(matrix.nodes[0])), _effect(family))
+    for component_type, is_named in zip(tested, named.tolist(), strict=True):
+        if is_named and abs(component_type.order.effect) >= _LEAST_SHARE * component_type.tolerance:
+            matrix = component_type.matrix
+            first.setdefault((matrix.name, matrix.part.home, int(matrix.nodes[0])), _effect(component_type))
     return tuple(sorted(first.values(), key=lambda effect: -abs(effect.effect) / effect.tolerance))
 
 
@@ -69,7 +70,7 @@ def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
         known = np.isfinite(moments)
         if not known.any() or np.ptp(moments[known]) < APART.total_seconds():
             continue
-        for number, columns in matrix.terms.by_family:
+        for number, columns in matrix.terms.by_component_type:
             if len(matrix.terms.terms[int(columns[0])].against):
                 continue
             values = run_means(matrix.values[earliest])[:, columns].mean(axis=1)
@@ -77,24 +78,24 @@ def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
             order = measuring_order.effect(values[usable], moments[usable])
             if order is not None:
                 tolerance = float(np.median(tolerances.of_matrix(matrix, population.rules)[columns]))
-                yield _Tested(matrix, matrix.terms.families[number], order, tolerance, np.sort(moments[usable]))
+                yield _Tested(matrix, matrix.terms.component_types[number], order, tolerance, np.sort(moments[usable]))
 
 
-def _effect(family: _Tested) -> TimeEffect:
-    matrix, order = family.matrix, family.order
+def _effect(component_type: _Tested) -> TimeEffect:
+    matrix, order = component_type.matrix, component_type.order
     relative = matrix.scale.relative
-    first, last = map(_text, (family.moments[0], family.moments[-1]))
-    since = "" if order.step is None else _text(family.moments[order.step])
+    first, last = map(_text, (component_type.moments[0], component_type.moments[-1]))
+    since = "" if order.step is None else _text(component_type.moments[order.step])
     low, size, high = (relative(order.effect + side) for side in (-order.half_95, 0.0, order.half_95))
     return TimeEffect(
         agreements.metric(matrix.measured),
         matrix.name,
         matrix.part.home,
-        family.family,
+        component_type.component_type,
         size,
         Interval(low, high),
-        matrix.scale.allowed(family.tolerance, order.effect),
-        len(family.moments),
+        matrix.scale.allowed(component_type.tolerance, order.effect),
+        len(component_type.moments),
         first,
         last,
         since,

@@ -177,7 +177,7 @@ class _Ways(msgspec.Struct, frozen=True):
     `values` (run, part, direction) are their terms, `usual` (part, direction) is the log of the time that these add
     to."""
 
-    family: str
+    component_type: str
     ends: Sequence[tuple[tuple[str, str], tuple[str, str]]]
     values: Floats
     usual: Floats
@@ -238,8 +238,8 @@ def _judged(ways: _Ways, fabric: Fabric, tolerance: float, of_runs: float, level
     limit = Limit(
         "messages",
         fabric.measurement,
-        ways.family,
-        ways.family,
+        ways.component_type,
+        ways.component_type,
         float(np.expm1(effect)),
         float(np.expm1(tolerance)),
         remedy,
@@ -254,30 +254,30 @@ def _smallest_found(ways: _Ways, fabric: Fabric, job: _JobOfParts, outside: Bool
     healthy = job.difference[np.isfinite(job.difference) & ~outside]
     n = len(fabric.nodes)
     # a direction's nodes are centred; links are what is left of two terms a node and the levels of two classes
-    fitted = 2 if ways.family == NODE else 2 * n
+    fitted = 2 if ways.component_type == NODE else 2 * n
     variance = float(np.sum(healthy**2)) / max(len(healthy) - fitted, 1)
     needs = float(np.nanmedian(tolerance + job.half))
     trial = needs + NINE_OF_TEN * math.sqrt(variance)
-    absorbed = _absorbed(ways.family, fabric, job, trial) if n <= _FEW_NODES else np.zeros(1)
+    absorbed = _absorbed(ways.component_type, fabric, job, trial) if n <= _FEW_NODES else np.zeros(1)
     return needs + float(np.nanmean(absorbed)) + NINE_OF_TEN * math.sqrt(variance + float(np.nanvar(absorbed)))
 
 
-def _absorbed(family: str, fabric: Fabric, job: _JobOfParts, effect: float) -> Floats:
+def _absorbed(component_type: str, fabric: Fabric, job: _JobOfParts, effect: float) -> Floats:
     """How much of an effect the medians of few nodes take for what is usual, tried in some parts, one at a time."""
     logs = np.log(fabric.values[job.runs])
     n, runs = len(fabric.nodes), len(logs)
-    row, column = np.nonzero(~np.eye(n, dtype=np.bool_)) if family == LINK else (np.arange(n), np.full(n, -1))
+    row, column = np.nonzero(~np.eye(n, dtype=np.bool_)) if component_type == LINK else (np.arange(n), np.full(n, -1))
     tried = np.unique(np.linspace(0, len(row) - 1, _PLANTED).astype(np.int64))
     planted = np.repeat(logs[None], len(tried), axis=0)
     for number, (a, b) in enumerate(zip(row[tried], column[tried], strict=True)):
-        slow = np.s_[:, a, b] if family == LINK else np.s_[:, a, :]
+        slow = np.s_[:, a, b] if component_type == LINK else np.s_[:, a, :]
         planted[number][slow] += effect
         if not fabric.header.get("directed"):
             planted[number].swapaxes(1, 2)[slow] += effect
 
     def shown(of: MessageTerms) -> Floats:
         """The tried parts' differences, (parts * runs, tried)."""
-        values = of.link[:, row[tried], column[tried]] if family == LINK else of.out[:, tried]
+        values = of.link[:, row[tried], column[tried]] if component_type == LINK else of.out[:, tried]
         return np.asarray(values)
 
     before = shown(terms(logs, fabric.places))
@@ -364,11 +364,11 @@ def _finding(
     relative_tolerance = float(np.expm1(tolerance))
     half_95 = float(np.expm1(intervals.half_width(deciding.error[column], deciding.degrees[column], 0.025)))
     return Finding(
-        id=f"{ways.family}-slow",
+        id=f"{ways.component_type}-slow",
         state=state,
         measurement=fabric.measurement,
         home=-1,
-        part=Part(ways.family, ways.family, where),
+        part=Part(ways.component_type, ways.component_type, where),
         effect=size,
         effect_unit=size * level,
         interval=Interval(low, high),
@@ -383,8 +383,10 @@ def _finding(
         by_job=tuple(
             _effect_of(job, column, fabric, ways, bool(flags[column])) for job, flags in zip(jobs, outside, strict=True)
         ),
-        consistent_with=("adapter", "cable", "network-settings") if ways.family == NODE else ("switch-link", "route"),
-        remedy=ways.family,
+        consistent_with=("adapter", "cable", "network-settings")
+        if ways.component_type == NODE
+        else ("switch-link", "route"),
+        remedy=ways.component_type,
     )
 
 

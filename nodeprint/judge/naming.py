@@ -21,7 +21,7 @@ NO_NODE = PackedNode("")
 def part(matrix: Matrix, number: int, node: PackedNode = NO_NODE) -> Part:
     """A part of a matrix as one of a node."""
     term = matrix.terms.terms[number]
-    return Part(term.name, term.family, place(matrix, scoped(term.family, term.where), node))
+    return Part(term.name, term.component_type, place(matrix, scoped(term.component_type, term.where), node))
 
 
 def key(matrix: Matrix, term: Term) -> str:

@@ -224,10 +224,10 @@ def unexamined(of: NodeEvidence) -> Iterator[Reason]:
     """A part that decides is examined by no data."""
     criteria = of.population.rules.criteria
     unseen = [
-        family
+        component_type
         for series, _ in of.series
         if agreements.metric(series.matrix.measured) in criteria
-        for family in series.matrix.terms.unwitnessed
+        for component_type in series.matrix.terms.unwitnessed
     ]
     if unseen:
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.UNEXAMINED, tuple(dict.fromkeys(unseen)))

@@ -1,8 +1,8 @@
 """The terms of pairs of CPUs, from coarse to fine, each a contrast.
 
 A contrast is the mean over a set of pairs minus the mean over matched pairs that the part has no share in (its
-complement), stratum by stratum, so that a shift of the parent cancels. Terms of family `class` have no complement. A
-term without complement in any stratum cannot be separated from its parent and is left out.
+complement), stratum by stratum, so that a shift of the parent cancels. Terms of component type `class` have no
+complement. A term without complement in any stratum cannot be separated from its parent and is left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import LEVELS, OTHER_SOCKET, RANK, SAME_CCD, SAME_CCX, Ints, Layout, codes
-from nodeprint.judge.terms import FAMILIES, Candidate, Term, Terms
+from nodeprint.judge.terms import COMPONENT_TYPES, Candidate, Term, Terms
 
 Bools = npt.NDArray[np.bool_]
 
@@ -63,21 +63,23 @@ def build(layout: Layout) -> Terms:
     contrast = np.zeros((len(distinct), len(layout.pairs)), dtype=np.float32)
     for row, term in zip(contrast, distinct, strict=True):
         row[:] = _contrast_row(term, at.stratum)
-    families = tuple(FAMILIES)
-    family = np.array([families.index(term.family) for term in distinct], dtype=np.int64)
+    component_types = tuple(COMPONENT_TYPES)
+    component_type = np.array([component_types.index(term.component_type) for term in distinct], dtype=np.int64)
     across = np.array([at.closeness[term.covers[0]] == OTHER_SOCKET for term in distinct], dtype=np.int64)
-    pool = np.where(family > 0, 2 * family + across, 0)
+    pool = np.where(component_type > 0, 2 * component_type + across, 0)
     return Terms(
         layout,
         tuple(distinct),
         contrast,
         tuple(_composites(distinct, at)),
-        families,
-        family,
+        component_types,
+        component_type,
         pool,
-        {int(number): families[number // 2] for number in np.unique(pool)},
+        {int(number): component_types[number // 2] for number in np.unique(pool)},
         tuple(
-            family for family in _unwitnessed(distinct, contrast, at) if not (layout.harvested and family == "core-in")
+            component_type
+            for component_type in _unwitnessed(distinct, contrast, at)
+            if not (layout.harvested and component_type == "core-in")
         ),
     )
 
@@ -90,16 +92,16 @@ def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], at: _Plac
     """Families with a part of which no term would show half of a defect in all its pairs."""
     known = {term.covers.tobytes() for term in terms}
     blind: set[str] = set()
-    for family, covers in _parts(at):
+    for component_type, covers in _parts(at):
         pairs = np.flatnonzero(covers).astype(np.int64)
-        if family not in blind and len(pairs) and pairs.tobytes() not in known:
+        if component_type not in blind and len(pairs) and pairs.tobytes() not in known:
             shown = np.abs(contrast[:, pairs].sum(axis=1)).max(initial=0.0)
-            blind |= {family} if shown < _WITNESS - 1e-3 else set()
-    return tuple(family for family in FAMILIES if family in blind)
+            blind |= {component_type} if shown < _WITNESS - 1e-3 else set()
+    return tuple(component_type for component_type in COMPONENT_TYPES if component_type in blind)
 
 
 def _parts(at: _Places) -> Iterator[tuple[str, Bools]]:
-    """Every part that a machine is repaired by, as its family and its pairs: CCDs to others, CCXs and cores."""
+    """Every part that a machine is repaired by, as its component type and its pairs: CCDs to others, CCXs and cores."""
     far = at.closeness == OTHER_SOCKET
     within = (at.ccx[0] == at.ccx[1]) & (at.core[0] != at.core[1])
     outside = (at.ccx[0] != at.ccx[1]) & ~far
@@ -138,11 +140,11 @@ def _known(part: tuple[Ints, Ints]) -> list[int]:
     return [number for number in np.unique(np.concatenate(part)).tolist() if number >= 0]
 
 
-def _term(family: str, where: Mapping[str, int], covers: Bools, scope: Bools, at: _Places) -> Iterator[Term]:
+def _term(component_type: str, where: Mapping[str, int], covers: Bools, scope: Bools, at: _Places) -> Iterator[Term]:
     """A term of what it `covers` against the rest of its `scope` in the same strata; none where there is no rest."""
     against = scope & ~covers & np.isin(at.stratum, np.unique(at.stratum[covers]))
     if against.any():
-        yield Term(family, FAMILIES[family].term, where, _numbers(covers), _numbers(against))
+        yield Term(component_type, COMPONENT_TYPES[component_type].term, where, _numbers(covers), _numbers(against))
 
 
 def _numbers(chosen: Bools) -> Ints:
@@ -158,7 +160,7 @@ def _class_terms(at: _Places) -> Iterator[Term]:
         yield Term("class", "class", where, pairs_of_class, pairs_of_class[:0])
 
 
-def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
+def _part_terms(component_type: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
     """A part to all others, in its socket and across apart."""
     a, b = part
     far = at.closeness == OTHER_SOCKET
@@ -166,19 +168,19 @@ def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[T
         for across in (False, True):
             scope = (far == across) & (a != b)
             covers = scope & ((a == number) ^ (b == number))
-            yield from _term(family, {family: number, "across": int(across)}, covers, scope, at)
+            yield from _term(component_type, {component_type: number, "across": int(across)}, covers, scope, at)
 
 
-def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
+def _link_terms(component_type: str, part_name: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
     """Between two parts, or the pairs of one part that no finer part holds."""
     low, high = np.minimum(*part), np.maximum(*part)
     outside = (at.closeness > (SAME_CCX if part_name == "ccd" else SAME_CCD)) & (low >= 0)
     n = int(high.max(initial=0)) + 1
     for code in np.unique((low * n + high)[outside]):
         p, q = int(code // n), int(code % n)
-        if p != q or part_name == "ccd":  # pairs inside a quadrant are terms of the family block
+        if p != q or part_name == "ccd":  # pairs inside a quadrant are terms of the component type block
             covers = outside & (low == p) & (high == q)
-            yield from _term(family, {part_name: p, f"to_{part_name}": q}, covers, outside, at)
+            yield from _term(component_type, {part_name: p, f"to_{part_name}": q}, covers, outside, at)
 
 
 def _ccx_terms(at: _Places) -> Iterator[Term]:
@@ -209,11 +211,11 @@ def _core_terms(at: _Places, *, inside: bool, hybrid: bool) -> Iterator[Term]:
     scopes = {"core-near": ~in_ccx & ~far & ~same_core, "core-far": far}
     if inside:
         scopes = {"core-in": in_ccx, **scopes}
-    for family, scope in scopes.items():
+    for component_type, scope in scopes.items():
         for core in cores:
             covers = scope & ((at.core[0] == core) | (at.core[1] == core))
             touches = (beside[0] == home[core]) | (beside[1] == home[core])
-            yield from _term(family, {"core": core}, covers, scope & touches, at)
+            yield from _term(component_type, {"core": core}, covers, scope & touches, at)
 
 
 def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
@@ -272,10 +274,10 @@ def _together(terms: Sequence[Term], at: _Places) -> Iterator[tuple[str, Mapping
         yield "core", {"core": core, "outside": 1}, outside
 
 
-def _by(key: str, families: Collection[str], terms: Sequence[Term]) -> dict[int, list[int]]:
-    """By place the numbers of the terms of some families there."""
+def _by(key: str, component_types: Collection[str], terms: Sequence[Term]) -> dict[int, list[int]]:
+    """By place the numbers of the terms of some component types there."""
     out: dict[int, list[int]] = {}
     for number, term in enumerate(terms):
-        if term.family in families:
+        if term.component_type in component_types:
             out.setdefault(int(term.where[key]), []).append(number)
     return dict(sorted(out.items()))

@@ -15,7 +15,7 @@ from nodeprint.data.places.layout import SOCKET, Ints, Layout
 from nodeprint.data.places.measured import Key, Measured
 from nodeprint.judge.terms import Candidate, Term, Terms
 
-#: The family of the set of all places.
+#: The component type of the set of all places.
 WHOLE = "whole"
 #: Parts of a machine that may be one cause in all of their cells, where no term of the model is all of these.
 _COMPOSITES = ("socket", "ccd")
@@ -81,10 +81,10 @@ def _distance(cpu: int, memory: int, sockets: Ints) -> str | None:
 def of(quantity: Measured) -> Terms:
     """All of it, then each term's sets from coarse to fine; of sets with the same places the first."""
     known, share = labels(quantity), quantity.model.scale == "share"
-    families = (WHOLE, *(" x ".join(term) for term in quantity.model.terms))
+    component_types = (WHOLE, *(" x ".join(term) for term in quantity.model.terms))
     all_terms: list[Term] = []
     seen: set[bytes] = set()
-    for family, term in zip(families, ((), *quantity.model.terms), strict=True):
+    for component_type, term in zip(component_types, ((), *quantity.model.terms), strict=True):
         places: dict[tuple[Key, ...], list[int]] = {}
         for place in range(quantity.size) if set(term) <= set(known) else ():
             keys = [known[label][place] for label in term]
@@ -96,21 +96,23 @@ def of(quantity: Measured) -> Terms:
             if covers.tobytes() not in seen:
                 seen.add(covers.tobytes())
                 where = dict(zip(term, value, strict=True))
-                all_terms.append(Term(family, quantity.model.term, where, covers, covers[:0]))
+                all_terms.append(Term(component_type, quantity.model.term, where, covers, covers[:0]))
     contrast = np.zeros((len(all_terms), quantity.size))
     for row, one_term in zip(contrast, all_terms, strict=True):
         row[one_term.covers] = 1 / len(one_term.covers)
-    family_of = np.array([families.index(one_term.family) for one_term in all_terms], dtype=np.int64)
+    component_type_of = np.array(
+        [component_types.index(one_term.component_type) for one_term in all_terms], dtype=np.int64
+    )
     layout = Layout(quantity.layout.slots, np.zeros((0, 2), dtype=np.int64), levels=quantity.layout.levels)
     return Terms(
         layout,
         tuple(all_terms),
         contrast,
         () if share else tuple(_composites(quantity, all_terms, known)),
-        families,
-        family_of,
-        family_of,
-        dict(enumerate(families)),
+        component_types,
+        component_type_of,
+        component_type_of,
+        dict(enumerate(component_types)),
         (),
         share,
     )

@@ -27,7 +27,7 @@ def of_series(population: Population, series: Sequence[Series]) -> tuple[SingleR
 
 def _of(population: Population, series: Series) -> Iterator[SingleRuns]:
     matrix, terms = series.matrix, series.matrix.terms
-    whole = [number for number, term in enumerate(terms.terms) if term.family == WHOLE]
+    whole = [number for number, term in enumerate(terms.terms) if term.component_type == WHOLE]
     if not whole or terms.share or matrix.values.shape[1] > 1 or len(matrix.owner) > len(matrix.nodes):
         return
     values = series.spreads.of_nodes[:, whole[0]]

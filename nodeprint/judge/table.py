@@ -31,8 +31,8 @@ VARIABLES = {
     "half_90": "half of the 90 % interval; infinite with one run",
     "error_different": "standard error where the node has to be shown different: with what the peers are by nature",
     "degrees_different": "degrees of freedom of that error",
-    "half_simultaneous": "half of the interval that holds for all parts of the family and all jobs together; of pooled "
-    "jobs, for all parts and nodes of the campaign",
+    "half_simultaneous": "half of the interval that holds for all parts of the component type and all jobs together; "
+    "of pooled jobs, for all parts and nodes of the campaign",
     "tolerance": "what is accepted, on the scale of the difference",
     "value": "the node's value, in the measurement's unit",
     "peers": "the peers' centre, in the measurement's unit",
@@ -87,7 +87,7 @@ def table(rows: Rows) -> Table:
     samples = _samples(rows)
     coordinates: dict[str, Any] = {
         key: ("part", [part[key] for part in parts])
-        for key in ("measurement", "home", "metric", "term", "family", "place", "unit")
+        for key in ("measurement", "home", "metric", "term", "component_type", "place", "unit")
     }
     coordinates |= {
         "node": ("sample", [rows.nodes[node].name for node, _ in samples]),
@@ -138,7 +138,7 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
         numbers = []
         for term in matrix.terms.terms:
             place = naming.key(matrix, term)
-            identity = (matrix.name, matrix.part.home, term.family, place)
+            identity = (matrix.name, matrix.part.home, term.component_type, place)
             if identity not in positions:
                 positions[identity] = len(parts)
                 unit = "share" if matrix.terms.share else matrix.measured.unit
@@ -148,7 +148,7 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
                         "home": matrix.part.home,
                         "metric": agreements.metric(matrix.measured),
                         "term": term.name,
-                        "family": term.family,
+                        "component_type": term.component_type,
                         "place": place,
                         "unit": unit,
                     }

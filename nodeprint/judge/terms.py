@@ -21,9 +21,9 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-class Family(msgspec.Struct, frozen=True):
-    """A family of terms of pairs: the `term` that its findings are called by and its tolerance in percent has in
-    acceptance.yaml, the key there of its tolerance in ns, and of cores the pairs that it counts (`scope`)."""
+class ComponentType(msgspec.Struct, frozen=True):
+    """A component type of terms of pairs: the `term` that its findings are called by and its tolerance in percent has
+    in acceptance.yaml, the key there of its tolerance in ns, and of cores the pairs that it counts (`scope`)."""
 
     term: str
     tolerance_ns: str = "least_ns"
@@ -31,30 +31,30 @@ class Family(msgspec.Struct, frozen=True):
 
 
 #: Families of terms of pairs, from coarse to fine.
-FAMILIES: Mapping[str, Family] = {
-    "class": Family("class"),
-    "quadrant": Family("quadrant"),
-    "link": Family("link"),
-    "ccd": Family("ccd"),
-    "block": Family("block"),
-    "ccx": Family("block", "ccx_ns"),
-    "core-in": Family("core", "core_in_ccx_ns", scope="inside"),
-    "core-near": Family("core", scope="near"),
-    "core-far": Family("core", scope="across"),
+COMPONENT_TYPES: Mapping[str, ComponentType] = {
+    "class": ComponentType("class"),
+    "quadrant": ComponentType("quadrant"),
+    "link": ComponentType("link"),
+    "ccd": ComponentType("ccd"),
+    "block": ComponentType("block"),
+    "ccx": ComponentType("block", "ccx_ns"),
+    "core-in": ComponentType("core", "core_in_ccx_ns", scope="inside"),
+    "core-near": ComponentType("core", scope="near"),
+    "core-far": ComponentType("core", scope="across"),
 }
 
 
-def scoped(family: str, where: Mapping[str, Key]) -> Mapping[str, Key]:
-    """A place with the pairs that a family of core terms counts: inside the CCX, near or across."""
-    scope = FAMILIES[family].scope if family in FAMILIES else ""
+def scoped(component_type: str, where: Mapping[str, Key]) -> Mapping[str, Key]:
+    """A place with the pairs that a component type of core terms counts: inside the CCX, near or across."""
+    scope = COMPONENT_TYPES[component_type].scope if component_type in COMPONENT_TYPES else ""
     return {**where, scope: 1} if scope else where
 
 
 class Term(msgspec.Struct, frozen=True):
-    """One term: its family and the name of its findings, where it is, and the places that it covers and is compared
-    with."""
+    """One term: its component type and the name of its findings, where it is, and the places that it covers and is
+    compared with."""
 
-    family: str
+    component_type: str
     name: str
     where: Mapping[str, Key]
     covers: Ints
@@ -73,32 +73,35 @@ class Candidate(msgspec.Struct, frozen=True):
 class Terms(msgspec.Struct, frozen=True, dict=True):
     """The terms of a layout. `contrast` (term x place) gives every term's value from residuals.
 
-    `families` are from coarse to fine, `family` is each term's number among them, `pool` (term) a number for the terms
-    that share a scale, `pools` its family's name by number. `unwitnessed` are families whose kind of part is there and
-    examined by no term: where there is one, no node is SAME. With `share` values are shares of the time: a term is the
-    median of its places, and only more is a deviation.
+    `component_types` are from coarse to fine, `component_type` is each term's number among them, `pool` (term) a number
+    for the terms that share a scale, `pools` its component type's name by number. `unwitnessed` are component types
+    whose kind of part is there and examined by no term: where there is one, no node is SAME. With `share` values are
+    shares of the time: a term is the median of its places, and only more is a deviation.
     """
 
     layout: Layout
     terms: tuple[Term, ...]
     contrast: npt.NDArray[np.floating]
     composites: tuple[Candidate, ...]
-    families: tuple[str, ...]
-    family: Ints
+    component_types: tuple[str, ...]
+    component_type: Ints
     pool: Ints
     pools: Mapping[int, str]
     unwitnessed: tuple[str, ...]
     share: bool = False
 
     @cached_property
-    def by_family(self) -> list[tuple[int, Ints]]:
-        """The numbers of the families that have terms, each with the numbers of these."""
-        return [(number, np.flatnonzero(self.family == number)) for number in np.unique(self.family).tolist()]
+    def by_component_type(self) -> list[tuple[int, Ints]]:
+        """The numbers of the component types that have terms, each with the numbers of these."""
+        return [
+            (number, np.flatnonzero(self.component_type == number))
+            for number in np.unique(self.component_type).tolist()
+        ]
 
-    def indices(self, family: str) -> Ints:
-        """Numbers of the terms of a family; none where it is no family of these."""
-        number = self.families.index(family) if family in self.families else -1
-        return np.flatnonzero(self.family == number).astype(np.int64)
+    def indices(self, component_type: str) -> Ints:
+        """Numbers of the terms of a component type; none where it is no component type of these."""
+        number = self.component_types.index(component_type) if component_type in self.component_types else -1
+        return np.flatnonzero(self.component_type == number).astype(np.int64)
 
     def values(self, residual: npt.NDArray[np.floating]) -> Floats:
         """Every term's value (..., term) of residuals (..., place) without gaps."""

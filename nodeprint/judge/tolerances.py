@@ -32,7 +32,9 @@ def of_pairs(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0
     percent = [rules.tolerance(term.name) for term in terms.terms]
     harvested = terms.layout.harvested
     least = [
-        _least_ns(term.family, rules, tick_ns, harvested=harvested and _inside_ccx(term.family, term.where))
+        _least_ns(
+            term.component_type, rules, tick_ns, harvested=harvested and _inside_ccx(term.component_type, term.where)
+        )
         for term in terms.terms
     ]
     return np.asarray(np.maximum(percent, np.array(least) / levels), dtype=np.float64)
@@ -49,13 +51,13 @@ def of_cells(model: Model, rules: Acceptance) -> float:
     return {"linear": accepted, "log": float(np.log1p(accepted)), "share": float(np.log(2))}[model.scale]
 
 
-def _inside_ccx(family: str, where: Mapping[str, Key]) -> bool:
+def _inside_ccx(component_type: str, where: Mapping[str, Key]) -> bool:
     """Whether a term is a mean over pairs inside one CCX, or inside all of them."""
-    return family == "ccx" or where.get("class") == SAME_CCX
+    return component_type == "ccx" or where.get("class") == SAME_CCX
 
 
-def _least_ns(family: str, rules: Acceptance, tick_ns: float, *, harvested: bool) -> float:
-    """What a tolerance of a family is at least, in ns: as acceptance.yaml says, of means inside a CCX of which cores
-    are fused off (`harvested`) what these differ by nature, and so many ticks of the clock that measured it."""
-    least = max(rules.least_ns(family), rules.tolerances.clock_ticks * tick_ns)
+def _least_ns(component_type: str, rules: Acceptance, tick_ns: float, *, harvested: bool) -> float:
+    """What a tolerance of a component type is at least, in ns: as acceptance.yaml says, of means inside a CCX of which
+    cores are fused off (`harvested`) what these differ by nature, and so many ticks of the clock that measured it."""
+    least = max(rules.least_ns(component_type), rules.tolerances.clock_ticks * tick_ns)
     return max(least, rules.tolerances.harvested_ccx_ns) if harvested else least

@@ -229,7 +229,7 @@ def scope(of: Part) -> str:
     if of.term == "core":
         scopes = texts()["scopes"]
         flags = (flag for flag in scopes if of.where.get(flag))
-        words = scopes.get(of.family) or next((scopes[flag] for flag in flags), "")
+        words = scopes.get(of.component_type) or next((scopes[flag] for flag in flags), "")
         level = str(of.where.get("inside", "ccx"))
         return words.format(level=_LABELS.get(level, level))
     if of.where.get("across"):

@@ -274,7 +274,7 @@ def _outcome(outcome: Outcome | FleetOutcome) -> str:
 def _series_of(finding: Finding) -> str:
     """What a finding is of, the same text in every campaign."""
     place = ",".join(f"{key}={value}" for key, value in sorted(finding.part.where.items()))
-    return f"{finding.part.family}: {place}" if place else finding.part.family
+    return f"{finding.part.component_type}: {place}" if place else finding.part.component_type
 
 
 def _gauge(name: str, samples: Sequence[tuple[str, float]]) -> list[str]:

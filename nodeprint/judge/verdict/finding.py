@@ -13,8 +13,8 @@ from nodeprint.judge.verdict.part import Interval, Part
 
 class JobEffect(msgspec.Struct, frozen=True):
     """A finding's effect in one independent job: the interval that is simultaneous over all jobs and the parts of its
-    family, and the effect in each run by its name (job1/run1). `shows`: the job as a whole is outside the tolerance;
-    `showing` are its runs that the finding is of."""
+    component type, and the effect in each run by its name (job1/run1). `shows`: the job as a whole is outside the
+    tolerance; `showing` are its runs that the finding is of."""
 
     job: str
     effect: float
@@ -69,19 +69,17 @@ class Finding(msgspec.Struct, frozen=True):
     """A part of a node that is outside its tolerance.
 
     `id` names its kind, as waivers do (core-slow). `effect` is the mean over the jobs, or single runs, that show
-    it, `interval` that of this mean, simultaneous over all jobs and the parts of its family (it leaves `tail` at each
-    end), `half_95` half of its 95 % interval. `tolerance` is the one that decided, in the direction of
-    the effect (of a rate with a tolerance of 10 %, 10 % higher or 9.1 % lower), and `times_tolerance` how many times it
-    the effect is. `value` and `peers` are what was measured in these, in `unit`. `pairs` has the pairs of CPUs
-    that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
-    side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other
-    nodes with the same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each
-    end are what the interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns
-    of a baseline where the node is compared with its own past: `peers` is that past then. `figures_of` is the part
-    that `value`, `peers` and `effect_unit` are of where several parts are one finding: that in which it is
-    largest. `expected` is what it
-    is measured again by, None where one node alone cannot be, and `check` the command for it, in the folder of the
-    report.
+    it, `interval` that of this mean, simultaneous over all jobs and the parts of its component type (it leaves `tail`
+    at each end), `half_95` half of its 95 % interval. `tolerance` is the one that decided, in the direction of the
+    effect (of a rate with a tolerance of 10 %, 10 % higher or 9.1 % lower), and `times_tolerance` how many times it the
+    effect is. `value` and `peers` are what was measured in these, in `unit`. `pairs` has the pairs of CPUs that it is
+    of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad side.
+    `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes with the
+    same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what the
+    interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns of a baseline where the
+    node is compared with its own past: `peers` is that past then. `figures_of` is the part that `value`, `peers` and
+    `effect_unit` are of where several parts are one finding: that in which it is largest. `expected` is what it is
+    measured again by, None where one node alone cannot be, and `check` the command for it, in the folder of the report.
     """
 
     id: str

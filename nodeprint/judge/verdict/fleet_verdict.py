@@ -39,7 +39,7 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class TimeEffect(msgspec.Struct, frozen=True):
-    """A family of parts of a measurement that goes with the order in which so many nodes were measured, from the
+    """A component type of a measurement that goes with the order in which so many nodes were measured, from the
     `first` to the `last` (ISO 8601): a trend over all of it, or a step `since` (else empty). `effect` is of the last
     beside the first, of a step after it beside before, with its 95 % interval and the tolerance; `p` the chance of one
     as clear where the order does not matter."""
@@ -47,7 +47,7 @@ class TimeEffect(msgspec.Struct, frozen=True):
     metric: str
     measurement: str
     home: int
-    family: str
+    component_type: str
     effect: float
     interval: Interval
     tolerance: float
@@ -77,13 +77,13 @@ class Shared(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """The spread of one family of parts of a metric: standard deviations between chips and between runs, the
+    """The spread of one component type of a metric: standard deviations between chips and between runs, the
     typical tolerance, and the `smallest` tolerance at which 95 % of the nodes would be the same. `wide`: many nodes are
     beyond the tolerance in different places."""
 
     metric: str
     measurement: str
-    family: str
+    component_type: str
     term: str
     chips: float
     runs: float
@@ -94,12 +94,12 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """The effect from which on a part is found in nine of ten nodes, by family, with the tolerance (the median over its
-    parts); beyond 2.5 tolerances the data cannot be relied on there."""
+    """The effect from which on a part is found in nine of ten nodes, by component type, with the tolerance (the median
+    over its parts); beyond 2.5 tolerances the data cannot be relied on there."""
 
     metric: str
     measurement: str
-    family: str
+    component_type: str
     term: str
     effect: float
     tolerance: float

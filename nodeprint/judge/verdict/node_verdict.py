@@ -42,9 +42,10 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why a node has its outcome: the outcome, for some also `why`, what the reason is of (measurements, families or
-    fields), and in `detail` the text of another program (Slurm's reason, what cannot be read), which is shown and never
-    interpreted. Of a node that is configured differently `values` has by field its value and that of most nodes."""
+    """Why a node has its outcome: the outcome, for some also `why`, what the reason is of (measurements, component
+    types or fields), and in `detail` the text of another program (Slurm's reason, what cannot be read), which is shown
+    and never interpreted. Of a node that is configured differently `values` has by field its value and that of most
+    nodes."""
 
     outcome: Outcome
     why: ReasonDetail | None = None

@@ -243,15 +243,19 @@ def forest_of(
 
 
 def forest_of_part(
-    deviations: xr.Dataset, measurement: str, family: str, place: str, marked: Collection[str] = ()
+    deviations: xr.Dataset, measurement: str, component_type: str, place: str, marked: Collection[str] = ()
 ) -> ForestData:
     """The difference of every node in one part, from the table of deviations: pooled over jobs where there are several,
     with the simultaneous interval. Raises NodeprintError where the table has no such part."""
-    wanted = (deviations.measurement == measurement) & (deviations.family == family) & (deviations.place == place)
+    wanted = (
+        (deviations.measurement == measurement)
+        & (deviations.component_type == component_type)
+        & (deviations.place == place)
+    )
     columns = np.flatnonzero(wanted.to_numpy())
     if not len(columns):
-        what = f"{measurement} has no part {place!r} of family {family!r}"
-        raise NodeprintError(what, advice="choose from `measurement`, `family` and `place` of the deviations")
+        what = f"{measurement} has no part {place!r} of component type {component_type!r}"
+        raise NodeprintError(what, advice="choose from `measurement`, `component_type` and `place` of the deviations")
     part = deviations.isel(part=int(columns[0]))
     effects: dict[str, tuple[float, Interval]] = {}
     for row in range(part.sizes["sample"]):  # the pooled sample of a node is its last

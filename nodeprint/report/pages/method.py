@@ -128,15 +128,15 @@ def _judged(verdict: Verdict) -> Block:
 
 
 def limit_table(verdict: Verdict) -> Table:
-    """From which difference on each family of parts is found, and how nodes and runs differ."""
-    spreads = {(spread.measurement, spread.family): spread for spread in verdict.fleet.spreads}
+    """From which difference on each component type is found, and how nodes and runs differ."""
+    spreads = {(spread.measurement, spread.component_type): spread for spread in verdict.fleet.spreads}
     rows = []
     for limit in verdict.fleet.limits:
-        spread = spreads.get((limit.measurement, limit.family))
+        spread = spreads.get((limit.measurement, limit.component_type))
         rows.append(
             (
                 limit.measurement,
-                text.named("terms", limit.family),
+                text.named("terms", limit.component_type),
                 names.tolerance(limit.tolerance),
                 names.percent(limit.effect),
                 names.percent(spread.chips) if spread else "",

@@ -155,7 +155,9 @@ def fabric(fabric: FabricVerdict) -> str:
     count = names.counted(len(slow), "slow node or link", "slow nodes or links")
     result = say("fabric_found", count=count) if slow else say("fabric_clear")
     result = say("fabric_inconclusive", fabric.inconclusive) if fabric.inconclusive else result
-    limits = names.listed(f"{names.percent(lim.effect)} ({named('terms', lim.family)})" for lim in fabric.limits)
+    limits = names.listed(
+        f"{names.percent(lim.effect)} ({named('terms', lim.component_type)})" for lim in fabric.limits
+    )
     words = say("fabric_limits", limits=limits) if limits else ""
     sizes = sorted({figure.message_bytes for figure in fabric.by_size} - {fabric.message_bytes})
     shown = names.listed(map(names.message_size, sizes))

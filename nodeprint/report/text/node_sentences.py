@@ -116,7 +116,7 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
         "share": names.percent(max(reason.share for reason in reasons)),
         "agreements": _agreements(alike) or f"{names.listed(named_metric(key) for key in of)}.",
         "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
-        "families": names.listed(named("terms", key) for key in of),
+        "component_types": names.listed(named("terms", key) for key in of),
         "parts": names.listed(of),
         "measurements": names.listed(named_metric(key) for key in of),
         "of": f" of {names.listed(of)}" if of else "",

@@ -178,9 +178,10 @@ def over_time(verdict: Verdict) -> list[str]:
 
 
 def _over(effect: TimeEffect) -> str:
-    """The family of parts and the measurement that a change over time is of."""
+    """The component type and the measurement that a change over time is of."""
     home = names.home(effect.home)
-    return f"{measured(effect.measurement)} ({', '.join(filter(None, (named('families', effect.family), home)))})"
+    details = filter(None, (named("component_types", effect.component_type), home))
+    return f"{measured(effect.measurement)} ({', '.join(details)})"
 
 
 def _since_baseline(note: Note, shared: Shared) -> str:
@@ -217,7 +218,7 @@ def spread(spread: Spread) -> str:
     """How far the nodes of a fleet that is not uniform differ, and the tolerance at which most would be the same."""
     return say(
         "spread",
-        family=sentence(f"{named('terms', spread.family)} ({measured(spread.measurement)})"),
+        component_type=sentence(f"{named('terms', spread.component_type)} ({measured(spread.measurement)})"),
         chips=names.percent(spread.chips),
         runs=names.percent(spread.runs),
         tolerance=names.tolerance(spread.tolerance),
@@ -259,10 +260,10 @@ def _remedy(limit: Limit) -> str:
 def limit(limit: Limit, *, remedied: bool = True) -> str:
     """From which difference on a part is found, and what makes that less."""
     far = limit.effect > _FAR * limit.tolerance
-    family = sentence(f"{named('terms', limit.family)} ({measured(limit.measurement)})")
+    component_type = sentence(f"{named('terms', limit.component_type)} ({measured(limit.measurement)})")
     return say(
         "limit_far" if far else "limit",
-        family=family,
+        component_type=component_type,
         effect=names.percent(min(limit.effect, MOST_SHOWN)),
         tolerance=names.tolerance(limit.tolerance),
         times=names.times(limit.effect, limit.tolerance),

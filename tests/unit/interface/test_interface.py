@@ -59,8 +59,10 @@ def test_deviations_are_the_table_that_the_judge_wrote(campaign: OpenCampaign) -
     dataset = campaign.deviations()
     assert set(dataset.dims) == {"sample", "part"}
     rows = export.deviation_rows(dataset)
-    assert {"node", "job", "measurement", "family", "place", "difference", "half_90", "tolerance"} <= set(rows.columns)
-    slow = rows[(rows.node == SLOW) & (rows.family == "core-near")]
+    assert {"node", "job", "measurement", "component_type", "place", "difference", "half_90", "tolerance"} <= set(
+        rows.columns
+    )
+    slow = rows[(rows.node == SLOW) & (rows.component_type == "core-near")]
     assert float(slow.difference.max()) > 0.08
 
 
@@ -200,7 +202,7 @@ def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> 
         plot.agreements(),
         plot.maps(),
         plot.side_by_side("node000", SLOW),
-        plot.forest(part.measurement, part.family, part.place),
+        plot.forest(part.measurement, part.component_type, part.place),
     ):
         assert drawn.has_data() or drawn.texts
     with pytest.raises(NodeprintError, match="node000 has 0 findings"):
@@ -236,7 +238,13 @@ ODD: tuple[object, ...] = (
     np.arange(2),
 )
 #: What is right where another argument is wrong.
-RIGHT = {"node": "node000", "measurement": "coherence-cas", "over": "size_bytes", "family": "core", "place": "core 1"}
+RIGHT = {
+    "node": "node000",
+    "measurement": "coherence-cas",
+    "over": "size_bytes",
+    "component_type": "core",
+    "place": "core 1",
+}
 
 
 def functions(campaign: OpenCampaign) -> dict[str, Callable[..., object]]:

@@ -54,7 +54,7 @@ def test_what_more_measurements_cannot_resolve_asks_for_none() -> None:
 @pytest.mark.parametrize(("runs", "spread"), [(4, 0.3), (2, 0.2)])
 def test_nine_of_ten_nodes_show_what_is_as_large_as_the_detection_limit(runs: int, spread: float) -> None:
     series, part = _drawn(0, runs, spread)
-    limit = next(of for of in agreements.limits([series]) if of.family == "ccd")
+    limit = next(of for of in agreements.limits([series]) if of.component_type == "ccd")
     times = limit.effect / float(np.median(series.tolerance[series.matrix.terms.indices("ccd")]))
     found = [_drawn(seed, runs, spread, times)[0].outside[0, part] for seed in range(1, 31)]
     assert 0.7 <= np.mean(found) < 1.0

@@ -98,7 +98,7 @@ def test_simultaneous_intervals_share_the_level_over_a_familys_parts_and_all_job
     series = _series()
     levels = Levels(0.05, 0.01, 8, 300)
     tail = levels.tail(series.terms)
-    for _, columns in series.terms.by_family:
+    for _, columns in series.terms.by_component_type:
         assert 2 * 8 * tail[columns].sum() == pytest.approx(0.05)
     assert np.all(series.by_job.half_of_job > series.by_job.half_90)
     assert 2 * 300 * levels.campaign_tail == pytest.approx(0.01)

@@ -114,7 +114,7 @@ def test_what_was_planned_is_missing_where_no_node_has_it_or_needs_it() -> None:
 
 def test_of_several_homes_the_largest_detection_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     of = [Limit("memory", "chase-latency", "numa", "numa", effect, 0.02) for effect in (0.05, 0.09, 0.07)]
-    other = replace(of[0], family="socket")
+    other = replace(of[0], component_type="socket")
     monkeypatch.setattr(agreements, "limits", lambda _series: (*of, other))
     assert fleet._limits(SimpleNamespace(series=())) == (of[1], other)  # type: ignore[arg-type]
 

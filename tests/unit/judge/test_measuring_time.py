@@ -44,7 +44,7 @@ def test_a_drift_over_the_hours_is_named_with_its_size(percent: float) -> None:
     drifted = times(fleet, CLOCK, lambda node, job: 1 - percent / 100 * hours[node] / 6)
     verdict = judge(drifted).verdict
     (effect,) = clock(verdict)
-    assert effect.family == "whole" and not effect.since and effect.nodes == 12
+    assert effect.component_type == "whole" and not effect.since and effect.nodes == 12
     assert effect.interval.low - 0.002 < -percent / 100 < effect.interval.high + 0.002
     lines = text.summary(verdict).splitlines()
     assert lines[1].startswith(

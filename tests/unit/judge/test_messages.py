@@ -77,7 +77,7 @@ def test_a_slow_node_is_named_and_none_of_its_links() -> None:
 
 
 def test_a_noisy_fabric_asks_for_runs_that_bring_its_limit_to_where_it_is_one() -> None:
-    limits = {of.family: of for of in judged(fabric(noise=0.15)).limits}
+    limits = {of.component_type: of for of in judged(fabric(noise=0.15)).limits}
     noisy = [of for of in limits.values() if of.remedy]
     assert noisy and all(of.effect > 2.5 * of.tolerance and of.remedy == "runs" and 2 < of.needed <= 20 for of in noisy)
 
@@ -172,8 +172,8 @@ def test_detection_limits_fall_with_runs() -> None:
     assert all(b.effect < a.effect for a, b in zip(few, many, strict=True))
 
 
-@pytest.mark.parametrize("family", [messages.NODE, messages.LINK])
-def test_what_is_as_large_as_the_detection_limit_is_found_in_nine_of_ten(family: str) -> None:
+@pytest.mark.parametrize("component_type", [messages.NODE, messages.LINK])
+def test_what_is_as_large_as_the_detection_limit_is_found_in_nine_of_ten(component_type: str) -> None:
     """Links differ by nature more than by noise, and eight nodes take a share of each difference for what is usual."""
     found, planted = 0, 0
     for seed in range(30):
@@ -181,8 +181,10 @@ def test_what_is_as_large_as_the_detection_limit_is_found_in_nine_of_ten(family:
         slow = fabric(runs=6, seed=seed, noise=0.003)
         slow.values[:] *= np.exp(0.03 * rng.standard_normal((8, 8)))
         slow.values[:] *= np.exp(0.01 * rng.standard_normal((8, 1)))
-        (limit,) = (of.effect for of in judged(slow).limits if of.family == family)
-        ends = {("node002", "")} if family == messages.NODE else {("node002", "node005"), ("node007", "node001")}
+        (limit,) = (of.effect for of in judged(slow).limits if of.component_type == component_type)
+        ends = (
+            {("node002", "")} if component_type == messages.NODE else {("node002", "node005"), ("node007", "node001")}
+        )
         for node, to in ends:
             receiver = int(to[-1]) if to else slice(None)
             slow.values[:, int(node[-1]), receiver] *= 1 + limit

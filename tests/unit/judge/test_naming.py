@@ -66,7 +66,7 @@ def test_a_place_of_cells_has_the_numbers_of_the_node() -> None:
 
 def test_canonical_keys_are_the_same_on_every_node() -> None:
     matrix = of_pairs()
-    of_cores = {naming.key(matrix, term) for term in matrix.terms.terms if term.family == "core-near"}
+    of_cores = {naming.key(matrix, term) for term in matrix.terms.terms if term.component_type == "core-near"}
     assert {"core=0", "core=63"} <= of_cores
     cells = next(of.matrix for of in judged(nodes=3, cells=True).series if of.matrix.name == "clock-together")
     layout: Any = cells.terms.layout

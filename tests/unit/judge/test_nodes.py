@@ -257,9 +257,11 @@ def test_a_node_that_was_not_measured_is_never_the_same() -> None:
 
 def test_detection_limits_fall_with_runs_and_nodes_and_are_near_in_a_fleet_of_eight() -> None:
     def limits(**changes: int) -> dict[str, float]:
-        return {limit.family: limit.effect / limit.tolerance for limit in judged(**changes).verdict.fleet.limits}
+        return {
+            limit.component_type: limit.effect / limit.tolerance for limit in judged(**changes).verdict.fleet.limits
+        }
 
     usual, runs, nodes = limits(), limits(pair_runs=12), limits(nodes=16)
     assert max(usual.values()) <= 2.5
-    assert all(runs[family] <= 1.02 * usual[family] for family in usual)
+    assert all(runs[component_type] <= 1.02 * usual[component_type] for component_type in usual)
     assert sum(nodes.values()) <= 1.02 * sum(usual.values())

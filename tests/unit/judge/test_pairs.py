@@ -11,8 +11,8 @@ from nodeprint.data.places.layout import OTHER_SOCKET, SOCKET, Layout, layout_of
 from nodeprint.judge import pairs
 from nodeprint.machine.topology.presets import from_part
 
-#: By processor how many terms two sockets of it have in each family: of four CCDs of two CCXs in a quadrant each, and
-#: of eight CCDs of one CCX, two in a quadrant.
+#: By processor how many terms two sockets of it have in each component type: of four CCDs of two CCXs in a quadrant
+#: each, and of eight CCDs of one CCX, two in a quadrant.
 PARTS = {
     "EPYC 7601": {"class": 7, "link": 28, "ccd": 16, "block": 8, "ccx": 16},
     "EPYC 7763": {"class": 7, "quadrant": 16, "link": 28, "ccd": 32, "block": 120, "ccx": 16},
@@ -31,12 +31,17 @@ def test_every_part_has_its_terms(part: str) -> None:
     of = pairs.of(layout(part))
     cores = len(of.layout.slots)
     each = dict.fromkeys(("core-in", "core-near", "core-far"), cores)
-    assert Counter(term.family for term in of.terms) == PARTS[part] | each
-    for family in ("core-in", "core-near", "core-far"):
-        assert [term.where for term in of.terms if term.family == family] == [{"core": n} for n in range(cores)]
+    assert Counter(term.component_type for term in of.terms) == PARTS[part] | each
+    for component_type in ("core-in", "core-near", "core-far"):
+        assert [term.where for term in of.terms if term.component_type == component_type] == [
+            {"core": n} for n in range(cores)
+        ]
     assert of.unwitnessed == () and pairs.of(layout(part)) is of
-    assert all(of.pools[pool] == of.families[family] for pool, family in zip(of.pool, of.family, strict=True))
-    far = [of.layout.closeness[term.covers[0]] == OTHER_SOCKET and term.family != "class" for term in of.terms]
+    assert all(
+        of.pools[pool] == of.component_types[component_type]
+        for pool, component_type in zip(of.pool, of.component_type, strict=True)
+    )
+    far = [of.layout.closeness[term.covers[0]] == OTHER_SOCKET and term.component_type != "class" for term in of.terms]
     assert (of.pool % 2).tolist() == far
 
 
@@ -49,7 +54,7 @@ def test_a_part_shows_all_of_its_own_defect_and_nothing_of_what_all_of_its_paren
         assert weights[term.covers].sum() == pytest.approx(1.0, abs=1e-4), term
         assert not np.intersect1d(term.covers, term.against).size, term
         by_stratum = np.bincount(strata, weights)
-        if term.family == "class":
+        if term.component_type == "class":
             assert np.count_nonzero(by_stratum) == 1 and not len(term.against)
         else:
             assert by_stratum == pytest.approx(0.0, abs=1e-4), term
@@ -71,7 +76,7 @@ def test_pairs_of_a_term_are_those_of_its_part() -> None:
         ("core-near", (17,)): (core == 17).any(axis=1) & outside & ~far,
         ("core-far", (17,)): (core == 17).any(axis=1) & far,
     }
-    by_place = {(term.family, tuple(term.where.values())): term for term in of.terms}
+    by_place = {(term.component_type, tuple(term.where.values())): term for term in of.terms}
     for place, covers in expected.items():
         assert np.array_equal(by_place[place].covers, np.flatnonzero(covers)), place
     # compared with the other cores of its CCX, to the same places
@@ -83,17 +88,19 @@ def test_one_cause_shows_in_all_terms_of_its_part() -> None:
     of = pairs.of(layout("EPYC 7601"))
     causes = {(cause.term, tuple(cause.where.items())): [of.terms[i] for i in cause.members] for cause in of.composites}
     assert Counter(term for term, _ in causes) == {"core": 128, "ccd": 24, "class": 4, "socket": 4, "node": 1}
-    families = {place: Counter(term.family for term in terms) for place, terms in causes.items()}
-    assert families["node", ()] == {"class": 7}
-    assert families["class", (("beyond_class", 1),)] == {"class": 5}
-    assert families["socket", (("socket", 1),)] == {"class": 3}
-    assert families["socket", (("socket", 1), ("beyond_class", 1))] == {"class": 2}
-    assert families["ccd", (("ccd", 5),)] == {"ccd": 2, "ccx": 2, "block": 1}
-    assert families["ccd", (("ccd", 5), ("to_others", 1))] == {"ccd": 2}
-    assert families["ccd", (("ccd", 5), ("inside", 1))] == {"ccx": 2, "block": 1}
-    assert {term.where["ccx"] for term in causes["ccd", (("ccd", 5), ("inside", 1))] if term.family == "ccx"} == {
+    component_types = {place: Counter(term.component_type for term in terms) for place, terms in causes.items()}
+    assert component_types["node", ()] == {"class": 7}
+    assert component_types["class", (("beyond_class", 1),)] == {"class": 5}
+    assert component_types["socket", (("socket", 1),)] == {"class": 3}
+    assert component_types["socket", (("socket", 1), ("beyond_class", 1))] == {"class": 2}
+    assert component_types["ccd", (("ccd", 5),)] == {"ccd": 2, "ccx": 2, "block": 1}
+    assert component_types["ccd", (("ccd", 5), ("to_others", 1))] == {"ccd": 2}
+    assert component_types["ccd", (("ccd", 5), ("inside", 1))] == {"ccx": 2, "block": 1}
+    assert {
+        term.where["ccx"] for term in causes["ccd", (("ccd", 5), ("inside", 1))] if term.component_type == "ccx"
+    } == {
         10,
         11,
     }
-    assert families["core", (("core", 9),)] == {"core-in": 1, "core-near": 1, "core-far": 1}
-    assert families["core", (("core", 9), ("outside", 1))] == {"core-near": 1, "core-far": 1}
+    assert component_types["core", (("core", 9),)] == {"core-in": 1, "core-near": 1, "core-far": 1}
+    assert component_types["core", (("core", 9), ("outside", 1))] == {"core-near": 1, "core-far": 1}

@@ -375,7 +375,7 @@ def test_a_confirmed_finding_is_headed_by_a_part_that_both_jobs_show(both: int) 
         return np.asarray(1 + own * np.where(beyond, 0.08, 0.10 * (job == both)) * (node == 1), dtype=np.float64)
 
     (finding,) = judge(times(fleet, HOPS, slower)).verdict.nodes["node001"].findings
-    assert (finding.state, finding.part.term, finding.part.family) == (Certainty.CONFIRMED, "core", "core-far")
+    assert (finding.state, finding.part.term, finding.part.component_type) == (Certainty.CONFIRMED, "core", "core-far")
 
 
 @pytest.mark.parametrize("by_job", [(0.1, 0.1), (0.1, 0.08)])

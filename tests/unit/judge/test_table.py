@@ -102,7 +102,7 @@ def test_table_has_a_row_for_each_node_job_and_part_with_its_error_recomputable(
     assert set(table.node.values.tolist()) == {f"node{i:03d}" for i in range(8)}
     parts = table.error_runs**2 + table.error_jobs**2 + table.error_template**2
     np.testing.assert_allclose(table.error**2, parts, rtol=1e-4)
-    first = table.isel(sample=table.job.values == "job1", part=table.family.values == "core-near")
+    first = table.isel(sample=table.job.values == "job1", part=table.component_type.values == "core-near")
     shared = 0.05 / (2 * 16 * first.sizes["part"])  # of eight nodes with two jobs
     half = first.error_different * stats.t.isf(shared, first.degrees_different)
     np.testing.assert_allclose(first.half_simultaneous, half, rtol=1e-3)

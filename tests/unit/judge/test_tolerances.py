@@ -64,13 +64,17 @@ def test_a_node_without_peers_has_the_same_tolerance(tick_ns: float) -> None:
     assert len(classes) > 2
 
     only = judge(alone).deviations
-    families = only["family"].values.astype(str)
+    component_types = only["component_type"].values.astype(str)
     of_alone = {
         int(place.partition(",")[0].removeprefix("class=")): float(tolerance * value)
-        for place, family, tolerance, value in zip(
-            only["place"].values.tolist(), families, only["tolerance"].values[0], only["value"].values[0], strict=True
+        for place, component_type, tolerance, value in zip(
+            only["place"].values.tolist(),
+            component_types,
+            only["tolerance"].values[0],
+            only["value"].values[0],
+            strict=True,
         )
-        if family == "class" and place.startswith("class=")
+        if component_type == "class" and place.startswith("class=")
     }
     names = series.terms.layout.class_names
     assert {names[number]: tolerance for number, tolerance in of_alone.items()} == pytest.approx(classes, rel=0.03)

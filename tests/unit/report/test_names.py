@@ -168,7 +168,7 @@ def test_what_is_inside_a_part_is_not_in_its_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("term", "family", "where", "words"),
+    ("term", "component_type", "where", "words"),
     [
         ("core", "core-near", {"core": 1}, "to the other cores of its socket"),
         ("core", "core", {"core": 1, "across": 1}, "to the cores of the other socket"),
@@ -181,8 +181,8 @@ def test_what_is_inside_a_part_is_not_in_its_inside() -> None:
         ("quadrant", "quadrant", {"quadrant": 1, "to_others": 1}, "to all others"),
     ],
 )
-def test_the_pairs_that_are_compared(term: str, family: str, where: dict[str, int | str], words: str) -> None:
-    assert names.scope(Part(term, family, where)) == words
+def test_the_pairs_that_are_compared(term: str, component_type: str, where: dict[str, int | str], words: str) -> None:
+    assert names.scope(Part(term, component_type, where)) == words
 
 
 def test_pairs_of_a_class_are_several() -> None:

@@ -111,10 +111,11 @@ def terms_of(quantity: Measured) -> Terms:
 
 
 def kinds_of_cells() -> Iterator[tuple[str, str]]:
-    """Each measurement with each of its families of cells that is there on the machine and no other in other words."""
+    """Each measurement with each of its component types of cells that is there on the machine and no other in other
+    words."""
     for measurement in cell_models():
         terms = terms_of(measured(measurement))
-        yield from ((measurement, terms.families[number]) for number, _ in terms.by_family)
+        yield from ((measurement, terms.component_types[number]) for number, _ in terms.by_component_type)
 
 
 def kinds_of_pairs() -> Iterator[object]:
@@ -123,7 +124,7 @@ def kinds_of_pairs() -> Iterator[object]:
         terms = terms_of(quantity)
         names = dict.fromkeys(
             [
-                *(f"{terms.families[number]}" for number, _ in terms.by_family),
+                *(f"{terms.component_types[number]}" for number, _ in terms.by_component_type),
                 *(" ".join([cause.term, *cause.where]) for cause in terms.composites),
             ]
         )
@@ -133,9 +134,9 @@ def kinds_of_pairs() -> Iterator[object]:
 def covered(quantity: Measured, kind: str) -> npt.NDArray[np.int64]:
     """The places of the last part of a kind."""
     terms = terms_of(quantity)
-    family = [number for number, term in enumerate(terms.terms) if term.family == kind]
-    if family:
-        return terms.terms[family[-1]].covers
+    component_type = [number for number, term in enumerate(terms.terms) if term.component_type == kind]
+    if component_type:
+        return terms.terms[component_type[-1]].covers
     return [cause for cause in terms.composites if " ".join([cause.term, *cause.where]) == kind][-1].covers
 
 

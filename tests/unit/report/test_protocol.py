@@ -179,8 +179,8 @@ def test_open_nodes_of_one_reason_share_a_row(tmp_path: Path) -> None:
 def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
     made = campaign(tmp_path / "first", cn1=SAME)
     limits = [
-        Limit(metric, measurement, family, "numa", effect, 0.05)
-        for metric, measurement, family, effect in (
+        Limit(metric, measurement, component_type, "numa", effect, 0.05)
+        for metric, measurement, component_type, effect in (
             ("memory", "chase-latency", "ccd", 0.06),
             ("memory", "chase-latency", "cpu", 0.08),
             ("jitter", "jitter-detours", "cpu", 0.08),

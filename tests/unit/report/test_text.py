@@ -25,8 +25,8 @@ def test_first_line_says_agreements_what_they_rest_on_and_who_deviates() -> None
 
 def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence() -> None:
     limits = tuple(
-        Limit("core-to-core", measurement, family, family, effect, tolerance, "none")
-        for measurement, family, effect, tolerance in (
+        Limit("core-to-core", measurement, component_type, component_type, effect, tolerance, "none")
+        for measurement, component_type, effect, tolerance in (
             ("coherence-cas", "class", 0.27, 0.02),
             ("coherence-cas", "core", 1.33, 0.04),
             ("chase-latency", "numa", 0.41, 0.05),
