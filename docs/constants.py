@@ -16,7 +16,7 @@ MODULES = (
     "stats/rounds", "stats/runs", "stats/strata",
     "data/job/whole_runs", "judge/baseline", "judge/causes", "judge/control_nodes", "judge/deviations",
     "judge/expected", "judge/figures", "judge/findings", "judge/fleet", "judge/groups", "judge/joined", "judge/judge",
-    "judge/agreements", "judge/measuring_time", "judge/messages", "judge/nodes", "judge/pairs", "judge/reached",
+    "judge/agreements", "judge/measuring_time", "judge/messages", "judge/nodes", "judge/pairs", "judge/achieved",
     "judge/reduction", "judge/standing", "judge/verdict/fleet_verdict",
 )  # fmt: skip
 _CHOICE, _SIZE = "a choice", "how much is in memory at once; decides nothing"
@@ -52,7 +52,7 @@ SOURCES: Mapping[str, str] = {
     "judge/control_nodes.FEWEST": "that of stats/rounds",
     "judge/fleet._NORMAL_95": "the normal distribution",
     "judge/pairs._WITNESS": f"{_CHOICE}: a defect of twice the tolerance is found then",
-    "judge/reached._LITTLE": f"{_CHOICE}, of what is named",
+    "judge/achieved._LITTLE": f"{_CHOICE}, of what is named",
     "judge/measuring_time.ALARM": f"{_CHOICE}: as often as a healthy fleet may have any DEVIATES",
     "judge/measuring_time._LEAST_SHARE": f"{_CHOICE}, of what is named",
     "judge/messages.FEWEST_NODES": f"{_CHOICE}: of three nodes each has two links",

@@ -10,9 +10,9 @@ import msgspec
 from nodeprint.campaign import job_status
 from nodeprint.campaign.job_status import JobStatus
 from nodeprint.errors import NodeprintError
-from nodeprint.judge import reached
+from nodeprint.judge import achieved
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import Disturbance, MemoryReached
+from nodeprint.judge.verdict import Disturbance, MemoryAchieved
 from nodeprint.machine import preflight
 from nodeprint.machine.topology.model import Warning
 from nodeprint.machine.tree import open_tree
@@ -37,7 +37,7 @@ class Result(msgspec.Struct, frozen=True):
     unmeasured: Mapping[str, str]
     references: Mapping[str, ReferenceResult]
     beside_fleet: tuple[str, ...] = ()
-    memory: tuple[MemoryReached, ...] = ()
+    memory: tuple[MemoryAchieved, ...] = ()
 
 
 def read(folder: Path, fleet: FleetReference | None = None) -> Result:
@@ -55,7 +55,7 @@ def read(folder: Path, fleet: FleetReference | None = None) -> Result:
     compared = {name: compare(summary) for name, compare in references().items()}
     disturbances = tuple(measured.disturbances)
     beside = () if fleet is None else beside_fleet.sentences(fleet, summary.processor.name, of_summary(summary))
-    memory = reached.of_machines({measured.node.name: (measured.node.fingerprint, measured.rows)})
+    memory = achieved.of_machines({measured.node.name: (measured.node.fingerprint, measured.rows)})
     return Result(str(folder), outcome, summary, disturbances, warnings, unmeasured, compared, tuple(beside), memory)
 
 

@@ -271,16 +271,16 @@ class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     at_least_percent: Annotated[
         Percent | UnsetType,
         key(
-            "of a row of bandwidth or load: percent of what is possible (all memory channels times the speed that "
+            "of a row of bandwidth or load: percent of the theoretical peak (all memory channels times the speed that "
             "their modules are made for; operations a cycle times the clock under load), in place of `at_least`"
         ),
     ] = UNSET
     reason: Annotated[str, key("what the report says of it, such as the contract's number")]
 
-    def least(self, possible: float) -> float:
+    def least(self, peak: float) -> float:
         """What a figure has to be at least, of which so much is possible (0 unknown); 0 where nothing is asked for."""
         if self.at_least_percent is not UNSET:
-            return self.at_least_percent / 100 * possible
+            return self.at_least_percent / 100 * peak
         return 0.0 if self.at_least is UNSET else self.at_least
 
     @property

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from nodeprint.data.places.layout import SAME_CCX
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import nearest
-from nodeprint.judge import agreements, configuration, limits, reached, single_runs
+from nodeprint.judge import achieved, agreements, configuration, limits, single_runs
 from nodeprint.judge.control_nodes import recheck
 from nodeprint.judge.deviations import of_each_node, run_means
 from nodeprint.judge.groups import Cut, PeerGroup
@@ -93,7 +93,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         reading.over_time,
         _assumed_jobs(reading, based_on),
         single_runs.of_series(population, reading.series),
-        reached.memory(nodes),
+        achieved.memory(nodes),
     )
 
 

@@ -23,7 +23,7 @@ class _Limited(msgspec.Struct, frozen=True):
     half: float
     unit: str
     home: int = -1
-    possible: float = 0.0
+    peak: float = 0.0
 
 
 def outside(
@@ -45,16 +45,14 @@ def outside(
         for called, ns in figure.medians.items()
     ]
     figures += [
-        _Limited(
-            row.measurement, row.name, row.name, row.median, row.ci_high - row.median, row.unit, possible=row.possible
-        )
+        _Limited(row.measurement, row.name, row.name, row.median, row.ci_high - row.median, row.unit, peak=row.peak)
         for row in rows
     ]
     for limit in rules.limits:
         for figure in figures:
             median, half, unit = figure.median, figure.half, figure.unit
             over = limit.at_most is not UNSET and median > limit.at_most
-            allowed = limit.at_most if over else limit.least(figure.possible)
+            allowed = limit.at_most if over else limit.least(figure.peak)
             of_it = (figure.measurement, figure.of) == (limit.measurement, limit.figure)
             if not of_it or not allowed or not (over or median < allowed):
                 continue
@@ -85,8 +83,8 @@ def outside(
 def applied(
     classes: Sequence[Sequence[ClassFigure]], rows: Sequence[Sequence[CellFigure]], share: bool = False
 ) -> set[tuple[str, str]]:
-    """The measurements and names of figures that a limit can be of; with `share` one of what is possible."""
+    """The measurements and names of figures that a limit can be of; with `share` one of the theoretical peak."""
     if share:
-        return {(row.measurement, row.name) for figures in rows for row in figures if row.possible}
+        return {(row.measurement, row.name) for figures in rows for row in figures if row.peak}
     of_pairs = {(figure.measurement, figure.name) for figures in classes for figure in figures}
     return of_pairs | {(row.measurement, row.name) for figures in rows for row in figures}

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from nodeprint.judge import agreements, expected, figures, findings, limits, messages, outcome_rules, quality, reached
+from nodeprint.judge import achieved, agreements, expected, figures, findings, limits, messages, outcome_rules, quality
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.deviations import USUAL, Series
 from nodeprint.judge.findings import Shown
@@ -65,7 +65,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         peers = [group.nodes for group in self.population.groups]
         nodes = self.population.fleet.nodes
         rows = figures.of_rows(self.population.reduced, nodes, peers)
-        return [reached.with_possible(of_node, node.fingerprint) for of_node, node in zip(rows, nodes, strict=True)]
+        return [achieved.with_peak(of_node, node.fingerprint) for of_node, node in zip(rows, nodes, strict=True)]
 
     @cached_property
     def shared(self) -> dict[tuple[int, str, bool], tuple[str, ...]]:

@@ -265,7 +265,7 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
 
 def _least(limit: ContractLimit) -> str:
     if limit.at_least_percent is not UNSET:
-        return f"{limit.at_least_percent:g} % of what is possible"
+        return f"{limit.at_least_percent:g} % of the theoretical peak"
     return "" if limit.at_least is UNSET else f"{limit.at_least:g}"
 
 

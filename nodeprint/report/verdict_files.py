@@ -259,7 +259,7 @@ def prometheus(verdict: Verdict) -> str:
         *_gauge("measured_timestamp_seconds", measured),
         *_gauge("class_latency_seconds", classes),
         *(line for (name, _), samples in sorted(cells.items()) for line in _gauge(name, samples)),
-        *_gauge("memory_reached_ratio", shares),
+        *_gauge("memory_achieved_ratio", shares),
         *_gauge("agreement_ratio", agreements),
         *_gauge("finding_effect_ratio", list(findings.items())),
     ]

@@ -6,7 +6,7 @@ import gzip
 import tarfile
 from collections.abc import Iterable, Mapping
 
-from nodeprint.machine.possible import Memory
+from nodeprint.machine.peak import Memory
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Cpu, NumaNode, Topology

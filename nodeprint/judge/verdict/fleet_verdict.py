@@ -10,7 +10,7 @@ import msgspec
 from nodeprint.judge.outcome import FleetOutcome, OutcomeClass
 from nodeprint.judge.verdict.node_verdict import Agreement
 from nodeprint.judge.verdict.part import Interval, Part
-from nodeprint.machine.possible import Memory
+from nodeprint.machine.peak import Memory
 
 #: If this share of comparable nodes have a difference it is named, and so is that these may be the right ones. Above a
 #: third the fleet is split.
@@ -134,7 +134,7 @@ class SingleRuns(msgspec.Struct, frozen=True):
     groups: tuple[NodesAt, ...] = ()
 
 
-class MemoryReached(msgspec.Struct, frozen=True):
+class MemoryAchieved(msgspec.Struct, frozen=True):
     """Nodes with the same memory, and what the best of their streams over the whole machine reaches, as a share of what
     its channels can move at their clock, and of what all channels of the processors can at the modules' own."""
 
@@ -181,7 +181,7 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     over_time: tuple[TimeEffect, ...] = ()
     assumed_jobs: Mapping[str, float] = {}
     single_runs: tuple[SingleRuns, ...] = ()
-    memory: tuple[MemoryReached, ...] = ()
+    memory: tuple[MemoryAchieved, ...] = ()
     outcome_class: OutcomeClass = msgspec.field(name="class", default=OutcomeClass.UNDETERMINED)
 
     def __post_init__(self) -> None:

@@ -59,7 +59,7 @@ class ClassFigure(msgspec.Struct, frozen=True):
 class CellFigure(msgspec.Struct, frozen=True):
     """Cells of one kind on one node: the median over `runs` with their 95 % interval and standard deviation, both
     without the runs `left_out`, and `disturbed` as of `ClassFigure`, the median over the node's group (NaN without
-    one), the worst cell, and what is possible (0 unknown), all in `unit`."""
+    one), the worst cell, and the theoretical peak (0 unknown), all in `unit`."""
 
     measurement: str
     name: str
@@ -75,7 +75,7 @@ class CellFigure(msgspec.Struct, frozen=True):
     run_sd: float
     left_out: int = 0
     disturbed: float = 0.0
-    possible: float = 0.0
+    peak: float = 0.0
 
     @property
     def is_marked(self) -> bool:
@@ -83,6 +83,6 @@ class CellFigure(msgspec.Struct, frozen=True):
         return self.disturbed >= LOST
 
     @property
-    def reached(self) -> float:
-        """The median as a share of what is possible; NaN where that is unknown."""
-        return self.median / self.possible if self.possible else float("nan")
+    def achieved(self) -> float:
+        """The median as a share of the theoretical peak; NaN where that is unknown."""
+        return self.median / self.peak if self.peak else float("nan")

@@ -193,7 +193,7 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
                 interval,
                 group,
                 ratio,
-                names.whole_percent(figure.reached),
+                names.whole_percent(figure.achieved),
                 worst,
                 names.place(figure.worst) if figure.worst else "",
             )

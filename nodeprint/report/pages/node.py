@@ -88,9 +88,9 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complet
     alone = len(campaign.verdict.nodes) == 1
     notes = text.memory_warnings(campaign.verdict.fleet, node)
     notes += text.fleet_notes(campaign.verdict)[:_MOST_NOTES] if alone else []
-    of_possible = Bullets(tuple(text.possible(verdict)))
+    of_peak = Bullets(tuple(text.peak(verdict)))
     elsewhere = Text(say("values_elsewhere"), quiet=True)
-    brief = (elsewhere,) if verdict.outcome is Outcome.SAME else (main_cells(verdict), of_possible)
+    brief = (elsewhere,) if verdict.outcome is Outcome.SAME else (main_cells(verdict), of_peak)
     cells: tuple[Block, ...] = _cells(campaign, node, verdict, kept) if alone else brief
     return Page(
         node,
@@ -301,7 +301,7 @@ def _of_classes(classes: Sequence[PairClass]) -> str:
 def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) -> tuple[Block, ...]:
     """Every other measurement: what a reader looks for as a table, what curves say in words, and the figure of each
     that has one."""
-    sentences = tuple(text.possible(verdict))
+    sentences = tuple(text.peak(verdict))
     curves = kept.jobs[-1].curves if kept.jobs else []
     sentences += readings.readings(curves, kept.machine)
     sentences += counter_words.of_sensors(campaign.packed[node].sensors) if node in campaign.packed else ()

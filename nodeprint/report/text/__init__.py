@@ -38,7 +38,7 @@ from nodeprint.report.text.headlines import (
     summary,
 )
 from nodeprint.report.text.node_sentences import further, jobs_changed, node_lines, node_sentence, one_node
-from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memory_warnings, over_time, possible, shared
+from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memory_warnings, over_time, peak, shared
 from nodeprint.report.text.wording import change, changed, measured, named, noun_phrase, sentence
 
 __all__ = [
@@ -78,9 +78,9 @@ __all__ = [
     "origin",
     "over_time",
     "part_in_words",
+    "peak",
     "place",
     "plain_outcome",
-    "possible",
     "remedy",
     "runs_beyond",
     "runs_past",

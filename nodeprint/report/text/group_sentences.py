@@ -1,5 +1,5 @@
 """What is said of groups of nodes that are apart: in what and how far, what goes with it, which of them agrees with
-limits, a baseline or what is possible, and what to do."""
+limits, a baseline or the theoretical peak, and what to do."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def which_is_right(verdict: Verdict) -> list[str]:
         *_those_with("changed", of_groups, lambda finding: bool(finding.baseline)),
     ]
     decided = bool(sentences)
-    sentences += _reached(fleet.groups, of_groups)
+    sentences += _achieved(fleet.groups, of_groups)
     return sentences if decided else [*sentences, say("which_is_right", "open")]
 
 
@@ -147,24 +147,25 @@ def _those_with(key: str, of_groups: Mapping[str, list[NodeVerdict]], of_kind: C
     return [say("which_is_right", key, counts=names.listed(words))]
 
 
-def _reached(groups: Sequence[Group], of_groups: Mapping[str, list[NodeVerdict]]) -> list[str]:
-    """What the groups reach of what is possible in the measurement that splits them, where that tells them apart."""
+def _achieved(groups: Sequence[Group], of_groups: Mapping[str, list[NodeVerdict]]) -> list[str]:
+    """What the groups reach of the theoretical peak in the measurement that splits them, where that tells them
+    apart."""
     out = []
     for measurement in dict.fromkeys(of.measurement for of in groups if of.part is not None):
-        reached = {
-            name: [share for node in nodes if (share := _most_reached(node, measurement)) > 0]
+        achieved = {
+            name: [share for node in nodes if (share := _most_achieved(node, measurement)) > 0]
             for name, nodes in of_groups.items()
         }
-        shares = {name: names.whole_percent(median(of_nodes)) for name, of_nodes in reached.items() if of_nodes}
+        shares = {name: names.whole_percent(median(of_nodes)) for name, of_nodes in achieved.items() if of_nodes}
         if len(shares) == len(of_groups) and len(set(shares.values())) > 1:
             words = names.listed(f"{share} (group {name})" for name, share in shares.items())
-            out.append(say("which_is_right", "reached", measured=measured(measurement), shares=words))
+            out.append(say("which_is_right", "achieved", measured=measured(measurement), shares=words))
     return out
 
 
-def _most_reached(node: NodeVerdict, measurement: str) -> float:
-    """The largest share of what is possible that a node reaches in a measurement; 0 where none is known."""
-    return max((cell.reached for cell in node.cells if cell.measurement == measurement and cell.possible), default=0.0)
+def _most_achieved(node: NodeVerdict, measurement: str) -> float:
+    """The largest share of the theoretical peak that a node reaches in a measurement; 0 where none is known."""
+    return max((cell.achieved for cell in node.cells if cell.measurement == measurement and cell.peak), default=0.0)
 
 
 def _counted(group: Group) -> str:

@@ -8,7 +8,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.verdict import (
     FleetVerdict,
     Limit,
-    MemoryReached,
+    MemoryAchieved,
     NodeVerdict,
     Note,
     Shared,
@@ -17,7 +17,7 @@ from nodeprint.judge.verdict import (
     TimeEffect,
     Verdict,
 )
-from nodeprint.machine import possible as machine_possible
+from nodeprint.machine import peak as machine_peak
 from nodeprint.report import names
 from nodeprint.report.text import group_sentences
 from nodeprint.report.text.agreement_sentences import remedy_words
@@ -96,12 +96,12 @@ def single_runs(runs: SingleRuns) -> str:
 def memory_warnings(fleet: FleetVerdict, node: str = "") -> list[str]:
     """A sentence for nodes whose memory could be more than it is, or that reach little of what it is, of one `node` if
     it is named: said with the outcome, as it is true of nodes that are all the same."""
-    return [memory_warning(reached, fleet.measured) for reached in fleet.memory if node in ("", *reached.nodes)]
+    return [memory_warning(achieved, fleet.measured) for achieved in fleet.memory if node in ("", *achieved.nodes)]
 
 
-def memory_warning(reached: MemoryReached, measured: int) -> str:
+def memory_warning(achieved: MemoryAchieved, measured: int) -> str:
     """The sentence of nodes whose memory could be more than it is, or gives little, of so many that were measured."""
-    of_them, count = reached.memory, len(reached.nodes)
+    of_them, count = achieved.memory, len(achieved.nodes)
     reasons = []
     if of_them.rated_mts > of_them.mts:
         whose = "its" if count == 1 else "their"
@@ -111,47 +111,51 @@ def memory_warning(reached: MemoryReached, measured: int) -> str:
     if not reasons:
         reasons.append(say("memory", "unknown" if of_them.by_processor else "little"))
     # a word before the names, as a sentence begins with a capital letter and a name may not
-    nodes = f"node {names.nodes(reached.nodes)} reaches" if count == 1 else f"nodes {names.nodes(reached.nodes)} reach"
+    nodes = (
+        f"node {names.nodes(achieved.nodes)} reaches" if count == 1 else f"nodes {names.nodes(achieved.nodes)} reach"
+    )
     if count == measured > 1:
         nodes = "all nodes reach"
     return sentence(
-        say("memory", "warning", nodes=nodes, share=names.whole_percent(reached.of_most), reasons=names.listed(reasons))
+        say(
+            "memory", "warning", nodes=nodes, share=names.whole_percent(achieved.of_most), reasons=names.listed(reasons)
+        )
     )
 
 
-def memory(reached: MemoryReached) -> str:
+def memory(achieved: MemoryAchieved) -> str:
     """What the shares of `memory_warnings` are of."""
     return sentence(
         say(
             "memory",
             "of",
-            most=reached.memory.most_name,
-            configured=reached.memory.name,
-            share=names.whole_percent(reached.of_configured),
-            rate=names.quantity(reached.memory.most_bytes_per_s, "B/s"),
+            most=achieved.memory.most_name,
+            configured=achieved.memory.name,
+            share=names.whole_percent(achieved.of_configured),
+            rate=names.quantity(achieved.memory.most_bytes_per_s, "B/s"),
         )
     )
 
 
-def possible(node: NodeVerdict) -> list[str]:
-    """What the shares of what is possible on a node's page are of, and where that comes from."""
-    memory, cycle = machine_possible.memory(node.fingerprint), machine_possible.flops_per_cycle(node.fingerprint)
-    shown = {row.measurement.partition("-")[0] for row in node.cells if row.possible}
+def peak(node: NodeVerdict) -> list[str]:
+    """What the shares of the theoretical peak on a node's page are of, and where that comes from."""
+    memory, cycle = machine_peak.memory(node.fingerprint), machine_peak.flops_per_cycle(node.fingerprint)
+    shown = {row.measurement.partition("-")[0] for row in node.cells if row.peak}
     words = []
     if memory is not None and "bandwidth" in shown:
         source = "by_processor" if memory.by_processor else "by_modules"
-        less = say("possible", "less", memory=memory.name) if memory.could_be_more else ""
+        less = say("peak", "less", memory=memory.name) if memory.could_be_more else ""
         words.append(
             say(
-                "possible",
+                "peak",
                 "bandwidth",
                 memory=memory.most_name,
                 rate=names.quantity(memory.most_bytes_per_s, "B/s"),
-                source=say("possible", source),
+                source=say("peak", source),
                 less=less,
             )
         )
-    return words + ([say("possible", "load", flops=cycle)] if "load" in shown else [])
+    return words + ([say("peak", "load", flops=cycle)] if "load" in shown else [])
 
 
 def over_time(verdict: Verdict) -> list[str]:

@@ -76,7 +76,7 @@ def test_what_setup_facts_say(tmp_path: Path) -> None:
     assert dict(garbled) == {}
 
 
-def test_a_host_that_was_not_reached_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_that_was_not_achieved_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = captures(tmp_path / "facts", cn02={}, cn03={})
     message = "Failed to connect to the host via ssh: timed out \x1b[31m"
     (folder / "cn01").write_text(json.dumps({"changed": False, "msg": message, "unreachable": True}))

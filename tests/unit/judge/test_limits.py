@@ -81,18 +81,18 @@ def test_half_of_the_interval_of_a_class_is_that_of_its_median() -> None:
     ],
 )
 def test_a_median_at_its_limit_keeps_it(limit: dict[str, float], outside: bool) -> None:
-    row = replace(MEMORY, possible=200.0)
+    row = replace(MEMORY, peak=200.0)
     assert bool(list(limits.outside((), [row], of_row(**limit), "job1"))) is outside
     other = replace(row, name="load, other socket")
     assert not list(limits.outside((), [other, replace(row, measurement="bandwidth-ccx")], of_row(**limit), "job1"))
 
 
-def test_a_share_of_what_is_possible_limits_nothing_where_that_is_unknown() -> None:
+def test_a_share_of_what_is_peak_limits_nothing_where_that_is_unknown() -> None:
     assert not list(limits.outside((), [MEMORY], of_row(at_least_percent=90.0), "job1"))
 
 
 def test_limits_are_of_figures_that_nodes_have() -> None:
-    rows, known = [[MEMORY], []], [[], [replace(MEMORY, possible=200.0)]]
+    rows, known = [[MEMORY], []], [[], [replace(MEMORY, peak=200.0)]]
     classes = [verdicts.classes()[:1], []]
     of_class = (classes[0][0].measurement, classes[0][0].name)
     assert limits.applied(classes, rows) == {of_class, ("bandwidth-nodes", "load, own node")}

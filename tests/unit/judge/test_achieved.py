@@ -1,4 +1,4 @@
-"""What nodes reach of what is possible, which no comparison of them shows."""
+"""What nodes reach of the theoretical peak, which no comparison of them shows."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def slow() -> Verdict:
 
 def test_a_fleet_that_shares_a_low_clock_is_not_only_uniform(slow: Verdict) -> None:
     assert slow.fleet.outcome is FleetOutcome.UNIFORM
-    (reached,) = slow.fleet.memory
-    assert len(reached.nodes) == 4 and reached.of_most / reached.of_configured == pytest.approx(2133 / 3200)
+    (achieved,) = slow.fleet.memory
+    assert len(achieved.nodes) == 4 and achieved.of_most / achieved.of_configured == pytest.approx(2133 / 3200)
     row = next(row for row in slow.nodes["node001"].cells if row.name == ROW)
-    assert row.possible == pytest.approx(16 * 3200e6 * 8) and 0.4 < row.reached < 0.6
-    of_row = text.possible(slow.nodes["node001"])[0]
+    assert row.peak == pytest.approx(16 * 3200e6 * 8) and 0.4 < row.achieved < 0.6
+    of_row = text.peak(slow.nodes["node001"])[0]
     assert "16 x DDR4-3200" in of_row and "configured as 16 x DDR4-2133" in of_row
     assert any("16 x DDR4-2133" in note and "16 x DDR4-3200" in note for note in text.fleet_notes(slow))
 
@@ -72,14 +72,14 @@ def test_every_door_says_with_the_outcome_what_all_nodes_lack(
 ) -> None:
     (warning,) = text.memory_warnings(slow.fleet)
     share = f"{100 * slow.fleet.memory[0].of_most:.0f} %"
-    assert warning == f"All nodes reach {share} of what is possible; their memory runs at 2,133 of 3,200 MT/s."
+    assert warning == f"All nodes reach {share} of the theoretical peak; their memory runs at 2,133 of 3,200 MT/s."
     assert text.first_line(slow).startswith(f"SIMULATED: UNIFORM: {warning} ")
     assert text.summary(slow).startswith(f"SIMULATED: UNIFORM: {warning} ")
     assert f'<property name="warning" value="{warning}"' in verdict_files.junit(slow)
     shown = [
         line
         for line in verdict_files.prometheus(slow).splitlines()
-        if line.startswith("nodeprint_memory_reached_ratio{")
+        if line.startswith("nodeprint_memory_achieved_ratio{")
     ]
     assert len(shown) == 4 and 'node="node001"' in shown[1]
     assert cluster.lead(Campaign(slow, packed_fleet()))[0] == warning
@@ -113,20 +113,20 @@ def test_memory_as_good_as_it_can_be_is_not_mentioned() -> None:
     assert not fleet().fleet.memory
 
 
-def test_a_contract_may_ask_for_a_share_of_what_is_possible(slow: Verdict) -> None:
+def test_a_contract_may_ask_for_a_share_of_what_is_peak(slow: Verdict) -> None:
     rows = slow.nodes["node000"].cells
-    reached = 100 * next(row.reached for row in rows if row.name == ROW)
-    for percent, outside in ((reached - 1, 0), (reached + 1, 1)):
+    achieved = 100 * next(row.achieved for row in rows if row.name == ROW)
+    for percent, outside in ((achieved - 1, 0), (achieved + 1, 1)):
         limit = ContractLimit(
             measurement="bandwidth-machine", row=ROW, at_least_percent=percent, reason="contract, 4.2"
         )
         assert len(list(limits.outside((), rows, Acceptance(limits=(limit,)), "job1"))) == outside
-    unknown = [msgspec.structs.replace(row, possible=0.0) for row in rows]
+    unknown = [msgspec.structs.replace(row, peak=0.0) for row in rows]
     assert ("bandwidth-machine", ROW) not in limits.applied((), [unknown], share=True), "said as a limit not applied"
 
 
 def test_operations_are_compared_with_what_the_vectors_can_at_the_clock_of_the_ladder(slow: Verdict) -> None:
     cells = {(row.measurement, row.name): row for row in slow.nodes["node000"].cells}
     clock = cells["load-ladder", "socket, 1, vector"].median
-    assert cells["load-alone", "all"].possible == pytest.approx(16 * clock)
-    assert msgspec.to_builtins(cells["load-alone", "all"])["possible"] > 0
+    assert cells["load-alone", "all"].peak == pytest.approx(16 * clock)
+    assert msgspec.to_builtins(cells["load-alone", "all"])["peak"] > 0

@@ -1,7 +1,8 @@
-"""How much of what is possible a node reaches: bandwidth by memory channels and their clock, load by cores' vectors.
+"""How much of the theoretical peak a node reaches: bandwidth by memory channels and their clock, load by cores'
+vectors.
 
 Nodes that are all alike may all have a channel without a module, or memory at a low clock, which comparing them does
-not show. Measurements are known by name here, as what is possible follows from what their places are.
+not show. Measurements are known by name here, as the theoretical peak follows from what their places are.
 """
 
 from __future__ import annotations
@@ -12,26 +13,27 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nodeprint.judge.verdict import CellFigure, MemoryReached, NodeVerdict
-from nodeprint.machine import possible
+from nodeprint.judge.verdict import CellFigure, MemoryAchieved, NodeVerdict
+from nodeprint.machine import peak
 
 #: A choice: less of what its channels can move, by the best stream, is worth a sentence.
 _LITTLE = 0.6
 
 
-def with_possible(rows: Sequence[CellFigure], facts: Mapping[str, Any]) -> list[CellFigure]:
-    """The rows of a node with this fingerprint, each with what is possible in its place; 0 where that is unknown."""
-    memory, cycle = possible.memory(facts), possible.flops_per_cycle(facts)
+def with_peak(rows: Sequence[CellFigure], facts: Mapping[str, Any]) -> list[CellFigure]:
+    """The rows of a node with this fingerprint, each with the theoretical peak in its place; 0 where that is
+    unknown."""
+    memory, cycle = peak.memory(facts), peak.flops_per_cycle(facts)
     clocks = {row.name: row.median for row in rows if row.measurement == "load-ladder"}
     return [
-        replace(row, possible=_bandwidth(row, facts, memory) if memory else 0.0)
+        replace(row, peak=_bandwidth(row, facts, memory) if memory else 0.0)
         if row.measurement.startswith("bandwidth")
-        else replace(row, possible=cycle * _clock(row, clocks))
+        else replace(row, peak=cycle * _clock(row, clocks))
         for row in rows
     ]
 
 
-def _bandwidth(row: CellFigure, facts: Mapping[str, Any], memory: possible.Memory) -> float:
+def _bandwidth(row: CellFigure, facts: Mapping[str, Any], memory: peak.Memory) -> float:
     """Of a row in memory of its own: the machine's, a socket's or a NUMA node's share of the channels."""
     parts = row.name.split(", ")
     if row.measurement == "bandwidth-machine":
@@ -54,23 +56,23 @@ def _vector_clocks(clocks: Mapping[str, float]) -> list[tuple[str, float]]:
     return [(parts[1], hz) for parts, hz in named if len(parts) == 3 and parts[2] == "vector"]
 
 
-def memory(nodes: Mapping[str, NodeVerdict]) -> tuple[MemoryReached, ...]:
+def memory(nodes: Mapping[str, NodeVerdict]) -> tuple[MemoryAchieved, ...]:
     """Nodes by their memory, where it could be more than it is configured for, or gives little of what it is."""
     return of_machines({name: (node.fingerprint, node.cells) for name, node in nodes.items()})
 
 
-def of_machines(machines: Mapping[str, tuple[Mapping[str, Any], Sequence[CellFigure]]]) -> tuple[MemoryReached, ...]:
+def of_machines(machines: Mapping[str, tuple[Mapping[str, Any], Sequence[CellFigure]]]) -> tuple[MemoryAchieved, ...]:
     """The same of machines by name, each with its fingerprint and its rows."""
-    by_memory: dict[possible.Memory, dict[str, float]] = {}
+    by_memory: dict[peak.Memory, dict[str, float]] = {}
     for name, (facts, rows) in machines.items():
         highest = max((row.median for row in rows if _of_machine(row)), default=0.0)
-        if highest and (kind := possible.memory(facts)) is not None:
+        if highest and (kind := peak.memory(facts)) is not None:
             by_memory.setdefault(kind, {})[name] = highest
     out = []
     for kind, rates in by_memory.items():
         rate = median(rates.values())
         if kind.could_be_more or rate < _LITTLE * kind.bytes_per_s:
-            out.append(MemoryReached(tuple(rates), kind, rate / kind.bytes_per_s, rate / kind.most_bytes_per_s))
+            out.append(MemoryAchieved(tuple(rates), kind, rate / kind.bytes_per_s, rate / kind.most_bytes_per_s))
     return tuple(out)
 
 
