@@ -59,8 +59,8 @@ def jobs(case: Case) -> list[Tally]:
         Tally(f"jobs of 0.3 to 1%, N = {case['nodes']}: 90% intervals hold", int(held.sum()), held.size),
     ]
     for name in np.unique(table["measurement"].values.astype(str)).tolist():
-        part = held[:, table["measurement"].values == name]
-        tallies.append(Tally(_of_measurement(name, case["nodes"]), int(part.sum()), part.size))
+        component = held[:, table["measurement"].values == name]
+        tallies.append(Tally(_of_measurement(name, case["nodes"]), int(component.sum()), component.size))
     return tallies
 
 

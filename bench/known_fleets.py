@@ -144,7 +144,7 @@ class Defect:
     farthest from its peers is `times` its tolerance away; in the jobs of some `days` alone, or in all (None). The
     clock and bandwidth are lower, latencies higher."""
 
-    part: str
+    component: str
     measurement: str
     places: Ints
     times: float
@@ -154,7 +154,7 @@ class Defect:
     def label(self) -> str:
         """What it is of, for messages."""
         days = "" if self.days is None else f" in jobs of days {sorted(self.days)}"
-        return f"{self.part} {self.times}x{days}"
+        return f"{self.component} {self.times}x{days}"
 
 
 @dataclass(frozen=True)
@@ -272,10 +272,10 @@ def with_runs_off(
     return replace(fleet, quantities=(first.assign(values=values), *others))
 
 
-def defect(fleet: KnownFleet, part: str, rng: np.random.Generator, times: float) -> Defect:
+def defect(fleet: KnownFleet, component: str, rng: np.random.Generator, times: float) -> Defect:
     """A defect of a kind of PARTS somewhere on the machine."""
-    measurement, places = PARTS[part](MACHINES[fleet.machine], rng)
-    return Defect(part, measurement, np.flatnonzero(places), times)
+    measurement, places = COMPONENTS[component](MACHINES[fleet.machine], rng)
+    return Defect(component, measurement, np.flatnonzero(places), times)
 
 
 def _by_job(quantity: Measured) -> Iterable[Ints]:
@@ -329,7 +329,7 @@ def _clock_of_node(machine: Machine, _rng: np.random.Generator) -> tuple[str, np
     return CLOCK, np.ones(len(machine.slots), dtype=bool)
 
 
-PARTS = {
+COMPONENTS = {
     "core": _core,
     "ccx": _ccx,
     "ccd": _ccd,

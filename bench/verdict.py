@@ -30,7 +30,7 @@ import numpy as np
 
 from bench import cases
 from bench.cases import Case, Promise, Section, Tally
-from bench.known_fleets import KINDS, MACHINES, PARTS, Kind, KnownFleet, Schedule, arranged, defect, with_runs_off
+from bench.known_fleets import COMPONENTS, KINDS, MACHINES, Kind, KnownFleet, Schedule, arranged, defect, with_runs_off
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
@@ -153,8 +153,8 @@ def jobs(case: Case) -> list[Tally]:
 
 def defect_cases(rng: np.random.Generator) -> Iterator[Case]:
     """Each kind of defect with each size."""
-    for times, part in itertools.product(SIZES, PARTS):
-        case = {"machine": drawn(rng, MACHINES), "part": part, "times": times}
+    for times, component in itertools.product(SIZES, COMPONENTS):
+        case = {"machine": drawn(rng, MACHINES), "component": component, "times": times}
         yield {**case, "kind": drawn(rng, ("quiet", "usual", "real")), "nodes": int(rng.choice((5, 6, 8, 12, 16)))}
         if times == SIZES[0]:
             yield {**case, "kind": "usual", "nodes": 8, "job": 0.01}
@@ -165,7 +165,7 @@ def with_defects(case: Case, nodes: Sequence[int]) -> KnownFleet | None:
     fleet = known(case)
     if (fleet.reach[list(nodes)] > 1).any():
         return None
-    found = defect(fleet, case["part"], np.random.default_rng([case["seed"], 7]), case["times"])
+    found = defect(fleet, case["component"], np.random.default_rng([case["seed"], 7]), case["times"])
     return replace(fleet, defects=dict.fromkeys(nodes, (found,)))
 
 
@@ -189,7 +189,7 @@ def defects(case: Case) -> list[Tally]:
             confirmed = (ACCUSED, MISMATCH) if case["nodes"] < 5 else (ACCUSED,)
             out.append(tally(f"defects {size}, 2 jobs: confirmed", of, ["n01"], confirmed.__contains__, bad=False))
             if case["times"] == SIZES[1]:
-                name = f"defects {size}, 2 jobs: found, {case['part']}"
+                name = f"defects {size}, 2 jobs: found, {case['component']}"
                 out.append(tally(name, of, ["n01"], FOUND.__contains__, bad=False))
     return out
 
@@ -197,10 +197,16 @@ def defects(case: Case) -> list[Tally]:
 def some_cases(rng: np.random.Generator) -> Iterator[Case]:
     """Each choice of days with some kinds of defects, and runs of a job."""
     for days, count in SOME_DAYS:
-        case = {"kind": "usual", "nodes": 8, "machine": drawn(rng, MACHINES), "part": drawn(rng, PARTS), "times": 2.5}
+        case = {
+            "kind": "usual",
+            "nodes": 8,
+            "machine": drawn(rng, MACHINES),
+            "component": drawn(rng, COMPONENTS),
+            "times": 2.5,
+        }
         yield {**case, "days": days, "jobs": count}
     for runs, factor in (((1, 2, 3, 4, 5), 1.3), ((2, 4), 1.12), ((1, 2), 1.3), ((1, 3, 5), 1.2)):
-        case = {"kind": "usual", "nodes": 8, "machine": drawn(rng, MACHINES), "part": "core", "times": 2.5}
+        case = {"kind": "usual", "nodes": 8, "machine": drawn(rng, MACHINES), "component": "core", "times": 2.5}
         for count in (1, 2):
             yield {**case, "runs": runs, "factor": factor, "jobs": count}
 
@@ -210,17 +216,17 @@ def some(case: Case) -> list[Tally]:
     fleet = with_defects(case, [1])
     if fleet is None:
         return []
-    (part,) = fleet.defects[1]
+    (component,) = fleet.defects[1]
     if "runs" in case:
         clean = replace(fleet, defects={})
-        fleet_measured = with_runs_off(clean.measured(case["jobs"]), 1, part.places, case["runs"], case["factor"])
+        fleet_measured = with_runs_off(clean.measured(case["jobs"]), 1, component.places, case["runs"], case["factor"])
         of = judged_outcomes(fleet_measured)
         return [
             tally("several runs of a job far out: SAME", of, ["n01"], SAME.__eq__),
             tally("several runs of a job far out: INTERMITTENT", of, ["n01"], INTERMITTENT.__eq__, bad=False),
         ]
     days = frozenset(case["days"])
-    fleet = replace(fleet, defects={1: (replace(part, days=days),)})
+    fleet = replace(fleet, defects={1: (replace(component, days=days),)})
     of = judged_outcomes(fleet.measured(case["jobs"]))
     same = tally("defect 2.5x in k of n jobs: SAME", of, ["n01"], SAME.__eq__)
     if len(days) > 1:
@@ -239,7 +245,7 @@ def order_cases(rng: np.random.Generator) -> Iterator[Case]:
             "kind": kind,
             "nodes": nodes,
             "machine": drawn(rng, MACHINES),
-            "part": drawn(rng, PARTS),
+            "component": drawn(rng, COMPONENTS),
             "times": 2.5,
             "jobs": count,
         }
@@ -251,8 +257,8 @@ def order(case: Case) -> list[Tally]:
     if fleet is None:
         return []
     count, rng = case["jobs"], np.random.default_rng([case["seed"], 8])
-    (part,) = fleet.defects[1]
-    fleet = replace(fleet, defects={1: (replace(part, days=frozenset(range(1, count))),), 2: (part,)})
+    (component,) = fleet.defects[1]
+    fleet = replace(fleet, defects={1: (replace(component, days=frozenset(range(1, count))),), 2: (component,)})
     days = tuple(range(1, count + 1))
     # some nodes have fewer jobs than the others, as after a recheck
     plan = [days if node % 3 else days[: 1 + node % count] for node in range(fleet.nodes)]
@@ -289,7 +295,7 @@ def again_cases(rng: np.random.Generator) -> Iterator[Case]:
     """Every kind; some fleets have a defect, some nodes two jobs already."""
     for kind, nodes in itertools.product(KINDS, (6, 16)):
         for times, jobs in ((1.5, 1), (2.5, 2)):
-            case = {"kind": kind, "nodes": nodes, "machine": drawn(rng, MACHINES), "part": drawn(rng, PARTS)}
+            case = {"kind": kind, "nodes": nodes, "machine": drawn(rng, MACHINES), "component": drawn(rng, COMPONENTS)}
             yield {**case, "times": times, "jobs": jobs}
 
 
@@ -330,7 +336,7 @@ def majority_cases(rng: np.random.Generator) -> Iterator[Case]:
     """Each share of a fleet with some kinds of defects."""
     for off, nodes in SHARED:
         for count in (1, 2):
-            case = {"kind": "usual", "machine": drawn(rng, MACHINES), "part": drawn(rng, PARTS), "times": 2.5}
+            case = {"kind": "usual", "machine": drawn(rng, MACHINES), "component": drawn(rng, COMPONENTS), "times": 2.5}
             yield {**case, "off": off, "nodes": nodes, "jobs": count}
 
 
@@ -385,7 +391,7 @@ def year(case: Case) -> list[Tally]:
         judged = selection.campaigns([Path(folder)]).judged
         histories = changes.histories(judged)
     found = [change for history in histories.nodes for change in history.changes]
-    single = [change for change in found if change.part.term not in _WHOLE]
+    single = [change for change in found if change.component.term not in _WHOLE]
     common = [] if histories.common is None else histories.common.changes
     of_pairs = [change for change in common if change.metric == "core-to-core"]  # within the tolerance of all else
     counted = (("changes of single components", single), ("changes of a node by itself", found))
@@ -400,7 +406,7 @@ def _told(of_pairs: Sequence[changes.Change]) -> str:
 
 
 def _listed(found: Sequence[changes.Change]) -> str:
-    of_each = (f"{of.node} {of.measurement} {of.part.term} {of.effect:+.1%} since {of.since}" for of in found[:3])
+    of_each = (f"{of.node} {of.measurement} {of.component.term} {of.effect:+.1%} since {of.since}" for of in found[:3])
     return "; ".join(of_each)
 
 
@@ -456,7 +462,7 @@ PROMISES = {
 def described(case: Case) -> Iterator[str]:
     """By node of a case's fleet the truth, the outcome, and the row of the table that is nearest to its tolerance."""
     off = range(case["off"]) if "off" in case else [1]
-    fleet = (with_defects(case, off) if "part" in case else None) or known(case)
+    fleet = (with_defects(case, off) if "component" in case else None) or known(case)
     judged = judge(fleet.measured(case.get("jobs", 2)))
     rows = judged.deviations.to_dataframe().reset_index(drop=True)
     rows["share"] = (rows["difference"] / rows["tolerance"]).abs()

@@ -1,1 +1,1 @@
-"""Nodes over time: the series of every part over campaigns, where its level changes, and what to measure next."""
+"""Nodes over time: the series of every component over campaigns, where its level changes, and what to measure next."""

@@ -36,14 +36,14 @@ def sparkline(course: Sequence[float]) -> str:
 
 
 def unchanged(history: NodeHistory) -> str:
-    """What is said of a node without any change: where it was measured once, or a part is beyond its tolerance by now,
-    that this shows none yet."""
+    """What is said of a node without any change: where it was measured once, or a component is beyond its tolerance by
+    now, that this shows none yet."""
     if _is_single(history):
         return say("history", "once")
     if not is_open(history):
         return say("history", "calm")
     course = history.courses[0]
-    return say("history", "open", part=part_name(course), distance=f"{course.distance[-1]:+.1f}")
+    return say("history", "open", component=component_name(course), distance=f"{course.distance[-1]:+.1f}")
 
 
 def _is_single(history: NodeHistory) -> bool:
@@ -52,7 +52,7 @@ def _is_single(history: NodeHistory) -> bool:
 
 
 def is_open(history: NodeHistory) -> bool:
-    """Whether a node without a change has a part that is a tolerance or more from its first level in the newest
+    """Whether a node without a change has a component that is a tolerance or more from its first level in the newest
     measurement, by the figure that is printed."""
     last = history.courses[0].distance[-1:] if not history.changes else ()
     return any(round(abs(distance), 1) >= 1 for distance in last)
@@ -62,7 +62,7 @@ def sentence(change: Change, nodes: Sequence[str]) -> str:
     """A change of one or several nodes: `cn017: core 37 +4.1 % since 2026-03-03, with BIOS 1.7 to 1.8`."""
     size = f"{change.effect * 100:+.1f} %" if len(nodes) == 1 else f"{change.effect * 100:+.1f} % (median)"
     alone = "" if change.compared else say("history", "alone")
-    return f"{names.nodes(nodes)}: {part_name(change)} {size} {_when(change)}{alone}{_doubt(change)}"
+    return f"{names.nodes(nodes)}: {component_name(change)} {size} {_when(change)}{alone}{_doubt(change)}"
 
 
 def common(histories: Histories) -> list[str]:
@@ -75,7 +75,7 @@ def common(histories: Histories) -> list[str]:
 def _of_all(change: Change, measured: int) -> str:
     count = len(change.nodes)
     nodes = f"all {count} nodes" if count == measured else f"{count} of {measured} nodes ({names.nodes(change.nodes)})"
-    place = f"{nodes}: {part_name(change)}"
+    place = f"{nodes}: {component_name(change)}"
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
     if change.moves is None:
         size = f"{change.effect * 100:+.1f} % (95 % {ends})"
@@ -103,9 +103,9 @@ def of_node(change: Change) -> str:
     """A change of a node on its own page, with its interval and tolerance: a sentence."""
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
     size = f"{change.effect * 100:+.1f} % (95 % {ends}; tolerance {names.tolerance(change.tolerance)})"
-    further = f", {names.counted(change.further, 'further part')} with it" if change.further else ""
+    further = f", {names.counted(change.further, 'further component')} with it" if change.further else ""
     alone = "" if change.compared else say("history", "alone")
-    return report_text.sentence(f"{part_name(change)} {size} {_when(change)}{further}{alone}{_doubt(change)}.")
+    return report_text.sentence(f"{component_name(change)} {size} {_when(change)}{further}{alone}{_doubt(change)}.")
 
 
 def _when(change: Change) -> str:
@@ -126,10 +126,10 @@ def _doubt(change: Change) -> str:
     return "" if change.confirmed else say("history", "doubt", "single")
 
 
-def part_name(of: Change | Course) -> str:
-    """A part, with its measurement where it is not one between cores."""
-    part = names.scoped(of.part)
-    return part if of.metric == "core-to-core" else f"{part} ({of.measurement})"
+def component_name(of: Change | Course) -> str:
+    """A component, with its measurement where it is not one between cores."""
+    component = names.scoped(of.component)
+    return component if of.metric == "core-to-core" else f"{component} ({of.measurement})"
 
 
 def _fields(fields: Mapping[str, tuple[str, str]]) -> str:
@@ -148,16 +148,17 @@ def _moved(key: str, before: str, after: str) -> str:
 
 
 def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
-    """The changes, each with the nodes that have it since the same day in the same part; it has their median effect.
+    """The changes, each with the nodes that have it since the same day in the same component; it has their median
+    effect.
 
-    Where the same fields of the configuration changed with it, parts of one component type are one change.
+    Where the same fields of the configuration changed with it, components of one component type are one change.
     """
     groups: dict[tuple[object, ...], list[Change]] = {}
     for history in histories:
         for change in history.changes:
-            place = () if change.fields else tuple(sorted(change.part.where.items()))
+            place = () if change.fields else tuple(sorted(change.component.where.items()))
             since = change.unchanged[:10], change.since[:10]
-            key = (change.measurement, change.home, change.part.component_type, place, *since, change.effect > 0)
+            key = (change.measurement, change.home, change.component.component_type, place, *since, change.effect > 0)
             groups.setdefault((*key, _doubt(change), tuple(change.fields.items())), []).append(change)
     of_median = [
         (sorted(changes, key=lambda change: change.effect)[len(changes) // 2], [change.node for change in changes])
@@ -239,7 +240,10 @@ def as_text(of_campaigns: Histories, selected: Selected) -> Group:
         course = history.courses[0]
         last = f"{course.distance[-1]:+z.1f} tolerances" if course.distance else ""
         courses.add_row(
-            printable(history.node, 40) or say("history", "all"), sparkline(course.distance), last, part_name(course)
+            printable(history.node, 40) or say("history", "all"),
+            sparkline(course.distance),
+            last,
+            component_name(course),
         )
     more = [history.node for history in changed if history not in shown]
     beyond = [say("history", "more_nodes", more=names.counted(len(more), "more node"), nodes=names.nodes(more))]

@@ -1,4 +1,4 @@
-"""Where the level of a part changes over campaigns, by how much, since when, and what changed in the node's
+"""Where the level of a component changes over campaigns, by how much, since when, and what changed in the node's
 configuration at that time; what changes on all nodes together is one change, and none of a node."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nodeprint.judge.deviations import Levels
 from nodeprint.judge.joined import Difference, JobAt, Joined, Past
 from nodeprint.judge.judge import SUSPECT
 from nodeprint.judge.reduction import mean_of_runs
-from nodeprint.judge.verdict import Interval, Part
+from nodeprint.judge.verdict import Component, Interval
 from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import open_tree
 from nodeprint.stats import change_points, intervals
@@ -46,14 +46,14 @@ _SEVERAL = 2
 _COURSES = 4
 #: So many nodes beside those that are asked for say what all moved by.
 _OTHERS = 16
-#: A step is this share of all that a part moves by.
+#: A step is this share of all that a component moves by.
 _AT_ONCE = 0.75
 #: A node that moves by this share of what all do moves with them.
 _WITH_ALL = 0.5
 
 
 class Range(msgspec.Struct, frozen=True):
-    """Between which values a part moved: relative to its first level, with the dates of the lowest and the highest
+    """Between which values a component moved: relative to its first level, with the dates of the lowest and the highest
     (ISO 8601)."""
 
     low: float
@@ -68,19 +68,19 @@ class Change(msgspec.Struct, frozen=True):
 
     `effect` and `interval` (95 %) are relative to the level `before` (of shares of the time the difference); `before`
     and `after` are in `unit`, of several nodes the medians. Of a node they are without what all nodes moved by
-    together, unless fewer than three were measured (`compared` is false). The part still had its level before at
+    together, unless fewer than three were measured (`compared` is false). The component still had its level before at
     `unchanged`, and the change was there `since`, the likeliest first measurement, at the latest `by` (ISO 8601); where
     it came in several steps, `since` is when they made up the tolerance. `counts` are how many measurements show the
-    level before and after; `confirmed`: two or more each. `further` parts of the same metric moved with it. `fields`
-    of the fingerprint changed between: values before and after. `moves` if the level of all nodes keeps moving: between
-    which values.
+    level before and after; `confirmed`: two or more each. `further` components of the same metric moved with it.
+    `fields` of the fingerprint changed between: values before and after. `moves` if the level of all nodes keeps
+    moving: between which values.
     """
 
     node: str
     measurement: str
     home: int
     metric: str
-    part: Part
+    component: Component
     unit: str
     before: float
     after: float
@@ -102,7 +102,7 @@ class Change(msgspec.Struct, frozen=True):
 
 class Course(msgspec.Struct, frozen=True):
     """A part of a node over its measurements: when each was (`measured`, ISO 8601) and in which campaign, how far the
-    part is from its first level (`distance`) and half of the 95 % interval (`half`), both in tolerances.
+    component is from its first level (`distance`) and half of the 95 % interval (`half`), both in tolerances.
 
     `tolerance` is relative, as of a change.
     """
@@ -110,7 +110,7 @@ class Course(msgspec.Struct, frozen=True):
     measurement: str
     home: int
     metric: str
-    part: Part
+    component: Component
     tolerance: float
     measured: tuple[str, ...]
     campaigns: tuple[str, ...]
@@ -120,8 +120,8 @@ class Course(msgspec.Struct, frozen=True):
 
 class NodeHistory(msgspec.Struct, frozen=True):
     """A node over time: when and in which campaigns it was measured (ISO 8601, in order), its changes by date, and the
-    courses of the parts that changed, the largest change in tolerances first; of an unchanged node that of the part
-    that moved most."""
+    courses of the components that changed, the largest change in tolerances first; of an unchanged node that of the
+    component that moved most."""
 
     node: str
     measured: tuple[str, ...]
@@ -140,9 +140,9 @@ class Histories(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """A node in one matrix over time (its `position`; ALL: what all moved by): the `values` of each part (sample, part)
-    with their `errors`, the first of the jobs that each sample is, and the `rows` of all of them (sample, job; -1 where
-    there is none)."""
+    """A node in one matrix over time (its `position`; ALL: what all moved by): the `values` of each component (sample,
+    component) with their `errors`, the first of the jobs that each sample is, and the `rows` of all of them (sample,
+    job; -1 where there is none)."""
 
     past: Past
     position: int
@@ -158,9 +158,9 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """A change of one part, by the numbers of the samples: those that show the level before and after it."""
+    """A change of one component, by the numbers of the samples: those that show the level before and after it."""
 
-    part: int
+    component: int
     before: Ints
     after: Ints
     unchanged: int
@@ -191,13 +191,13 @@ class _Found(msgspec.Struct, frozen=True, eq=False):
         return float(abs(self.change.effect[head]) / self.past.tolerance[head])
 
     @property
-    def parts(self) -> int:
-        """How many parts changed by it."""
+    def components(self) -> int:
+        """How many components changed by it."""
         return len(np.union1d(self.cause.members, self.cause.finer))
 
     @property
     def place(self) -> tuple[object, ...]:
-        """Equal for the same part in several measurements or at several homes."""
+        """Equal for the same component in several measurements or at several homes."""
         where = {key: value for key, value in self.cause.where.items() if key not in ("inside", "near", "across")}
         return self.cause.term, *sorted(where.items())
 
@@ -227,9 +227,9 @@ def histories(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = 
 def of_joined(all_joined: Joined, rules: Acceptance, judged: Sequence[JudgedCampaign]) -> Histories:
     """The same of campaigns that are joined; `judged` are their verdicts, in the same order."""
     pasts = [joined.past(of, rules) for of in all_joined.matrices]
-    parts = sum(len(past.tolerance) for past in pasts)
+    components = sum(len(past.tolerance) for past in pasts)
     most = max((int(np.bincount(past.matrix.owner).max()) for past in pasts), default=1)
-    z = change_points.threshold(ALARM, parts, max(most, YEAR))
+    z = change_points.threshold(ALARM, components, max(most, YEAR))
     by_node: dict[int, list[_Line]] = {}
     common: list[_Line] = []
     found: dict[int, list[_Found]] = {}
@@ -289,13 +289,13 @@ def _lines(past: Past) -> list[_Line]:
 
 
 def _scatter(past: Past, values: Floats, errors: Floats) -> Floats:
-    """How many times its standard errors a node scatters (part), by the median over each component type; 1 if that is
-    not known."""
-    of_parts, out = change_points.scatter(values, errors), np.ones(values.shape[1])
+    """How many times its standard errors a node scatters (component), by the median over each component type; 1 if that
+    is not known."""
+    of_components, out = change_points.scatter(values, errors), np.ones(values.shape[1])
     for _, columns in past.matrix.terms.by_component_type:
-        usable = np.isfinite(of_parts[columns])
+        usable = np.isfinite(of_components[columns])
         if usable.any():
-            out[columns] = np.median(of_parts[columns][usable])
+            out[columns] = np.median(of_components[columns][usable])
     return out
 
 
@@ -315,36 +315,38 @@ def _line_of_all(past: Past, job: JobSpread) -> _Line | None:
 
 
 def _levels(past: Past, lines: Sequence[_Line], z: float) -> tuple[Floats, Ints]:
-    """The level that each node had in each of its jobs (row, part), and how many levels it had (node, part)."""
+    """The level that each node had in each of its jobs (row, component), and how many levels it had (node,
+    component)."""
     levels = np.zeros_like(past.own)
     fitted = np.ones((len(lines), len(past.tolerance)), dtype=np.int64)
     for line in lines:
         of_node = line.rows[:, 0]
         levels[of_node] = mean_of_runs(line.values[None])[0]
-        for part in _moving(line):
-            at, stretches = _stretches(line, part, z)
-            fitted[line.position, part] = len(stretches)
+        for component in _moving(line):
+            at, stretches = _stretches(line, component, z)
+            fitted[line.position, component] = len(stretches)
             for stretch in stretches:
                 end = at[stretch.stop] if stretch.stop < len(at) else len(of_node)
-                levels[of_node[at[stretch.start] : end], part] = stretch.level
+                levels[of_node[at[stretch.start] : end], component] = stretch.level
     return levels, fitted
 
 
 def _moving(line: _Line) -> list[int]:
-    """The parts that have values as far apart as their tolerance: the others cannot have moved by it."""
+    """The components that have values as far apart as their tolerance: the others cannot have moved by it."""
     return np.flatnonzero(_reach(line) >= 1).tolist()
 
 
 def _reach(line: _Line) -> Floats:
-    """How many tolerances apart the values of each part are (part)."""
+    """How many tolerances apart the values of each component are (component)."""
     present = np.isfinite(line.values)
     low, high = np.where(present, line.values, np.inf).min(axis=0), np.where(present, line.values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), high - low, 0.0) / line.past.tolerance)
 
 
-def _stretches(line: _Line, part: int, z: float) -> tuple[Ints, list[Stretch]]:
-    """The samples that show a part, without single ones that no other shows, and the stretches of one level in them."""
-    values, errors = line.values[:, part], line.errors[:, part]
+def _stretches(line: _Line, component: int, z: float) -> tuple[Ints, list[Stretch]]:
+    """The samples that show a component, without single ones that no other shows, and the stretches of one level in
+    them."""
+    values, errors = line.values[:, component], line.errors[:, component]
     at = np.flatnonzero(np.isfinite(values) & (errors > 0))
     if len(at):
         at = at[~change_points.isolated(values[at], errors[at], z)]
@@ -356,7 +358,8 @@ def _stretches(line: _Line, part: int, z: float) -> tuple[Ints, list[Stretch]]:
 
 class _OfNode(msgspec.Struct, frozen=True):
     """What changes of a node, or of all, are found by: its line, how jobs vary and how `alike` successive ones are, the
-    probability at each end of a part's interval (`tails`), and from how many standard errors on levels differ (`z`)."""
+    probability at each end of a component's interval (`tails`), and from how many standard errors on levels differ
+    (`z`)."""
 
     past: Past
     line: _Line
@@ -367,7 +370,7 @@ class _OfNode(msgspec.Struct, frozen=True):
     z: float
 
     def between(self, after: Ints, before: Ints) -> tuple[Difference, Floats] | None:
-        """The change from some samples to others, and half of its simultaneous interval (part)."""
+        """The change from some samples to others, and half of its simultaneous interval (component)."""
         if self.position != ALL:
             rows = self.line.rows[:, 0]
             change = self.past.difference(self.position, rows[after], rows[before], self.job, self.alike)
@@ -394,9 +397,9 @@ class _OfNode(msgspec.Struct, frozen=True):
 
 
 def _found(of: _OfNode) -> Iterator[_Found]:
-    """The causes of all changes of a node in a matrix: of parts that change at one time the coarsest that explain the
-    others."""
-    steps = [step for part in _moving(of.line) for step in _steps(of, part)]
+    """The causes of all changes of a node in a matrix: of components that change at one time the coarsest that explain
+    the others."""
+    steps = [step for component in _moving(of.line) for step in _steps(of, component)]
     taken: list[_Step] = []
     for step in sorted(steps, key=lambda step: (min(len(step.before), len(step.after)) < _SEVERAL, -step.share)):
         if any(step.unchanged < first.by and first.unchanged < step.by for first in taken):
@@ -420,11 +423,12 @@ def _moved(found: _Found) -> bool:
     return bool(abs(np.nanmean(after) - np.nanmean(before)) > found.past.tolerance[head])
 
 
-def _steps(of: _OfNode, part: int) -> Iterator[_Step]:
-    """The changes of one part: each level that differs from one since the last change as a node does that is different,
-    with all of its simultaneous interval outside the tolerance; of several the latest, so that small steps add up."""
-    at, stretches = _stretches(of.line, part, of.z)
-    tolerance, last = float(of.past.tolerance[part]), 0
+def _steps(of: _OfNode, component: int) -> Iterator[_Step]:
+    """The changes of one component: each level that differs from one since the last change as a node does that is
+    different, with all of its simultaneous interval outside the tolerance; of several the latest, so that small steps
+    add up."""
+    at, stretches = _stretches(of.line, component, of.z)
+    tolerance, last = float(of.past.tolerance[component]), 0
     for index in range(1, len(stretches)):
         after = stretches[index]
         for number in range(index - 1, last - 1, -1):
@@ -433,19 +437,19 @@ def _steps(of: _OfNode, part: int) -> Iterator[_Step]:
                 continue
             samples = at[before.start : before.stop], at[after.start : after.stop]
             between = of.between(samples[1], samples[0])
-            if between is None or not intervals.outside(between[0].effect[part], between[1][part], tolerance):
+            if between is None or not intervals.outside(between[0].effect[component], between[1][component], tolerance):
                 continue
             first = stretches[number + 1]
             unchanged, since, by = (int(at[place]) for place in (first.earliest - 1, after.start, after.latest))
-            yield _Step(part, *samples, unchanged, since, by, float(abs(between[0].effect[part])) / tolerance)
+            yield _Step(component, *samples, unchanged, since, by, float(abs(between[0].effect[component])) / tolerance)
             last = index
             break
 
 
 def _together(found: Sequence[_Found]) -> list[tuple[_Found, int]]:
     """Changes of one metric at one time, of several measurements and homes, as one if they are of one place or of one
-    inside another: the coarsest, of those that several measurements show if there are any, and how many further parts
-    moved with it."""
+    inside another: the coarsest, of those that several measurements show if there are any, and how many further
+    components moved with it."""
     groups: list[tuple[_Found, list[_Found]]] = []
     for of in sorted(found, key=lambda of: (not of.confirmed, -round(of.covered, 3), -of.share)):
         for first, others in groups:
@@ -456,7 +460,7 @@ def _together(found: Sequence[_Found]) -> list[tuple[_Found, int]]:
                 break
         else:
             groups.append((of, []))
-    return [(first, sum(of.parts for of in (first, *others)) - 1) for first, others in groups]
+    return [(first, sum(of.components for of in (first, *others)) - 1) for first, others in groups]
 
 
 # --- as words and figures have it ---
@@ -542,9 +546,9 @@ def _change(found: _Found, further: int) -> Change:
     return Change(
         "",
         matrix.name,
-        matrix.part.home,
+        matrix.component.home,
         agreements.metric(matrix.measured),
-        _part(found),
+        _component(found),
         "share" if share else matrix.measured.unit,
         before,
         before + size if share else before * (1 + size),
@@ -566,10 +570,10 @@ def _half_95(change: Difference) -> Floats:
     return intervals.half_width(change.error, change.degrees, _TAIL_95)
 
 
-def _part(found: _Found) -> Part:
+def _component(found: _Found) -> Component:
     matrix, cause = found.past.matrix, found.cause
     where = naming.place(matrix, cause.where, naming.NO_NODE)
-    return Part(cause.term, matrix.terms.terms[cause.head].component_type, where)
+    return Component(cause.term, matrix.terms.terms[cause.head].component_type, where)
 
 
 def _with_courses(
@@ -579,17 +583,17 @@ def _with_courses(
     changes: Sequence[Change],
     judged: Sequence[JudgedCampaign],
 ) -> NodeHistory:
-    """A node with its changes by date, and the courses of these parts, or of the one that moved most."""
+    """A node with its changes by date, and the courses of these components, or of the one that moved most."""
     by_date = tuple(sorted(changes, key=lambda change: change.since))
     courses = []
     for of in sorted(found, key=lambda of: -of.share):
-        course = _course(of.line, of.cause.head, _part(of), judged)
+        course = _course(of.line, of.cause.head, _component(of), judged)
         if any(is_of(change, course) for change in changes) and course not in courses:
             courses.append(course)
     if not courses:
         line = max(lines, key=lambda line: float(_reach(line).max()))
         most = int(np.argmax(_reach(line)))
-        courses.append(_course(line, most, naming.part(line.past.matrix, most), judged))
+        courses.append(_course(line, most, naming.component(line.past.matrix, most), judged))
     jobs = sorted({job for line in lines for job in line.jobs})
     measured = {job.started + f" {job.campaign} {job.job}": job for job in jobs}.values()
     return NodeHistory(
@@ -601,8 +605,8 @@ def _with_courses(
     )
 
 
-def _course(line: _Line, number: int, part: Part, judged: Sequence[JudgedCampaign]) -> Course:
-    """One part of a line, whose name is that of `part`."""
+def _course(line: _Line, number: int, component: Component, judged: Sequence[JudgedCampaign]) -> Course:
+    """One part of a line, whose name is that of `component`."""
     past, matrix = line.past, line.past.matrix
     values, errors, size = line.values[:, number], line.errors[:, number], float(past.tolerance[number])
     at = np.flatnonzero(np.isfinite(values) & (errors > 0))
@@ -611,9 +615,9 @@ def _course(line: _Line, number: int, part: Part, judged: Sequence[JudgedCampaig
     half = intervals.half_width(errors[at], np.full(len(at), past.run.degrees[number]), _TAIL_95)
     return Course(
         matrix.name,
-        matrix.part.home,
+        matrix.component.home,
         agreements.metric(matrix.measured),
-        part,
+        component,
         matrix.scale.allowed(size, 1.0),
         tuple(line.times[sample] for sample in at.tolist()),
         tuple(judged[line.jobs[sample].campaign].name for sample in at.tolist()),
@@ -624,7 +628,7 @@ def _course(line: _Line, number: int, part: Part, judged: Sequence[JudgedCampaig
 
 def is_of(change: Change, course: Course) -> bool:
     """Whether a change is one of the part of a course."""
-    return all(getattr(change, key) == getattr(course, key) for key in ("measurement", "home", "part"))
+    return all(getattr(change, key) == getattr(course, key) for key in ("measurement", "home", "component"))
 
 
 # --- what changed with it ---

@@ -1,4 +1,4 @@
-"""The courses of a node's parts as a figure, and what a node's page shows of earlier campaigns."""
+"""The courses of a node's components as a figure, and what a node's page shows of earlier campaigns."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nodeprint.settings.texts import say
 
 
 def data(history: NodeHistory) -> CourseData:
-    """What the figure of a node draws: each part that changed, of an unchanged node the one that moved most."""
+    """What the figure of a node draws: each component that changed, of an unchanged node the one that moved most."""
     lines = [
         CourseLine(
-            change_sentences.part_name(course),
+            change_sentences.component_name(course),
             course.tolerance,
             course.measured,
             course.campaigns,

@@ -91,7 +91,7 @@ def _fleet(of_campaigns: Histories, drawn: Sequence[NodeHistory], selected: Sele
     )
 
 
-_NODE_HEADER = ("node", "measured", "first", "last", "changes", "now, tolerances", "the part that moved most")
+_NODE_HEADER = ("node", "measured", "first", "last", "changes", "now, tolerances", "the component that moved most")
 
 
 def _node_row(history: NodeHistory, links: dict[str, Reference]) -> tuple[Cell, ...]:
@@ -103,7 +103,7 @@ def _node_row(history: NodeHistory, links: dict[str, Reference]) -> tuple[Cell, 
         history.measured[-1][:10],
         str(len(history.changes) or ""),
         f"{course.distance[-1]:+z.1f}" if course.distance else "",
-        change_sentences.part_name(course),
+        change_sentences.component_name(course),
     )
 
 
@@ -124,7 +124,7 @@ def _campaigns(selected: Selected) -> Table:
 
 def _node(history: NodeHistory, in_style: Style) -> Section:
     changes = tuple(_change_row(change) for change in history.changes)
-    header = ("part", "measurement", "before", "after", "change", "95 % interval", "tolerance", "between")
+    header = ("component", "measurement", "before", "after", "change", "95 % interval", "tolerance", "between")
     blocks = (
         Bullets(tuple(map(change_sentences.of_node, history.changes)) or (change_sentences.unchanged(history),)),
         Figures(_picture(history, in_style)),
@@ -137,7 +137,7 @@ def _picture(history: NodeHistory, in_style: Style) -> tuple[Picture, ...]:
     data = courses.data(history)
     if not data.lines:
         return ()
-    alt = say("history", "course", node=history.node, part=names.listed(line.name for line in data.lines))
+    alt = say("history", "course", node=history.node, component=names.listed(line.name for line in data.lines))
     svg = render.svg(render.figure(course_figure.course, data, in_style, PAGE), in_style)
     return (Picture(f"course-{names.file_stem(history.node)}", svg, PAGE, alt),)
 
@@ -146,7 +146,7 @@ def _change_row(change: Change) -> tuple[Cell, ...]:
     before, after = (names.quantity(value, change.unit) for value in (change.before, change.after))
     interval = names.interval(change.interval.low, change.interval.high, change.effect).removeprefix("interval ")
     return (
-        names.scoped(change.part),
+        names.scoped(change.component),
         change.measurement,
         before,
         after,

@@ -89,7 +89,7 @@ def deviations(campaign: Path) -> xr.Dataset:
 def deviation_rows(dataset: xr.Dataset) -> pd.DataFrame:
     """The table of deviations with a row for each node, job and part that was compared."""
     frame = dataset.to_dataframe().reset_index().dropna(subset=["difference"])
-    return frame.drop(columns=["sample", "part"], errors="ignore")
+    return frame.drop(columns=["sample", "component"], errors="ignore")
 
 
 def _deviations(campaign: Path) -> Iterator[pd.DataFrame]:

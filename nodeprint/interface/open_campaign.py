@@ -188,7 +188,7 @@ class Plot:
     def finding(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
         """The pairs, cells or messages that a finding is of, beside those of peers, with its effect and tolerance."""
         deviation = self._finding(node, finding)
-        if deviation.part.term.startswith("fabric-"):
+        if deviation.component.term.startswith("fabric-"):
             between = fabric.of_finding(self._campaign.verdict.fabric, deviation)
             return _drawn(own_places.own_differences, fabric.own_messages(between, deviation), ax)
         levels = self._levels(deviation.measurement, node)
@@ -211,7 +211,7 @@ class Plot:
         """The difference of every node in one part with its interval and the tolerance, as `deviations` has them."""
         return _drawn(
             fleet_overview.forest,
-            fleet_overview.forest_of_part(self._campaign.deviations(), measurement, component_type, place),
+            fleet_overview.forest_of_component(self._campaign.deviations(), measurement, component_type, place),
             ax,
         )
 

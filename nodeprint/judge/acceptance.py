@@ -134,8 +134,8 @@ def _without_figure(limit: ContractLimit, planned: Collection[str], path: Path, 
         wrong, advice = limit.figure not in classes, f"its classes are {', '.join(classes)}"
     else:
         # `nodeprint.judge.figures.of_rows` makes the names
-        parts = [part for part in limit.figure.split(", ") if not part.startswith("mean of homes ")]
-        wrong = len(parts) > len(labels) if labels else parts != ["all"]
+        components = [component for component in limit.figure.split(", ") if not component.startswith("mean of homes ")]
+        wrong = len(components) > len(labels) if labels else components != ["all"]
         advice = f"its rows are named by {', '.join(labels)} as verdict.json has them" if labels else "its row is `all`"
     problem = f"{limit.measurement} has no figure {printable(limit.figure, 60)!r}"
     return refuses(problem, advice=advice) if wrong else None

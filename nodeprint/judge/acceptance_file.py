@@ -23,8 +23,8 @@ _TERMS = sorted({"other", *terms()})
 
 def finding_ids() -> list[str]:
     """Every kind of finding that there can be, as waivers name it."""
-    parts = {"node", "socket", *(component_type.term for component_type in COMPONENT_TYPES.values()), *_TERMS}
-    sides = {f"{part}-{side}" for part in parts for side in ("slow", "fast")}
+    components = {"node", "socket", *(component_type.term for component_type in COMPONENT_TYPES.values()), *_TERMS}
+    sides = {f"{component}-{side}" for component in components for side in ("slow", "fast")}
     return sorted(
         sides
         | {f"{name}-{term.finding}" for name, term in terms().items() if term.finding}
@@ -328,7 +328,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         key(
             "the chance, in percent, that a campaign whose nodes are all within their tolerances has any node that "
             "DEVIATES; as much again for messages between nodes. Simultaneous intervals follow from it and from the "
-            "number of parts and nodes",
+            "number of components and nodes",
             gt=0,
             le=50,
         ),

@@ -35,10 +35,10 @@ def with_peak(rows: Sequence[CellFigure], facts: Mapping[str, Any]) -> list[Cell
 
 def _bandwidth(row: CellFigure, facts: Mapping[str, Any], memory: peak.Memory) -> float:
     """Of a row in memory of its own: the machine's, a socket's or a NUMA node's share of the channels."""
-    parts = row.name.split(", ")
+    components = row.name.split(", ")
     if row.measurement == "bandwidth-machine":
-        return memory.most_bytes_per_s / (max(1, int(facts.get("sockets", 1))) if parts[0] == "socket" else 1)
-    if row.measurement == "bandwidth-nodes" and "own node" in parts:
+        return memory.most_bytes_per_s / (max(1, int(facts.get("sockets", 1))) if components[0] == "socket" else 1)
+    if row.measurement == "bandwidth-nodes" and "own node" in components:
         return memory.most_bytes_per_s / max(1, int(facts.get("numa_nodes", 1)))
     return 0.0
 
@@ -53,7 +53,7 @@ def _clock(row: CellFigure, clocks: Mapping[str, float]) -> float:
 
 def _vector_clocks(clocks: Mapping[str, float]) -> list[tuple[str, float]]:
     named = [(name.split(", "), hz) for name, hz in clocks.items()]
-    return [(parts[1], hz) for parts, hz in named if len(parts) == 3 and parts[2] == "vector"]
+    return [(components[1], hz) for components, hz in named if len(components) == 3 and components[2] == "vector"]
 
 
 def memory(nodes: Mapping[str, NodeVerdict]) -> tuple[MemoryAchieved, ...]:

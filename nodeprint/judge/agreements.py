@@ -30,7 +30,7 @@ _NOISIER = 2.0
 _CLOSE = 0.5
 #: Within a fleet, this share of the nodes beyond a tolerance in different places, and this many, are natural spread.
 _WIDE_SHARE, _WIDE_NODES = 0.2, 3
-#: Where more than this share of these has the same part, they share a difference.
+#: Where more than this share of these has the same component, they share a difference.
 _SHARED = 0.5
 
 
@@ -56,23 +56,27 @@ class Worst(msgspec.Struct, frozen=True):
 
     series: Series
     position: int
-    part: int
+    component: int
     reach: float
     pooled: NodeEstimate
 
     @property
     def share(self) -> float:
         """How much of its tolerance it takes."""
-        return float(self.reach / self.series.tolerance[self.part])
+        return float(self.reach / self.series.tolerance[self.component])
 
 
 def worst(series: Series, position: int) -> Worst | None:
-    """The part that comes nearest to its tolerance; None where the node has no value."""
+    """The component that comes nearest to its tolerance; None where the node has no value."""
     pooled = series.of_node(position)
     reach = np.abs(pooled.difference) + pooled.half_90
     share = np.where(np.isfinite(pooled.difference), reach / series.tolerance, -1.0)
-    part = int(np.argmax(share)) if len(share) else -1
-    return None if part < 0 or share[part] < 0 else Worst(series, position, part, float(reach[part]), pooled)
+    component = int(np.argmax(share)) if len(share) else -1
+    return (
+        None
+        if component < 0 or share[component] < 0
+        else Worst(series, position, component, float(reach[component]), pooled)
+    )
 
 
 def agreements(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Agreement, ...]:
@@ -93,28 +97,28 @@ def _order(name: str, rules: Acceptance) -> int:
 
 
 def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Agreement:
-    tolerances, matrix, part = worst.series.tolerance, worst.series.matrix, worst.part
+    tolerances, matrix, component = worst.series.tolerance, worst.series.matrix, worst.component
     relative = matrix.scale.relative
-    unit_of = 1.0 if matrix.terms.share else float(matrix.levels[part])
-    within, tolerance = relative(worst.reach), relative(float(tolerances[part]))
+    unit_of = 1.0 if matrix.terms.share else float(matrix.levels[component])
+    within, tolerance = relative(worst.reach), relative(float(tolerances[component]))
     remedy, needed = "", 0
-    difference, half = abs(float(worst.pooled.difference[part])), float(worst.pooled.half_90[part])
+    difference, half = abs(float(worst.pooled.difference[component])), float(worst.pooled.half_90[component])
     # what is outside, or has no centre, is no question of more measurements
-    if difference - half <= tolerances[part] < worst.reach < np.inf:
+    if difference - half <= tolerances[component] < worst.reach < np.inf:
         remedy, needed = remedy_of(worst)
     return Agreement(
         name,
         name in rules.criteria,
         matrix.name,
-        naming.part(matrix, part, node),
+        naming.component(matrix, component, node),
         within,
         tolerance,
         "share" if matrix.terms.share else matrix.measured.unit,
         within * unit_of,
         tolerance * unit_of,
         worst.share,
-        relative(float(worst.pooled.difference[part])),
-        int(worst.pooled.runs[part]),
+        relative(float(worst.pooled.difference[component])),
+        int(worst.pooled.runs[component]),
         remedy,
         needed,
         _oddest_run(worst) if remedy == "quiet" else "",
@@ -122,34 +126,34 @@ def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> 
 
 
 def _oddest_run(worst: Worst) -> str:
-    """The run that is farthest from the median of all runs of the node in a part (job1/run2)."""
+    """The run that is farthest from the median of all runs of the node in a component (job1/run2)."""
     matrix, rows = worst.series.matrix, worst.series.matrix.jobs(worst.position)
-    values = matrix.values[rows.start : rows.stop, :, worst.part]
+    values = matrix.values[rows.start : rows.stop, :, worst.component]
     apart = np.nan_to_num(np.abs(values - np.nanmedian(values)), nan=-1.0)
     row, run = np.unravel_index(int(np.argmax(apart)), apart.shape)
     return matrix.runs[rows.start + int(row)][int(run)]
 
 
 def remedy_of(worst: Worst) -> tuple[str, int]:
-    """What brings a part within its tolerance, the first that does: `quiet` (this node's runs as near to each other as
-    those of the others), `runs` (of each node, so many in all), `nodes` (so many), `tolerance` (the difference itself
-    is close to it), or `none`.
+    """What brings a component within its tolerance, the first that does: `quiet` (this node's runs as near to each
+    other as those of the others), `runs` (of each node, so many in all), `nodes` (so many), `tolerance` (the difference
+    itself is close to it), or `none`.
 
     The deviation is the largest of many: what is expected of it in other runs is its share that is no noise. A
     difference beyond the tolerance that is not resolved, or an interval that is wider than it, is no matter of the
     tolerance.
     """
-    series, part, position, pooled = worst.series, worst.part, worst.position, worst.pooled
+    series, component, position, pooled = worst.series, worst.component, worst.position, worst.pooled
     spread = series.spreads.run
-    runs = max(int(pooled.runs[part]), 1)
-    tolerance, error = float(series.tolerance[part]), float(pooled.error[part])
-    difference, half_90 = abs(float(pooled.difference[part])), float(pooled.half_90[part])
-    between = float(series.reference.between[series.reference.kind[position], part])
+    runs = max(int(pooled.runs[component]), 1)
+    tolerance, error = float(series.tolerance[component]), float(pooled.error[component])
+    difference, half_90 = abs(float(pooled.difference[component])), float(pooled.half_90[component])
+    between = float(series.reference.between[series.reference.kind[position], component])
     expected = difference * (1 - min(error**2 / max(between + error**2, 1e-30), 1.0))
     if difference > tolerance:
         return "quiet", 0
-    own, usual = float(spread.pooled[part] * spread.ratio[position, part]), float(spread.pooled[part])
-    job = float(series.spreads.job.variance[part]) / max(pooled.jobs, 1)
+    own, usual = float(spread.pooled[component] * spread.ratio[position, component]), float(spread.pooled[component])
+    job = float(series.spreads.job.variance[component]) / max(pooled.jobs, 1)
     count = max(float(series.reference.count[position]), 1.0)
     chips = max(between - own / runs, 0.0)
     quantile = half_90 / error if error > 0 and np.isfinite(half_90) else 2.0
@@ -173,7 +177,7 @@ def remedy_of(worst: Worst) -> tuple[str, int]:
 
 def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
     """The detection limit of each component type: the difference that nine of ten nodes would show in one job, the
-    median over nodes and parts."""
+    median over nodes and components."""
     out = []
     for of_measurement in series:
         terms, tolerances = of_measurement.matrix.terms, of_measurement.tolerance

@@ -1,5 +1,5 @@
-"""Nodes that are compared with no other: what they have in every part stands in the table all the same, so that it can
-be compared with what they have at another time."""
+"""Nodes that are compared with no other: what they have in every component stands in the table all the same, so that it
+can be compared with what they have at another time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from nodeprint.judge.reduction import Matrix, matrix
 def series(population: Population, levels: Levels) -> tuple[Series, ...]:
     """Every measurement and home of each measured node that is in no group, by its valid jobs.
 
-    A node has no difference from peers, and no interval of one: in no part it is inside its tolerance, or outside. Of
-    shares of the time the difference is that from no lost time, as these are compared on the scale of their tolerance.
+    A node has no difference from peers, and no interval of one: in no component it is inside its tolerance, or outside.
+    Of shares of the time the difference is that from no lost time, as these are compared on the scale of their
+    tolerance.
     """
     nodes = population.fleet.nodes
     alone = [i for i, node in enumerate(nodes) if i not in population.group_of and not node.unusable]
-    of_nodes = (matrix(part, np.array([i])) for i in alone for part in population.parts if part.terms.terms)
+    of_nodes = (
+        matrix(component, np.array([i])) for i in alone for component in population.components if component.terms.terms
+    )
     measured = (of_node for of_node in of_nodes if of_node is not None and np.isfinite(of_node.values).any())
     return tuple(_series(of_node, population.rules, levels) for of_node in measured)
 

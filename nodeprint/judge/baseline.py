@@ -21,7 +21,7 @@ from nodeprint.judge.findings import Shown, merged, of_standing
 from nodeprint.judge.joined import Joined, Past
 from nodeprint.judge.reduction import mean_of_runs
 from nodeprint.judge.standing import standings
-from nodeprint.judge.verdict import Finding, Interval, Note, Part, Shared
+from nodeprint.judge.verdict import Component, Finding, Interval, Note, Shared
 from nodeprint.settings.texts import say
 from nodeprint.stats import intervals
 from nodeprint.stats.rounds import Rounds
@@ -158,7 +158,7 @@ class _Sides(msgspec.Struct, frozen=True):
 
     def changed(self, position: int) -> npt.NDArray[np.bool_]:
         """Whether a node is beyond the tolerance from what it was in the baseline, with what all nodes moved by
-        (part)."""
+        (component)."""
         now, then = self.nodes[position]
         change = mean_of_runs(self.past.means[now][None]) - mean_of_runs(self.past.means[then][None])
         return np.asarray(np.abs(change[0]) > self.past.tolerance)
@@ -220,5 +220,7 @@ def _common(of: _Sides, all_joined: Joined, tail: float) -> Shared | None:
     effect = float(change.effect[head])
     low, size, high = (matrix.scale.relative(effect + side * float(half_95[head])) for side in (-1, 0, 1))
     names = sorted(all_joined.names[int(matrix.nodes[i])] for i in of.nodes if of.changed(i)[head])
-    part = Part(cause.term, matrix.terms.terms[head].component_type, naming.place(matrix, cause.where, naming.NO_NODE))
-    return Shared(tuple(names), matrix.name, part, size, Interval(low, high))
+    component = Component(
+        cause.term, matrix.terms.terms[head].component_type, naming.place(matrix, cause.where, naming.NO_NODE)
+    )
+    return Shared(tuple(names), matrix.name, component, size, Interval(low, high))

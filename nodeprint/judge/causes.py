@@ -1,5 +1,5 @@
-"""From the parts of a node that deviate to causes: the coarsest part that explains the largest deviation, the finer
-ones under it, and so on.
+"""From the components of a node that deviate to causes: the coarsest component that explains the largest deviation, the
+finer ones under it, and so on.
 
 A deviation is explained where it is within its tolerance once the cause's effect is taken off the pairs or cells that
 the cause covers.
@@ -23,9 +23,9 @@ Bools = npt.NDArray[np.bool_]
 
 #: A node has at most so many causes in a measurement at one home.
 MOST_CAUSES = 6
-#: A cause of several parts shows in each within this share of its size, or within so many standard errors.
+#: A cause of several components shows in each within this share of its size, or within so many standard errors.
 _AGREE_SHARE, _AGREE_ERRORS = 0.35, 3.0
-#: A part may be the head instead of one whose share of its tolerance is this many times its own.
+#: A component may be the head instead of one whose share of its tolerance is this many times its own.
 _RIVAL = 0.7
 #: A core's own pairs show at least this share of its effect: two slow cores of four make the other two appear fast.
 _OWN_SHARE = 0.5
@@ -35,9 +35,9 @@ _MOST = 0.9
 
 
 class Deviation(msgspec.Struct, frozen=True):
-    """A node in one block (part): its `difference`, standard `error`, the standard deviation of a healthy node
-    (`natural`), half of the interval that decided and `tolerance`; the parts that count as `found`, and those of them
-    that two jobs have shown (`confirmed`); its mean residual from the template (place, 0 where missing)."""
+    """A node in one block (component): its `difference`, standard `error`, the standard deviation of a healthy node
+    (`natural`), half of the interval that decided and `tolerance`; the components that count as `found`, and those of
+    them that two jobs have shown (`confirmed`); its mean residual from the template (place, 0 where missing)."""
 
     difference: Floats
     error: Floats
@@ -50,9 +50,9 @@ class Deviation(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """What deviates: the name and place of a part, or of several that one cause shows in, with the number of the
-    part in which it is largest, of cells of the widest set that is outside (`head`), all its parts (`members`), the
-    places that it covers, and the finer parts that deviate with it."""
+    """What deviates: the name and place of a component, or of several that one cause shows in, with the number of the
+    component in which it is largest, of cells of the widest set that is outside (`head`), all its components
+    (`members`), the places that it covers, and the finer components that deviate with it."""
 
     term: str
     where: Mapping[str, Key]
@@ -67,61 +67,63 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
     terms, levels = matrix.terms, matrix.levels
     candidates = _candidates(terms)
     remaining = np.nan_to_num(node.difference)
-    open_parts = node.found.copy()
+    open_components = node.found.copy()
     beside = _beside_class(node.residual, terms)
     out: list[Cause] = []
-    while open_parts.any() and len(out) < MOST_CAUSES:
-        surest = open_parts & node.confirmed
-        surest = surest if surest.any() else open_parts
+    while open_components.any() and len(out) < MOST_CAUSES:
+        surest = open_components & node.confirmed
+        surest = surest if surest.any() else open_components
         head = _head(np.where(surest, np.abs(remaining) / node.tolerance, 0.0), remaining, node.tolerance, terms)
         candidate, effect = _explaining(head, candidates, remaining, node, levels, terms)
         if not len(terms.layout.pairs):
             head = _widest(candidate.members[surest[candidate.members]], terms)
         if candidate.term == "core" and not _own(terms.terms[head].covers, float(remaining[head]), beside):
-            open_parts[head] = False
+            open_components[head] = False
             continue
         remaining = remaining - _shown_in(terms, candidate, effect, matrix)
         remaining[candidate.members] = 0.0
-        remains = open_parts & (np.abs(remaining) - node.half > node.tolerance)
-        finer = open_parts & ~remains
+        remains = open_components & (np.abs(remaining) - node.half > node.tolerance)
+        finer = open_components & ~remains
         finer[candidate.members] = False
         remains[candidate.members] = False
-        open_parts = remains
+        open_components = remains
         members = candidate.members[node.found[candidate.members] | (candidate.members == head)]
         out.append(Cause(candidate.term, candidate.where, head, members, candidate.covers, np.flatnonzero(finer)))
     return out
 
 
 def _head(share: Floats, remaining: Floats, tolerance: Floats, terms: Terms) -> int:
-    """The part with the largest share of its tolerance.
+    """The component with the largest share of its tolerance.
 
-    Of parts of pairs that overlap, one that explains the largest and is not explained by it: a core accounts for half
-    of its CCX, and the CCX for nothing in which the core differs from its others.
+    Of components of pairs that overlap, one that explains the largest and is not explained by it: a core accounts for
+    half of its CCX, and the CCX for nothing in which the core differs from its others.
     """
     largest = float(share.max())
     head = int(np.argmax(share))
     if not len(terms.layout.pairs):
         return head
-    for part in np.flatnonzero(share >= _RIVAL * largest).tolist():
-        explains = abs(remaining[head] - _weight(terms, head, part) * remaining[part]) <= tolerance[head]
-        explained = abs(remaining[part] - _weight(terms, part, head) * remaining[head]) <= tolerance[part]
-        if part != head and explains and not explained:
-            head = part
+    for component in np.flatnonzero(share >= _RIVAL * largest).tolist():
+        explains = abs(remaining[head] - _weight(terms, head, component) * remaining[component]) <= tolerance[head]
+        explained = (
+            abs(remaining[component] - _weight(terms, component, head) * remaining[head]) <= tolerance[component]
+        )
+        if component != head and explains and not explained:
+            head = component
     return head
 
 
-def _widest(parts: Ints, terms: Terms) -> int:
+def _widest(components: Ints, terms: Terms) -> int:
     """Of some sets of cells the first of those with the most cells."""
-    return int(parts[np.argmax([len(terms.terms[part].covers) for part in parts.tolist()])])
+    return int(components[np.argmax([len(terms.terms[component].covers) for component in components.tolist()])])
 
 
-def _weight(terms: Terms, part: int, of: int) -> float:
-    """How much of an effect on the pairs of one part is seen in another."""
-    return float(terms.contrast[part, terms.terms[of].covers].sum())
+def _weight(terms: Terms, component: int, of: int) -> float:
+    """How much of an effect on the pairs of one component is seen in another."""
+    return float(terms.contrast[component, terms.terms[of].covers].sum())
 
 
 def _candidates(terms: Terms) -> list[Candidate]:
-    """What may be a cause, the coarsest first: several parts together, then each part by itself."""
+    """What may be a cause, the coarsest first: several components together, then each component by itself."""
     single = [
         Candidate(term.name, scoped(term.component_type, term.where), np.array([number]), term.covers)
         for number, term in enumerate(terms.terms)
@@ -132,8 +134,9 @@ def _candidates(terms: Terms) -> list[Candidate]:
 def _explaining(
     head: int, candidates: list[Candidate], remaining: Floats, node: Deviation, levels: Floats, terms: Terms
 ) -> tuple[Candidate, Floats]:
-    """The coarsest candidate that the head part is of and whose parts agree with one effect, and that effect in each of
-    its parts. Parts of pairs agree all; of sets of cells most, as single cores of a slow node differ by nature."""
+    """The coarsest candidate that the head component is of and whose components agree with one effect, and that effect
+    in each of its components. Parts of pairs agree all; of sets of cells most, as single cores of a slow node differ by
+    nature."""
     of_cells = not len(terms.layout.pairs)
     error = np.hypot(node.error, node.natural) if of_cells else node.error
     most = _MOST if of_cells else 1.0
@@ -153,9 +156,9 @@ def _explaining(
 def _common(
     difference: Floats, error: Floats, levels: Floats, component_type: Ints, head: int, most: float
 ) -> Floats | None:
-    """The effect in each of several parts, constant in percent or in ns, that agrees with the head and with `most` of
-    them (a share) in each component type: many cores, each a mean over the memory of two nodes, outvote no memory node.
-    None where neither does. It is fitted by least squares, weighted by the error."""
+    """The effect in each of several components, constant in percent or in ns, that agrees with the head and with `most`
+    of them (a share) in each component type: many cores, each a mean over the memory of two nodes, outvote no memory
+    node. None where neither does. It is fitted by least squares, weighted by the error."""
     best: tuple[float, Floats] | None = None
     for shape in (np.ones(len(difference)), levels[head] / levels):
         weights = 1 / np.maximum(error, 1e-9) ** 2
@@ -172,7 +175,7 @@ def _common(
 
 
 def _shown_in(terms: Terms, candidate: Candidate, effect: Floats, matrix: Matrix) -> Floats:
-    """What the effect of a candidate on the places that it covers is in every part."""
+    """What the effect of a candidate on the places that it covers is in every component."""
     if terms.share:
         # a median over places shows nothing of a few of them
         overlap = np.array([np.isin(term.covers, candidate.covers).mean() for term in terms.terms])

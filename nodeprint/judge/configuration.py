@@ -97,7 +97,7 @@ def groups(
 ) -> list[Ints]:
     """Numbers of measured nodes that have layout and hard keys alike, the largest group first.
 
-    A node of which it is not known what machine it is, as an imported matrix without its part, is like no other.
+    A node of which it is not known what machine it is, as an imported matrix without its component, is like no other.
     """
     keyed: dict[tuple[str, ...], list[int]] = {}
     for i, node in sorted(enumerate(nodes), key=lambda entry: entry[1].name):

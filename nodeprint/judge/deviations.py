@@ -48,7 +48,7 @@ class Levels(msgspec.Struct, frozen=True):
     tests: int
 
     def tail(self, terms: Terms) -> Floats:
-        """The probability at each end of a component's interval in one job (part): shared by all components of its
+        """The probability at each end of a component's interval in one job (component): shared by all components of its
         component type and all jobs."""
         size = np.bincount(terms.component_type, minlength=len(terms.component_types))[terms.component_type]
         return np.asarray(self.suspect / (2.0 * max(self.jobs, 1) * size))
@@ -60,14 +60,14 @@ class Levels(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """What the nodes are compared with: the `centre` of each one's peers (node, part), and how many peers it has
+    """What the nodes are compared with: the `centre` of each one's peers (node, component), and how many peers it has
     (`count`, node).
 
     By kind of node (`kind`, node: of a large fleet all nodes have the same peers, but those that are no peers
     themselves): the variance of a healthy node about the centre (`between`), that of a peer by its runs (`of_runs`) and
     by what it moves more between jobs than others (`of_movement`), how many times the variance between jobs it has by
     its jobs (`of_jobs`), the centre's variance as a `share` of these, and the `degrees` of freedom of `between` (kind,
-    part).
+    component).
     """
 
     centre: Floats
@@ -84,10 +84,10 @@ class Reference(msgspec.Struct, frozen=True):
 class Series(msgspec.Struct, frozen=True, dict=True):
     """One measurement at one home over the nodes of one group, and all that is estimated of it.
 
-    `spreads` say how its jobs vary. `tolerance` (part) is what is accepted. A component is `referenced` (part) if so
-    many nodes agree in it that it is known what is right: else no node is the same in it, and only one beyond the
-    spread of all others is different. `tail` (part) is the level of intervals of one job, `campaign_tail` that of all
-    jobs.
+    `spreads` say how its jobs vary. `tolerance` (component) is what is accepted. A component is `referenced`
+    (component) if so many nodes agree in it that it is known what is right: else no node is the same in it, and only
+    one beyond the spread of all others is different. `tail` (component) is the level of intervals of one job,
+    `campaign_tail` that of all jobs.
     """
 
     matrix: Matrix
@@ -105,7 +105,7 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def usual(self) -> Bools:
-        """The components that most nodes have (part)."""
+        """The components that most nodes have (component)."""
         return np.asarray(np.isfinite(self.spreads.of_nodes).mean(axis=0) >= USUAL)
 
     @cached_property
@@ -139,12 +139,12 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def outside(self) -> Bools:
-        """Where the interval of a job is outside the tolerance with all of it (row, part)."""
+        """Where the interval of a job is outside the tolerance with all of it (row, component)."""
         return _outside(self.by_job, self.tail)
 
     @cached_property
     def outside_pooled(self) -> Bools:
-        """Where the interval from several jobs of a node is outside the tolerance with all of it (node, part)."""
+        """Where the interval from several jobs of a node is outside the tolerance with all of it (node, component)."""
         several = np.flatnonzero(np.diff(self.matrix.first_row) > 1)
         out = np.zeros((len(self.matrix.nodes), len(self.tolerance)), dtype=np.bool_)
         if len(several):
@@ -153,15 +153,15 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 
     def nodes_outside(self, side: int) -> Bools:
         """The nodes that are outside the tolerance on one `side` (1 above, -1 below) in a job, or in all together
-        (node, part)."""
+        (node, component)."""
         first = self.matrix.first_row[:-1]
         of_jobs = np.logical_or.reduceat(self.outside & (side * self.by_job.difference > 0), first)
         return np.asarray(of_jobs | (self.outside_pooled & (side * self.pooled.difference > 0)))
 
     @cached_property
     def scatter(self) -> Floats:
-        """The variance of each component over the other nodes, whoever of them is right (node, part); 0 where nobody
-        asks, as it is known what is right, or fewer than two others have a value."""
+        """The variance of each component over the other nodes, whoever of them is right (node, component); 0 where
+        nobody asks, as it is known what is right, or fewer than two others have a value."""
         values = np.where(self.referenced, 0.0, self.spreads.of_nodes - np.nanmedian(self.spreads.of_nodes, axis=0))
         present = np.isfinite(values)
         values = np.nan_to_num(values)
@@ -171,14 +171,14 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def scattered(self) -> Bools:
-        """Components in which so few nodes agree, and runs do not explain it (part)."""
+        """Components in which so few nodes agree, and runs do not explain it (component)."""
         if self.referenced.all():
             return np.asarray(~self.referenced)
         slack = np.sqrt(2) * np.nanmedian(self.pooled.half(intervals.EQUIVALENCE, of="error"), axis=0)
         return np.asarray(~self.referenced & (agreeing(self.pooled.means, self.tolerance, slack) < MAJORITY))
 
     def far_runs(self, position: int) -> Bools:
-        """The runs of a node (job, run, part) that are far beyond the tolerance, each by itself, in a job of which
+        """The runs of a node (job, run, component) that are far beyond the tolerance, each by itself, in a job of which
         others are within it; none if a single run is."""
         rows = self.matrix.jobs(position)
         values = (
@@ -200,8 +200,8 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 
 
 class NodeEstimate(msgspec.Struct, frozen=True):
-    """The difference of one node (part) from all its jobs, its error and half of the 90 % interval; of how many runs
-    (part) and jobs it is."""
+    """The difference of one node (component) from all its jobs, its error and half of the 90 % interval; of how many
+    runs (component) and jobs it is."""
 
     difference: Floats
     error: Floats
@@ -214,9 +214,9 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
     """Rows of the table: each the mean over some jobs of one node, which count alike.
 
     `rows` are the jobs (rows of the matrix), those of one estimate together, and `first` where those of each begin.
-    `of_job` and `runs_of_job` replace the means of jobs and the number of their runs (both job, part), if only some
-    runs of them are meant. What follows is computed of the estimates that are asked for: of ten thousand nodes each
-    array (estimate, part) has 200 MB.
+    `of_job` and `runs_of_job` replace the means of jobs and the number of their runs (both job, component), if only
+    some runs of them are meant. What follows is computed of the estimates that are asked for: of ten thousand nodes
+    each array (estimate, component) has 200 MB.
     """
 
     series: Series
@@ -248,21 +248,21 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def means(self) -> Floats:
-        """The mean over jobs (estimate, part), on the model's scale."""
+        """The mean over jobs (estimate, component), on the model's scale."""
         of_job = self.series.spreads.means[self.rows] if self.of_job is None else self.of_job
         same = len(self.rows) == len(self.first)
         return of_job if same else np.asarray(mean_of_groups(of_job, self._group), dtype=np.float64)
 
     @cached_property
     def difference(self) -> Floats:
-        """How far from the centre of the peers (estimate, part)."""
+        """How far from the centre of the peers (estimate, component)."""
         difference = self.means - self.series.reference.centre[self.owner]
         # losing less of its time than the peers is no fault
         return np.maximum(difference, 0.0) if self.series.terms.share else difference
 
     @cached_property
     def runs(self) -> Ints:
-        """How many runs each estimate is of (estimate, part)."""
+        """How many runs each estimate is of (estimate, component)."""
         return np.asarray(np.add.reduceat(self._runs, self.first, axis=0), dtype=np.int64)
 
     @property
@@ -271,12 +271,12 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def jobs(self) -> Ints:
-        """How many jobs each estimate is of (estimate, part), at least 1."""
+        """How many jobs each estimate is of (estimate, component), at least 1."""
         return np.maximum(np.add.reduceat(self._runs > 0, self.first, axis=0, dtype=np.int64), 1)
 
     @cached_property
     def of_runs(self) -> Floats:
-        """The variance by runs (estimate, part)."""
+        """The variance by runs (estimate, component)."""
         spread, runs = self.series.spreads.run, self._runs
         share = np.add.reduceat(np.where(runs > 0, 1 / np.maximum(runs, 1), 0.0), self.first, axis=0)
         share = np.where(share > 0, share, 1.0) / self.jobs**2
@@ -284,8 +284,8 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _of_movement(self) -> Floats:
-        """The variance by which a node moves more between jobs than others (estimate, part), where all its jobs are
-        meant: each job by itself is judged like any other."""
+        """The variance by which a node moves more between jobs than others (estimate, component), where all its jobs
+        are meant: each job by itself is judged like any other."""
         matrix, spreads = self.series.matrix, self.series.spreads
         used, made = np.diff(np.append(self.first, len(self.rows))), np.diff(matrix.first_row)[self.owner]
         if not ((used == made) & (used > 1)).any():
@@ -295,12 +295,12 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def of_jobs(self) -> Floats:
-        """The variance by jobs beyond their runs, and by rounds (estimate, part)."""
+        """The variance by jobs beyond their runs, and by rounds (estimate, component)."""
         return np.asarray(self.series.spreads.job.variance / self.jobs + self._of_movement + self._of_rounds)
 
     @property
     def _of_rounds(self) -> Floats:
-        """The variance by the shifts of rounds, as far as the peers do not share them (estimate, part)."""
+        """The variance by the shifts of rounds, as far as the peers do not share them (estimate, component)."""
         factor = self.series.spreads.rounds.factor(self.rows, self.first)
         if not factor.any():
             return np.zeros((len(self.first), 1))
@@ -308,14 +308,14 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def of_reference(self) -> Floats:
-        """The variance of the peers' centre (estimate, part)."""
+        """The variance of the peers' centre (estimate, component)."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
         return np.asarray(reference.share[kind] * self._of_peer)
 
     @property
     def _of_peer(self) -> Floats:
-        """The variance of a peer by its runs and jobs (estimate, part)."""
+        """The variance of a peer by its runs and jobs (estimate, component)."""
         reference, spreads = self.series.reference, self.series.spreads
         kind = reference.kind[self.owner]
         of_jobs = reference.of_jobs[kind] * spreads.job.variance + reference.of_movement[kind]
@@ -338,21 +338,21 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def error(self) -> Floats:
-        """The standard error of the difference (estimate, part)."""
+        """The standard error of the difference (estimate, component)."""
         return intervals.combined(self._variances)[0]
 
     @cached_property
     def degrees(self) -> Floats:
-        """The degrees of freedom of the error (estimate, part)."""
+        """The degrees of freedom of the error (estimate, component)."""
         return intervals.combined(self._variances)[1]
 
     @cached_property
     def different(self) -> tuple[Floats, Floats]:
-        """The standard error of the difference and its degrees of freedom (estimate, part) where it has to be shown
-        that the node is another one: not only than the peers that are there, which a node is the same as, but than what
-        they are drawn from. A few harvested components whose tolerance is two of their standard deviations have a
-        centre that is a quarter of the tolerance off that of others. If nodes do not agree, a node has to be beyond
-        what all of them differ by."""
+        """The standard error of the difference and its degrees of freedom (estimate, component) where it has to be
+        shown that the node is another one: not only than the peers that are there, which a node is the same as, but
+        than what they are drawn from. A few harvested components whose tolerance is two of their standard deviations
+        have a centre that is a quarter of the tolerance off that of others. If nodes do not agree, a node has to be
+        beyond what all of them differ by."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
         referenced, scatter = self.series.referenced, self.series.scatter[self.owner]
@@ -362,42 +362,43 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def nature(self) -> Floats:
-        """The variance that healthy nodes have by nature, beyond what runs and jobs explain (estimate, part)."""
+        """The variance that healthy nodes have by nature, beyond what runs and jobs explain (estimate, component)."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
         return np.maximum(reference.between[kind] - self._of_peer, 0.0)
 
     @property
     def between(self) -> Floats:
-        """The variance of a healthy node about the centre (estimate, part)."""
+        """The variance of a healthy node about the centre (estimate, component)."""
         return np.asarray(self.series.reference.between[self.series.reference.kind[self.owner]])
 
     @cached_property
     def half_90(self) -> Floats:
-        """Half of the 90 % interval (estimate, part); infinite where one run says nothing of how far runs differ, or
-        where it is not known what is right."""
+        """Half of the 90 % interval (estimate, component); infinite where one run says nothing of how far runs differ,
+        or where it is not known what is right."""
         unknown = (self.runs < 2) | ~self.series.referenced
         return np.where(unknown, np.inf, self.half(intervals.EQUIVALENCE, of="error"))
 
     @cached_property
     def inside(self) -> Bools:
-        """Where the 90 % interval is inside the tolerance (estimate, part): the node is the same in this component."""
+        """Where the 90 % interval is inside the tolerance (estimate, component): the node is the same in this
+        component."""
         return intervals.inside(self.difference, self.half_90, self.series.tolerance)
 
     def half(self, tail: Floats | float, of: str = "different") -> Floats:
-        """Half of the interval that leaves `tail` at each end (estimate, part)."""
+        """Half of the interval that leaves `tail` at each end (estimate, component)."""
         error, degrees = self.different if of == "different" else (self.error, self.degrees)
         return intervals.half_width(error, degrees, tail)
 
     @property
     def half_of_job(self) -> Floats:
-        """Half of the interval that decides in one job (estimate, part): it holds for all components of the component
-        type and all jobs of all nodes."""
+        """Half of the interval that decides in one job (estimate, component): it holds for all components of the
+        component type and all jobs of all nodes."""
         return self.half(self.series.tail)
 
     @property
     def in_unit(self) -> tuple[Floats, Floats]:
-        """What the node has and what its peers have (estimate, part), in the measurement's unit."""
+        """What the node has and what its peers have (estimate, component), in the measurement's unit."""
         scale, levels, difference = self.series.matrix.scale, self.series.matrix.levels, self.difference
         if self.series.terms.share:
             peers_have = np.broadcast_to(levels, difference.shape)
@@ -408,8 +409,9 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
 
 class Spreads(msgspec.Struct, frozen=True):
-    """How the jobs of a measurement vary: their `means` over runs without the shifts of rounds (row, part), of so many
-    `runs` (row, part), the means `of_nodes` over these (node, part), and the spreads between runs and between jobs."""
+    """How the jobs of a measurement vary: their `means` over runs without the shifts of rounds (row, component), of so
+    many `runs` (row, component), the means `of_nodes` over these (node, component), and the spreads between runs and
+    between jobs."""
 
     means: Floats
     runs: npt.NDArray[np.int16]
@@ -420,12 +422,12 @@ class Spreads(msgspec.Struct, frozen=True):
 
     @property
     def of_usual_job(self) -> Floats:
-        """The variance of the mean of a usual job (part)."""
+        """The variance of the mean of a usual job (component)."""
         return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1) + self.job.variance)
 
     @property
     def of_usual_node(self) -> Floats:
-        """The variance of the mean of a usual node (part)."""
+        """The variance of the mean of a usual node (component)."""
         jobs = len(self.means) / max(len(self.of_nodes), 1)
         return np.asarray((self.run.pooled / np.maximum(self.runs.mean(axis=0), 1) + self.job.variance) / jobs)
 
@@ -531,7 +533,7 @@ def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> Reference:
 
 
 class Priors(msgspec.Struct, frozen=True):
-    """Standard deviations assumed of healthy nodes (part): between jobs of a node, and between its runs."""
+    """Standard deviations assumed of healthy nodes (component): between jobs of a node, and between its runs."""
 
     job: Floats
     run: Floats
@@ -547,7 +549,7 @@ def priors(matrix: Matrix, rules: Acceptance) -> Priors:
 
 
 def run_means(values: Floats) -> Floats:
-    """The mean over runs (row, part) of `values` (row, run, part), NaN where there is none."""
+    """The mean over runs (row, component) of `values` (row, run, component), NaN where there is none."""
     present = np.isfinite(values)
     count = present.sum(axis=1)
     total = np.where(present, values, 0.0).sum(axis=1)
@@ -556,13 +558,13 @@ def run_means(values: Floats) -> Floats:
 
 
 def of_each_node(matrix: Matrix, means: Floats) -> Floats:
-    """The mean of each node (node, part) over the `means` of its jobs (row, part)."""
+    """The mean of each node (node, component) over the `means` of its jobs (row, component)."""
     same = len(means) == len(matrix.nodes)
     return means if same else np.asarray(mean_of_groups(means, matrix.owner), dtype=np.float64)
 
 
 def filled(means: Floats) -> Floats:
-    """`means` (node, part) with the others' median where a node has none: it takes no part in the centre then."""
+    """`means` (node, component) with the others' median where a node has none: it takes no part in the centre then."""
     gaps = ~np.isfinite(means)
     if not gaps.any():
         return means

@@ -39,7 +39,7 @@ def of_term(matrix: Matrix, number: int, centre: float, node: PackedNode) -> Exp
     return Expected(
         quantity.model.value,
         statistic,
-        *_places(quantity, matrix.part.home, at, node),
+        *_places(quantity, matrix.component.home, at, node),
         tuple(matrix.template[at].astype(float).tolist()),
         tuple(weights[at].tolist()),
         centre,

@@ -141,7 +141,7 @@ def _groups(reduced: Measured, rows: Sequence[int], places: Ints) -> dict[str, f
 
 def _found(quantity: Measured, values: npt.NDArray[np.floating]) -> dict[str, float]:
     """By level that is found in a matrix of latencies (by pair) the median of the pairs that join at it, and that of
-    those between two of the largest parts."""
+    those between two of the largest components."""
     from nodeprint import structure  # noqa: PLC0415 (half a second to import, for mixtures without labels alone)
 
     size = len(quantity.layout.slots)
@@ -232,8 +232,8 @@ def _of_nodes(
     used = np.concatenate(list(rows.values()))
     values = [level[np.ix_(used, places)] for places in apart]
     median_and_count = np.full((len(level), 2), np.nan)
-    median_and_count[used, 0] = np.mean([row_medians(part) for part in values], axis=0, dtype=np.float64)
-    median_and_count[used, 1] = sum(np.isfinite(part).sum(axis=1) for part in values)
+    median_and_count[used, 0] = np.mean([row_medians(component) for component in values], axis=0, dtype=np.float64)
+    median_and_count[used, 1] = sum(np.isfinite(component).sum(axis=1) for component in values)
     of_runs = padded(median_and_count, list(rows.values()))
     most = np.nanmax(of_runs[..., 1], axis=1).astype(int).tolist()
     over = over_runs(of_runs[..., 0])

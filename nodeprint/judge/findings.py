@@ -1,4 +1,4 @@
-"""From what a node's jobs show to its findings: each complete, with the part, the effect, its interval and its
+"""From what a node's jobs show to its findings: each complete, with the component, the effect, its interval and its
 tolerance."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.standing import FEW_NODES, Standing
 from nodeprint.judge.terms import scoped
-from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
+from nodeprint.judge.verdict import Component, Evidence, Finding, Finer, Interval, JobEffect
 from nodeprint.settings.measurements import terms
 from nodeprint.stats import intervals
 
@@ -45,13 +45,13 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
     "ccd": ("ccd-port", "core-clock"),
     "link": ("quadrant-path",),
     "ccx": ("core-clock", "l3-clock"),
-    "block": ("part-link",),
+    "block": ("component-link",),
     "core": ("core-clock", "core", "daemon"),
 }
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A cause with the finding that it is: `key` is its part in canonical numbers, the same on every node."""
+    """A cause with the finding that it is: `key` is its component in canonical numbers, the same on every node."""
 
     standing: Standing
     cause: Cause
@@ -78,12 +78,12 @@ def of_standing(standing: Standing, i: int, node: PackedNode) -> list[Shown]:
     return out
 
 
-def _causes(standing: Standing, parts: Bools) -> Sequence[Cause]:
+def _causes(standing: Standing, components: Bools) -> Sequence[Cause]:
     """The causes of some components, by the jobs that show them."""
-    if not parts.any():
+    if not components.any():
         return ()
-    estimate, matrix = standing.evidence(np.flatnonzero(parts)), standing.series.matrix
-    level = standing.level(np.flatnonzero(parts))
+    estimate, matrix = standing.evidence(np.flatnonzero(components)), standing.series.matrix
+    level = standing.level(np.flatnonzero(components))
     residual = np.nan_to_num(matrix.scale.residual(level, matrix.template)).astype(np.float64)
     explaining = causes(
         matrix,
@@ -93,18 +93,18 @@ def _causes(standing: Standing, parts: Bools) -> Sequence[Cause]:
             np.sqrt(estimate.between[0]),
             estimate.half_of_job[0],
             standing.series.tolerance,
-            parts,
-            standing.confirmed & parts,
+            components,
+            standing.confirmed & components,
             residual,
         ),
     )
-    return explaining or [_largest(estimate, np.flatnonzero(parts), matrix)]
+    return explaining or [_largest(estimate, np.flatnonzero(components), matrix)]
 
 
-def _largest(estimate: Estimates, parts: npt.NDArray[np.intp], matrix: Matrix) -> Cause:
+def _largest(estimate: Estimates, components: npt.NDArray[np.intp], matrix: Matrix) -> Cause:
     """The component with the largest share of its tolerance, as what was found is never without a name."""
-    share = np.abs(np.nan_to_num(estimate.difference[0, parts])) / estimate.series.tolerance[parts]
-    head = int(parts[int(np.argmax(share))])
+    share = np.abs(np.nan_to_num(estimate.difference[0, components])) / estimate.series.tolerance[components]
+    head = int(components[int(np.argmax(share))])
     term, none = matrix.terms.terms[head], np.zeros(0, dtype=np.int64)
     return Cause(term.name, scoped(term.component_type, term.where), head, np.array([head]), term.covers, none)
 
@@ -128,8 +128,8 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
     effect, half = float(estimate.difference[0, head]), estimate.half_of_job[0]
     relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
     tolerance = matrix.scale.allowed(float(series.tolerance[head]), effect)
-    value, peers = (float(of_part[0, head]) for of_part in estimate.in_unit)
-    error, degrees = (float(of_part[0, head]) for of_part in estimate.different)
+    value, peers = (float(of_component[0, head]) for of_component in estimate.in_unit)
+    error, degrees = (float(of_component[0, head]) for of_component in estimate.different)
     half_95 = float(intervals.half_width(np.array(error), np.array(degrees), 0.025))
     low_95, high_95 = (matrix.scale.relative(effect + side, usual) for side in (-half_95, half_95))
     model, pairs = matrix.measured.model, matrix.measured.of_pairs
@@ -139,8 +139,8 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
         id=_identity(cause.term, effect, model.better, model.scale),
         state=state,
         measurement=matrix.name,
-        home=matrix.part.home,
-        part=Part(cause.term, matrix.terms.terms[head].component_type, where),
+        home=matrix.component.home,
+        component=Component(cause.term, matrix.terms.terms[head].component_type, where),
         effect=relative,
         effect_unit=value - peers,
         interval=Interval(low, high),
@@ -150,7 +150,7 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
         times_tolerance=abs(relative) / tolerance,
         value=value,
         peers=peers,
-        figures_of=None if whole == matrix.terms.terms[head].name else naming.part(matrix, head, node),
+        figures_of=None if whole == matrix.terms.terms[head].name else naming.component(matrix, head, node),
         unit="share" if matrix.terms.share else matrix.measured.unit,
         worse=worse,
         by_job=tuple(_by_job(standing, row, head) for row in matrix.jobs(standing.position)),
@@ -166,39 +166,39 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
     )
 
 
-def _contradicted(series: Series, part: int, position: int) -> bool:
+def _contradicted(series: Series, component: int, position: int) -> bool:
     """Whether of few nodes the others do not agree in a component, so that it is not known which of them is right. A
     node that is the only one is compared with its own past."""
     if not 1 < len(series.matrix.nodes) <= FEW_NODES:
         return False
-    others = np.delete(series.pooled.means[:, part], position)
+    others = np.delete(series.pooled.means[:, component], position)
     others = others[np.isfinite(others)]
     if len(others) < 2:
         return True
-    error = float(series.pooled[[position]].error[0, part])
-    return bool(np.ptp(others) > series.tolerance[part] + 3 * error)
+    error = float(series.pooled[[position]].error[0, component])
+    return bool(np.ptp(others) > series.tolerance[component] + 3 * error)
 
 
-def _usual(matrix: Matrix, part: int) -> float:
+def _usual(matrix: Matrix, component: int) -> float:
     """Of a share of the time that of the peers, else 0."""
-    return float(matrix.levels[part]) if matrix.terms.share else 0.0
+    return float(matrix.levels[component]) if matrix.terms.share else 0.0
 
 
-def _by_job(standing: Standing, row: int, part: int) -> JobEffect:
+def _by_job(standing: Standing, row: int, component: int) -> JobEffect:
     series = standing.series
     matrix, estimate = series.matrix, series.of_jobs([row])
-    difference, half = float(estimate.difference[0, part]), float(estimate.half_of_job[0, part])
-    centre = float(np.nanmean(matrix.values[row, :, part])) - difference
-    usual = _usual(matrix, part)
+    difference, half = float(estimate.difference[0, component]), float(estimate.half_of_job[0, component])
+    centre = float(np.nanmean(matrix.values[row, :, component])) - difference
+    usual = _usual(matrix, component)
     low, size, high = (matrix.scale.relative(difference + side, usual) for side in (-half, 0.0, half))
     runs = {
         name: matrix.scale.relative(float(value) - centre, usual)
-        for name, value in zip(matrix.runs[row], matrix.values[row, :, part], strict=False)
+        for name, value in zip(matrix.runs[row], matrix.values[row, :, component], strict=False)
         if np.isfinite(value)
     }
     job = row - matrix.jobs(standing.position).start
-    far = standing.runs[job, :, part] if len(standing.runs) else np.zeros(0, dtype=np.bool_)
-    shows = bool(standing.shows[job, part])
+    far = standing.runs[job, :, component] if len(standing.runs) else np.zeros(0, dtype=np.bool_)
+    shows = bool(standing.shows[job, component])
     far_runs = tuple(name for name, is_far in zip(matrix.runs[row], far, strict=False) if is_far)
     showing = far_runs or (tuple(runs) if shows else ())
     return JobEffect(matrix.job(row), size, Interval(low, high), runs, shows, showing)
@@ -207,15 +207,17 @@ def _by_job(standing: Standing, row: int, part: int) -> JobEffect:
 def _finer(cause: Cause, estimate: Estimates, node: PackedNode) -> tuple[Finer, ...]:
     """The other components that the cause explains, the largest share of its tolerance first."""
     matrix, tolerances, half = estimate.series.matrix, estimate.series.tolerance, estimate.half_of_job[0]
-    parts = np.unique(np.concatenate([cause.members[cause.members != cause.head], cause.finer]))
-    share = np.abs(estimate.difference[0, parts]) / tolerances[parts]
+    components = np.unique(np.concatenate([cause.members[cause.members != cause.head], cause.finer]))
+    share = np.abs(estimate.difference[0, components]) / tolerances[components]
     out = []
-    for part in parts[np.argsort(-share, kind="stable")].tolist():
-        usual = _usual(matrix, part)
-        effect = float(estimate.difference[0, part])
-        low, size, high = (matrix.scale.relative(effect + side, usual) for side in (-half[part], 0.0, half[part]))
-        tolerance = matrix.scale.allowed(float(tolerances[part]), effect)
-        out.append(Finer(matrix.name, naming.part(matrix, part, node), size, Interval(low, high), tolerance))
+    for component in components[np.argsort(-share, kind="stable")].tolist():
+        usual = _usual(matrix, component)
+        effect = float(estimate.difference[0, component])
+        low, size, high = (
+            matrix.scale.relative(effect + side, usual) for side in (-half[component], 0.0, half[component])
+        )
+        tolerance = matrix.scale.allowed(float(tolerances[component]), effect)
+        out.append(Finer(matrix.name, naming.component(matrix, component, node), size, Interval(low, high), tolerance))
     return tuple(out)
 
 
@@ -252,30 +254,37 @@ def _remedy(term: str, where: Mapping[str, Key]) -> str:
 
 
 def merged(shown: Sequence[Shown]) -> list[Shown]:
-    """One finding for one cause: pairs of several homes and measurements that have a part in common are one, cells
+    """One finding for one cause: pairs of several homes and measurements that have a component in common are one, cells
     in one place too. The largest share of its tolerance is the finding, the others are finer. Confirmed ones come
     first."""
     out: list[Shown] = []
     for state in Certainty:
-        of_state = [part for part in shown if part.finding.state is state]
-        pairs = [part for part in of_state if part.matrix.measured.of_pairs]
-        for part in sorted(pairs, key=lambda part: (-part.finding.times_tolerance, part.key, part.finding.home)):
-            first = next((kept for kept in out if _same(kept, part)), None)
+        of_state = [component for component in shown if component.finding.state is state]
+        pairs = [component for component in of_state if component.matrix.measured.of_pairs]
+        for component in sorted(
+            pairs, key=lambda component: (-component.finding.times_tolerance, component.key, component.finding.home)
+        ):
+            first = next((kept for kept in out if _same(kept, component)), None)
             if first is None:
-                out.append(part)
+                out.append(component)
             elif first.finding.state is state:
-                out[out.index(first)] = _with(first, part)
-        out += _by_place([part for part in of_state if not part.matrix.measured.of_pairs])
-    cells = [part for part in out if not part.matrix.measured.of_pairs]
-    out = [*(part for part in out if part.matrix.measured.of_pairs), *_nested(cells)]
+                out[out.index(first)] = _with(first, component)
+        out += _by_place([component for component in of_state if not component.matrix.measured.of_pairs])
+    cells = [component for component in out if not component.matrix.measured.of_pairs]
+    out = [*(component for component in out if component.matrix.measured.of_pairs), *_nested(cells)]
     rank = {state: number for number, state in enumerate(Certainty)}
     return sorted(
-        out, key=lambda part: (rank[part.finding.state], not part.finding.worse, -part.finding.times_tolerance)
+        out,
+        key=lambda component: (
+            rank[component.finding.state],
+            not component.finding.worse,
+            -component.finding.times_tolerance,
+        ),
     )
 
 
 def _same(shown: Shown, second: Shown) -> bool:
-    """Whether findings of pairs in different matrices are of the same part."""
+    """Whether findings of pairs in different matrices are of the same component."""
     a, b = shown.matrix, second.matrix
     if a is b or not a.measured.of_pairs or a.terms is not b.terms:
         return False
@@ -288,14 +297,15 @@ def _by_place(shown: Sequence[Shown]) -> list[Shown]:
     """One finding a place for what is worse there than at the peers, and one for what is better."""
     ranks = {name: term.rank for name, term in terms().items()}
     out: list[Shown] = []
-    for part in sorted(
-        shown, key=lambda part: (ranks.get(part.finding.part.term, _LAST), -part.finding.times_tolerance)
+    for component in sorted(
+        shown,
+        key=lambda component: (ranks.get(component.finding.component.term, _LAST), -component.finding.times_tolerance),
     ):
-        at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, part.finding)), None)
+        at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, component.finding)), None)
         if at is None:
-            out.append(part)
+            out.append(component)
         else:
-            out[at] = _with(out[at], part)
+            out[at] = _with(out[at], component)
     return out
 
 
@@ -306,18 +316,21 @@ def _nested(shown: Sequence[Shown]) -> list[Shown]:
     certain = list(Certainty).index
     out = list(shown)
     for wide in sorted(shown, key=_width):
-        inside = [part for part in out if _explains(part, wide)]
+        inside = [component for component in out if _explains(component, wide)]
         if not inside:
             continue
-        share = max(abs(part.finding.effect) for part in inside) * (1 - _AGREE)
-        surer = all(certain(wide.finding.state) < certain(part.finding.state) for part in inside)
+        share = max(abs(component.finding.effect) for component in inside) * (1 - _AGREE)
+        surer = all(certain(wide.finding.state) < certain(component.finding.state) for component in inside)
         if surer or (len(inside) > 1 and abs(wide.finding.effect) >= share):
-            head, explained_parts = wide, inside
+            head, explained_components = wide, inside
         else:
-            head = min(inside, key=lambda part: (certain(part.finding.state), -abs(part.finding.effect)))
-            explained_parts = [wide]
-        gone = {id(part) for part in (head, *explained_parts)}
-        out = [*(part for part in out if id(part) not in gone), functools.reduce(_with, explained_parts, head)]
+            head = min(inside, key=lambda component: (certain(component.finding.state), -abs(component.finding.effect)))
+            explained_components = [wide]
+        gone = {id(component) for component in (head, *explained_components)}
+        out = [
+            *(component for component in out if id(component) not in gone),
+            functools.reduce(_with, explained_components, head),
+        ]
     return out
 
 
@@ -328,7 +341,7 @@ _AGREE = 0.35
 def _explains(inner: Shown, wide: Shown) -> bool:
     """Whether a finding of cells may be all that is found in a wider place."""
     a, b = inner.finding, wide.finding
-    if a.part.term != b.part.term or a.worse != b.worse or _width(inner) >= _width(wide):
+    if a.component.term != b.component.term or a.worse != b.worse or _width(inner) >= _width(wide):
         return False
     return bool(np.isin(_cpus(inner), _cpus(wide)).all()) and abs(b.effect) <= (1 + _AGREE) * abs(a.effect)
 
@@ -336,7 +349,7 @@ def _explains(inner: Shown, wide: Shown) -> bool:
 def _width(shown: Shown) -> tuple[int, int, int]:
     """How many CPUs are at the place of a finding; of places with the same CPUs a memory node is in a socket, and what
     is of all their cells comes before what is of some."""
-    narrowest = next((rank for rank, part in enumerate(_PLACES) if part in shown.cause.where), len(_PLACES))
+    narrowest = next((rank for rank, component in enumerate(_PLACES) if component in shown.cause.where), len(_PLACES))
     return len(_cpus(shown)), narrowest, len(shown.cause.where)
 
 
@@ -359,23 +372,23 @@ _PLACES = ("core", "memory_node", "cpu_node", "cluster", "ccx", "ccd", "socket")
 
 
 def _in_one_place(finding: Finding, second: Finding) -> bool:
-    """Whether two findings of cells are of one place: the narrowest part that either names is the same, and they
+    """Whether two findings of cells are of one place: the narrowest component that either names is the same, and they
     contradict each other in no other. The ways of two NUMA nodes to one memory are two places."""
     if finding.worse != second.worse:
         return False
-    a, b = finding.part.where, second.part.where
-    narrowest = next((part for part in _PLACES if part in a or part in b), None)
+    a, b = finding.component.where, second.component.where
+    narrowest = next((component for component in _PLACES if component in a or component in b), None)
     if narrowest is None:
         return a == b
     return a.get(narrowest) == b.get(narrowest) and all(
-        a[part] == b[part] for part in _PLACES if part in a and part in b
+        a[component] == b[component] for component in _PLACES if component in a and component in b
     )
 
 
 def _with(first: Shown, second: Shown) -> Shown:
     """A finding with another of the same cause under it."""
     finding = second.finding
-    finer = Finer(finding.measurement, finding.part, finding.effect, finding.interval, finding.tolerance)
+    finer = Finer(finding.measurement, finding.component, finding.effect, finding.interval, finding.tolerance)
     return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 
 
@@ -405,7 +418,7 @@ def _instruments(node: PackedNode, usual: float | None, ratio: float | None, *, 
 
 
 def _slots(shown: Shown) -> list[int]:
-    """The slots of the parts that a finding names; all where it names none."""
+    """The slots of the components that a finding names; all where it names none."""
     layout = shown.matrix.terms.layout
     for name, value in shown.cause.where.items():
         if name == "core" or name in LEVELS:

@@ -169,7 +169,7 @@ def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
     return replace(
         of_it,
         measurement=cut.matrix.name,
-        part=cut.part,
+        component=cut.component,
         than=than,
         effect=effect,
         effect_unit=effect * level,
@@ -230,7 +230,13 @@ def _shared(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Shared]:
             if not finding.shared_by:
                 continue
             alike = tuple(sorted((name, *finding.shared_by)))
-            key = (*alike, finding.measurement, finding.part.term, str(finding.effect > 0), _place(finding.part.where))
+            key = (
+                *alike,
+                finding.measurement,
+                finding.component.term,
+                str(finding.effect > 0),
+                _place(finding.component.where),
+            )
             if key not in most or abs(most[key][1].effect) < abs(finding.effect):
                 most[key] = alike, finding
     out = []
@@ -239,7 +245,9 @@ def _shared(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Shared]:
         group = reading.population.groups[reading.population.group_of[numbers[0]]].nodes.tolist()
         fields = _fields(reading, numbers, group)
         share = len(alike) / len(group)
-        out.append(Shared(alike, finding.measurement, finding.part, finding.effect, finding.interval, fields, share))
+        out.append(
+            Shared(alike, finding.measurement, finding.component, finding.effect, finding.interval, fields, share)
+        )
     return sorted(out, key=lambda shared: (-len(shared.nodes), -abs(shared.effect)))
 
 

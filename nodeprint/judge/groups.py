@@ -14,7 +14,7 @@ from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import Deviation, causes
 from nodeprint.judge.deviations import Series, spreads
 from nodeprint.judge.reduction import Matrix
-from nodeprint.judge.verdict import Part
+from nodeprint.judge.verdict import Component
 from nodeprint.stats import intervals, strata
 from nodeprint.stats.peers import MAJORITY, agreeing
 
@@ -29,13 +29,13 @@ GAP = 0.5
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """The `part` that separates a group from the `first` one (numbers of its nodes in the fleet), and by how much and
-    with which standard error, relative, its `term` of a `matrix` differs."""
+    """The `component` that separates a group from the `first` one (numbers of its nodes in the fleet), and by how much
+    and with which standard error, relative, its `term` of a `matrix` differs."""
 
     first: Ints
     matrix: Matrix
     term: int
-    part: Part
+    component: Component
     effect: float
     error: float
     tolerance: float
@@ -60,8 +60,8 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
     """The groups of nodes of one machine, of each configuration the largest first: one for each configuration, unless
     no majority is alike.
 
-    A configuration is split where its nodes are apart in a part without a centre; the nodes of several are split where
-    the configurations differ and no majority has such as do not. `matrices` are those of all these nodes.
+    A configuration is split where its nodes are apart in a component without a centre; the nodes of several are split
+    where the configurations differ and no majority has such as do not. `matrices` are those of all these nodes.
     """
     nodes = np.concatenate(configurations)
     if len(nodes) < FEWEST:
@@ -82,7 +82,8 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
 
 
 class _Prepared(msgspec.Struct, frozen=True):
-    """The means over runs (node, part) of a matrix, the tolerances of its parts and the variances of a mean."""
+    """The means over runs (node, component) of a matrix, the tolerances of its components and the variances of a
+    mean."""
 
     matrix: Matrix
     means: Floats
@@ -107,13 +108,14 @@ def has_references(matrix: Matrix, rules: Acceptance) -> bool:
 
 
 def from_majority(matrix: Matrix, rules: Acceptance) -> Floats:
-    """By how much nodes differ from the median of all (node, part), 0 in a part in which no majority is alike."""
+    """By how much nodes differ from the median of all (node, component), 0 in a component in which no majority is
+    alike."""
     means = spreads(matrix, rules).of_nodes
     return np.where(_agree(means, tolerances.of_matrix(matrix, rules)), means - np.nanmedian(means, axis=0), 0.0)
 
 
 def _agree(means: Floats, tolerance: Floats) -> npt.NDArray[np.bool_]:
-    """Whether a majority of nodes (node, part) is within the tolerance of one of them (part)."""
+    """Whether a majority of nodes (node, component) is within the tolerance of one of them (component)."""
     return np.asarray(agreeing(means, tolerance, fewest=FEWEST) >= MAJORITY)
 
 
@@ -126,13 +128,14 @@ def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]
 
 
 def _parted(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
-    """Groups of `rows`: those that are farthest apart in any part without a centre, and the groups of each of these."""
+    """Groups of `rows`: those that are farthest apart in any component without a centre, and the groups of each of
+    these."""
     best: tuple[float, Sequence[Ints]] = 0.0, ()
     for candidate in candidates:
         means = candidate.means[rows]
-        open_parts = ~_agree(means, candidate.tolerance)
-        if open_parts.any():
-            columns = [of[..., open_parts] for of in (means, candidate.tolerance, candidate.variance)]
+        open_components = ~_agree(means, candidate.tolerance)
+        if open_components.any():
+            columns = [of[..., open_components] for of in (means, candidate.tolerance, candidate.variance)]
             best = max(best, strata.farthest(*columns), key=lambda split: split[0])
     return [group for of_it in best[1] for group in _parted(rows[of_it], candidates)] or [rows]
 
@@ -148,12 +151,12 @@ def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> li
             beyond = of_measurement.nodes_outside(side)
             count = np.isfinite(of_measurement.spreads.of_nodes).sum(axis=0)
             shared = np.flatnonzero((beyond.sum(axis=0) > (1 - MAJORITY) * count) & (beyond.sum(axis=0) > 1))
-            for part in shared.tolist():
-                rows = _alike(of_measurement, np.flatnonzero(beyond[:, part]), part)
-                if len(rows) <= (1 - MAJORITY) * count[part]:
+            for component in shared.tolist():
+                rows = _alike(of_measurement, np.flatnonzero(beyond[:, component]), component)
+                if len(rows) <= (1 - MAJORITY) * count[component]:
                     continue
-                times = abs(float(np.median(of_measurement.pooled[rows].difference[:, part])))
-                times /= float(of_measurement.tolerance[part])
+                times = abs(float(np.median(of_measurement.pooled[rows].difference[:, component])))
+                times /= float(of_measurement.tolerance[component])
                 if best is None or times > best[0]:
                     best = times, of_measurement.matrix.nodes[rows], of_measurement
     prepared = None if best is None else _prepared(best[2].matrix, nodes, rules)
@@ -164,10 +167,10 @@ def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> li
     return [PeerGroup(nodes[large], None, nodes), PeerGroup(nodes[small], _cut(nodes, large, small, [prepared]), nodes)]
 
 
-def _alike(series: Series, rows: Ints, part: int) -> Ints:
+def _alike(series: Series, rows: Ints, component: int) -> Ints:
     """The nodes of some `rows` that are within the tolerance of one of them, as many as there are; none if they are a
     part of one continuous spread, without an empty space to all others."""
-    values, tolerance = series.spreads.of_nodes[:, part], float(series.tolerance[part])
+    values, tolerance = series.spreads.of_nodes[:, component], float(series.tolerance[component])
     near = np.abs(values[rows][:, None] - values[rows][None]) <= tolerance
     alike = rows[near[int(near.sum(axis=1).argmax())]]
     others = np.setdiff1d(np.flatnonzero(np.isfinite(values)), alike)
@@ -181,8 +184,8 @@ def _alike(series: Series, rows: Ints, part: int) -> Ints:
 
 
 def gap(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> PeerGroup | None:
-    """The smaller of two groups of `nodes` that are all within the tolerance of one part and yet surely more than GAP
-    of it apart, in the part where that is most; None where there is no such gap."""
+    """The smaller of two groups of `nodes` that are all within the tolerance of one component and yet surely more than
+    GAP of it apart, in the component where that is most; None where there is no such gap."""
     best: tuple[float, PeerGroup | None] = 0.0, None
     for prepared in (_prepared(matrix, nodes, rules) for matrix in matrices if len(nodes) >= FEWEST):
         if prepared is None:
@@ -205,9 +208,9 @@ def _cut(
     share: float = 1.0,
     among: Ints | None = None,
 ) -> Cut | None:
-    """How the rows of a `group` differ from those of the `first` in the part in which they are surest and farthest
-    apart, by its tolerance; None where no part was measured on all. Parts (of these `among`, if it is given) are apart
-    by a `share` of their tolerance."""
+    """How the rows of a `group` differ from those of the `first` in the component in which they are surest and farthest
+    apart, by its tolerance; None where no component was measured on all. Parts (of these `among`, if it is given) are
+    apart by a `share` of their tolerance."""
     cuts = [
         cut for prepared in candidates if (cut := _of_matrix(nodes, first, group, prepared, share, among)) is not None
     ]
@@ -217,7 +220,7 @@ def _cut(
 def _of_matrix(
     nodes: Ints, first: Ints, group: Ints, prepared: _Prepared, share: float, among: Ints | None
 ) -> Cut | None:
-    """How two groups differ in a matrix: in the coarsest part that explains where they are farthest apart."""
+    """How two groups differ in a matrix: in the coarsest component that explains where they are farthest apart."""
     matrix, tolerance = prepared.matrix, prepared.tolerance
     if not len(tolerance):
         return None
@@ -231,7 +234,7 @@ def _of_matrix(
         chosen = np.isin(np.arange(len(tolerance)), among)
         apart, size = apart & chosen, np.where(chosen, size, 0.0)
     head = int(np.argmax(np.where(apart, 1e6, 1.0) * size))
-    part = naming.part(matrix, head)
+    component = naming.component(matrix, head)
     if apart.any():
         levels = [
             np.nanmean([matrix.level_of(matrix.jobs(matrix.place[int(nodes[row])])) for row in rows], axis=0)
@@ -251,5 +254,5 @@ def _of_matrix(
         cause = max(causes(matrix, deviation), key=lambda cause: size[cause.head], default=None)
         if cause is not None:
             head, where = cause.head, naming.place(matrix, cause.where, naming.NO_NODE)
-            part = Part(cause.term, matrix.terms.terms[head].component_type, where)
-    return Cut(nodes[first], matrix, head, part, float(effect[head]), float(error[head]), float(tolerance[head]))
+            component = Component(cause.term, matrix.terms.terms[head].component_type, where)
+    return Cut(nodes[first], matrix, head, component, float(effect[head]), float(error[head]), float(tolerance[head]))

@@ -72,7 +72,7 @@ class Joined(msgspec.Struct, frozen=True):
 
 
 class _JobMeasured(msgspec.Struct, frozen=True):
-    """A job of a node in a quantity: its level (place), and by part the values of its runs (run, term)."""
+    """A job of a node in a quantity: its level (place), and by component the values of its runs (run, term)."""
 
     at: JobAt
     began: float
@@ -85,21 +85,23 @@ class _Kind:
     """A measurement over campaigns: its points and sets of them in the newest, its level (point) in the oldest, and
     its `jobs`."""
 
-    def __init__(self, newest: Measured, parts: Sequence[PlaceSet]) -> None:
+    def __init__(self, newest: Measured, components: Sequence[PlaceSet]) -> None:
         self.newest = newest
-        self.parts = [part for part in parts if part.measured is newest and part.terms.terms]
+        self.components = [
+            component for component in components if component.measured is newest and component.terms.terms
+        ]
         self.template: Reals | None = None
         self.jobs: list[_JobMeasured] = []
 
     def values(self, level: Reals) -> tuple[Floats, ...]:
-        """By part the values (row, term) of the rows of the next campaign."""
+        """By component the values (row, term) of the rows of the next campaign."""
         with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no run has stays NaN
             usual = np.nanmedian(level, axis=0)
         known = self.template
         self.template = usual if known is None else np.where(np.isnan(known), usual, known)
         return tuple(
-            term_values(level[:, part.places], self.template[part.places], part.terms, part.scale)
-            for part in self.parts
+            term_values(level[:, component.places], self.template[component.places], component.terms, component.scale)
+            for component in self.components
         )
 
 
@@ -121,7 +123,7 @@ def join(
         population = Population.of(fleet, rules, ())
         first = not kinds
         for reduced in population.reduced:
-            kind = kinds.setdefault(_kind(reduced), _Kind(reduced, population.parts))
+            kind = kinds.setdefault(_kind(reduced), _Kind(reduced, population.components))
             if not first:
                 kind.jobs.extend(_jobs(population, reduced, kind, number))
     names = sorted({of_job.at.node for kind in kinds.values() for of_job in kind.jobs})
@@ -154,7 +156,7 @@ def _jobs(population: Population, reduced: Measured, kind: _Kind, campaign: int)
     """The independent jobs of a campaign in a quantity."""
     nodes = population.fleet.nodes
     level = _at_places(kind.newest, reduced)
-    of_parts = kind.values(level)
+    of_components = kind.values(level)
     for i, jobs in reduced.independent_jobs.items():
         for together in jobs if not nodes[i].unusable else ():
             rows = [row for job in together for row in reduced.rows[i][job]]
@@ -165,7 +167,7 @@ def _jobs(population: Population, reduced: Measured, kind: _Kind, campaign: int)
                 float("nan") if at is None else at.timestamp(),
                 tuple(f"job{reduced.job[row]}/run{reduced.run[row]}" for row in rows),
                 mean_of_runs(level[rows][None])[0],
-                tuple(np.asarray(values[rows], dtype=np.float64) for values in of_parts),
+                tuple(np.asarray(values[rows], dtype=np.float64) for values in of_components),
             )
 
 
@@ -208,29 +210,29 @@ def _matrices(kind: _Kind, measured: Sequence[_JobMeasured], names: Sequence[str
     counts = np.cumsum([0, *(len(of_job.runs) for of_job in measured)]).tolist()
     rows = [range(begin, end) for begin, end in itertools.pairwise(counts)]
     template = kind.template if kind.template is not None else np.zeros(0)
-    for number, part in enumerate(kind.parts):
+    for number, component in enumerate(kind.components):
         values = np.concatenate([of_job.values[number] for of_job in measured])
         if not np.isfinite(values).any():
             continue
         matrix = Matrix(
-            part,
+            component,
             nodes,
             owner,
             tuple(of_job.runs for of_job in measured),
             np.array([of_job.began for of_job in measured]),
             tuple([row] for row in range(len(measured))),
-            np.stack([of_job.level[part.places] for of_job in measured]),
-            template[part.places],
+            np.stack([of_job.level[component.places] for of_job in measured]),
+            template[component.places],
             np.asarray(padded(values, rows), dtype=np.float64),
         )
         yield JoinedMatrix(matrix, tuple(of_job.at for of_job in measured))
 
 
 class Past(msgspec.Struct, frozen=True, dict=True):
-    """What the jobs of a matrix show of its nodes over time: their `means` over runs (row, part) on the model's scale,
-    of so many `runs` (row, part), and what all nodes `moved` by in the round of each (row, part), 0 if fewer than three
-    nodes say so. `run` is the spread between runs, whose ratio is of each job; `tolerance` (part) what is accepted, and
-    `assumed` (part) the variance between jobs that is."""
+    """What the jobs of a matrix show of its nodes over time: their `means` over runs (row, component) on the model's
+    scale, of so many `runs` (row, component), and what all nodes `moved` by in the round of each (row, component), 0 if
+    fewer than three nodes say so. `run` is the spread between runs, whose ratio is of each job; `tolerance` (component)
+    what is accepted, and `assumed` (component) the variance between jobs that is."""
 
     of: JoinedMatrix
     means: Floats
@@ -248,22 +250,22 @@ class Past(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def own(self) -> Floats:
-        """The means of jobs without what all nodes moved by (row, part)."""
+        """The means of jobs without what all nodes moved by (row, component)."""
         return self.means - self.moved
 
     @property
     def of_runs(self) -> Floats:
-        """The variance of each mean by runs (row, part)."""
+        """The variance of each mean by runs (row, component)."""
         return np.asarray(self.run.pooled * self.run.ratio / np.maximum(self.runs, 1))
 
     @property
     def of_usual_runs(self) -> Floats:
-        """The same of a usual job (part)."""
+        """The same of a usual job (component)."""
         return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1))
 
     def between_jobs(self, levels: Floats, fitted: Floats | Ints) -> JobSpread:
-        """The spread between jobs about the `levels` that nodes had then (row, part), so many of them in each part of a
-        node (`fitted`, node x part), which take as many degrees of freedom."""
+        """The spread between jobs about the `levels` that nodes had then (row, component), so many of them in each part
+        of a node (`fitted`, node x component), which take as many degrees of freedom."""
         count = np.bincount(self.matrix.owner)[:, None]
         spare = np.maximum(count - 1, 1) / np.maximum(count - fitted, 1)
         rest = (self.own - levels) * np.sqrt(spare)[self.matrix.owner]
@@ -278,8 +280,8 @@ class Past(msgspec.Struct, frozen=True, dict=True):
     def _mean(
         self, position: int, rows: Ints, job: JobSpread, alike: float
     ) -> tuple[Floats, list[tuple[Floats, Floats | float]]]:
-        """The mean of some jobs (part), and its variances with their degrees of freedom: runs, what is assumed between
-        jobs, what they show beyond it, and what all nodes moved by."""
+        """The mean of some jobs (component), and its variances with their degrees of freedom: runs, what is assumed
+        between jobs, what they show beyond it, and what all nodes moved by."""
         own = self.own[rows]
         present = np.isfinite(own)
         count = np.maximum(present.sum(axis=0), 1)
@@ -291,8 +293,8 @@ class Past(msgspec.Struct, frozen=True, dict=True):
         return mean, [(of_runs, self.run.degrees), (job.assumed * of_jobs, np.inf), (shown, job.degrees)]
 
     def causes_of(self, change: Difference, half: Floats, residual: Floats) -> list[Cause]:
-        """What changed: of parts whose interval, `half` of which is given, is outside the tolerance with all of it, the
-        coarsest that explain the others. `residual` is what places changed by."""
+        """What changed: of components whose interval, `half` of which is given, is outside the tolerance with all of
+        it, the coarsest that explain the others. `residual` is what places changed by."""
         found = intervals.outside(np.nan_to_num(change.effect), half, self.tolerance)
         if not found.any():
             return []
@@ -326,7 +328,7 @@ class Past(msgspec.Struct, frozen=True, dict=True):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """How far a node is from what it was (part), with the standard error and its degrees of freedom."""
+    """How far a node is from what it was (component), with the standard error and its degrees of freedom."""
 
     effect: Floats
     error: Floats
@@ -349,8 +351,8 @@ def past(of: JoinedMatrix, rules: Acceptance) -> Past:
 
 
 def _of_known(days: Rounds) -> Floats:
-    """What all nodes moved by in each round (round, part); where too few nodes say so, as in the known round before it,
-    or in the first known one."""
+    """What all nodes moved by in each round (round, component); where too few nodes say so, as in the known round
+    before it, or in the first known one."""
     known = np.flatnonzero(days.error > 0)
     if not len(known):
         return np.zeros_like(days.shift)
@@ -366,8 +368,8 @@ def not_averaged(count: int, alike: float) -> float:
 
 
 def correlation(rest: Floats, owner: Ints) -> float:
-    """How alike a job and the next one of a node are, from what jobs differ from their node's level by (row, part):
-    pooled over nodes and parts; 0 of fewer than a few jobs each."""
+    """How alike a job and the next one of a node are, from what jobs differ from their node's level by (row,
+    component): pooled over nodes and components; 0 of fewer than a few jobs each."""
     count = np.bincount(owner)
     usual = count[owner] >= _SEVERAL
     follows = (owner[1:] == owner[:-1]) & usual[1:]

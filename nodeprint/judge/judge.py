@@ -81,7 +81,8 @@ def judge(
     changed since a baseline. Writes nothing.
     """
     rules = acceptance.of_metrics(rules or acceptance.load(), fleet)
-    # 1. A run is the unit of evidence: one value for each run and part, of the jobs of what a node is now, and who is
+    # 1. A run is the unit of evidence: one value for each run and component, of the jobs of what a node is now, and who
+    # is
     #    compared with whom.
     fleet, former = epochs.current(fleet, rules)
     population = Population.of(fleet, rules, planned)
@@ -95,19 +96,21 @@ def judge(
     series = _series(population, rules)
     parted = [groups.sharing(group, of_group, rules) for group, of_group in series]
     if any(len(of_group) > 1 for of_group in parted):
-        population = msgspec.structs.replace(population, groups=tuple(group for part in parted for group in part))
+        population = msgspec.structs.replace(
+            population, groups=tuple(group for component in parted for group in component)
+        )
         series = _series(population, rules)
     every = tuple(one for _, of_group in series for one in of_group)
     # 4. In how many of its jobs a node is outside the tolerance of a component.
-    # 5. The coarsest part that explains the others is the finding.
+    # 5. The coarsest component that explains the others is the finding.
     shown: dict[int, list[Shown]] = {}
     for one in every:
         for i, standing in standings(one).items():
             shown.setdefault(i, []).extend(of_standing(standing, i, population.fleet.nodes[i]))
     merged_of = {i: merged(of_node) for i, of_node in shown.items()}
-    #    An exchange of parts that explains an imported matrix is said in place of it.
+    #    An exchange of components that explains an imported matrix is said in place of it.
     imported = [i for i, of_node in merged_of.items() if of_node and population.fleet.nodes[i].imported]
-    exchanged = {i: parts_exchanged for i in imported if (parts_exchanged := exchange(every, i)) is not None}
+    exchanged = {i: components_exchanged for i in imported if (components_exchanged := exchange(every, i)) is not None}
     merged_of |= {i: [] for i in exchanged}
     # 6. Messages between nodes are judged by the same intervals.
     levels = _levels(population, rules)

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Interval, JobEffect, Part
+from nodeprint.judge.verdict import CellFigure, ClassFigure, Component, Finding, Interval, JobEffect
 
 
 class _Limited(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ def outside(
                 state=Certainty.CONFIRMED,
                 measurement=figure.measurement,
                 home=figure.home,
-                part=Part("limit", "limit", {"figure": figure.called, "reason": limit.reason}),
+                component=Component("limit", "limit", {"figure": figure.called, "reason": limit.reason}),
                 effect=effect,
                 effect_unit=median - allowed,
                 interval=interval,

@@ -30,7 +30,7 @@ _LEAST_SHARE = 0.25
 
 
 class _Tested(msgspec.Struct, frozen=True):
-    """A component type of a matrix, what the order does to the mean over its parts, its tolerance on the model's
+    """A component type of a matrix, what the order does to the mean over its components, its tolerance on the model's
     scale, and the sorted moments (seconds) of the nodes."""
 
     matrix: Matrix
@@ -57,7 +57,7 @@ def effects(population: Population) -> tuple[TimeEffect, ...]:
     for component_type, is_named in zip(tested, named.tolist(), strict=True):
         if is_named and abs(component_type.order.effect) >= _LEAST_SHARE * component_type.tolerance:
             matrix = component_type.matrix
-            first.setdefault((matrix.name, matrix.part.home, int(matrix.nodes[0])), _effect(component_type))
+            first.setdefault((matrix.name, matrix.component.home, int(matrix.nodes[0])), _effect(component_type))
     return tuple(sorted(first.values(), key=lambda effect: -abs(effect.effect) / effect.tolerance))
 
 
@@ -90,7 +90,7 @@ def _effect(component_type: _Tested) -> TimeEffect:
     return TimeEffect(
         agreements.metric(matrix.measured),
         matrix.name,
-        matrix.part.home,
+        matrix.component.home,
         component_type.component_type,
         size,
         Interval(low, high),

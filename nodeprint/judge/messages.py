@@ -2,8 +2,8 @@
 
 The log of a message's time is the sum of its class (within a switch, between switches), what the sending node adds,
 what the receiving node adds, and what this one link adds. The first three are medians, so that a slow link does not
-make its nodes slow, nor a slow node all its links. Each of these is a part like any other: a difference with an error,
-two intervals and a tolerance (docs/method/verdict.md).
+make its nodes slow, nor a slow node all its links. Each of these is a component like any other: a difference with an
+error, two intervals and a tolerance (docs/method/verdict.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nodeprint.judge.agreements import FAR, MOST_RUNS, NINE_OF_TEN
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.reduction import independent
-from nodeprint.judge.verdict import FabricVerdict, Finding, Interval, JobEffect, Limit, Part, SizeFigure
+from nodeprint.judge.verdict import Component, FabricVerdict, Finding, Interval, JobEffect, Limit, SizeFigure
 from nodeprint.stats import intervals
 from nodeprint.stats.runs import run_spread
 
@@ -40,9 +40,9 @@ _ROUNDS = 6
 _BOTH_WAYS = 0.5
 #: Standard deviation that is assumed of a message between runs before the data.
 _RUN_PRIOR = 0.02
-#: With more nodes one slow part hardly moves a median, and what is absorbed of it is left out.
+#: With more nodes one slow component hardly moves a median, and what is absorbed of it is left out.
 _FEW_NODES = 32
-#: In so many parts an effect is tried, to see how much of it few nodes absorb.
+#: In so many components an effect is tried, to see how much of it few nodes absorb.
 _PLANTED = 12
 #: The variance of a median, times that of a mean.
 _OF_MEDIAN = np.pi / 2
@@ -174,8 +174,8 @@ def _alone(fabric: Fabric) -> tuple[str, ...]:
 
 class _Ways(msgspec.Struct, frozen=True):
     """Nodes or links in both directions: `ends` are (from, to) of a link in each direction, or twice (node, "");
-    `values` (run, part, direction) are their terms, `usual` (part, direction) is the log of the time that these add
-    to."""
+    `values` (run, component, direction) are their terms, `usual` (component, direction) is the log of the time that
+    these add to."""
 
     component_type: str
     ends: Sequence[tuple[tuple[str, str], tuple[str, str]]]
@@ -201,7 +201,7 @@ def _links(fabric: Fabric, fitted: MessageTerms) -> _Ways:
 
 
 class _JobOfParts(msgspec.Struct, frozen=True):
-    """What one independent job shows of each part and direction (part * direction): difference, error and the
+    """What one independent job shows of each component and direction (component * direction): difference, error and the
     degrees of freedom, half of the simultaneous interval, and its runs (numbers)."""
 
     difference: Floats
@@ -218,13 +218,13 @@ class _JudgedWays(msgspec.Struct, frozen=True):
 
 def _judged(ways: _Ways, fabric: Fabric, tolerance: float, of_runs: float, levels: Levels, fabrics: int) -> _JudgedWays:
     """The findings of nodes or of links, and their detection limit."""
-    values = ways.values.reshape(len(fabric.runs), -1)  # (run, part * direction)
-    parts = values.shape[1]
+    values = ways.values.reshape(len(fabric.runs), -1)  # (run, component * direction)
+    components = values.shape[1]
     together = _independent_jobs(fabric)
-    tail = levels.suspect / (4.0 * fabrics * parts * len(together))  # nodes and links share the level
+    tail = levels.suspect / (4.0 * fabrics * components * len(together))  # nodes and links share the level
     jobs = [_job(values, runs, of_runs, tail) for runs in together]
     outside = [job.difference - job.half > tolerance for job in jobs]
-    pooled = _job(values, np.concatenate(together), of_runs, levels.campaign / (4.0 * fabrics * parts))
+    pooled = _job(values, np.concatenate(together), of_runs, levels.campaign / (4.0 * fabrics * components))
     several = np.sum([job.difference > tolerance for job in jobs], axis=0) > 1
     confirmed = (pooled.difference - pooled.half > tolerance) & several
     findings = [
@@ -249,8 +249,8 @@ def _judged(ways: _Ways, fabric: Fabric, tolerance: float, of_runs: float, level
 
 
 def _smallest_found(ways: _Ways, fabric: Fabric, job: _JobOfParts, outside: Bools, tolerance: float) -> float:
-    """The log of the effect that is found in nine of ten parts. What a part differs by without it, by nature and by
-    noise, adds to it or hides it; and few nodes take a share of it for what is usual."""
+    """The log of the effect that is found in nine of ten components. What a component differs by without it, by nature
+    and by noise, adds to it or hides it; and few nodes take a share of it for what is usual."""
     healthy = job.difference[np.isfinite(job.difference) & ~outside]
     n = len(fabric.nodes)
     # a direction's nodes are centred; links are what is left of two terms a node and the levels of two classes
@@ -263,7 +263,8 @@ def _smallest_found(ways: _Ways, fabric: Fabric, job: _JobOfParts, outside: Bool
 
 
 def _absorbed(component_type: str, fabric: Fabric, job: _JobOfParts, effect: float) -> Floats:
-    """How much of an effect the medians of few nodes take for what is usual, tried in some parts, one at a time."""
+    """How much of an effect the medians of few nodes take for what is usual, tried in some components, one at a
+    time."""
     logs = np.log(fabric.values[job.runs])
     n, runs = len(fabric.nodes), len(logs)
     row, column = np.nonzero(~np.eye(n, dtype=np.bool_)) if component_type == LINK else (np.arange(n), np.full(n, -1))
@@ -276,7 +277,7 @@ def _absorbed(component_type: str, fabric: Fabric, job: _JobOfParts, effect: flo
             planted[number].swapaxes(1, 2)[slow] += effect
 
     def shown(of: MessageTerms) -> Floats:
-        """The tried parts' differences, (parts * runs, tried)."""
+        """The tried components' differences, (components * runs, tried)."""
         values = of.link[:, row[tried], column[tried]] if component_type == LINK else of.out[:, tried]
         return np.asarray(values)
 
@@ -299,25 +300,25 @@ def _independent_jobs(fabric: Fabric) -> list[Ints]:
     for job, start in zip(jobs, fabric.started, strict=True):
         begun.setdefault(job, []).append(start)
     of_run = np.array(jobs)
-    return [np.flatnonzero(np.isin(of_run, part)) for part in independent(begun, fabric.followed)]
+    return [np.flatnonzero(np.isin(of_run, component)) for component in independent(begun, fabric.followed)]
 
 
 def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts:
     own_values = values[runs]
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
         difference = np.nanmean(own_values, axis=0)
-    parts = own_values.shape[1]
-    spread = run_spread(own_values[None], np.zeros(parts, dtype=np.int64), np.full(parts, np.sqrt(of_runs)))
+    components = own_values.shape[1]
+    spread = run_spread(own_values[None], np.zeros(components, dtype=np.int64), np.full(components, np.sqrt(of_runs)))
     present = np.isfinite(own_values).sum(axis=0)
-    # medians leave some terms without any spread: no part has less than runs of all differ by. Other traffic in some
-    # runs of some links is in the spread of these, and their ratio is to that
+    # medians leave some terms without any spread: no component has less than runs of all differ by. Other traffic in
+    # some runs of some links is in the spread of these, and their ratio is to that
     common = max(float(np.median(spread.pooled)), of_runs)
     variance = np.maximum(spread.pooled, common) * spread.ratio[0] / np.maximum(present, 1)
-    of_all = np.full(parts, max(float(np.maximum(present - 1, 0).sum()), 1.0))
+    of_all = np.full(components, max(float(np.maximum(present - 1, 0).sum()), 1.0))
     finite = np.abs(difference[np.isfinite(difference)])
     centre = (1.4826 * float(np.median(finite))) ** 2 * _OF_MEDIAN / max(len(finite), 1) if len(finite) else 0.0
-    of_centre = np.full(parts, max(len(finite) - 1.0, 1.0))
-    error, degrees = intervals.combined([(variance, of_all), (np.full(parts, centre), of_centre)])
+    of_centre = np.full(components, max(len(finite) - 1.0, 1.0))
+    error, degrees = intervals.combined([(variance, of_all), (np.full(components, centre), of_centre)])
     return _JobOfParts(difference, error, degrees, intervals.half_width(error, degrees, tail), runs)
 
 
@@ -368,7 +369,7 @@ def _finding(
         state=state,
         measurement=fabric.measurement,
         home=-1,
-        part=Part(ways.component_type, ways.component_type, where),
+        component=Component(ways.component_type, ways.component_type, where),
         effect=size,
         effect_unit=size * level,
         interval=Interval(low, high),
@@ -393,8 +394,8 @@ def _finding(
 def _state(
     jobs: Sequence[_JobOfParts], outside: Sequence[Bools], confirmed: Bools, tolerance: float, column: int
 ) -> Certainty | None:
-    """What the jobs show of a part in one direction, all alike: None if it is outside its tolerance in no job, nor in
-    all together (`confirmed`). States are those of `standing.Standing`."""
+    """What the jobs show of a component in one direction, all alike: None if it is outside its tolerance in no job, nor
+    in all together (`confirmed`). States are those of `standing.Standing`."""
     count = sum(bool(flags[column]) for flags in outside)
     if count > 1 or confirmed[column]:
         return Certainty.CONFIRMED
@@ -424,5 +425,5 @@ def of_node(fabrics: Iterable[FabricVerdict], name: str) -> list[Finding]:
         finding
         for fabric in fabrics
         for finding in fabric.findings
-        if finding.part.term == NODE and finding.part.where["node"] == name
+        if finding.component.term == NODE and finding.component.where["node"] == name
     ]

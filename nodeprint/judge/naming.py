@@ -11,22 +11,22 @@ from nodeprint.data.places.measured import Key
 from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Term, scoped
-from nodeprint.judge.verdict import Part
+from nodeprint.judge.verdict import Component
 from nodeprint.settings.measurements import Model
 
 #: A node of which nothing is known, for places that are the same on all.
 NO_NODE = PackedNode("")
 
 
-def part(matrix: Matrix, number: int, node: PackedNode = NO_NODE) -> Part:
+def component(matrix: Matrix, number: int, node: PackedNode = NO_NODE) -> Component:
     """A part of a matrix as one of a node."""
     term = matrix.terms.terms[number]
-    return Part(term.name, term.component_type, place(matrix, scoped(term.component_type, term.where), node))
+    return Component(term.name, term.component_type, place(matrix, scoped(term.component_type, term.where), node))
 
 
 def key(matrix: Matrix, term: Term) -> str:
-    """A part's place in canonical numbers, the same on every node: `core=37`, `ccd=3,memory_node=1`. A CPU is named by
-    its core, and by its thread where it is not the first one."""
+    """A component's place in canonical numbers, the same on every node: `core=37`, `ccd=3,memory_node=1`. A CPU is
+    named by its core, and by its thread where it is not the first one."""
     layout, of_cpu = matrix.terms.layout, matrix.measured.model.labels
     out = []
     for label, value in term.where.items():
@@ -41,8 +41,9 @@ def key(matrix: Matrix, term: Term) -> str:
 
 
 def place(matrix: Matrix, where: Mapping[str, Key], node: PackedNode) -> dict[str, Key]:
-    """A place of a matrix in a node's numbers: cores, CPUs and NUMA nodes of the system, parts machine-wide. Parts are
-    called by what they are (`numa` in place of a quadrant, `cluster`), classes by name, and `inside` says of what."""
+    """A place of a matrix in a node's numbers: cores, CPUs and NUMA nodes of the system, components machine-wide. Parts
+    are called by what they are (`numa` in place of a quadrant, `cluster`), classes by name, and `inside` says of
+    what."""
     if matrix.measured.of_pairs:
         return _of_pairs(where, matrix.terms.layout, node)
     if not where and matrix.measured.size == 1:  # the only place of named ones is not the whole node

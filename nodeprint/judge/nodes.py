@@ -21,6 +21,7 @@ from nodeprint.judge.verdict import (
     Agreement,
     CellFigure,
     ClassFigure,
+    Component,
     Disturbance,
     Epoch,
     FabricVerdict,
@@ -28,7 +29,6 @@ from nodeprint.judge.verdict import (
     Interval,
     JobEffect,
     NodeVerdict,
-    Part,
     TimeEffect,
 )
 from nodeprint.settings.texts import say
@@ -37,7 +37,7 @@ from nodeprint.stats.peers import FEWEST
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
     """What outcomes are read off: the series of all measurements, by node its causes, messages between nodes, what
-    changed since a baseline, what goes with the time of measuring, by node the exchange of parts that explains an
+    changed since a baseline, what goes with the time of measuring, by node the exchange of components that explains an
     imported matrix, and by name of a node its `former` epochs."""
 
     population: Population
@@ -69,7 +69,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def shared(self) -> dict[tuple[int, str, bool], tuple[str, ...]]:
-        """The nodes that have the same finding, by group, part and side."""
+        """The nodes that have the same finding, by group, component and side."""
         by_cell: dict[tuple[int, str, bool], list[str]] = {}
         for i, shown in self.shown.items():
             for finding_shown in shown:
@@ -160,14 +160,14 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         group = self.population.groups[self.population.group_of[i]]
         if group.whole is None or len(group.nodes) < FEWEST:
             return group.whole is None
-        part, series = shown.cause.head, shown.standing.series
-        effect = self.population.from_majority(group.whole, series.matrix)[i][part] * np.sign(shown.finding.effect)
+        component, series = shown.cause.head, shown.standing.series
+        effect = self.population.from_majority(group.whole, series.matrix)[i][component] * np.sign(shown.finding.effect)
         half = series.pooled[[shown.standing.position]].half_of_job
-        return bool(effect - half[0, part] > series.tolerance[part])
+        return bool(effect - half[0, component] > series.tolerance[component])
 
     def _measurable(self, i: int, finding: Finding) -> Finding:
         """A finding of a limit with the places whose median it limits."""
-        called = str(finding.part.where["figure"])
+        called = str(finding.component.where["figure"])
         places = figures.places(self.population.reduced, i, finding.measurement, called, finding.home)
         if places is None:
             return finding
@@ -195,7 +195,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
                 state=Certainty.CONFIRMED if wrong or len(by_job) > 1 else Certainty.SUSPECTED,
                 measurement="",
                 home=-1,
-                part=Part(kind, kind, {"cpus": cpus} if cpus else {}),
+                component=Component(kind, kind, {"cpus": cpus} if cpus else {}),
                 effect=count,
                 effect_unit=count,
                 interval=Interval(count, count),

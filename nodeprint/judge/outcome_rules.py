@@ -33,8 +33,8 @@ _OF_DISTURBANCE = {
 
 class NodeEvidence(msgspec.Struct, frozen=True):
     """What rules are asked about: a node of the population by its number, its findings and agreements, the series that
-    it is in with its place there, the measurements that most of its peers have, and the exchange of parts that explains
-    its imported matrix."""
+    it is in with its place there, the measurements that most of its peers have, and the exchange of components that
+    explains its imported matrix."""
 
     population: Population
     i: int
@@ -51,7 +51,7 @@ class NodeEvidence(msgspec.Struct, frozen=True):
 
     @property
     def outside(self) -> set[str]:
-        """Metrics of which a part is known to be outside its tolerance, whether it counts or is accepted."""
+        """Metrics of which a component is known to be outside its tolerance, whether it counts or is accepted."""
         return {agreements.metric_of(f) for f in self.findings if f.counts or (f.accepted and f.is_outside)}
 
     @property
@@ -160,7 +160,7 @@ def without_peers(of: NodeEvidence) -> Iterator[Reason]:
 def _no_peers(of: NodeEvidence, detail: str = "") -> Reason:
     """That nothing is like a node; what its newest job lacks stays to be measured, as its status says."""
     if lacking := tuple(of.population.fleet.nodes[of.i].lacking):
-        return Reason(Outcome.INCONCLUSIVE, ReasonDetail.ALONE_IN_PART, lacking, detail=detail)
+        return Reason(Outcome.INCONCLUSIVE, ReasonDetail.ALONE_IN_COMPONENT, lacking, detail=detail)
     return Reason(Outcome.NO_PEERS, detail=detail)
 
 
@@ -173,7 +173,7 @@ def split(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule(final=True)
 def renumbered(of: NodeEvidence) -> Iterator[Reason]:
-    """An exchange of parts explains its imported matrix."""
+    """An exchange of components explains its imported matrix."""
     if exchange := of.exchange:
         level = exchange.level
         yield Reason(
@@ -192,7 +192,7 @@ def missing(of: NodeEvidence) -> Iterator[Reason]:
 
 def _missing(of: NodeEvidence) -> tuple[str, ...]:
     """Measurements that were planned and not made on a node, or not in every run of its newest job, or not of all
-    parts that its peers have."""
+    components that its peers have."""
     population, node = of.population, of.population.fleet.nodes[of.i]
     measured = population.measured(of.i) | set(node.not_applicable)
     wanted = dict.fromkeys((*population.planned, *population.rules.required))
@@ -221,7 +221,7 @@ def single_run(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def unexamined(of: NodeEvidence) -> Iterator[Reason]:
-    """A part that decides is examined by no data."""
+    """A component that decides is examined by no data."""
     criteria = of.population.rules.criteria
     unseen = [
         component_type
@@ -235,14 +235,14 @@ def unexamined(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def without_majority(of: NodeEvidence) -> Iterator[Reason]:
-    """No majority of the nodes is alike in some part."""
+    """No majority of the nodes is alike in some component."""
     if of.scattered:
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.NO_CENTRE, of.scattered)
 
 
 @rule()
 def unresolved(of: NodeEvidence) -> Iterator[Reason]:
-    """An interval reaches beyond its tolerance; a part that is known to be outside is not undecided."""
+    """An interval reaches beyond its tolerance; a component that is known to be outside is not undecided."""
     known = {*of.outside, *of.scattered}
     metrics = tuple(m.metric for m in of.deciding if m.share > 1 and m.runs > 1 and m.metric not in known)
     if metrics:
@@ -251,6 +251,6 @@ def unresolved(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def waived(of: NodeEvidence) -> Iterator[Reason]:
-    """A part outside its tolerance is accepted: SAME is not said of the node."""
+    """A component outside its tolerance is accepted: SAME is not said of the node."""
     if any(finding.accepted and finding.is_outside for finding in of.findings):
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.WAIVED)

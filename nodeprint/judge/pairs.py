@@ -1,6 +1,6 @@
 """The terms of pairs of CPUs, from coarse to fine, each a contrast.
 
-A contrast is the mean over a set of pairs minus the mean over matched pairs that the part has no share in (its
+A contrast is the mean over a set of pairs minus the mean over matched pairs that the component has no share in (its
 complement), stratum by stratum, so that a shift of the parent cancels. Terms of component type `class` have no
 complement. A term without complement in any stratum cannot be separated from its parent and is left out.
 """
@@ -52,8 +52,8 @@ def build(layout: Layout) -> Terms:
         [
             *_class_terms(at),
             *(cores if hybrid else ()),  # a performance core is a cluster, too, and is called a core
-            *_part_terms("ccd", at.ccd, at),
-            *_part_terms("quadrant", at.quadrant, at),
+            *_component_terms("ccd", at.ccd, at),
+            *_component_terms("quadrant", at.quadrant, at),
             *_link_terms("link", "quadrant", at.quadrant, at),
             *_link_terms("block", "ccd", at.ccd, at),
             *_ccx_terms(at),
@@ -84,7 +84,8 @@ def build(layout: Layout) -> Terms:
     )
 
 
-#: A part is examined where some term shows at least this share of an effect that the part alone has on its pairs.
+#: A component is examined where some term shows at least this share of an effect that the component alone has on its
+#: pairs.
 _WITNESS = 0.5
 
 
@@ -92,7 +93,7 @@ def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], at: _Plac
     """Families with a part of which no term would show half of a defect in all its pairs."""
     known = {term.covers.tobytes() for term in terms}
     blind: set[str] = set()
-    for component_type, covers in _parts(at):
+    for component_type, covers in _components(at):
         pairs = np.flatnonzero(covers).astype(np.int64)
         if component_type not in blind and len(pairs) and pairs.tobytes() not in known:
             shown = np.abs(contrast[:, pairs].sum(axis=1)).max(initial=0.0)
@@ -100,8 +101,9 @@ def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], at: _Plac
     return tuple(component_type for component_type in COMPONENT_TYPES if component_type in blind)
 
 
-def _parts(at: _Places) -> Iterator[tuple[str, Bools]]:
-    """Every part that a machine is repaired by, as its component type and its pairs: CCDs to others, CCXs and cores."""
+def _components(at: _Places) -> Iterator[tuple[str, Bools]]:
+    """Every component that a machine is repaired by, as its component type and its pairs: CCDs to others, CCXs and
+    cores."""
     far = at.closeness == OTHER_SOCKET
     within = (at.ccx[0] == at.ccx[1]) & (at.core[0] != at.core[1])
     outside = (at.ccx[0] != at.ccx[1]) & ~far
@@ -126,18 +128,18 @@ def _distinct(terms: list[Term]) -> list[Term]:
 def _places(layout: Layout) -> _Places:
     slots, (a, b) = layout.slots, layout.pairs.T
     columns = {"core": RANK} | {name: layout.column(name) for name in LEVELS}
-    part = {name: codes(slots[:, : column + 1]) for name, column in columns.items()}
+    component = {name: codes(slots[:, : column + 1]) for name, column in columns.items()}
     for name in ("ccd", "quadrant"):
         if slots[:, columns[name]].min(initial=0) < 0:
-            part[name] = np.full_like(part[name], -1)
-    both = {name: (numbers[a], numbers[b]) for name, numbers in part.items()}
+            component[name] = np.full_like(component[name], -1)
+    both = {name: (numbers[a], numbers[b]) for name, numbers in component.items()}
     stratum = codes(np.column_stack([layout.classes, np.sort(np.column_stack(both["socket"]), axis=1)]))
     return _Places(**both, closeness=layout.closeness, classes=layout.classes, stratum=stratum)
 
 
-def _known(part: tuple[Ints, Ints]) -> list[int]:
-    """The numbers of the parts of a level, none where it is unknown."""
-    return [number for number in np.unique(np.concatenate(part)).tolist() if number >= 0]
+def _known(component: tuple[Ints, Ints]) -> list[int]:
+    """The numbers of the components of a level, none where it is unknown."""
+    return [number for number in np.unique(np.concatenate(component)).tolist() if number >= 0]
 
 
 def _term(component_type: str, where: Mapping[str, int], covers: Bools, scope: Bools, at: _Places) -> Iterator[Term]:
@@ -160,27 +162,27 @@ def _class_terms(at: _Places) -> Iterator[Term]:
         yield Term("class", "class", where, pairs_of_class, pairs_of_class[:0])
 
 
-def _part_terms(component_type: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
-    """A part to all others, in its socket and across apart."""
-    a, b = part
+def _component_terms(component_type: str, component: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
+    """A component to all others, in its socket and across apart."""
+    a, b = component
     far = at.closeness == OTHER_SOCKET
-    for number in _known(part):
+    for number in _known(component):
         for across in (False, True):
             scope = (far == across) & (a != b)
             covers = scope & ((a == number) ^ (b == number))
             yield from _term(component_type, {component_type: number, "across": int(across)}, covers, scope, at)
 
 
-def _link_terms(component_type: str, part_name: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
-    """Between two parts, or the pairs of one part that no finer part holds."""
-    low, high = np.minimum(*part), np.maximum(*part)
-    outside = (at.closeness > (SAME_CCX if part_name == "ccd" else SAME_CCD)) & (low >= 0)
+def _link_terms(component_type: str, component_name: str, component: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
+    """Between two components, or the pairs of one component that no finer component holds."""
+    low, high = np.minimum(*component), np.maximum(*component)
+    outside = (at.closeness > (SAME_CCX if component_name == "ccd" else SAME_CCD)) & (low >= 0)
     n = int(high.max(initial=0)) + 1
     for code in np.unique((low * n + high)[outside]):
         p, q = int(code // n), int(code % n)
-        if p != q or part_name == "ccd":  # pairs inside a quadrant are terms of the component type block
+        if p != q or component_name == "ccd":  # pairs inside a quadrant are terms of the component type block
             covers = outside & (low == p) & (high == q)
-            yield from _term(component_type, {part_name: p, f"to_{part_name}": q}, covers, outside, at)
+            yield from _term(component_type, {component_name: p, f"to_{component_name}": q}, covers, outside, at)
 
 
 def _ccx_terms(at: _Places) -> Iterator[Term]:

@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Population(msgspec.Struct, frozen=True, dict=True):
-    """A fleet with its measurements as they are judged, `reduced`, and their sets of points, `parts`.
+    """A fleet with its measurements as they are judged, `reduced`, and their sets of points, `components`.
 
     `configurations` are nodes that are meant to be the same, the largest first; `groups` those that are compared with
     each other. `differing` are the fields in which nodes differ from the majority, by name, `disturbed` by node and job
@@ -39,7 +39,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     rules: Acceptance
     planned: tuple[str, ...]
     reduced: tuple[Measured, ...]
-    parts: tuple[PlaceSet, ...]
+    components: tuple[PlaceSet, ...]
     configurations: tuple[Ints, ...]
     groups: tuple[PeerGroup, ...]
     differing: Mapping[str, Sequence[FieldDifference]]
@@ -65,7 +65,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
             rules,
             tuple(planned),
             valid,
-            tuple(part for measurement in valid for part in reduction.point_sets(measurement, rules)),
+            tuple(component for measurement in valid for component in reduction.point_sets(measurement, rules)),
             tuple(alike),
             tuple(PeerGroup(nodes) for nodes in usable if len(nodes) > 1),
             differing,
@@ -79,7 +79,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
             nodes = np.concatenate(configurations)
             made = self.matrices(nodes)
             if len(configurations) == 1 and all(groups.has_references(matrix, self.rules) for matrix in made):
-                made = []  # a majority is alike in everything, which parts nobody
+                made = []  # a majority is alike in everything, which components nobody
             parted += groups.split(configurations, made, self.rules)
         if all(group.cut is None for group in parted):
             return self  # with the matrices that it has
@@ -94,10 +94,10 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     def from_majority(self, whole: Ints, matrix: Matrix) -> Mapping[int, Floats]:
         """By node of a split fleet (all of whose nodes are the `whole`) by how much it differs from the centre of all
-        in the parts of a `matrix` (part), 0 where no majority is near it."""
-        key = whole.tobytes(), matrix.name, matrix.part.home
+        in the components of a `matrix` (component), 0 where no majority is near it."""
+        key = whole.tobytes(), matrix.name, matrix.component.home
         if key not in self._differences:
-            of_all = next(of for of in self.matrices(whole) if of.part is matrix.part)
+            of_all = next(of for of in self.matrices(whole) if of.component is matrix.component)
             rows = groups.from_majority(of_all, self.rules)
             self._differences[key] = dict(zip(of_all.nodes.tolist(), rows, strict=True))
         return self._differences[key]
@@ -134,8 +134,8 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     def _of_nodes(self, nodes: Ints) -> list[Matrix]:
         judged = []
-        for part in self.parts:
-            matrix = reduction.matrix(part, nodes) if len(part.terms.terms) else None
+        for component in self.components:
+            matrix = reduction.matrix(component, nodes) if len(component.terms.terms) else None
             if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
                 judged.append(matrix)
         return judged

@@ -29,7 +29,7 @@ Reals = npt.NDArray[np.floating]
 APART = timedelta(minutes=10)
 #: Rows that are in memory at once while passes are reduced.
 _CHUNK = 128
-#: A pair's residual is clipped at this: a burst in a single pair is no part.
+#: A pair's residual is clipped at this: a burst in a single pair is no component.
 _CLIP = 1.0
 
 
@@ -86,7 +86,7 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
     nodes is a quarter of a gigabyte.
     """
 
-    part: PlaceSet
+    component: PlaceSet
     nodes: Ints
     owner: Ints
     runs: tuple[tuple[str, ...], ...]
@@ -99,17 +99,17 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
     @property
     def measured(self) -> Measured:
         """The measurement."""
-        return self.part.measured
+        return self.component.measured
 
     @property
     def scale(self) -> EffectScale:
         """The scale of its values."""
-        return self.part.scale
+        return self.component.scale
 
     @property
     def terms(self) -> Terms:
         """What is examined."""
-        return self.part.terms
+        return self.component.terms
 
     @property
     def name(self) -> str:
@@ -206,14 +206,14 @@ def independent(begun: Mapping[int, Sequence[str]], followed: Mapping[int, Follo
     by the login node ended and were submitted its clock decides, and when their runs `began` only of those that nobody
     followed.
     """
-    parts: list[list[int]] = []
+    components: list[list[int]] = []
     for job in sorted(begun, key=lambda job: (_beginning(job, begun, followed), job)):
-        earlier = parts[-1][-1] if parts else job
-        if parts and not _apart(earlier, job, begun, followed):
-            parts[-1].append(job)
+        earlier = components[-1][-1] if components else job
+        if components and not _apart(earlier, job, begun, followed):
+            components[-1].append(job)
         else:
-            parts.append([job])
-    return parts
+            components.append([job])
+    return components
 
 
 def _beginning(job: int, begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> float:
@@ -266,30 +266,30 @@ def _over(statistic: str, values: Reals, axis: int) -> Reals:
         return np.asarray(function(values, axis=axis), dtype=values.dtype)
 
 
-def matrix(part: PlaceSet, nodes: Ints) -> Matrix | None:
+def matrix(component: PlaceSet, nodes: Ints) -> Matrix | None:
     """A set of points on `nodes` with all their independent jobs; None if no node has any.
 
     The template is the median over the nodes of the mean over their jobs, each the mean over its runs.
     """
-    measured = part.measured
+    measured = component.measured
     jobs = {node: jobs for node in nodes.tolist() if (jobs := _rows_of_jobs(measured, node))}
     if not jobs:
         return None
     rows = [of_job for of_node in jobs.values() for of_job in of_node]
     owner = np.repeat(np.arange(len(jobs)), [len(of_node) for of_node in jobs.values()])
-    level = measured.level[:, part.places]
+    level = measured.level[:, component.places]
     chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
     means = np.concatenate([mean_of_runs(padded(level, chunk)) for chunk in chunks])
     of_nodes = means if len(rows) == len(jobs) else mean_of_groups(means, owner)
     # a median along contiguous memory is several times faster
-    template = np.zeros(means.shape[1]) if part.terms.share and len(jobs) < 2 else _over_nodes(of_nodes)
+    template = np.zeros(means.shape[1]) if component.terms.share and len(jobs) < 2 else _over_nodes(of_nodes)
     runs = max(map(len, rows))
-    values = np.full((len(rows), runs, len(part.terms.terms)), np.nan)
+    values = np.full((len(rows), runs, len(component.terms.terms)), np.nan)
     for start, chunk in zip(range(0, len(rows), _CHUNK), chunks, strict=True):
-        of_chunk = term_values(padded(level, chunk), template, part.terms, part.scale)
+        of_chunk = term_values(padded(level, chunk), template, component.terms, component.scale)
         values[start : start + len(chunk), : of_chunk.shape[1]] = of_chunk
     return Matrix(
-        part,
+        component,
         np.array(list(jobs), dtype=np.int64),
         owner,
         tuple(tuple(f"job{measured.job[row]}/run{measured.run[row]}" for row in of_job) for of_job in rows),

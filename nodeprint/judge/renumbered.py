@@ -1,8 +1,8 @@
-"""Whether what differs on an imported node is explained by an exchange of two of its parts.
+"""Whether what differs on an imported node is explained by an exchange of two of its components.
 
 Of a matrix of another tool it is known neither on which memory its lines were nor how its CPUs were counted. Where
-lines live on the other socket, or parts were counted in another order, the whole matrix is that of a healthy machine
-with two parts exchanged: then that is the one explanation, and nothing is said of the hardware.
+lines live on the other socket, or components were counted in another order, the whole matrix is that of a healthy
+machine with two components exchanged: then that is the one explanation, and nothing is said of the hardware.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LEVELS = (SOCKET, QUADRANT, CCD)
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """Two parts of a level, by their machine-wide numbers."""
+    """Two components of a level, by their machine-wide numbers."""
 
     level: str
     first: int
@@ -32,8 +32,8 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 def exchange(every: Sequence[Series], i: int) -> Exchange | None:
-    """The exchange of two parts with which no part of a node (its number in the fleet) is outside a tolerance any more;
-    None where there is none, or the node has no pairs."""
+    """The exchange of two components with which no part of a node (its number in the fleet) is outside a tolerance any
+    more; None where there is none, or the node has no pairs."""
     of_pairs = [series for series in every if i in series.matrix.place and series.matrix.measured.of_pairs]
     if not of_pairs:
         return None
@@ -44,7 +44,7 @@ def exchange(every: Sequence[Series], i: int) -> Exchange | None:
 
 
 def _exchanges(matrix: Matrix) -> Iterator[tuple[Exchange, Ints]]:
-    """Exchanges of two parts of equal size, and the slots in the order that they have then."""
+    """Exchanges of two components of equal size, and the slots in the order that they have then."""
     layout = matrix.terms.layout
     for level in _LEVELS:
         part_of = codes(layout.slots[:, : level + 1])

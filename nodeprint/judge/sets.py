@@ -19,7 +19,7 @@ from nodeprint.judge.terms import Candidate, Term, Terms
 WHOLE = "whole"
 #: Parts of a machine that may be one cause in all of their cells, where no term of the model is all of these.
 _COMPOSITES = ("socket", "ccd")
-#: By the scope of a cell the parts that its cores are not all of: it has the CPU that is the first of them.
+#: By the scope of a cell the components that its cores are not all of: it has the CPU that is the first of them.
 _WIDER = {
     "ccd": ("ccx",),
     "socket": ("ccx", "cluster", "ccd", "quadrant"),
@@ -52,9 +52,9 @@ def labels(quantity: Measured) -> dict[str, list[Key | None]]:
         sockets = _sockets(quantity, max(int(memory.max(initial=-1)), int(numa.max(initial=-1))) + 1)
         out["distance"] = [_distance(cpu, node, sockets) for cpu, node in zip(numa.tolist(), memory, strict=True)]
     for place, scope in enumerate(out.get("scope", ())):
-        for part in _WIDER.get(str(scope), ()):
-            if part in out and part not in quantity.dims:
-                out[part][place] = None
+        for component in _WIDER.get(str(scope), ()):
+            if component in out and component not in quantity.dims:
+                out[component][place] = None
     return out
 
 
@@ -123,21 +123,21 @@ def _composites(
 ) -> list[Candidate]:
     """What may be one cause in several sets, from coarse to fine: each set that has others inside it, and a socket or a
     CCD where its places are no set."""
-    parts = [(term.where, term.covers) for term in terms]
-    sets = {covers.tobytes() for _, covers in parts}
+    components = [(term.where, term.covers) for term in terms]
+    sets = {covers.tobytes() for _, covers in components}
     for label in _COMPOSITES:
         values = known.get(label, ())
         for value in sorted({value for value in values if value is not None}, key=str):
             covers = np.array([place for place, own in enumerate(values) if own == value], dtype=np.int64)
             if covers.tobytes() not in sets:
                 sets.add(covers.tobytes())
-                parts.append(({label: value}, covers))
+                components.append(({label: value}, covers))
     is_in = np.zeros((len(terms), quantity.size), dtype=np.float32)
     for row, term in zip(is_in, terms, strict=True):
         row[term.covers] = 1
     sizes = is_in.sum(axis=1)
     out = []
-    for where, covers in parts:
+    for where, covers in components:
         members = np.flatnonzero(is_in[:, covers].sum(axis=1) == sizes)
         if len(members) > 1:
             out.append(Candidate(quantity.model.term, where, members, covers))

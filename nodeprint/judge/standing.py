@@ -20,12 +20,13 @@ FEW_NODES = 4
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What the jobs of one node show of each component (part).
+    """What the jobs of one node show of each component (component).
 
     `confirmed`: two jobs are outside the tolerance on one side, or all jobs together are and two of them are beyond it.
     `intermittent`: one job is outside and another inside, or several runs of a job are far beyond and others within.
-    `suspected`: one job is outside, and no other decides. `shows` (job, part) are the jobs that show it, on the side
-    that most of them are on; `runs` (job, run, part) the runs that are far beyond where others of their job are not.
+    `suspected`: one job is outside, and no other decides. `shows` (job, component) are the jobs that show it, on the
+    side that most of them are on; `runs` (job, run, component) the runs that are far beyond where others of their job
+    are not.
     """
 
     series: Series
@@ -36,13 +37,13 @@ class Standing(msgspec.Struct, frozen=True):
     shows: Bools
     runs: Bools
 
-    def level(self, parts: Ints) -> Reals:
+    def level(self, components: Ints) -> Reals:
         """The node's mean over the runs of `evidence` (place), in the measurement's unit."""
         matrix, rows = self.series.matrix, np.array(self.series.matrix.jobs(self.position))
-        showing = self.shows[:, parts].any(axis=1)
-        if showing.any() or not self.runs[:, :, parts].any():
+        showing = self.shows[:, components].any(axis=1)
+        if showing.any() or not self.runs[:, :, components].any():
             return matrix.level_of((rows[showing] if showing.any() else rows).tolist())
-        of_runs = np.asarray(self.runs[:, :, parts].any(axis=2))
+        of_runs = np.asarray(self.runs[:, :, components].any(axis=2))
         runs = [
             matrix.rows[row][run]
             for row, of_job in zip(rows.tolist(), of_runs, strict=True)
@@ -50,10 +51,10 @@ class Standing(msgspec.Struct, frozen=True):
         ]
         return np.asarray(mean_of_runs(matrix.level[runs][None])[0])
 
-    def evidence(self, parts: Ints | int) -> Estimates:
+    def evidence(self, components: Ints | int) -> Estimates:
         """The node by the jobs that show one of some components, or by the runs that do."""
         rows = np.array(self.series.matrix.jobs(self.position))
-        chosen = np.atleast_1d(parts)
+        chosen = np.atleast_1d(components)
         showing = self.shows[:, chosen].any(axis=1)
         if showing.any():
             return self.series.of_jobs(rows[showing])

@@ -19,7 +19,7 @@ from nodeprint.judge.deviations import AT_ONCE, Estimates, Series
 #: In place of the group of a node that is compared with none.
 ALONE = -1
 #: The dimensions of the table.
-DIMS = ("sample", "part")
+DIMS = ("sample", "component")
 #: The variables of the table, with their units and meaning.
 VARIABLES = {
     "difference": "difference from the peers' centre, relative (of shares of the time: log1p(share / tolerance))",
@@ -31,8 +31,8 @@ VARIABLES = {
     "half_90": "half of the 90 % interval; infinite with one run",
     "error_different": "standard error where the node has to be shown different: with what the peers are by nature",
     "degrees_different": "degrees of freedom of that error",
-    "half_simultaneous": "half of the interval that holds for all parts of the component type and all jobs together; "
-    "of pooled jobs, for all parts and nodes of the campaign",
+    "half_simultaneous": "half of the interval that holds for all components of the component type and all jobs "
+    "together; of pooled jobs, for all components and nodes of the campaign",
     "tolerance": "what is accepted, on the scale of the difference",
     "value": "the node's value, in the measurement's unit",
     "peers": "the peers' centre, in the measurement's unit",
@@ -59,7 +59,7 @@ Sample = tuple[int, str]
 
 
 class Table(msgspec.Struct, frozen=True):
-    """The table (sample, part): a sample is a node in one independent job, or in all of them pooled (`job` is
+    """The table (sample, component): a sample is a node in one independent job, or in all of them pooled (`job` is
     "pooled"), which decides whether it is SAME. What a sample does not have is NaN.
 
     `labels` are its coordinates, attributes and variables without values, which `blocks` gives from the first sample on
@@ -70,9 +70,9 @@ class Table(msgspec.Struct, frozen=True):
     blocks: Iterable[Values]
 
     def whole(self) -> xr.Dataset:
-        """All of it; `.to_dataframe()` has a row for each node, job, measurement and part."""
+        """All of it; `.to_dataframe()` has a row for each node, job, measurement and component."""
         blocks = list(self.blocks)
-        none = np.zeros((0, self.labels.sizes["part"]), dtype=np.float32)
+        none = np.zeros((0, self.labels.sizes["component"]), dtype=np.float32)
         return self.labels.assign(
             {
                 name: (DIMS, np.concatenate([none, *(block[name] for block in blocks)]), {"long_name": meaning})
@@ -83,10 +83,10 @@ class Table(msgspec.Struct, frozen=True):
 
 def table(rows: Rows) -> Table:
     """The table of deviations."""
-    parts, columns = _parts(rows.series)
+    components, columns = _components(rows.series)
     samples = _samples(rows)
     coordinates: dict[str, Any] = {
-        key: ("part", [part[key] for part in parts])
+        key: ("component", [component[key] for component in components])
         for key in ("measurement", "home", "metric", "term", "component_type", "place", "unit")
     }
     coordinates |= {
@@ -95,16 +95,19 @@ def table(rows: Rows) -> Table:
         "group": ("sample", [rows.group_of.get(node, ALONE) for node, _ in samples]),
         "started": ("sample", _started(rows, samples)),
     }
-    return Table(xr.Dataset(coords=coordinates, attrs=rows.attributes), _Blocks(rows, samples, columns, len(parts)))
+    return Table(
+        xr.Dataset(coords=coordinates, attrs=rows.attributes), _Blocks(rows, samples, columns, len(components))
+    )
 
 
 class _Blocks(msgspec.Struct, frozen=True):
-    """The values of the `samples` in their order, AT_ONCE nodes at a time; `columns` are the parts of each series."""
+    """The values of the `samples` in their order, AT_ONCE nodes at a time; `columns` are the components of each
+    series."""
 
     rows: Rows
     samples: Sequence[Sample]
     columns: Sequence[npt.NDArray[np.int64]]
-    parts: int
+    components: int
 
     def __iter__(self) -> Iterator[Values]:
         every = list(dict.fromkeys(node for node, _ in self.samples))
@@ -115,7 +118,7 @@ class _Blocks(msgspec.Struct, frozen=True):
             yield self._of(nodes, {sample: number for number, sample in enumerate(self.samples[first:last])})
 
     def _of(self, nodes: Sequence[int], at: Mapping[Sample, int]) -> Values:
-        values = {name: np.full((len(at), self.parts), np.nan, dtype=np.float32) for name in VARIABLES}
+        values = {name: np.full((len(at), self.components), np.nan, dtype=np.float32) for name in VARIABLES}
         for series, columns in zip(self.rows.series, self.columns, strict=True):
             matrix = series.matrix
             positions = [matrix.place[node] for node in nodes if node in matrix.place]
@@ -128,24 +131,24 @@ class _Blocks(msgspec.Struct, frozen=True):
         return values
 
 
-def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDArray[np.int64]]]:
-    """The parts of all series, each once, and which of them the parts of each series are."""
+def _components(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDArray[np.int64]]]:
+    """The components of all series, each once, and which of them the components of each series are."""
     positions: dict[tuple[str, int, str, str], int] = {}
-    parts: list[dict[str, Any]] = []
+    components: list[dict[str, Any]] = []
     columns = []
     for of_measurement in series:
         matrix = of_measurement.matrix
         numbers = []
         for term in matrix.terms.terms:
             place = naming.key(matrix, term)
-            identity = (matrix.name, matrix.part.home, term.component_type, place)
+            identity = (matrix.name, matrix.component.home, term.component_type, place)
             if identity not in positions:
-                positions[identity] = len(parts)
+                positions[identity] = len(components)
                 unit = "share" if matrix.terms.share else matrix.measured.unit
-                parts.append(
+                components.append(
                     {
                         "measurement": matrix.name,
-                        "home": matrix.part.home,
+                        "home": matrix.component.home,
                         "metric": agreements.metric(matrix.measured),
                         "term": term.name,
                         "component_type": term.component_type,
@@ -155,7 +158,7 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
                 )
             numbers.append(positions[identity])
         columns.append(np.array(numbers, dtype=np.int64))
-    return parts, columns
+    return components, columns
 
 
 def _samples(rows: Rows) -> list[Sample]:
@@ -188,7 +191,7 @@ def _enter(
     columns: npt.NDArray[np.int64],
     arrays: Mapping[str, npt.NDArray[Any]],
 ) -> None:
-    """Enter arrays (sample, part) of some samples and parts."""
+    """Enter arrays (sample, component) of some samples and components."""
     for name, array in arrays.items():
         values[name][np.ix_(np.array(samples, dtype=np.int64), columns)] = array
 

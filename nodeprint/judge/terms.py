@@ -75,8 +75,8 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
 
     `component_types` are from coarse to fine, `component_type` is each term's number among them, `pool` (term) a number
     for the terms that share a scale, `pools` its component type's name by number. `unwitnessed` are component types
-    whose kind of part is there and examined by no term: where there is one, no node is SAME. With `share` values are
-    shares of the time: a term is the median of its places, and only more is a deviation.
+    whose kind of component is there and examined by no term: where there is one, no node is SAME. With `share` values
+    are shares of the time: a term is the median of its places, and only more is a deviation.
     """
 
     layout: Layout

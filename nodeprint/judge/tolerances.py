@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def of_matrix(matrix: Matrix, rules: Acceptance) -> Floats:
-    """The tolerance of each part of a measurement (part), on the scale of its model."""
+    """The tolerance of each part of a measurement (component), on the scale of its model."""
     quantity = matrix.measured
     if not quantity.of_pairs:
         return np.full(len(matrix.terms.terms), of_cells(quantity.model, rules))
@@ -28,7 +28,7 @@ def of_matrix(matrix: Matrix, rules: Acceptance) -> Floats:
 
 
 def of_pairs(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0.0) -> Floats:
-    """Relative tolerances of terms of pairs (part) at their `levels` in ns; a hop has steps of `tick_ns`."""
+    """Relative tolerances of terms of pairs (component) at their `levels` in ns; a hop has steps of `tick_ns`."""
     percent = [rules.tolerance(term.name) for term in terms.terms]
     harvested = terms.layout.harvested
     least = [

@@ -47,7 +47,7 @@ class Again(msgspec.Struct, frozen=True):
     def why_not(self) -> str:
         """Why one node alone cannot check it; empty where it can."""
         finding = self.finding
-        if finding.part.term.startswith("fabric-"):
+        if finding.component.term.startswith("fabric-"):
             return say("no_check", "fabric")
         if not finding.measurement:
             return say("no_check", "event")
@@ -135,11 +135,11 @@ def script(node: str, findings: Sequence[Again], origin: str, disturbed_percent:
         "disturbed_percent": f"{disturbed_percent:g}",
     }
     lines = [*_assigned(head, "")]
-    parts = [(number, again, again.why_not) for number, again in enumerate(findings, 1)]
+    components = [(number, again, again.why_not) for number, again in enumerate(findings, 1)]
     lines += ["", "# finding NUMBER: what it is and what is expected", "finding() {", "    case $1 in"]
-    for number, again, why_not in parts:
+    for number, again, why_not in components:
         lines += [f"    {number})", *_assigned(_values(number, again, why_not), " " * 8), "        ;;"]
-    able = [(number, again) for number, again, why_not in parts if not why_not]
+    able = [(number, again) for number, again, why_not in components if not why_not]
     lines += ["    esac", "}", "", "# measure NUMBER: runs its kernel", "measure() {", "    case $1 in"]
     lines += [f'    {number}) "$bin" {_arguments(again)} --out "$work/records.jsonl" ;;' for number, again in able]
     lines += ["    esac", "}", "", "# places NUMBER: a line for each: usual value, weight, home, place", "places() {"]

@@ -218,7 +218,7 @@ def port_sentence(of: str, loads: Interval, stores: Interval, port_known: bool) 
         "readings",
         "port",
         "rates",
-        part=of,
+        component=of,
         loads=f"{loads.middle / 1000000000.0:.1f}",
         stores=f"{stores.middle / 1000000000.0:.1f}",
         count=_counted(loads.count, of),

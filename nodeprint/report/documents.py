@@ -315,9 +315,9 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         """Write the tables of the appendix as CSV into `tables`; returns their paths."""
         out = []
         for page in (page for page in document.pages if page.subject == "cluster"):
-            for part in (part for part in page.sections if part.appendix):
-                for number, table in enumerate((block for block in part.blocks if isinstance(block, Table)), 1):
-                    name = part.anchor + (f"-{number}" if number > 1 else "")
+            for component in (component for component in page.sections if component.appendix):
+                for number, table in enumerate((block for block in component.blocks if isinstance(block, Table)), 1):
+                    name = component.anchor + (f"-{number}" if number > 1 else "")
                     out.append(files.write(self.out / "tables" / f"{name}.csv", csv(table)))
         return out
 

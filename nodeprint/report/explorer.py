@@ -38,8 +38,8 @@ _COLOURS = 128
 
 class Encoded(msgspec.Struct, frozen=True):
     """A matrix for the browser: `data` is zlib in base64 of its values as 16-bit numbers of `step` ns, all high bytes
-    before all low ones, of the pairs above the diagonal, row by row. `parts` are the parts of the machine, the finest
-    level first: level, start, end, number."""
+    before all low ones, of the pairs above the diagonal, row by row. `components` are the parts of the machine, the
+    finest level first: level, start, end, number."""
 
     measurement: str
     home: int
@@ -48,7 +48,7 @@ class Encoded(msgspec.Struct, frozen=True):
     data: str
     cpus: tuple[int, ...]
     labels: tuple[tuple[int, ...], ...]
-    parts: tuple[tuple[str, int, int, str], ...]
+    components: tuple[tuple[str, int, int, str], ...]
 
 
 def explored(campaign: Campaign) -> list[str]:
@@ -67,7 +67,9 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
         if len(slots) < 3:
             continue
         labels = levels.quantity.layout.slots[slots]
-        parts = tuple((level.name, g.start, g.stop, g.label) for level in part_levels(labels) for g in level.groups)
+        components = tuple(
+            (level.name, g.start, g.stop, g.label) for level in part_levels(labels) for g in level.groups
+        )
         cpus = campaign.packed[node].cpus or tuple(range(len(levels.quantity.layout.slots)))
         for home in levels.quantity.homes:
             square = matrix.square_of(levels.quantity, levels.of(node), home, slots)
@@ -77,7 +79,9 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
             title = ", ".join(filter(None, (measurement, homes.named(home), campaign.shown_job(node, measurement))))
             own = tuple(cpus[slot] for slot in slots.tolist())
             out.append(
-                Encoded(measurement, home, title, step, data, own, tuple(map(tuple, labels[:, :4].tolist())), parts)
+                Encoded(
+                    measurement, home, title, step, data, own, tuple(map(tuple, labels[:, :4].tolist())), components
+                )
             )
     return tuple(out)
 
@@ -99,7 +103,7 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
     entries = []
     for node in sorted(matrices, key=natural):
         for node_matrix in matrices[node]:
-            machine = {"cpus": node_matrix.cpus, "labels": node_matrix.labels, "parts": node_matrix.parts}
+            machine = {"cpus": node_matrix.cpus, "labels": node_matrix.labels, "components": node_matrix.components}
             if machine not in machines:
                 machines.append(machine)
             entries.append(

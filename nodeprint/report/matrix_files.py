@@ -54,14 +54,16 @@ def of_summary(matrix: LatencyMatrix) -> MatrixData:
 
 def of_structure(matrix: CoreMatrix, structure: Structure) -> MatrixData:
     """Any matrix, its CPUs ordered by the levels that were found in it."""
-    parts: dict[str, dict[int, int]] = {}
+    components: dict[str, dict[int, int]] = {}
     for level in structure.levels:
-        parts.setdefault(level.name, {cpu: number for number, group in enumerate(level.groups) for cpu in group})
-    coarse_first = [parts[level.name] for level in reversed(structure.levels)]
-    order = sorted(matrix.cpus, key=lambda cpu: ([part.get(cpu, -1) for part in coarse_first], cpu))
+        components.setdefault(level.name, {cpu: number for number, group in enumerate(level.groups) for cpu in group})
+    coarse_first = [components[level.name] for level in reversed(structure.levels)]
+    order = sorted(matrix.cpus, key=lambda cpu: ([component.get(cpu, -1) for component in coarse_first], cpu))
     place = {cpu: row for row, cpu in enumerate(matrix.cpus)}
     rows = [place[cpu] for cpu in order]
-    labels = {name: tuple(part.get(cpu, -1) for cpu in order) for name, part in parts.items() if name != "smt"}
+    labels = {
+        name: tuple(component.get(cpu, -1) for cpu in order) for name, component in components.items() if name != "smt"
+    }
     return _data(matrix.latency_ns[np.ix_(rows, rows)], order, labels, "latency, ns")
 
 
@@ -79,14 +81,14 @@ def write(data: MatrixData, paths: Iterable[Path], name: str, *, simulated: bool
     return out
 
 
-def _data(values: Floats, cpus: Sequence[int], parts: Mapping[str, Sequence[int]], title: str) -> MatrixData:
+def _data(values: Floats, cpus: Sequence[int], components: Mapping[str, Sequence[int]], title: str) -> MatrixData:
     from nodeprint.report.figures.matrix import MatrixData  # noqa: PLC0415 (matplotlib takes half a second)
     from nodeprint.report.figures.part_levels import PartGroup, PartLevel  # noqa: PLC0415
     from nodeprint.report.figures.pixels import ColourScale, value_limits  # noqa: PLC0415
 
     levels = []
     for level in _OUTLINES:
-        numbers = parts.get(level, ())
+        numbers = components.get(level, ())
         if len(set(numbers)) < 2 or min(numbers) < 0:
             continue
         starts = [0, *(row for row in range(1, len(numbers)) if numbers[row] != numbers[row - 1]), len(numbers)]

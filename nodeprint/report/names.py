@@ -14,7 +14,7 @@ from nodeprint.data.places import homes
 from nodeprint.data.places.layout import ALL_PAIRS, CLASSES
 from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
-from nodeprint.judge.verdict import Part
+from nodeprint.judge.verdict import Component
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings.texts import say, texts
 
@@ -177,12 +177,12 @@ def interval(low: float, high: float, effect: float) -> str:
 # --- parts ---
 
 
-def is_of_pairs(of: Part) -> bool:
+def is_of_pairs(of: Component) -> bool:
     """Whether pairs of CPUs are of the part."""
     return of.term in _OF_PAIRS
 
 
-def is_plural(of: Part) -> bool:
+def is_plural(of: Component) -> bool:
     """Whether a part is called by a plural: the pairs of a class, those of one link excepted."""
     where = of.where
     named = where.get("class", ALL_PAIRS) not in (ALL_PAIRS, CLASSES[ALL_PAIRS])
@@ -205,7 +205,7 @@ _OF_PAIRS: Collection[str] = ("node", "socket", "class", "quadrant", "link", "cc
 _INSIDE = "the inside of "
 
 
-def part(of: Part) -> str:
+def component(of: Component) -> str:
     """A part: `core 37 (CPU 37)`, `CCD 3 to CCD 4`, `memory of NUMA node 1, socket 0`."""
     where, term = dict(sorted(of.where.items())), of.term  # the same words before verdict.json is written as after
     if term.startswith("fabric-"):
@@ -224,7 +224,7 @@ def part(of: Part) -> str:
     return f"{_INSIDE}{numbers}" if is_inside else numbers or place(where)
 
 
-def scope(of: Part) -> str:
+def scope(of: Component) -> str:
     """Which of the part's pairs are compared: `to the other cores of its socket`; empty where all are."""
     if of.term == "core":
         scopes = texts()["scopes"]
@@ -238,12 +238,12 @@ def scope(of: Part) -> str:
     return "to all others" if of.where.get("to_others") or (alone and not of.where.get("inside")) else ""
 
 
-def scoped(of: Part) -> str:
+def scoped(of: Component) -> str:
     """A part with the pairs that are compared."""
-    return " ".join(filter(None, (part(of), scope(of))))
+    return " ".join(filter(None, (component(of), scope(of))))
 
 
-def within(of: Part) -> str:
+def within(of: Component) -> str:
     """Where a value is: `in core 5 to the other cores of its socket`, `inside CCD 3`."""
     words = scoped(of)
     inside = words.removeprefix(_INSIDE)
@@ -273,23 +273,25 @@ def row(words: str) -> str:
 
 def place(where: Where) -> str:
     """A place of cells: `core 5 (CPU 37), level L3`; the whole node where it is nothing else."""
-    parts = []
+    components = []
     if "cpu_node" in where and "memory_node" in where:  # a path through the memory of one node
         cpus, memory = where["cpu_node"], where["memory_node"]
-        parts = [say("memory_path", "own" if cpus == memory else "other", memory=memory, cpus=cpus)]
+        components = [say("memory_path", "own" if cpus == memory else "other", memory=memory, cpus=cpus)]
         where = {key: value for key, value in where.items() if key not in ("cpu_node", "memory_node")}
     for key, value in sorted(where.items()):
         if key == "core":
-            parts.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")
+            components.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")
         elif key in ("cpu", "cpu_a", "cpu_b"):
-            parts += [] if key == "cpu" and "core" in where else [f"CPU {value}"]
+            components += [] if key == "cpu" and "core" in where else [f"CPU {value}"]
         elif key.startswith("core_") and f"cpu_{key.removeprefix('core_')}" in where:
             continue
         elif isinstance(value, str) and key not in _LABELS and key not in _FLAGS:
-            parts += [] if value in where else [printable(row(value), 80)]  # a socket's number says that it is a socket
+            components += (
+                [] if value in where else [printable(row(value), 80)]
+            )  # a socket's number says that it is a socket
         elif key not in _FLAGS:
-            parts.append(f"{_LABELS.get(key, key.replace('_', ' '))} {printable(str(value), 80)}")
-    return ", ".join(parts) or "the whole node"
+            components.append(f"{_LABELS.get(key, key.replace('_', ' '))} {printable(str(value), 80)}")
+    return ", ".join(components) or "the whole node"
 
 
 def _class(where: Where) -> str:

@@ -110,7 +110,7 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
         words = {"alt": line(value.alt), "caption": line(value.caption), "width": value.width}
         return {"kind": "Picture", "file": file(drawable(value.svg).encode(), count[0]), **words}
     if isinstance(value, Command):  # never cut, its lines as they are
-        lines = [line(part, keep=True) for part in value.command.splitlines()]
+        lines = [line(component, keep=True) for component in value.command.splitlines()]
         return {"kind": "Command", "lines": lines, "purpose": line(value.purpose)}
     if isinstance(value, msgspec.Struct):
         fields = {name: plain(getattr(value, name), file, count) for name in value.__struct_fields__}

@@ -54,8 +54,10 @@ def rooms(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Seq
     are no faster inside than a larger one, as clusters of small cores."""
     place = {cpu: number for number, cpu in enumerate(cpus)}
     out: list[Room] = []
-    for name, parts in [*groups.items(), ("machine", [cpus])]:
-        measured = [_room(matrix, name, tuple(cpu for cpu in part if cpu in place), place) for part in parts]
+    for name, components in [*groups.items(), ("machine", [cpus])]:
+        measured = [
+            _room(matrix, name, tuple(cpu for cpu in component if cpu in place), place) for component in components
+        ]
         known = _without_artefacts([room for room in measured if np.isfinite(room.median_ns)])
         best = min(known, key=lambda room: (-len(room.cpus), room.median_ns), default=None)
         if best is not None and len(best.cpus) > (len(out[-1].cpus) if out else 1):
@@ -103,7 +105,7 @@ def sentences(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence
                 "placement",
                 "room" if number + 1 < len(fits) else "all",
                 threads=str(len(room.cpus)),
-                part=room.name,
+                component=room.name,
                 level=names.duration(room.median_ns),
                 cpus=list_text(room.cpus),
                 times=say("placement", "times", times=f"{room.median_ns / first:.1f}") if number else "",

@@ -279,10 +279,10 @@ def _tolerances(verdict: Verdict) -> list[list[str]]:
     return [
         [
             text.named("metrics", metric),
-            _range([b for b, _ in parts], names.tolerance),
-            _range([e for _, e in parts], names.percent),
+            _range([b for b, _ in components], names.tolerance),
+            _range([e for _, e in components], names.percent),
         ]
-        for metric, parts in rows.items()
+        for metric, components in rows.items()
     ]
 
 

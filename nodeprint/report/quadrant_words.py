@@ -35,19 +35,20 @@ def of_node(levels: NodeLevels, node: str) -> list[str]:
     return sentences(crossing, level_name(levels.quantity.layout.levels[QUADRANT])) if crossing is not None else []
 
 
-def sentences(blocks: Blocks, part: str = "quadrant") -> list[str]:
-    """Of each socket its own `part`, partner and others, the slowest way to other sockets, and whether these differ."""
+def sentences(blocks: Blocks, component: str = "quadrant") -> list[str]:
+    """Of each socket its own `component`, partner and others, the slowest way to other sockets, and whether these
+    differ."""
     out = []
     for die in quadrants.dies(blocks):
         levels = ", ".join(
-            f"{_levels_of(die, name, part)} {names.duration(level)}" for name, level in _levels(die).items()
+            f"{_levels_of(die, name, component)} {names.duration(level)}" for name, level in _levels(die).items()
         )
         if levels:
-            sentences_of_die = " ".join((*_inside(die, part), *_paths(die, blocks)))
+            sentences_of_die = " ".join((*_inside(die, component), *_paths(die, blocks)))
             out.append(f"{say('quadrants', 'levels', socket=die.socket, levels=levels)} {sentences_of_die}".strip())
         if die.outside is not None and die.across is not None:
-            ends = (say("quadrants", "briefly", key, part=part) for key in ("others", "sockets"))
-            out.append(" ".join((_outside(die, die.outside, part), *_compared(die.across, *ends))))
+            ends = (say("quadrants", "briefly", key, component=component) for key in ("others", "sockets"))
+            out.append(" ".join((_outside(die, die.outside, component), *_compared(die.across, *ends))))
     if out and len(blocks.values) < 2:
         out.append(say("quadrants", "one_run"))
     return out
@@ -59,23 +60,23 @@ def _levels(die: SocketDie) -> dict[str, float]:
     return dict([*ends, *((difference.second, difference.second_ns) for difference in die.inside)])
 
 
-def _levels_of(die: SocketDie, name: str, part: str) -> str:
+def _levels_of(die: SocketDie, name: str, component: str) -> str:
     pairs = ", ".join(f"{a} and {b}" for a, b in die.partners)
     key = "own" if name == "own" else "partner" if name == "partner" else "others" if die.partners else "all_others"
-    return say("quadrants", "sets", key, part=part, pairs=pairs)
+    return say("quadrants", "sets", key, component=component, pairs=pairs)
 
 
-def _inside(die: SocketDie, part: str) -> Iterator[str]:
+def _inside(die: SocketDie, component: str) -> Iterator[str]:
     for difference in die.inside:
         first, second = (
-            say("quadrants", "briefly", name if die.partners or name == "own" else "all_others", part=part)
+            say("quadrants", "briefly", name if die.partners or name == "own" else "all_others", component=component)
             for name in (difference.first, difference.second)
         )
         yield from _compared(difference, first, second)
     if die.faster_than_own and not die.partners:
         of = "every" if die.faster_than_own == die.quadrants else names.listed(map(str, die.faster_than_own))
         key = "faster_every" if of == "every" else "faster_some"
-        yield say("quadrants", key, part=part, of=of, change=text.change(-1.0, ""))
+        yield say("quadrants", key, component=component, of=of, change=text.change(-1.0, ""))
 
 
 def _compared(difference: Difference, first: str, second: str) -> Iterator[str]:
@@ -105,7 +106,7 @@ def _paths(die: SocketDie, blocks: Blocks) -> Iterator[str]:
             yield say("quadrants", "paths", word=say("change", "time", key), ends=ends, level=names.duration(level))
 
 
-def _outside(die: SocketDie, difference: Difference, part: str) -> str:
+def _outside(die: SocketDie, difference: Difference, component: str) -> str:
     """The quadrants of a socket by their way to others."""
     near, far = (names.listed(map(str, of)) for of in (die.near, die.far))
     near_level, far_level = (names.duration(level) for level in (difference.first_ns, difference.second_ns))
@@ -121,14 +122,16 @@ def _outside(die: SocketDie, difference: Difference, part: str) -> str:
             far_level=far_level,
             by=names.duration(difference.ns),
             interval=_interval(difference),
-            part=f"{part}s" if several else part,
+            component=f"{component}s" if several else component,
             **text.changed(several=several),
         )
     level = _mean((difference.first_ns, len(die.near)), (difference.second_ns, len(die.far)))
     sentence = say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))
     if math.isnan(difference.half_ns):
         return sentence
-    return f"{sentence} {say('quadrants', 'outside_alike', part=part, most=names.duration(difference.most_ns))}"
+    return (
+        f"{sentence} {say('quadrants', 'outside_alike', component=component, most=names.duration(difference.most_ns))}"
+    )
 
 
 def _mean(*levels: tuple[float, int]) -> float:

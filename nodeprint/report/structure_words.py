@@ -53,7 +53,7 @@ def _clause(classes: Sequence[PairClass], place: str, level: FoundLevel | None =
     if not classes:
         return ""
     where = say("structure", place, level=level_name(level.name) if level else "")
-    first, *others = [f"{names.quantity(pairs.median_ns, 'ns')}{_part(pairs)}" for pairs in classes]
+    first, *others = [f"{names.quantity(pairs.median_ns, 'ns')}{_component(pairs)}" for pairs in classes]
     if not others:
         return f"{first} {where}"
     medians = [pairs.median_ns for pairs in classes]
@@ -61,6 +61,6 @@ def _clause(classes: Sequence[PairClass], place: str, level: FoundLevel | None =
     return f"{where} {names.listed([first, *others])} {times}"
 
 
-def _part(pairs: PairClass) -> str:
+def _component(pairs: PairClass) -> str:
     kind = "kinds" if "cores" in pairs.part else "halves" if pairs.part.endswith("half") else "parts"
     return " " + say("structure", kind, part=pairs.part) if pairs.part else ""

@@ -65,8 +65,8 @@ def node_as_json(name: str, node: NodeVerdict, *, imported: bool) -> str:
     return _as_json(check_scripts.named_node(name, node, imported=imported))
 
 
-def _as_json(part: Verdict | NodeVerdict) -> str:
-    body = msgspec.json.encode(_rounded(msgspec.to_builtins(part, str_keys=True, enc_hook=float)), order="sorted")
+def _as_json(component: Verdict | NodeVerdict) -> str:
+    body = msgspec.json.encode(_rounded(msgspec.to_builtins(component, str_keys=True, enc_hook=float)), order="sorted")
     return msgspec.json.format(body, indent=1).decode() + "\n"
 
 
@@ -273,8 +273,8 @@ def _outcome(outcome: Outcome | FleetOutcome) -> str:
 
 def _series_of(finding: Finding) -> str:
     """What a finding is of, the same text in every campaign."""
-    place = ",".join(f"{key}={value}" for key, value in sorted(finding.part.where.items()))
-    return f"{finding.part.component_type}: {place}" if place else finding.part.component_type
+    place = ",".join(f"{key}={value}" for key, value in sorted(finding.component.where.items()))
+    return f"{finding.component.component_type}: {place}" if place else finding.component.component_type
 
 
 def _gauge(name: str, samples: Sequence[tuple[str, float]]) -> list[str]:

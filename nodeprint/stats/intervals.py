@@ -1,4 +1,4 @@
-"""Intervals of a difference: from the parts of its error to their degrees of freedom and half widths."""
+"""Intervals of a difference: from the components of its error to their degrees of freedom and half widths."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def outside(difference: Floats, half: Floats, tolerance: Floats | float) -> Bool
     return np.asarray(np.abs(difference) - half > tolerance)
 
 
-def combined(parts: Sequence[tuple[Floats, Floats | float]]) -> tuple[Floats, Floats]:
-    """The standard error and degrees of freedom of a sum of independent parts, each a variance with its own.
+def combined(components: Sequence[tuple[Floats, Floats | float]]) -> tuple[Floats, Floats]:
+    """The standard error and degrees of freedom of a sum of independent components, each a variance with its own.
 
     Satterthwaite 1946: the degrees of freedom of a sum of variance estimates.
     """
-    total = np.asarray(sum(variance for variance, _ in parts), dtype=np.float64)
+    total = np.asarray(sum(variance for variance, _ in components), dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = np.asarray(sum(variance**2 / degrees for variance, degrees in parts), dtype=np.float64)
+        spread = np.asarray(sum(variance**2 / degrees for variance, degrees in components), dtype=np.float64)
         degrees = np.where(spread > 0, total**2 / spread, np.inf)
     return np.sqrt(total), np.maximum(degrees, 1.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-#: Medians of parts that differ by this factor are of different kinds, and the median of all is of none.
+#: Medians of components that differ by this factor are of different kinds, and the median of all is of none.
 MIXED = 1.1
 #: A median that fewer than this share of the values are near, within so much of it, is that of a mixture.
 _FEW, _NEAR = 1 / 3, 0.1

@@ -30,9 +30,9 @@ _MAD, _OF_CLIPPED = 1.4826, 0.7785
 
 
 class Peers(msgspec.Struct, frozen=True):
-    """By node and part: the `centre` of the peers and the variance of a node about it, pooled over the part's family
-    (`between`) with its `degrees` of freedom; by node, how many peers (`count`). `shared`: the peers of all nodes are
-    the same but for the node itself."""
+    """By node and component: the `centre` of the peers and the variance of a node about it, pooled over the component's
+    family (`between`) with its `degrees` of freedom; by node, how many peers (`count`). `shared`: the peers of all
+    nodes are the same but for the node itself."""
 
     centre: Floats
     between: Floats
@@ -42,9 +42,9 @@ class Peers(msgspec.Struct, frozen=True):
 
 
 def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
-    """The peers of each node from `means` (node, part); only `trusted` nodes are peers.
+    """The peers of each node from `means` (node, component); only `trusted` nodes are peers.
 
-    `family` (part) numbers the parts that share a variance.
+    `family` (component) numbers the components that share a variance.
     """
     nodes = len(means)
     if nodes >= LEAVE_OUT_BELOW:
@@ -75,23 +75,23 @@ def _of_many(means: Floats, family: Ints, trusted: Bools) -> Peers:
 
 
 def agreeing(values: Floats, tolerance: Floats, slack: Floats | None = None, fewest: int = FEWEST) -> Floats:
-    """The largest share of the nodes that are within `tolerance` (part) of one of them (part), of `values` (node, part;
-    NaN where a node has none); 1 of fewer than `fewest` nodes, which can tell nothing. `slack` (part) widens the
-    tolerance by what two of them may differ by chance."""
+    """The largest share of the nodes that are within `tolerance` (component) of one of them (component), of `values`
+    (node, component; NaN where a node has none); 1 of fewer than `fewest` nodes, which can tell nothing. `slack`
+    (component) widens the tolerance by what two of them may differ by chance."""
     within = tolerance if slack is None else tolerance + slack
     share = np.ones(values.shape[1])
     ordered, count = np.sort(values, axis=0), np.isfinite(values).sum(axis=0)
-    for part in np.flatnonzero(count >= fewest).tolist():
-        of_part = ordered[: count[part], part]
-        first = np.searchsorted(of_part, of_part - within[part], side="left")
-        last = np.searchsorted(of_part, of_part + within[part], side="right")
-        share[part] = (last - first).max() / count[part]
+    for component in np.flatnonzero(count >= fewest).tolist():
+        of_component = ordered[: count[component], component]
+        first = np.searchsorted(of_component, of_component - within[component], side="left")
+        last = np.searchsorted(of_component, of_component + within[component], side="right")
+        share[component] = (last - first).max() / count[component]
     return share
 
 
 def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of nodes (node, part): their centre, the variance about it by family with its degrees of freedom, and the scale
-    by which values were moved; of a single node its value, and nothing of how far nodes are apart."""
+    """Of nodes (node, component): their centre, the variance about it by family with its degrees of freedom, and the
+    scale by which values were moved; of a single node its value, and nothing of how far nodes are apart."""
     count = len(means)
     centre = np.median(means, axis=0)
     between, scales, degrees = np.zeros_like(centre), np.zeros_like(centre), np.ones_like(centre)
@@ -116,6 +116,6 @@ def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Flo
 
 
 def _typical(residual: Floats) -> float:
-    """The median of the distances (node, part) from each part's median over the nodes, but the smallest one: of an odd
-    number of nodes the median is one of them, at no distance. So the scale of three is that of many."""
+    """The median of the distances (node, component) from each component's median over the nodes, but the smallest one:
+    of an odd number of nodes the median is one of them, at no distance. So the scale of three is that of many."""
     return float(np.median(np.sort(np.abs(residual), axis=0)[1:]))

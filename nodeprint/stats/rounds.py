@@ -23,8 +23,8 @@ _DAY_S = 86400.0
 
 
 class Rounds(msgspec.Struct, frozen=True):
-    """The round of each job (`number`, job) and what all nodes moved by in each (`shift`, round x part), whose variance
-    is `error` (round) times that of one job. `first` is the first job of each node."""
+    """The round of each job (`number`, job) and what all nodes moved by in each (`shift`, round x component), whose
+    variance is `error` (round) times that of one job. `first` is the first job of each node."""
 
     number: Ints
     shift: Floats
@@ -49,7 +49,7 @@ class Rounds(msgspec.Struct, frozen=True):
 
 def rounds(means: Floats, owner: Ints, began: Floats) -> Rounds:
     """The rounds of jobs that `began` at some moments (job; seconds since 1970, NaN if unknown), and their shifts, from
-    the `means` of jobs (job, part; NaN if it has none). `owner` (job) numbers the node of each, in order.
+    the `means` of jobs (job, component; NaN if it has none). `owner` (job) numbers the node of each, in order.
 
     A round is a day. Its shift is the median over the nodes that are measured in other rounds, too, of how far their
     job is from their mean; 0 where fewer than FEWEST are.

@@ -1,7 +1,7 @@
 """How far runs of a node differ, and its jobs: pooled over nodes, with the degrees of freedom of independent things.
 
-What a run or a job shares (cache lines, pages, temperature) is in all parts of a family at once, so that their
-variances are no independent ones, however many parts there are.
+What a run or a job shares (cache lines, pages, temperature) is in all components of a family at once, so that their
+variances are no independent ones, however many components there are.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ RARE = 1e-3
 #: Degrees of freedom of the variance that is assumed where no node has two runs.
 PRIOR_DEGREES = 8.0
 #: Weight of the pooled variance against that of one node, in degrees of freedom. With two runs its own hardly counts; a
-#: burst in one of six runs, or a part that comes and goes, is seen.
+#: burst in one of six runs, or a component that comes and goes, is seen.
 OWN_DEGREES = 10.0
 #: A normal value is beyond so many variances in one of 2,000 cases.
 OUTLIER = 12.0
 #: Steps in which outliers are found that others hid.
 _STEPS = 3
-#: Variances of parts differ where they do by so many standard errors.
+#: Variances of components differ where they do by so many standard errors.
 SURE = 2.0
 #: Degrees of freedom beyond which a variance counts as known.
 MOST_DEGREES = 1e4
-#: From so many on Student's t is nearly normal, and nobody asks how independent the parts of a family are.
+#: From so many on Student's t is nearly normal, and nobody asks how independent the components of a family are.
 ENOUGH_DEGREES = 64.0
 
 
 class RunSpread(msgspec.Struct, frozen=True):
-    """Variance between the runs of a job: `pooled` (part) over all jobs of all nodes, with its degrees of freedom
-    (part), and how many times that each node has in each part (`ratio`, node x part, at least 1)."""
+    """Variance between the runs of a job: `pooled` (component) over all jobs of all nodes, with its degrees of freedom
+    (component), and how many times that each node has in each component (`ratio`, node x component, at least 1)."""
 
     pooled: Floats
     degrees: Floats
@@ -44,19 +44,23 @@ class RunSpread(msgspec.Struct, frozen=True):
 
 
 def run_spread(values: Floats, family: Ints, prior: Floats, owner: Ints | None = None) -> RunSpread:
-    """The spread of `values` (job, run, part; NaN where a run is missing) over the runs of a job.
+    """The spread of `values` (job, run, component; NaN where a run is missing) over the runs of a job.
 
-    Part by part the variance is moderated by that of its family (Smyth 2004, empirical Bayes). `prior` (part) is the
-    standard deviation where no job has two runs. `owner` (job) numbers the node of each job, in order; each job is a
-    node of its own if it is left out.
+    Part by component the variance is moderated by that of its family (Smyth 2004, empirical Bayes). `prior` (component)
+    is the standard deviation where no job has two runs. `owner` (job) numbers the node of each job, in order; each job
+    is a node of its own if it is left out.
     """
-    jobs, _, parts = values.shape
+    jobs, _, components = values.shape
     owner = np.arange(jobs) if owner is None else owner
     nodes = int(owner[-1]) + 1 if jobs else 0
     residual, squares, spare = _within(values)
-    pooled, degrees, independent = prior**2 * np.ones(parts), np.full(parts, PRIOR_DEGREES), np.ones(parts)
+    pooled, degrees, independent = (
+        prior**2 * np.ones(components),
+        np.full(components, PRIOR_DEGREES),
+        np.ones(components),
+    )
     if not spare.any():
-        return RunSpread(pooled, degrees, np.ones((nodes, parts)))
+        return RunSpread(pooled, degrees, np.ones((nodes, components)))
     for number in np.unique(family):
         columns = np.flatnonzero((family == number) & spare.any(axis=0))
         if len(columns):
@@ -74,8 +78,8 @@ def run_spread(values: Floats, family: Ints, prior: Floats, owner: Ints | None =
 
 
 def _within(values: Floats) -> tuple[Floats, Floats, Floats]:
-    """The differences of runs from their node's mean (node, run, part), 0 where there is none; their sum of squares
-    (node, part), and its degrees of freedom."""
+    """The differences of runs from their node's mean (node, run, component), 0 where there is none; their sum of
+    squares (node, component), and its degrees of freedom."""
     present = np.isfinite(values)
     count = present.sum(axis=1)
     means = np.where(present, values, 0.0).sum(axis=1) / np.maximum(count, 1)
@@ -85,7 +89,7 @@ def _within(values: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _usual(squares: Floats, spare: Floats) -> Bools:
     """The nodes that are no noisier in a family than chance makes one in RARE (node): by the F distribution of its runs
-    against those of the others, as if all parts shared what runs differ by."""
+    against those of the others, as if all components shared what runs differ by."""
     degrees = spare.max(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         own = np.where(degrees > 0, squares.sum(axis=1) / np.maximum(spare.sum(axis=1), 1), 0.0)
@@ -101,9 +105,10 @@ def _usual(squares: Floats, spare: Floats) -> Bools:
 
 
 def independence(residual: Floats, variance: Floats, degrees: Floats) -> float:
-    """As how many independent things the parts of a family count, from the `residual` of runs (node, run, part) and the
-    `variance` of each part with its `degrees` of freedom: one over the mean of their squared correlations. Chance makes
-    that larger, by 1 / degrees where parts are independent; of the rest so much counts that few runs are no proof."""
+    """As how many independent things the components of a family count, from the `residual` of runs (node, run,
+    component) and the `variance` of each component with its `degrees` of freedom: one over the mean of their squared
+    correlations. Chance makes that larger, by 1 / degrees where components are independent; of the rest so much counts
+    that few runs are no proof."""
     count = float(np.median(degrees))
     usable = variance > 0
     if count >= ENOUGH_DEGREES or usable.sum() < 2:
@@ -116,7 +121,7 @@ def independence(residual: Floats, variance: Floats, degrees: Floats) -> float:
 
 
 def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
-    """The common variance of a family and its weight in degrees of freedom, from each part's variance.
+    """The common variance of a family and its weight in degrees of freedom, from each component's variance.
 
     Moments of the logarithms of variances that follow a scaled F distribution (Smyth 2004, section 6.2). Of how much
     they differ beyond chance the lower end counts, SURE standard errors below: a few variances of one degree of freedom
@@ -131,7 +136,7 @@ def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
     of_excess = np.sqrt(np.mean(special.polygamma(3, half) + 2 * by_chance**2) / len(logs))
     excess = float(np.var(logs, ddof=1) - np.mean(by_chance) - SURE * of_excess)
     if excess <= special.polygamma(1, MOST_DEGREES / 2):
-        # the mean of all: that of logarithms is of no use where parts share what they differ by
+        # the mean of all: that of logarithms is of no use where components share what they differ by
         return float(np.average(variances[usable], weights=degrees[usable])), MOST_DEGREES
     weight = 2 * _inverse_trigamma(excess)
     common = float(np.exp(np.mean(logs) + special.digamma(weight / 2) - np.log(weight / 2)))
@@ -146,8 +151,8 @@ def _inverse_trigamma(value: float) -> float:
 
 
 def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -> Floats:
-    """How many times the `pooled` variance each node has in each part: its own, moderated, and at least that which it
-    has over all parts, which count as so many `independent` things."""
+    """How many times the `pooled` variance each node has in each component: its own, moderated, and at least that which
+    it has over all components, which count as so many `independent` things."""
     scaled = squares / np.where(pooled > 0, pooled, np.inf)
     own = (OWN_DEGREES + scaled) / (OWN_DEGREES + spare)
     degrees = spare.max(axis=1, initial=0.0) * independent
@@ -157,9 +162,9 @@ def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -
 
 
 class JobSpread(msgspec.Struct, frozen=True):
-    """Variance between the jobs of a node beyond that of their runs: what is `assumed` (part), the `excess` (part) over
-    it that jobs show, with its `degrees` of freedom (part), and how many times the usual variance each node has in each
-    part (`ratio`, node x part, at least 1)."""
+    """Variance between the jobs of a node beyond that of their runs: what is `assumed` (component), the `excess`
+    (component) over it that jobs show, with its `degrees` of freedom (component), and how many times the usual variance
+    each node has in each component (`ratio`, node x component, at least 1)."""
 
     assumed: Floats
     excess: Floats
@@ -168,27 +173,27 @@ class JobSpread(msgspec.Struct, frozen=True):
 
     @property
     def variance(self) -> Floats:
-        """Of a usual node in each part."""
+        """Of a usual node in each component."""
         return np.asarray(self.assumed + self.excess)
 
 
 def job_spread(means: Floats, owner: Ints, of_runs: Floats, family: Ints, assumed: Floats) -> JobSpread:
-    """The spread between jobs from their `means` (job, part; NaN if it has none); `owner` (job) numbers the node of
-    each job, in order. `of_runs` (part) is the variance that the mean of a usual job has by its runs, `assumed` (part)
-    the variance between jobs that is assumed.
+    """The spread between jobs from their `means` (job, component; NaN if it has none); `owner` (job) numbers the node
+    of each job, in order. `of_runs` (component) is the variance that the mean of a usual job has by its runs, `assumed`
+    (component) the variance between jobs that is assumed.
 
-    The variance is one for a family: what a job shares, such as pages or temperature, is in all of its parts. It is
-    never less than the assumed one, so that a lucky pair of jobs narrows no interval; the excess has the degrees of
+    The variance is one for a family: what a job shares, such as pages or temperature, is in all of its components. It
+    is never less than the assumed one, so that a lucky pair of jobs narrows no interval; the excess has the degrees of
     freedom of the jobs that show it. Without two jobs of one node it is the assumed one, taken as known.
     """
-    jobs, parts = means.shape
+    jobs, components = means.shape
     nodes = int(owner[-1]) + 1 if jobs else 0
-    excess, degrees = np.zeros(parts), np.full(parts, MOST_DEGREES)
+    excess, degrees = np.zeros(components), np.full(components, MOST_DEGREES)
     if jobs == nodes:
-        return JobSpread(assumed, excess, degrees, np.broadcast_to(1.0, (nodes, parts)))
+        return JobSpread(assumed, excess, degrees, np.broadcast_to(1.0, (nodes, components)))
     residual, squares, spare = _between(means, owner, nodes)
     usual_variance = of_runs + assumed
-    independent = np.ones(parts)
+    independent = np.ones(components)
     for number in np.unique(family):
         columns = np.flatnonzero((family == number) & spare.any(axis=0))
         if not len(columns):
@@ -205,9 +210,10 @@ def job_spread(means: Floats, owner: Ints, of_runs: Floats, family: Ints, assume
 
 
 def _without_outliers(squares: Floats, expected: Floats, total: Floats) -> Floats:
-    """The variance of each part (part) from sums of `squares` (node, part) with `total` degrees of freedom (part), in
-    which no part of a node counts more than OUTLIER times what is usual: what comes and goes in one of many parts is a
-    finding, and no variance of all. `expected` (part) is what parts of a family differ by."""
+    """The variance of each component (component) from sums of `squares` (node, component) with `total` degrees of
+    freedom (component), in which no part of a node counts more than OUTLIER times what is usual: what comes and goes in
+    one of many components is a finding, and no variance of all. `expected` (component) is what components of a family
+    differ by."""
     scaled, many = squares / expected, max(float(total.sum()), 1.0)
     usual = float(scaled.sum()) / many
     for _ in range(_STEPS):
@@ -217,8 +223,8 @@ def _without_outliers(squares: Floats, expected: Floats, total: Floats) -> Float
 
 
 def _between(means: Floats, owner: Ints, nodes: int) -> tuple[Floats, Floats, Floats]:
-    """The differences of jobs (job, part) from the mean of their node, 0 where there is none; by node and part their
-    sum of squares, and its degrees of freedom."""
+    """The differences of jobs (job, component) from the mean of their node, 0 where there is none; by node and
+    component their sum of squares, and its degrees of freedom."""
     first = np.searchsorted(owner, np.arange(nodes))
     present = np.isfinite(means)
     count = np.add.reduceat(present, first, axis=0, dtype=np.int64)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.verdict import Finding, Interval, JobEffect, Part
+from nodeprint.judge.verdict import Component, Finding, Interval, JobEffect
 from nodeprint.report.figures.node_levels import NodeLevels
 
 
 def finding_of_pairs(
     levels: NodeLevels,
     node: str,
-    part: Part,
+    component: Component,
     pairs: Iterable[tuple[int, int]],
     *,
     effect: float,
@@ -27,21 +27,32 @@ def finding_of_pairs(
         by_first.setdefault(min(a, b), []).append(max(a, b))
     value = float(np.nanmean(levels.of(node)))
     return _finding(
-        levels, part, effect, tolerance, value, home=home, pairs={a: tuple(sorted(bs)) for a, bs in by_first.items()}
+        levels,
+        component,
+        effect,
+        tolerance,
+        value,
+        home=home,
+        pairs={a: tuple(sorted(bs)) for a, bs in by_first.items()},
     )
 
 
 def finding_of_cells(
-    levels: NodeLevels, part: Part, cells: Iterable[Mapping[str, int | str]], *, effect: float, tolerance: float
+    levels: NodeLevels,
+    component: Component,
+    cells: Iterable[Mapping[str, int | str]],
+    *,
+    effect: float,
+    tolerance: float,
 ) -> Finding:
     """A finding of some cells (OS numbers) with this relative effect."""
     value = float(np.nanmean(levels.values))
-    return _finding(levels, part, effect, tolerance, value, cells=tuple(cells))
+    return _finding(levels, component, effect, tolerance, value, cells=tuple(cells))
 
 
 def _finding(
     levels: NodeLevels,
-    part: Part,
+    component: Component,
     effect: float,
     tolerance: float,
     value: float,
@@ -59,11 +70,11 @@ def _finding(
         for job in (1, 2)
     )
     return Finding(
-        id=f"{part.term}-slow",
+        id=f"{component.term}-slow",
         state=Certainty.CONFIRMED,
         measurement=levels.quantity.measurement,
         home=home,
-        part=part,
+        component=component,
         effect=effect,
         effect_unit=effect * value,
         interval=interval,

@@ -13,6 +13,7 @@ from nodeprint.judge.verdict import (
     Agreement,
     CellFigure,
     ClassFigure,
+    Component,
     Disturbance,
     Evidence,
     FabricVerdict,
@@ -22,7 +23,6 @@ from nodeprint.judge.verdict import (
     JobEffect,
     Limit,
     NodeVerdict,
-    Part,
     Reason,
     Spread,
     Verdict,
@@ -33,8 +33,8 @@ from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulate_fleet
 
 CRITERIA = ("core-to-core", "memory", "bandwidth", "clock")
-CORE = Part("core", "core-near", {"core": 37, "cpu": 37})
-MEMORY = Part("numa", "numa", {"cpu_node": 1, "memory_node": 3})
+CORE = Component("core", "core-near", {"core": 37, "cpu": 37})
+MEMORY = Component("numa", "numa", {"cpu_node": 1, "memory_node": 3})
 
 
 def agreement(
@@ -42,19 +42,19 @@ def agreement(
 ) -> Agreement:
     """How alike a node is; within its tolerance unless `changes` say otherwise."""
     defaults = {
-        "core-to-core": ("coherence-cas", Part("core", "core-near", {"core": 12, "cpu": 12}), "ns", 112.0),
+        "core-to-core": ("coherence-cas", Component("core", "core-near", {"core": 12, "cpu": 12}), "ns", 112.0),
         "memory": ("chase-latency", MEMORY, "ns", 120.0),
         "bandwidth": (
             "bandwidth-nodes",
-            Part("bandwidth", "bandwidth", {"memory_node": 0, "stream": "load"}),
+            Component("bandwidth", "bandwidth", {"memory_node": 0, "stream": "load"}),
             "B/s",
             1.6e11,
         ),
-        "clock": ("clock-together", Part("clock", "clock", {"core": 5, "cpu": 5}), "Hz", 3.2e9),
+        "clock": ("clock-together", Component("clock", "clock", {"core": 5, "cpu": 5}), "Hz", 3.2e9),
     }
-    measurement, part, unit, level = defaults[metric]
+    measurement, component, unit, level = defaults[metric]
     sizes = within, tolerance, unit, within * level, tolerance * level, within / tolerance, within / 3, 18
-    made = Agreement(metric, True, measurement, part, *sizes)
+    made = Agreement(metric, True, measurement, component, *sizes)
     return replace(made, **changes)
 
 
@@ -99,7 +99,7 @@ def memory_finding(**changes: Any) -> Finding:
         0.2,
         id="numa-slow",
         measurement="chase-latency",
-        part=MEMORY,
+        component=MEMORY,
         tolerance=0.05,
         times_tolerance=4.0,
         remedy="numa",
@@ -208,7 +208,7 @@ def fabric(**changes: Any) -> FabricVerdict:
         0.3,
         id="fabric-link",
         measurement="linktest-fabric",
-        part=Part("fabric-link", "fabric-link", {"node": "cn001", "to": "cn002", "sends": 1, "receives": 1}),
+        component=Component("fabric-link", "fabric-link", {"node": "cn001", "to": "cn002", "sends": 1, "receives": 1}),
         tolerance=0.1,
         times_tolerance=3.0,
     )

@@ -7,6 +7,7 @@ measurement's unit. Nothing here is a sentence: `nodeprint.report.text` makes th
 """
 
 from nodeprint.judge.verdict.campaign_verdict import SCHEMA, Verdict
+from nodeprint.judge.verdict.component import Component, Interval
 from nodeprint.judge.verdict.fabric_verdict import FabricVerdict, SizeFigure
 from nodeprint.judge.verdict.finding import Evidence, Expected, Finding, Finer, JobEffect
 from nodeprint.judge.verdict.fleet_verdict import (
@@ -24,7 +25,6 @@ from nodeprint.judge.verdict.fleet_verdict import (
 from nodeprint.judge.verdict.json_schema import schema
 from nodeprint.judge.verdict.node_figures import LOST, CellFigure, ClassFigure
 from nodeprint.judge.verdict.node_verdict import Agreement, Disturbance, Epoch, NodeVerdict, Reason
-from nodeprint.judge.verdict.part import Interval, Part
 
 __all__ = [
     "LOST",
@@ -32,6 +32,7 @@ __all__ = [
     "Agreement",
     "CellFigure",
     "ClassFigure",
+    "Component",
     "Disturbance",
     "Epoch",
     "Evidence",
@@ -48,7 +49,6 @@ __all__ = [
     "NodeVerdict",
     "NodesAt",
     "Note",
-    "Part",
     "Reason",
     "Shared",
     "SingleRuns",

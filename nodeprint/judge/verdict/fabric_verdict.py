@@ -21,10 +21,10 @@ class SizeFigure(msgspec.Struct, frozen=True):
 
 
 class FabricVerdict(msgspec.Struct, frozen=True):
-    """Messages between the nodes of a partition: medians (from, to) in ns, slow nodes and links as findings, whose part
-    has where = {"node": name} or {"node": from, "to": to} and `sends`/`receives` as 1; the smallest effects that are
-    found and the tolerances by component type (fabric-node, fabric-link). `inconclusive` says why nothing can be
-    concluded: too-few-nodes, one-run, beyond-tolerance (a detection limit is beyond 2.5 tolerances) or empty. Of
+    """Messages between the nodes of a partition: medians (from, to) in ns, slow nodes and links as findings, whose
+    component has where = {"node": name} or {"node": from, "to": to} and `sends`/`receives` as 1; the smallest effects
+    that are found and the tolerances by component type (fabric-node, fabric-link). `inconclusive` says why nothing can
+    be concluded: too-few-nodes, one-run, beyond-tolerance (a detection limit is beyond 2.5 tolerances) or empty. Of
     several message sizes the largest decides and all else is of it; `by_size` has every size, `smallest_ns` the medians
     of the smallest."""
 

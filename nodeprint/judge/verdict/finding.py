@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import msgspec
 
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.verdict.part import Interval, Part
+from nodeprint.judge.verdict.component import Component, Interval
 
 
 class JobEffect(msgspec.Struct, frozen=True):
-    """A finding's effect in one independent job: the interval that is simultaneous over all jobs and the parts of its
-    component type, and the effect in each run by its name (job1/run1). `shows`: the job as a whole is outside the
+    """A finding's effect in one independent job: the interval that is simultaneous over all jobs and the components of
+    its component type, and the effect in each run by its name (job1/run1). `shows`: the job as a whole is outside the
     tolerance; `showing` are its runs that the finding is of."""
 
     job: str
@@ -25,10 +25,10 @@ class JobEffect(msgspec.Struct, frozen=True):
 
 
 class Finer(msgspec.Struct, frozen=True):
-    """A finer part that deviates with the finding and is explained by it."""
+    """A finer component that deviates with the finding and is explained by it."""
 
     measurement: str
-    part: Part
+    component: Component
     effect: float
     interval: Interval
     tolerance: float
@@ -69,24 +69,25 @@ class Finding(msgspec.Struct, frozen=True):
     """A part of a node that is outside its tolerance.
 
     `id` names its kind, as waivers do (core-slow). `effect` is the mean over the jobs, or single runs, that show
-    it, `interval` that of this mean, simultaneous over all jobs and the parts of its component type (it leaves `tail`
-    at each end), `half_95` half of its 95 % interval. `tolerance` is the one that decided, in the direction of the
-    effect (of a rate with a tolerance of 10 %, 10 % higher or 9.1 % lower), and `times_tolerance` how many times it the
-    effect is. `value` and `peers` are what was measured in these, in `unit`. `pairs` has the pairs of CPUs that it is
-    of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad side.
+    it, `interval` that of this mean, simultaneous over all jobs and the components of its component type (it leaves
+    `tail` at each end), `half_95` half of its 95 % interval. `tolerance` is the one that decided, in the direction of
+    the effect (of a rate with a tolerance of 10 %, 10 % higher or 9.1 % lower), and `times_tolerance` how many times it
+    the effect is. `value` and `peers` are what was measured in these, in `unit`. `pairs` has the pairs of CPUs that it
+    is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad side.
     `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes with the
     same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what the
     interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns of a baseline where the
-    node is compared with its own past: `peers` is that past then. `figures_of` is the part that `value`, `peers` and
-    `effect_unit` are of where several parts are one finding: that in which it is largest. `expected` is what it is
-    measured again by, None where one node alone cannot be, and `check` the command for it, in the folder of the report.
+    node is compared with its own past: `peers` is that past then. `figures_of` is the component that `value`, `peers`
+    and `effect_unit` are of where several components are one finding: that in which it is largest. `expected` is what
+    it is measured again by, None where one node alone cannot be, and `check` the command for it, in the folder of the
+    report.
     """
 
     id: str
     state: Certainty
     measurement: str
     home: int
-    part: Part
+    component: Component
     effect: float
     effect_unit: float
     interval: Interval
@@ -111,7 +112,7 @@ class Finding(msgspec.Struct, frozen=True):
     degrees: float = 0.0
     tail: float = 0.0
     baseline: str = ""
-    figures_of: Part | None = None
+    figures_of: Component | None = None
     expected: Expected | None = None
     check: str = ""
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import msgspec
 
 from nodeprint.judge.outcome import FleetOutcome, OutcomeClass
+from nodeprint.judge.verdict.component import Component, Interval
 from nodeprint.judge.verdict.node_verdict import Agreement
-from nodeprint.judge.verdict.part import Interval, Part
 from nodeprint.machine.peak import Memory
 
 #: If this share of comparable nodes have a difference it is named, and so is that these may be the right ones. Above a
@@ -19,14 +19,14 @@ CONTESTED = 0.2
 
 class Group(msgspec.Struct, frozen=True):
     """Nodes that are compared with each other, where there are several such groups. In a split fleet they are alike,
-    and differ from the group `than` in the part that separates them; `fields` of the fingerprint go with it. They were
-    measured `later_h` hours after all nodes of that group (negative: before; 0 where times overlap). `differences` are
-    by node of both groups how far it is from the middle of the group `than` in that part."""
+    and differ from the group `than` in the component that separates them; `fields` of the fingerprint go with it. They
+    were measured `later_h` hours after all nodes of that group (negative: before; 0 where times overlap). `differences`
+    are by node of both groups how far it is from the middle of the group `than` in that component."""
 
     name: str
     nodes: tuple[str, ...]
     measurement: str = ""
-    part: Part | None = None
+    component: Component | None = None
     than: str = ""
     effect: float = 0.0
     effect_unit: float = 0.0
@@ -64,7 +64,7 @@ class Shared(msgspec.Struct, frozen=True):
 
     nodes: tuple[str, ...]
     measurement: str
-    part: Part
+    component: Component
     effect: float
     interval: Interval
     fields: Mapping[str, str] = {}
@@ -94,8 +94,8 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """The effect from which on a part is found in nine of ten nodes, by component type, with the tolerance (the median
-    over its parts); beyond 2.5 tolerances the data cannot be relied on there."""
+    """The effect from which on a component is found in nine of ten nodes, by component type, with the tolerance (the
+    median over its components); beyond 2.5 tolerances the data cannot be relied on there."""
 
     metric: str
     measurement: str

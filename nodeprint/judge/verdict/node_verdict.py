@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from nodeprint.judge.outcome import Outcome, OutcomeClass, ReasonDetail
+from nodeprint.judge.verdict.component import Component
 from nodeprint.judge.verdict.finding import Finding
 from nodeprint.judge.verdict.node_figures import CellFigure, ClassFigure
-from nodeprint.judge.verdict.part import Part
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How alike a node is to its peers in one metric that is judged: the part that comes nearest to its tolerance.
+    """How alike a node is to its peers in one metric that is judged: the component that comes nearest to its tolerance.
 
     `within` is the smallest tolerance at which the node would be the same there (the far end of the 90 % interval),
     infinite with one run; `share` how much of the tolerance that is: up to 1 the node is the same. `remedy` is what
@@ -27,7 +27,7 @@ class Agreement(msgspec.Struct, frozen=True):
     metric: str
     criterion: bool
     measurement: str
-    part: Part
+    component: Component
     within: float
     tolerance: float
     unit: str
@@ -131,7 +131,9 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     @property
     def is_alone(self) -> bool:
         """Whether no other measured node is of its kind."""
-        return self.outcome is Outcome.NO_PEERS or any(r.why is ReasonDetail.ALONE_IN_PART for r in self.reasons[:1])
+        return self.outcome is Outcome.NO_PEERS or any(
+            r.why is ReasonDetail.ALONE_IN_COMPONENT for r in self.reasons[:1]
+        )
 
     @property
     def counted(self) -> tuple[Finding, ...]:

@@ -15,7 +15,7 @@ from nodeprint.stats.robust import finite_median
 
 #: From coarse to fine; the first of these levels is shown of which a node has several parts, and at most so many.
 _LEVELS = (CCD, CCX, QUADRANT, SOCKET)
-_MOST_PARTS = 32
+_MOST_COMPONENTS = 32
 
 
 class Blocks(msgspec.Struct, frozen=True):
@@ -33,11 +33,11 @@ def of(levels: NodeLevels, node: str) -> Blocks | None:
     slots = drawn_slots(quantity)
     values = square_of(quantity, levels.of(node), quantity.homes[0], slots) / levels.unit.size
     for level in _LEVELS:
-        parts, part_of = np.unique(quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True)
-        if parts.min() >= 0 and 2 <= len(parts) <= _MOST_PARTS:
-            members = [np.flatnonzero(part_of.ravel() == number) for number in range(len(parts))]
+        components, part_of = np.unique(quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True)
+        if components.min() >= 0 and 2 <= len(components) <= _MOST_COMPONENTS:
+            members = [np.flatnonzero(part_of.ravel() == number) for number in range(len(components))]
             blocks = np.array([[finite_median(values[np.ix_(row, column)]) for column in members] for row in members])
-            sockets, numbers = parts.T.tolist()
+            sockets, numbers = components.T.tolist()
             return Blocks(NAMES[level], tuple(map(str, numbers)), tuple(sockets), blocks)
     return None
 

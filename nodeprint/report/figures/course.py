@@ -57,7 +57,7 @@ class CourseData(msgspec.Struct, frozen=True):
             )
         ]
         columns = [
-            "part",
+            "component",
             "measured",
             "campaign",
             "from its first level, tolerances",

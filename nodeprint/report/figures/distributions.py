@@ -94,15 +94,15 @@ def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequ
     for number in np.unique(quantity.pair_layout.classes).tolist():
         name, of_class = quantity.pair_layout.class_names[number], quantity.pair_layout.classes == number
         whole = _shape(name, of_class, values, others, levels.unit.size)
-        parts = [
+        components = [
             (f"{name}, socket {socket}", of_class & (sockets == socket).all(axis=1))
             for socket in np.unique(sockets[of_class]).tolist()
             if socket >= 0 and len(np.unique(sockets[of_class])) > 1
         ]
         by_socket = [
             shape
-            for part, pairs in parts
-            if (shape := _shape(part, pairs, values, others, levels.unit.size)) is not None
+            for component, pairs in components
+            if (shape := _shape(component, pairs, values, others, levels.unit.size)) is not None
         ]
         least = min((shape.median for shape in by_socket), default=np.inf)
         if whole is not None and any(shape.median > MIXED * least for shape in by_socket):
@@ -131,10 +131,10 @@ def classes(ax: Axes, data: ClassData, style: Style) -> None:
     middles = (np.arange(_BINS) + 0.5) * (2 * reach / _BINS) - reach
     ax.axvline(0, color=style.colours["hair"], linewidth=0.5)
     for row, shape in enumerate(data.classes):
-        for part, colour, filled in ((shape.peers, "peers", False), (shape.node, "node", True)):
-            if not part.size:
+        for component, colour, filled in ((shape.peers, "peers", False), (shape.node, "node", True)):
+            if not component.size:
                 continue
-            counts = np.histogram(np.clip(part, -reach, reach), bins=_BINS, range=(-reach, reach))[
+            counts = np.histogram(np.clip(component, -reach, reach), bins=_BINS, range=(-reach, reach))[
                 0
             ]  # the last hold what is beyond, too
             top = row - 0.85 * counts / counts.max()

@@ -32,7 +32,7 @@ def medians(verdict: FabricVerdict, *, smallest: bool = False) -> MatrixData:
     size = verdict.by_size[0].message_bytes if smallest else verdict.message_bytes
     title = f"time of a message{f' of {message_size(size)}' if verdict.by_size else ''}, {unit.name}"
     findings = () if smallest else verdict.findings
-    odd = {str(finding.part.where.get(key)) for finding in findings for key in ("node", "to")}
+    odd = {str(finding.component.where.get(key)) for finding in findings for key in ("node", "to")}
     return MatrixData(
         values,
         verdict.nodes,
@@ -81,7 +81,7 @@ def histogram(verdict: FabricVerdict) -> HistogramData:
 
 def of_finding(fabrics: Iterable[FabricVerdict], finding: Finding) -> FabricVerdict:
     """The messages that a finding is of. Raises NodeprintError where they are not among `fabrics`."""
-    ends = {str(finding.part.where[key]) for key in ("node", "to") if key in finding.part.where}
+    ends = {str(finding.component.where[key]) for key in ("node", "to") if key in finding.component.where}
     for fabric in fabrics:
         if fabric.measurement == finding.measurement and ends <= set(fabric.nodes):
             return fabric
@@ -100,7 +100,7 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> OwnPlaces:
     fitted = messages.terms(logs[None], verdict.places)
     out, into, link = fitted.out[0], fitted.into[0], fitted.link[0]
     number = {name: at for at, name in enumerate(verdict.nodes)}
-    where = finding.part.where
+    where = finding.component.where
     node, of_link = number[str(where["node"])], "to" in where
     ways = [(node, number[str(where["to"])])] if of_link else [(node, at) for at in range(len(logs)) if at != node]
     backward = verdict.directed and where.get("receives")

@@ -242,7 +242,7 @@ def forest_of(
     return ForestData(tuple(sorted(rows, key=lambda row: row.effect)), f"{title}, %", 100 * tolerance)
 
 
-def forest_of_part(
+def forest_of_component(
     deviations: xr.Dataset, measurement: str, component_type: str, place: str, marked: Collection[str] = ()
 ) -> ForestData:
     """The difference of every node in one part, from the table of deviations: pooled over jobs where there are several,
@@ -256,15 +256,15 @@ def forest_of_part(
     if not len(columns):
         what = f"{measurement} has no part {place!r} of component type {component_type!r}"
         raise NodeprintError(what, advice="choose from `measurement`, `component_type` and `place` of the deviations")
-    part = deviations.isel(part=int(columns[0]))
+    component = deviations.isel(component=int(columns[0]))
     effects: dict[str, tuple[float, Interval]] = {}
-    for row in range(part.sizes["sample"]):  # the pooled sample of a node is its last
-        sample = part.isel(sample=row)
+    for row in range(component.sizes["sample"]):  # the pooled sample of a node is its last
+        sample = component.isel(sample=row)
         effect, half = float(sample.difference), float(sample.half_simultaneous)
         if np.isfinite(effect):
             half = half if np.isfinite(half) else np.nan
             effects[str(sample.node.item())] = effect, Interval(effect - half, effect + half)
-    tolerance = float(np.nanmax(part.tolerance.to_numpy()))
+    tolerance = float(np.nanmax(component.tolerance.to_numpy()))
     return forest_of(f"{measurement}, {place}: difference from the peers", effects, tolerance, marked)
 
 

@@ -34,7 +34,7 @@ class Core(msgspec.Struct, frozen=True):
 
     cpu: str
     value: float
-    parts: Mapping[str, int]
+    components: Mapping[str, int]
 
 
 class Box(msgspec.Struct, frozen=True):
@@ -63,9 +63,13 @@ class FloorplanData(msgspec.Struct, frozen=True):
 
     def table(self) -> pd.DataFrame:
         """A row for each core."""
-        parts = {name: [core.parts.get(name, -1) for core in self.cores] for name in self.cores[0].parts}
+        components = {name: [core.components.get(name, -1) for core in self.cores] for name in self.cores[0].components}
         return pd.DataFrame(
-            {"CPU": [core.cpu for core in self.cores], **parts, self.scale.title: [core.value for core in self.cores]}
+            {
+                "CPU": [core.cpu for core in self.cores],
+                **components,
+                self.scale.title: [core.value for core in self.cores],
+            }
         )
 
 
@@ -126,9 +130,9 @@ def _plan(
 
 def _says_something(level: int, labelled: Sequence[int], places: Mapping[int, tuple[int, ...]]) -> bool:
     """Whether a level has several parts, and others than the next finer one."""
-    parts = {place[: level + 1] for place in places.values()}
+    components = {place[: level + 1] for place in places.values()}
     finer = next((finer_level for finer_level in labelled if finer_level > level), RANK)
-    return len(parts) > 1 and len(parts) < len({place[: finer + 1] for place in places.values()})
+    return len(components) > 1 and len(components) < len({place[: finer + 1] for place in places.values()})
 
 
 def _boxes(

@@ -111,8 +111,12 @@ def of_groups(groups: Sequence[Group], place: str) -> InTolerancesData | None:
     if apart is None:
         return None
     of_node = {node: group.name for group in groups for node in group.nodes}
-    of_part = [of for of in groups if (of.measurement, of.part, of.than) == (apart.measurement, apart.part, apart.than)]
-    values = {node: value / group.tolerance for group in of_part for node, value in group.differences.items()}
+    of_component = [
+        of
+        for of in groups
+        if (of.measurement, of.component, of.than) == (apart.measurement, apart.component, apart.than)
+    ]
+    values = {node: value / group.tolerance for group in of_component for node, value in group.differences.items()}
     row = Row(place, tuple(values), np.array(list(values.values())), tuple(of_node.get(node, "") for node in values))
     return InTolerancesData((row,), frozenset(), say("axes", "groups", than=apart.than))
 

@@ -68,14 +68,14 @@ class MatrixData(msgspec.Struct, frozen=True):
             measured &= np.triu(np.ones_like(measured, dtype=np.bool_), 1)
         a, b = np.nonzero(measured)
         names = np.array(self.labels)
-        parts = {
+        components = {
             f"{level.name} of {end}": part_of(level, len(self.labels))[places]
             for level in self.levels
             for end, places in (("a", a), ("b", b))
         }
         what = self.axis.partition(",")[0]
         ends = {f"{what} a": names[a], f"{what} b": names[b]}
-        return pd.DataFrame({**ends, **parts, self.scale.title: self.values[a, b].astype(np.float64)})
+        return pd.DataFrame({**ends, **components, self.scale.title: self.values[a, b].astype(np.float64)})
 
 
 def part_of(level: PartLevel, size: int) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
@@ -91,15 +91,15 @@ def of_node(levels: NodeLevels, node: str, home: int | None = None) -> MatrixDat
     groups that are found in the matrix."""
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
-    parts, axis = _parts(levels, slots), _axis(_cpus(levels, node, slots))
+    components, axis = _components(levels, slots), _axis(_cpus(levels, node, slots))
     structure = structure_at(levels, node)
     if structure is not None and structure.levels:
-        order, parts = in_groups(structure, tuple(map(int, _cpus(levels, node, slots))))
+        order, components = in_groups(structure, tuple(map(int, _cpus(levels, node, slots))))
         slots, axis = slots[order], say("axes", "found")
     square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
     place = homes.named(at_home)
     scale = ColourScale(f"{f'{place}: ' if place else ''}{levels.title}", *value_limits(square))
-    return MatrixData(square, _cpus(levels, node, slots), scale, axis, parts)
+    return MatrixData(square, _cpus(levels, node, slots), scale, axis, components)
 
 
 def inside_sockets(data: MatrixData) -> MatrixData | None:
@@ -108,8 +108,8 @@ def inside_sockets(data: MatrixData) -> MatrixData | None:
     socket = next((level for level in data.levels if level.outline == "socket"), None)
     if socket is None or len(data.levels) < 2 or len(data.labels) <= MOST_NUMBERS:
         return None
-    part, finest = (_numbers_of(level, len(data.labels)) for level in (socket, data.levels[0]))
-    chosen = (part[:, None] == part) & (finest[:, None] != finest) & np.isfinite(data.values)
+    component, finest = (_numbers_of(level, len(data.labels)) for level in (socket, data.levels[0]))
+    chosen = (component[:, None] == component) & (finest[:, None] != finest) & np.isfinite(data.values)
     if not chosen.any():
         return None
     low, high = value_limits(data.values[chosen])
@@ -143,7 +143,7 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
     numbers = levels.nodes[levels.rows[node]].numbers["cpu"]
     cpus = tuple(str(numbers[slot]) for slot in slots.tolist())
     scale = ColourScale(f"{name}: {levels.title}", *value_limits(square))
-    return MatrixData(square, cpus, scale, _axis(cpus), _parts(levels, slots))
+    return MatrixData(square, cpus, scale, _axis(cpus), _components(levels, slots))
 
 
 def structure_at(levels: NodeLevels, node: str) -> Structure | None:
@@ -196,7 +196,7 @@ def difference(
         cpus,
         scale,
         _axis(cpus),
-        _parts(levels, slots),
+        _components(levels, slots),
         marked=tuple(place for place, cpu in enumerate(cpus) if cpu in wanted),
     )
 
@@ -244,10 +244,10 @@ def _cpus(levels: NodeLevels, node: str, slots: Ints) -> tuple[str, ...]:
 def _axis(cpus: Sequence[str]) -> str:
     """What the rows are: CPUs, and that they stand in another order than that of their numbers."""
     numbers = list(map(int, cpus))
-    return "CPU" if numbers == sorted(numbers) else say("axes", "parts")
+    return "CPU" if numbers == sorted(numbers) else say("axes", "components")
 
 
-def _parts(levels: NodeLevels, slots: Ints) -> tuple[PartLevel, ...]:
+def _components(levels: NodeLevels, slots: Ints) -> tuple[PartLevel, ...]:
     return part_levels(levels.quantity.layout.slots[slots])
 
 

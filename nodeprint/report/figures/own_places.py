@@ -130,7 +130,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     share = quantity.model.scale == "share"
     difference = _differences(values[None], middle, at, strata, share)[0]
     peer_difference = _differences(others, middle, at, strata, share)
-    names, axis, groups, parts = (
+    names, axis, groups, components = (
         _pair_names(quantity, of_node, at) if quantity.of_pairs else _cell_names(quantity, of_node, at)
     )
 
@@ -159,7 +159,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
         levels.title,
         what,
         tuple(number for number, rows in enumerate(groups) if np.isin(at[rows], of_finding).any()),
-        parts,
+        components,
     )
 
 
@@ -230,8 +230,8 @@ def _pair_names(
         order = np.argsort(partner)
         groups = [np.array([row]) for row in order.tolist()]
         names = tuple(str(cpus[slot]) for slot in partner[order].tolist())
-        parts = part_levels(quantity.layout.slots[partner[order]])
-        return names, f"partner of CPU {cpus[common[0]]}", groups, parts
+        components = part_levels(quantity.layout.slots[partner[order]])
+        return names, f"partner of CPU {cpus[common[0]]}", groups, components
     if len(at) <= MOST_PAIRS:
         names = tuple(f"{cpus[a]}\N{EN DASH}{cpus[b]}" for a, b in ends.tolist())
         return names, "pair of CPUs", [np.array([row]) for row in range(len(at))], ()
@@ -284,10 +284,10 @@ def _cell_names(
     fixed = {dim: places[0][dim] for dim in quantity.dims if dim not in varying}
     names = tuple(row(", ".join(str(place[dim]) for dim in varying)) for place in places)
     axis = ", ".join(map(dim_name, varying)) + (f" ({place_in_words(fixed)})" if fixed else "")
-    parts: tuple[PartLevel, ...] = ()
+    components: tuple[PartLevel, ...] = ()
     if len(varying) == 1 and quantity.model.labels.get(varying[0]) == "cpu":
-        parts = part_levels(quantity.layout.slots[quantity.places[varying[0]][at]])
-    return names, axis, [np.array([row]) for row in range(len(at))], parts
+        components = part_levels(quantity.layout.slots[quantity.places[varying[0]][at]])
+    return names, axis, [np.array([row]) for row in range(len(at))], components
 
 
 def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:

@@ -26,25 +26,25 @@ def of_node(levels: NodeLevels, node: str, home: int | None = None) -> GridData 
     quantity = levels.quantity
     at_home = home_of(quantity, home)
     slots, pairs = quantity.layout.slots, quantity.pairs
-    parts = np.unique(slots[:, [SOCKET, QUADRANT]], axis=0)
-    if slots[:, QUADRANT].min(initial=0) < 0 or len(parts) < 2:
+    components = np.unique(slots[:, [SOCKET, QUADRANT]], axis=0)
+    if slots[:, QUADRANT].min(initial=0) < 0 or len(components) < 2:
         return None
-    number = {tuple(part): order for order, part in enumerate(parts.tolist())}
-    of_slot = np.array([number[tuple(part)] for part in slots[:, [SOCKET, QUADRANT]].tolist()])
+    number = {tuple(component): order for order, component in enumerate(components.tolist())}
+    of_slot = np.array([number[tuple(component)] for component in slots[:, [SOCKET, QUADRANT]].tolist()])
     a, b = pairs.T
     start = quantity.homes.index(at_home) * len(pairs)
     values = levels.of(node)[start : start + len(pairs)] / levels.unit.size
     crossing = ((slots[a, CCX] != slots[b, CCX]) | (slots[a, CCX] < 0)) & np.isfinite(values)
-    table = np.full((len(parts), len(parts)), np.nan)
+    table = np.full((len(components), len(components)), np.nan)
     low, high = np.minimum(of_slot[a], of_slot[b]), np.maximum(of_slot[a], of_slot[b])
-    for p in range(len(parts)):
-        for q in range(p, len(parts)):
+    for p in range(len(components)):
+        for q in range(p, len(components)):
             block = values[crossing & (low == p) & (high == q)]
             table[p, q] = table[q, p] = np.median(block) if block.size else np.nan
-    away = _from_kind(table, parts[:, 0].tolist())
+    away = _from_kind(table, components[:, 0].tolist())
     reach = difference_reach(away, None, least=_LEAST_REACH)
-    several = len(set(parts[:, 0].tolist())) > 1
-    names = tuple(f"{socket}.{quadrant}" if several else str(quadrant) for socket, quadrant in parts.tolist())
+    several = len(set(components[:, 0].tolist())) > 1
+    names = tuple(f"{socket}.{quadrant}" if several else str(quadrant) for socket, quadrant in components.tolist())
     place = homes.named(at_home)
     title = f"{quantity.measurement}, {f'{place}: ' if place else ''}{levels.title}"
     axis = "socket.quadrant" if several else "quadrant"

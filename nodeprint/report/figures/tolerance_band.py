@@ -48,7 +48,7 @@ def of_finding(finding: Finding) -> Tolerance:
     """The tolerance of a finding, which has that on the side of its effect. What is compared by ratios, as rates and
     messages are, may be 1.05 times as much or as little: 5 % more, 4.76 % less."""
     tolerance, model = finding.tolerance, models().get(finding.measurement)
-    if not (finding.part.term.startswith("fabric-") or (model is not None and model.scale == "log")):
+    if not (finding.component.term.startswith("fabric-") or (model is not None and model.scale == "log")):
         return Tolerance(100 * tolerance, 100 * tolerance)
     ratio = 1 + tolerance if finding.effect > 0 else 1 / (1 - tolerance)
     return Tolerance(100 * (1 - 1 / ratio), 100 * (ratio - 1))

@@ -191,9 +191,9 @@ class Document(msgspec.Struct, frozen=True):
     def printed(self) -> Document:
         """What of it goes on paper: its pages without their appendices."""
         kept = (
-            replace(page, sections=tuple(part for part in page.sections if not part.appendix))
+            replace(page, sections=tuple(component for component in page.sections if not component.appendix))
             for number, page in enumerate(self.pages)
-            if not number or any(not part.appendix for part in page.sections)
+            if not number or any(not component.appendix for component in page.sections)
         )
         return replace(self, pages=tuple(kept))
 
@@ -201,9 +201,9 @@ class Document(msgspec.Struct, frozen=True):
     def without_dispensable(self) -> Document:
         """The same without paragraphs, lists and figures that are dispensable."""
 
-        def kept(part: Section) -> Section:
-            blocks = (b for b in part.blocks if not (isinstance(b, Text | Bullets | Figures) and b.dispensable))
-            return replace(part, blocks=tuple(blocks))
+        def kept(component: Section) -> Section:
+            blocks = (b for b in component.blocks if not (isinstance(b, Text | Bullets | Figures) and b.dispensable))
+            return replace(component, blocks=tuple(blocks))
 
         return replace(self, pages=tuple(replace(p, sections=tuple(map(kept, p.sections))) for p in self.pages))
 
@@ -211,11 +211,15 @@ class Document(msgspec.Struct, frozen=True):
     def early(self) -> Document:
         """The same with sections that may be early before the findings."""
 
-        def ordered(parts: tuple[Section, ...]) -> tuple[Section, ...]:
-            with_findings = (n for n, part in enumerate(parts) if any(isinstance(b, FindingBlock) for b in part.blocks))
-            at = next(with_findings, len(parts))
-            behind = parts[at:]
-            return (*parts[:at], *(p for p in behind if p.early), *(p for p in behind if not p.early))
+        def ordered(components: tuple[Section, ...]) -> tuple[Section, ...]:
+            with_findings = (
+                n
+                for n, component in enumerate(components)
+                if any(isinstance(b, FindingBlock) for b in component.blocks)
+            )
+            at = next(with_findings, len(components))
+            behind = components[at:]
+            return (*components[:at], *(p for p in behind if p.early), *(p for p in behind if not p.early))
 
         return replace(self, pages=tuple(replace(page, sections=ordered(page.sections)) for page in self.pages))
 
@@ -236,10 +240,10 @@ def _word(cell: Cell) -> str:
     return cell
 
 
-def sections(*parts: Section | None) -> tuple[Section, ...]:
+def sections(*components: Section | None) -> tuple[Section, ...]:
     """Sections without those that have nothing to say."""
     kept = []
-    for section in parts:
+    for section in components:
         blocks = tuple(block for block in section.blocks if _says(block)) if section is not None else ()
         if section is not None and blocks:
             kept.append(replace(section, blocks=blocks, anchor=section.anchor or _slug(section.title)))

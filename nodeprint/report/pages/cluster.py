@@ -192,7 +192,7 @@ def _found_row(
     return (name,), (
         _called((name,), linked),
         Mark.of(node.outcome),
-        text.part_in_words(first) + (f" (and {more} more)" if more else ""),
+        text.component_in_words(first) + (f" (and {more} more)" if more else ""),
         names.signed(first.effect) if has_size else "",
         _tolerance(first) if has_size else "",
         text.remedy(first),
@@ -208,15 +208,15 @@ def _tolerance(finding: Finding) -> str:
 
 
 def _is_link(finding: Finding) -> bool:
-    return finding.counts and "to" in finding.part.where
+    return finding.counts and "to" in finding.component.where
 
 
 def _link_row(finding: Finding) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
     """The row of a slow link between two nodes, of which neither is slow itself."""
-    return (names.part(finding.part),), (
-        printable(str(finding.part.where["node"]), 40),
+    return (names.component(finding.component),), (
+        printable(str(finding.component.where["node"]), 40),
         replace(state_mark(finding), word=say("messages_of", "outcome")),
-        text.part_in_words(finding),
+        text.component_in_words(finding),
         names.signed(finding.effect),
         names.tolerance(finding.tolerance),
         text.remedy(finding),
@@ -245,7 +245,7 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
         figures = figures or pictures.of_runs(campaign, name, finding, at)
         blocks.append(
             FindingBlock(
-                f"{printable(name, 80)}: {text.part_in_words(finding)}",
+                f"{printable(name, 80)}: {text.component_in_words(finding)}",
                 text.finding_sentence(finding),
                 state_mark(finding),
                 finding_numbers(finding),
@@ -432,7 +432,7 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
         node = nodes[name]
         share = max((agreement.share for agreement in node.agreements if agreement.criterion), default=float("nan"))
         used = f"{share * 100:.0f} %" if np.isfinite(share) else ""
-        first = text.part_in_words(node.counted[0]) if node.counted else ""
+        first = text.component_in_words(node.counted[0]) if node.counted else ""
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
         rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
     table = without_empty(

@@ -30,9 +30,9 @@ _STATES = {
 }
 
 
-def appendix(*parts: Section) -> tuple[Section, ...]:
+def appendix(*components: Section) -> tuple[Section, ...]:
     """Sections that are no pages of paper."""
-    return tuple(replace(part, appendix=True) for part in parts)
+    return tuple(replace(component, appendix=True) for component in components)
 
 
 def anchor(node: str) -> str:
@@ -86,7 +86,7 @@ def finding_block(
     if len(finding.runs) > 1:
         figures += pictures.of_runs(campaign, node, finding, number)
     return FindingBlock(
-        text.sentence(text.part_in_words(finding)),
+        text.sentence(text.component_in_words(finding)),
         "" if is_first else text.finding_sentence(finding),
         state_mark(finding),
         finding_numbers(finding),
@@ -126,7 +126,7 @@ def finding_numbers(finding: Finding) -> Table | None:
 
 def _place(campaign: Campaign, node: str, finding: Finding) -> str:
     """Where a CPU of a finding is: its socket, quadrant, CCD and CCX, and its memory node."""
-    cpu, packed = finding.part.where.get("cpu"), campaign.packed.get(node)
+    cpu, packed = finding.component.where.get("cpu"), campaign.packed.get(node)
     quantity = next((q for q in campaign.fleet.quantities if q.measurement == finding.measurement), None)
     if cpu is None or packed is None or quantity is None:
         return ""
@@ -134,8 +134,8 @@ def _place(campaign: Campaign, node: str, finding: Finding) -> str:
     if cpu not in cpus or cpus.index(cpu) >= len(quantity.layout.slots):
         return ""
     slot = quantity.layout.slots[cpus.index(cpu)].tolist()
-    parts = zip(NAMES, slot, strict=False)
-    return f"CPU {cpu}: " + ", ".join(f"{name} {number}" for name, number in parts if number >= 0)
+    components = zip(NAMES, slot, strict=False)
+    return f"CPU {cpu}: " + ", ".join(f"{name} {number}" for name, number in components if number >= 0)
 
 
 def _starred(value: str, figure: ClassFigure | CellFigure) -> str:
@@ -212,7 +212,7 @@ def further_cells(verdict: NodeVerdict) -> Table:
     """A row for each measurement that has none in `main_cells`, with the lowest and the highest of its medians."""
     rows = []
     for measurement, cells in further.ends(verdict.cells, _on_paper).items():
-        shown = [part for cell in cells for part in (further.value(cell), names.row(cell.name))]
+        shown = [component for cell in cells for component in (further.value(cell), names.row(cell.name))]
         differs = len(cells) > 1 and shown[0] != shown[2]
         rows.append((text.measured(measurement), *(shown if differs else (shown[0], "", "", ""))))
     lowest = "lowest" if any(row[3] for row in rows) else "median"

@@ -144,7 +144,15 @@ def limit_table(verdict: Verdict) -> Table:
                 names.percent(spread.smallest_tolerance) if spread else "",
             )
         )
-    header = ("measurement", "part", "tolerance", "found from", "nodes differ", "runs differ", "95 % the same within")
+    header = (
+        "measurement",
+        "component",
+        "tolerance",
+        "found from",
+        "nodes differ",
+        "runs differ",
+        "95 % the same within",
+    )
     return Table(header, tuple(rows), "llrrrrr")
 
 

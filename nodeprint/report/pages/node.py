@@ -154,7 +154,7 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> tupl
     """Findings beyond those with figures, in a row each, with the command that checks it; how many more there are."""
     rows: list[tuple[Cell, ...]] = [
         (
-            text.part_in_words(finding),
+            text.component_in_words(finding),
             names.signed(finding.effect),
             names.tolerance(finding.tolerance),
             text.named("states", finding.state),

@@ -9,7 +9,10 @@ from nodeprint.judge.verdict import NodeVerdict
 
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A key that sorts cn2 before cn10."""
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
+    return [
+        (0, int(component), "") if component.isdecimal() else (1, 0, component)
+        for component in re.split(r"(\d+)", name)
+    ]
 
 
 def severity(node: NodeVerdict) -> tuple[int, float]:

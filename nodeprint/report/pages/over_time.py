@@ -15,8 +15,8 @@ def blocks(campaign: Campaign, node: str) -> tuple[Block, ...]:
     of_node = campaign.over_time.get(node)
     if of_node is None:
         return ()
-    parts = names.listed(line.name for line in of_node.course.lines)
-    alt = say("alt", "over_time", node=node, parts=parts, sentences=" ".join(of_node.sentences))
+    components = names.listed(line.name for line in of_node.course.lines)
+    alt = say("alt", "over_time", node=node, components=components, sentences=" ".join(of_node.sentences))
     data = of_node.course
     drawn = pictures.picture(campaign, node, course.course, data, pictures.PAGE, name="over-time", alt=alt)
     return Bullets(of_node.sentences), Figures((drawn,)), Text(of_node.campaigns, quiet=True)

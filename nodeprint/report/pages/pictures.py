@@ -104,8 +104,8 @@ def of_finding(
     a change since a baseline, which no peer shows, or a table has one value of the node, which its numbers say."""
     if finding.baseline:
         return ()
-    of_messages = finding.part.term.startswith("fabric-")
-    title = names.part(finding.part) if of_messages else f"{names.part(finding.part)} of {node}"
+    of_messages = finding.component.term.startswith("fabric-")
+    title = names.component(finding.component) if of_messages else f"{names.component(finding.component)} of {node}"
     try:
         if of_messages:
             places = "messages"
@@ -145,7 +145,14 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     tolerance = f"{finding.tolerance * 100:.3g} %"
-    alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), part=names.part(finding.part), tolerance=tolerance)
+    alt = say(
+        "alt",
+        "runs",
+        beyond=beyond,
+        runs=len(finding.runs),
+        component=names.component(finding.component),
+        tolerance=tolerance,
+    )
     data = effects.of_finding(finding, share=finding.unit == "share")
     return (picture(campaign, node, effects.effect, data, width, name=f"runs-{number}", alt=alt, caption=alt),)
 
@@ -190,7 +197,7 @@ def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float
     if data is None:
         return
     called = _called(campaign, node, measurement)
-    caption = say("figures", "inside_sockets", node=called, part=_finest(data))
+    caption = say("figures", "inside_sockets", node=called, component=_finest(data))
     unit = data.scale.title.rpartition(", ")[2]
     low, high = f"{data.scale.low:.3g}", f"{data.scale.high:.3g}"
     alt = say("alt", "inside_sockets", caption=caption, low=low, high=high, unit=unit)
@@ -262,9 +269,9 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
     data = block_medians.of_node(campaign.levels(measurement, node), node)
     if data is None:
         return
-    part, unit = data.row_title.rpartition(".")[2], data.number_title.rpartition(", ")[2]
+    component, unit = data.row_title.rpartition(".")[2], data.number_title.rpartition(", ")[2]
     title, called = text.sentence(text.measured(measurement)), _called(campaign, node, measurement)
-    caption = say("captions", "blocks", measurement=title, node=called, part=part, unit=unit)
+    caption = say("captions", "blocks", measurement=title, node=called, component=component, unit=unit)
     alt = say(
         "alt",
         "blocks",
@@ -343,7 +350,7 @@ def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[strip
     ):
         return
     findings = campaign.verdict.nodes[node].counted
-    marked = [f.part.where.get("cpu") for f in findings if f.measurement == quantity.measurement]
+    marked = [f.component.where.get("cpu") for f in findings if f.measurement == quantity.measurement]
     cpus = [cpu for cpu in marked if isinstance(cpu, int)]
     for fixed in itertools.product(*words.values()):
         data = strips.by_cpu(levels, node, dict(zip(words, fixed, strict=True)), peers=peers, marked=cpus)
@@ -410,10 +417,10 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
     """The fleet's one figure: how far each node is from its peers in the metrics that decide; of a split fleet the
     part that splits it."""
     verdict = campaign.verdict
-    apart = next((group for group in verdict.fleet.groups if group.part is not None), None)
+    apart = next((group for group in verdict.fleet.groups if group.component is not None), None)
     data = None
-    if verdict.fleet.outcome is FleetOutcome.SPLIT and apart is not None and apart.part is not None:
-        place = f"{names.scoped(apart.part)} ({text.measured(apart.measurement)})"
+    if verdict.fleet.outcome is FleetOutcome.SPLIT and apart is not None and apart.component is not None:
+        place = f"{names.scoped(apart.component)} ({text.measured(apart.measurement)})"
         data = in_tolerances_figure.of_groups(verdict.fleet.groups, text.sentence(place))
     if data is None:
         metrics = {metric: text.sentence(text.named("metrics", metric)) for metric in verdict.criteria}
@@ -429,7 +436,12 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         ((float(v), n, row.name) for row in data.rows for v, n in zip(np.abs(row.values), row.nodes, strict=True))
     )
     alt = say(
-        "alt", "in_tolerances", node=farthest[1], tolerances=f"{farthest[0]:.1f}", part=farthest[2], caption=caption
+        "alt",
+        "in_tolerances",
+        node=farthest[1],
+        tolerances=f"{farthest[0]:.1f}",
+        component=farthest[2],
+        caption=caption,
     )
     yield picture(
         campaign,
@@ -467,7 +479,7 @@ def two_nodes(campaign: Campaign) -> Iterator[Picture]:
         if len(inside) == len(pair) and not _across(levels, nodes[pair[1]].counted[:1]):
             low, high = min(of.scale.low for of in inside), max(of.scale.high for of in inside)
             data = replace(data, scale=replace(data.scale, low=low, high=high))
-            caption += say("figures", "two_inside", part=_finest(inside[0]))
+            caption += say("figures", "two_inside", component=_finest(inside[0]))
         yield picture(
             campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name="two-nodes", alt=caption, caption=caption
         )

@@ -25,7 +25,7 @@ def of_nodes(fleet: FleetVerdict, letter: str) -> tuple[str, str, str, str]:
     do."""
     by_name = {of.name: of for of in fleet.groups}
     group = by_name[letter]
-    if group.part is None:
+    if group.component is None:
         words = say("split_row", "first", name=letter, fields=text.goes_with(group))
         return words, "", "", ""
     words = say("split_row", "apart", name=letter, place=text.place(group), fields=text.goes_with(group))
@@ -46,7 +46,7 @@ def numbers(fleet: FleetVerdict) -> Table:
             f"{names.times(group.effect, group.tolerance)} times",
         )
         for group in (fleet.groups if fleet.outcome is FleetOutcome.SPLIT else ())
-        if group.part is not None
+        if group.component is not None
     )
     header = ("group", "nodes", "beside", "difference", "in its unit", "interval", "tolerance", "of the tolerance")
     return without_empty(Table(header, rows, "lrlrrrrr"))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from nodeprint.report.text.agreement_sentences import agreement_remedy, agreement_with_remedy
 from nodeprint.report.text.disturbances import busy_machine, disturbance, disturbed, moved_cpus, moved_most, taken_most
 from nodeprint.report.text.finding_sentences import (
+    component_in_words,
     finding_details,
     finding_sentence,
-    part_in_words,
     remedy,
     runs_beyond,
     runs_past,
@@ -49,6 +49,7 @@ __all__ = [
     "busy_machine",
     "change",
     "changed",
+    "component_in_words",
     "counts_of",
     "disturbance",
     "disturbed",
@@ -77,7 +78,6 @@ __all__ = [
     "one_node",
     "origin",
     "over_time",
-    "part_in_words",
     "peak",
     "place",
     "plain_outcome",

@@ -32,7 +32,7 @@ def agreement_with_remedy(agreement: Agreement) -> str:
     text = say(
         "agreement",
         metric=in_words,
-        place=names.scoped(agreement.part) if is_metric(agreement.measurement) else noun_phrase(agreement),
+        place=names.scoped(agreement.component) if is_metric(agreement.measurement) else noun_phrase(agreement),
         within=_both(agreement.within, agreement.within_unit, agreement.unit),
         tolerance=_both(agreement.tolerance, agreement.tolerance_unit, agreement.unit),
     )

@@ -99,10 +99,10 @@ def moved_cpus(worst: Disturbance, nodes: Sequence[str] = (), node: str = "") ->
 def repetition(name: str) -> str:
     """`run 2`, `pass 1 of run 2`, `run 2 of job 2` of job1/run2, job1/run2/pass1 and job2/run2; a node's name as it
     is."""
-    parts = re.fullmatch(r"job(\d+)(?:/run(\d+))?(?:/pass(\d+))?", name)
-    if parts is None:
+    components = re.fullmatch(r"job(\d+)(?:/run(\d+))?(?:/pass(\d+))?", name)
+    if components is None:
         return printable(name, 60)
-    job, run, number = parts.groups()
+    job, run, number = components.groups()
     words = ([f"pass {number}"] if number else []) + ([f"run {run}"] if run else [])
     return " of ".join(words + ([f"job {job}"] if job != "1" or not words else []))
 

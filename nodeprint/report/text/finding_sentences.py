@@ -30,16 +30,16 @@ from nodeprint.settings.texts import say, texts
 _MOST_PLACES = 4
 
 
-def part_in_words(finding: Finding) -> str:
+def component_in_words(finding: Finding) -> str:
     """What differs, for a heading or a table: `core-to-core latency of core 37 (CPU 37)`."""
-    if not finding.measurement and not finding.part.term.startswith("fabric-"):
+    if not finding.measurement and not finding.component.term.startswith("fabric-"):
         return _event(finding)
-    if finding.part.term.startswith("fabric-"):
-        to = finding.part.where.get("to")
+    if finding.component.term.startswith("fabric-"):
+        to = finding.component.where.get("to")
         return say("messages_of", "link" if to else "node", to=printable(str(to), 80))
     if is_channel(finding):
         return sentence(say("channel", place=memory_node(finding)))
-    if names.is_of_pairs(finding.part) and finding.measurement.startswith("coherence"):
+    if names.is_of_pairs(finding.component) and finding.measurement.startswith("coherence"):
         return f"{say('pairs_of')} of {noun_phrase(finding)}"
     return noun_phrase(finding)
 
@@ -60,11 +60,11 @@ def finding_sentence(finding: Finding) -> str:
 def _which_jobs(finding: Finding) -> str:
     """In which of several jobs a finding is; of a job that shows it in some runs alone, in which runs."""
     jobs, showing = finding.by_job, finding.jobs_showing
-    in_part = any(job.showing and len(job.showing) < len(job.runs) for job in jobs)
-    if showing and len(showing) < len(jobs) and not in_part:
+    in_component = any(job.showing and len(job.showing) < len(job.runs) for job in jobs)
+    if showing and len(showing) < len(jobs) and not in_component:
         return say("which_jobs", count=len(showing), jobs=names.counted(len(jobs), "job"), names=names.listed(showing))
     runs = [run for job in jobs for run in job.showing]
-    if not in_part or not runs:
+    if not in_component or not runs:
         return ""
     return say("which_runs", runs=names.listed(runs), count=names.counted(len(finding.runs), "run"))
 
@@ -84,7 +84,7 @@ def _finding_sentence(finding: Finding) -> str:
         **changed(
             finding.effect,
             finding.measurement,
-            several=names.is_plural(finding.part),
+            several=names.is_plural(finding.component),
             past=finding.state is Certainty.INTERMITTENT,
         ),
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
@@ -93,8 +93,8 @@ def _finding_sentence(finding: Finding) -> str:
         "value": names.quantity(finding.value, unit),
         "peers": names.quantity(finding.peers, unit),
     }
-    where = finding.part.where
-    if finding.part.term.startswith("fabric-"):
+    where = finding.component.where
+    if finding.component.term.startswith("fabric-"):
         return _link_sentence(finding, values)
     if not finding.measurement:
         jobs = f" ({names.listed(job.job for job in finding.by_job)})" if finding.by_job else ""
@@ -110,7 +110,7 @@ def _finding_sentence(finding: Finding) -> str:
     if is_metric(finding.measurement) or (model is not None and model.places == "cells"):
         share = model is not None and model.scale == "share"
         points = {"effect": f"{abs(finding.effect) * 100:.1f} percentage points"} if share else {}
-        term = terms().get(finding.part.term)
+        term = terms().get(finding.component.term)
         words = (term.sentence if term is not None else "") or texts()["finding_cells"]
         return str(words).format(place=place, **{**values, **points})
     at_home = names.home(finding.home)
@@ -120,7 +120,7 @@ def _finding_sentence(finding: Finding) -> str:
 
 def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
     """A node or a link between nodes whose messages are slow, which begins with the node's name as it is."""
-    where = finding.part.where
+    where = finding.component.where
     ends = {end: printable(str(where.get(end, "")), 80) for end in ("node", "to")}
     kind = "node" if not ends["to"] else "both" if where.get("sends") and where.get("receives") else "one"
     direction = {(True, True): "in both directions", (True, False): "when it sends"}.get(
@@ -133,7 +133,7 @@ def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
 def _event(finding: Finding) -> str:
     """What the system counted."""
     event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
-    return sentence(event.format(count=f"{finding.value:.4g}", cpus=_wrong_cpus(finding.part.where)))
+    return sentence(event.format(count=f"{finding.value:.4g}", cpus=_wrong_cpus(finding.component.where)))
 
 
 def _channel_sentence(finding: Finding, values: Mapping[str, str]) -> str:
@@ -148,7 +148,7 @@ def _channel_sentence(finding: Finding, values: Mapping[str, str]) -> str:
 def _figures_of(finding: Finding) -> str:
     """Of which pairs the figures in ns are."""
     of = finding.figures_of
-    return names.scope(finding.part) if of is None else names.within(of)
+    return names.scope(finding.component) if of is None else names.within(of)
 
 
 def _wrong_cpus(where: Mapping[str, object]) -> str:
@@ -179,9 +179,11 @@ def _finer(finding: Finding) -> str:
         names.counted(count, f"difference in {measured(measurement)}", f"differences in {measured(measurement)}")
         for measurement, count in by_measurement.items()
     )
-    places = list(dict.fromkeys(names.scoped(finer.part) for finer in finding.finer if names.is_of_pairs(finer.part)))
+    places = list(
+        dict.fromkeys(names.scoped(finer.component) for finer in finding.finer if names.is_of_pairs(finer.component))
+    )
     named_places = f": {names.listed(places)}" if len(places) == len(finding.finer) <= _MOST_PLACES else ""
-    return say("finer", count=names.listed(counts), parts=named_places)
+    return say("finer", count=names.listed(counts), components=named_places)
 
 
 def accepted(finding: Finding) -> str:
@@ -202,8 +204,8 @@ def remedy(finding: Finding) -> str:
     """What to do about a finding."""
     if finding.state is Certainty.MISMATCH:
         return say("remedy_of_few")
-    remedies, term = texts()["remedies"], terms().get(finding.part.term)
-    of_term = term.remedy if term is not None else remedies.get(finding.part.term)
+    remedies, term = texts()["remedies"], terms().get(finding.component.term)
+    of_term = term.remedy if term is not None else remedies.get(finding.component.term)
     return str(remedies.get(finding.remedy) or of_term or remedies["other"])
 
 

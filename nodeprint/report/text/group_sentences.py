@@ -20,7 +20,7 @@ def group(group: Group) -> str:
     """A group of nodes: its size, in a split fleet sign and size of its difference from another, and the fields that go
     with it."""
     apart = ""
-    if group.part is not None and group.measurement:
+    if group.component is not None and group.measurement:
         apart = say(
             "group_apart",
             effect=names.percent(abs(group.effect)),
@@ -37,7 +37,7 @@ def group(group: Group) -> str:
 
 def in_its_unit(group: Group) -> float:
     """How much a group differs in the unit of its part; NaN of what has pairs of several kinds, as no pair has it."""
-    several = group.part is not None and "beyond_class" in group.part.where
+    several = group.component is not None and "beyond_class" in group.component.where
     return math.nan if several else group.effect_unit
 
 
@@ -57,13 +57,13 @@ def gap(group: Group) -> str:
 
 def place(group: Group) -> str:
     """The part that separates a group from another, with what was measured of it."""
-    assert group.part is not None
-    return f"{names.scoped(group.part)} ({measured(group.measurement)})"
+    assert group.component is not None
+    return f"{names.scoped(group.component)} ({measured(group.measurement)})"
 
 
 def _in(group: Group) -> str:
-    assert group.part is not None
-    return f"{names.within(group.part)} ({measured(group.measurement)})"
+    assert group.component is not None
+    return f"{names.within(group.component)} ({measured(group.measurement)})"
 
 
 def goes_with(group: Group) -> str:
@@ -85,7 +85,7 @@ def belongs(letter: str, groups: Sequence[Group]) -> str:
     """Of a node of a split fleet, by the letter of its group: how far that is from another, and in what."""
     by_name = {of.name: of for of in groups}
     own = by_name.get(letter)
-    if own is not None and own.part is not None:
+    if own is not None and own.component is not None:
         return say("split", "apart", name=letter, than=own.than, **_apart(own))
     others = (say("split", "other", name=of.name, **_apart(of)) for of in groups if of.than == letter)
     return say("split", "first", name=letter, others="; ".join(others))
@@ -93,8 +93,8 @@ def belongs(letter: str, groups: Sequence[Group]) -> str:
 
 def _apart(group: Group) -> dict[str, str]:
     """Where a group is apart from another, and by how much."""
-    assert group.part is not None
-    of_change = changed(group.effect, group.measurement, several=names.is_plural(group.part))
+    assert group.component is not None
+    of_change = changed(group.effect, group.measurement, several=names.is_plural(group.component))
     return {"place": place(group), "effect": names.percent(abs(group.effect)), **of_change}
 
 
@@ -103,7 +103,7 @@ def next_step(letter: str, groups: Sequence[Group]) -> str:
     first group, as the others are compared with it."""
     by_name = {of.name: of for of in groups}
     own = by_name.get(letter)
-    return to_do(own, by_name[own.than]) if own is not None and own.part is not None else ""
+    return to_do(own, by_name[own.than]) if own is not None and own.component is not None else ""
 
 
 def to_do(group: Group, than: Group) -> str:
@@ -151,7 +151,7 @@ def _achieved(groups: Sequence[Group], of_groups: Mapping[str, list[NodeVerdict]
     """What the groups reach of the theoretical peak in the measurement that splits them, where that tells them
     apart."""
     out = []
-    for measurement in dict.fromkeys(of.measurement for of in groups if of.part is not None):
+    for measurement in dict.fromkeys(of.measurement for of in groups if of.component is not None):
         achieved = {
             name: [share for node in nodes if (share := _most_achieved(node, measurement)) > 0]
             for name, nodes in of_groups.items()

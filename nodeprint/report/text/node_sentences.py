@@ -64,9 +64,10 @@ def _kind(node: NodeVerdict) -> tuple[Any, ...]:
     """Equal for nodes of which the same can be said: the kinds of their reasons, what another program says of the first
     (Slurm's reason, the file that cannot be read), and what was found."""
     findings = tuple(
-        (finding.id, finding.measurement, finding.part.term, _key(finding.part.where)) for finding in node.counted
+        (finding.id, finding.measurement, finding.component.term, _key(finding.component.where))
+        for finding in node.counted
     )
-    known = tuple((finding.id, _key(finding.part.where), finding.waived) for finding in node.accepted)
+    known = tuple((finding.id, _key(finding.component.where), finding.waived) for finding in node.accepted)
     details = tuple(reason.detail for reason in node.reasons[:1])
     return (
         node.outcome,
@@ -117,7 +118,7 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
         "agreements": _agreements(alike) or f"{names.listed(named_metric(key) for key in of)}.",
         "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
         "component_types": names.listed(named("terms", key) for key in of),
-        "parts": names.listed(of),
+        "components": names.listed(of),
         "measurements": names.listed(named_metric(key) for key in of),
         "of": f" of {names.listed(of)}" if of else "",
         "group": say("of_group", group=first.group) if first.group else "",

@@ -33,8 +33,12 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     """What is to be said of the whole fleet: groups where these are not `in_table`, shared differences, spreads that
     are too wide, limits that are too far, and notes."""
     fleet = verdict.fleet
-    of_groups = [group_sentences.group(part) for part in fleet.groups] if len(fleet.groups) > 1 and not in_table else []
-    wide = [spread(part) for part in fleet.spreads if part.wide]
+    of_groups = (
+        [group_sentences.group(component) for component in fleet.groups]
+        if len(fleet.groups) > 1 and not in_table
+        else []
+    )
+    wide = [spread(component) for component in fleet.spreads if component.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.metric in verdict.criteria]
     busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
     far = _far_limits([of for of in deciding if of.effect > _FAR * of.tolerance], remedied=not busy)
@@ -196,7 +200,7 @@ def _since_baseline(note: Note, shared: Shared) -> str:
         note.kind,
         name=printable(note.name, 200),
         nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
-        place=f"{names.scoped(shared.part)} ({measured(shared.measurement)})",
+        place=f"{names.scoped(shared.component)} ({measured(shared.measurement)})",
         effect=names.percent(abs(shared.effect)),
         change=change(shared.effect, shared.measurement),
         interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
@@ -209,7 +213,7 @@ def shared(shared: Shared) -> str:
     return say(
         "shared",
         nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
-        place=f"{names.scoped(shared.part)} ({measured(shared.measurement)})",
+        place=f"{names.scoped(shared.component)} ({measured(shared.measurement)})",
         effect=names.percent(abs(shared.effect)),
         change=change(shared.effect, shared.measurement),
         interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),

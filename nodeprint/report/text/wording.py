@@ -51,13 +51,13 @@ def noun_phrase(of: Finding | Agreement) -> str:
     """A part with what was measured of it: `core 37 (CPU 37)` where that is the latency of its pairs, `memory bandwidth
     of NUMA node 1` else; a metric of a table, of a part."""
     if isinstance(of, Finding) and of.of_limit and not is_metric(of.measurement):
-        return f"{measured(of.measurement)} ({names.row(str(of.part.where['figure']))})"
+        return f"{measured(of.measurement)} ({names.row(str(of.component.where['figure']))})"
     if isinstance(of, Finding) and is_metric(of.measurement):
-        return f"{of.measurement} of {names.part(of.part)}" if of.part.where else of.measurement
-    name = names.scoped(of.part) if isinstance(of, Agreement) else names.part(of.part)
-    if of.part.term.startswith("fabric-"):
+        return f"{of.measurement} of {names.component(of.component)}" if of.component.where else of.measurement
+    name = names.scoped(of.component) if isinstance(of, Agreement) else names.component(of.component)
+    if of.component.term.startswith("fabric-"):
         return name
-    if of.measurement.startswith("coherence") and names.is_of_pairs(of.part):
+    if of.measurement.startswith("coherence") and names.is_of_pairs(of.component):
         measurement = known(of.measurement)
         return f"{name} ({measurement.instruction})" if measurement and measurement.instruction else name
     if not of.measurement:
@@ -68,7 +68,7 @@ def noun_phrase(of: Finding | Agreement) -> str:
 
 def is_channel(finding: Finding) -> bool:
     """Whether it looks like a memory channel of a node, from its own CPUs."""
-    where = finding.part.where
+    where = finding.component.where
     own = where.get("cpu_node", where.get("memory_node")) == where.get("memory_node", -1)
     slow = finding.effect < 0 and finding.unit == "B/s" and finding.state is not Certainty.INTERMITTENT
     return slow and own and "memory-channel" in finding.consistent_with
@@ -76,7 +76,7 @@ def is_channel(finding: Finding) -> bool:
 
 def memory_node(finding: Finding) -> str:
     """The NUMA node whose memory a finding is of."""
-    return f"NUMA node {finding.part.where['memory_node']}"
+    return f"NUMA node {finding.component.where['memory_node']}"
 
 
 def change(effect: float, measurement: str) -> str:

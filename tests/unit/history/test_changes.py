@@ -37,7 +37,7 @@ def of(folder: Path) -> dict[str, NodeHistory]:
 
 
 def test_a_slow_core_is_named_with_its_date_and_what_changed_then(weeks: Path) -> None:
-    found = [change for change in of(weeks)["node002"].changes if change.part.where.get("core") == 17]
+    found = [change for change in of(weeks)["node002"].changes if change.component.where.get("core") == 17]
     (change,) = found
     assert change.effect == pytest.approx(0.06, abs=0.015) and change.worse and change.confirmed
     assert change.interval.low < 0.06 < change.interval.high
@@ -52,7 +52,7 @@ def test_what_all_nodes_have_is_said_once(weeks: Path) -> None:
     (change,) = of_all.common.changes
     assert change.nodes == tuple(f"node{i:03d}" for i in range(5)) and change.confirmed
     assert change.since[:10] == "2026-02-05" and change.fields == {"kernel": ("6.1.0-sim", "6.12")}
-    assert change.effect == pytest.approx(0.05, abs=0.01) and change.part.where.get("beyond_class") == 1
+    assert change.effect == pytest.approx(0.05, abs=0.01) and change.component.where.get("beyond_class") == 1
     assert {h.node for h in of_all.nodes if h.changes} == {"node002"}
 
 
@@ -93,7 +93,7 @@ def test_jobs_of_one_campaign_are_a_history(tmp_path: Path) -> None:
     histories = of(campaign)
     assert len(histories["node002"].measured) == 4 and len(histories["node000"].measured) == 1
     (change,) = histories["node002"].changes
-    assert change.part.where == {"core": 17} and change.fields == {"bios": ("1.2.3", "2.1")}
+    assert change.component.where == {"core": 17} and change.fields == {"bios": ("1.2.3", "2.1")}
     assert change.since[:10] == "2026-01-15" and change.confirmed
     assert not histories["node001"].changes and not histories["node003"].changes
 
@@ -131,7 +131,7 @@ def test_a_change_of_all_nodes_is_one_with_its_interval() -> None:
     of = histories(fleets(1, CALM, weeks=12, shifts=[Shift(6, 1.03)]), {6: {"fans": "low"}})
     assert of.common is not None
     (change,) = of.common.changes
-    assert change.part.term == "node" and change.further > 0 and len(change.nodes) == 8
+    assert change.component.term == "node" and change.further > 0 and len(change.nodes) == 8
     assert change.interval.low < 0.0305 and change.interval.high > 0.0295 and change.effect > change.tolerance
     assert (change.unchanged[:10], change.since[:10]) == ("2026-02-05", "2026-02-12")
     assert change.fields == {"fans": ("", "low")} or not change.fields
@@ -157,14 +157,14 @@ def test_a_change_of_an_only_node_is_seen_between_two_campaigns() -> None:
     """It was taken for scatter, of which one difference says nothing."""
     of = histories(fleets(1, CALM, nodes=1, weeks=2, shifts=[Shift(1, 1.08)]))
     (change,) = of.nodes[0].changes
-    assert change.part.term == "node" and not change.confirmed and change.effect == pytest.approx(0.08, abs=0.01)
+    assert change.component.term == "node" and not change.confirmed and change.effect == pytest.approx(0.08, abs=0.01)
 
 
 def test_weeks_that_are_alike_are_no_independent_evidence() -> None:
     """A node that wanders by its tolerance is not blamed in any core."""
     noise = Noise(job=0.006, core=0.004, alike=0.9, bursts=0.05)
     of_nodes = [change for h in histories(fleets(5, noise)).nodes for change in h.changes]
-    assert not [change for change in of_nodes if "core" in change.part.where]
+    assert not [change for change in of_nodes if "core" in change.component.where]
 
 
 def test_the_order_of_campaigns_is_that_of_time() -> None:
@@ -208,7 +208,7 @@ def test_two_campaigns_are_compared_by_parts_and_drawn(tmp_path: Path) -> None:
     words = ["since", str(before), str(after), "--figures", str(tmp_path / "figures")]
     lines = CliRunner().invoke(app, words, catch_exceptions=False).stdout.splitlines()
     assert lines[1].startswith("node002: core 17") and "with BIOS 1.2.3 to 2.1, in one measurement" in lines[1]
-    assert any("no part moved by more than its tolerance on 4 of 5 nodes" in line for line in lines)
+    assert any("no component moved by more than its tolerance on 4 of 5 nodes" in line for line in lines)
     assert "coherence-cas was measured with other arguments: --op week00 before, --op week01 after" in lines
     assert lines[-1].startswith(str(tmp_path / "figures")) and (tmp_path / "figures").is_dir()
     facts = json.loads(CliRunner().invoke(app, [*words[:3], "--json"], catch_exceptions=False).stdout)
@@ -236,7 +236,7 @@ def test_a_change_of_an_only_node_is_found(tmp_path: Path) -> None:
     of_node = of_only(tmp_path)
     assert len(of_node.measured) == 4
     (change,) = [change for change in of_node.changes if change.measurement == "coherence-cas"]
-    assert change.part.term == "class" and change.part.where == {"beyond_class": 1} and change.further > 2
+    assert change.component.term == "class" and change.component.where == {"beyond_class": 1} and change.further > 2
     assert change.effect == pytest.approx(0.08, abs=0.02) and change.confirmed and change.since[:10] == "2026-01-15"
     assert change.interval.low < 0.08 < change.interval.high and change.tolerance == pytest.approx(0.02)
     assert change.fields == {"bios": ("1.2.3", "2.1")} and not change.compared
@@ -254,4 +254,4 @@ def test_a_core_of_an_only_node_is_a_part_of_it(tmp_path: Path) -> None:
     """The medians of classes alone do not show it."""
     judged_weeks(tmp_path, ALONE, range(4), {2: ["node000: core 17 +9%"]})
     changes_of_pairs = [change for change in of_only(tmp_path).changes if change.metric == "core-to-core"]
-    assert {change.part.where.get("core") for change in changes_of_pairs} == {17}
+    assert {change.component.where.get("core") for change in changes_of_pairs} == {17}

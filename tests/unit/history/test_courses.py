@@ -1,4 +1,4 @@
-"""The courses of a node's parts, and what they look like."""
+"""The courses of a node's components, and what they look like."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ from nodeprint.history.changes import Change, Course, Histories, NodeHistory
 from nodeprint.history.judged import JudgedCampaign, JudgedNode
 from nodeprint.history.selection import Selected
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import Interval, Part
+from nodeprint.judge.verdict import Component, Interval
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan
 from tests.support.campaigns import judged_weeks
 
 PLAN = Plan(preset("naples-2x32"), nodes=3, runs=2, passes=1, pair_runs=4)
-PART = Part("core", "core-near", {"core": 17})
+COMPONENT = Component("core", "core-near", {"core": 17})
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def changed(name: str, effect: float = 0.06) -> NodeHistory:
         "coherence-cas",
         -1,
         "core-to-core",
-        PART,
+        COMPONENT,
         "ns",
         100.0,
         106.0,
@@ -60,7 +60,7 @@ def changed(name: str, effect: float = 0.06) -> NodeHistory:
         (1, 1),
         True,
     )
-    course = Course("coherence-cas", -1, "core-to-core", PART, 0.04, times, ("a", "b"), (0.0, 1.5), (0.2, 0.2))
+    course = Course("coherence-cas", -1, "core-to-core", COMPONENT, 0.04, times, ("a", "b"), (0.0, 1.5), (0.2, 0.2))
     return NodeHistory(name, times, ("a", "b"), (change,), (course,))
 
 
@@ -156,13 +156,15 @@ def test_a_node_beyond_its_tolerance_without_a_shown_change_is_to_be_measured_ag
     histories[1] = structs.replace(histories[1], courses=(near,))
     last = shown(histories, Selected((campaign(["cn01", "cn02"]),))).splitlines()[-1]
     assert last == (
-        "1 campaign; no part moved by more than its tolerance on 1 of 2 nodes; "
-        "no change is shown yet on cn01, where a part is beyond its tolerance: measure again"
+        "1 campaign; no component moved by more than its tolerance on 1 of 2 nodes; "
+        "no change is shown yet on cn01, where a component is beyond its tolerance: measure again"
     )
     assert change_sentences.unchanged(histories[0]).startswith(
         "No change is shown yet: core 17 to the other cores of its socket is +1.5 "
     )
-    assert change_sentences.unchanged(histories[1]).startswith("No part moved by more than its tolerance for good.")
+    assert change_sentences.unchanged(histories[1]).startswith(
+        "No component moved by more than its tolerance for good."
+    )
 
 
 def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:

@@ -57,7 +57,7 @@ def test_data_is_a_measurement_on_all_nodes(campaign: OpenCampaign) -> None:
 
 def test_deviations_are_the_table_that_the_judge_wrote(campaign: OpenCampaign) -> None:
     dataset = campaign.deviations()
-    assert set(dataset.dims) == {"sample", "part"}
+    assert set(dataset.dims) == {"sample", "component"}
     rows = export.deviation_rows(dataset)
     assert {"node", "job", "measurement", "component_type", "place", "difference", "half_90", "tolerance"} <= set(
         rows.columns
@@ -188,7 +188,7 @@ def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> 
     assert campaign.plot.matrix(SLOW, ax=ax) is ax
     assert ax.images and ax.get_xlabel() == "CPU"
     plot = campaign.plot
-    part = export.deviation_rows(campaign.deviations()).iloc[0]
+    component = export.deviation_rows(campaign.deviations()).iloc[0]
     for drawn in (
         plot.difference(SLOW),
         plot.quadrants(SLOW),
@@ -202,7 +202,7 @@ def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> 
         plot.agreements(),
         plot.maps(),
         plot.side_by_side("node000", SLOW),
-        plot.forest(part.measurement, part.component_type, part.place),
+        plot.forest(component.measurement, component.component_type, component.place),
     ):
         assert drawn.has_data() or drawn.texts
     with pytest.raises(NodeprintError, match="node000 has 0 findings"):

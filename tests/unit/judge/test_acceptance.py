@@ -124,6 +124,7 @@ def test_a_campaign_without_boost_is_judged_by_its_tolerance(tmp_path: Path) -> 
         nodes = tuple(replace(node, fingerprint={**node.fingerprint, "boost": boost}) for node in fleet.nodes)
         packed.write(replace(fleet, nodes=nodes), tmp_path / name)
     terms = {
-        name: {f.part.term for f in judge(tmp_path / name).verdict.nodes["node001"].findings} for name in ("on", "off")
+        name: {f.component.term for f in judge(tmp_path / name).verdict.nodes["node001"].findings}
+        for name in ("on", "off")
     }
     assert "load" in terms["off"] - terms["on"], terms

@@ -16,25 +16,25 @@ NODES = 8
 
 
 def _drawn(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[Series, int]:
-    """Nodes whose runs differ by `spread` tolerances, of which the first is off by so many in one part, and that
-    part."""
-    rng, part = np.random.default_rng([seed, runs, int(100 * spread)]), int(matrix().terms.indices("ccd")[3])
+    """Nodes whose runs differ by `spread` tolerances, of which the first is off by so many in one component, and that
+    component."""
+    rng, component = np.random.default_rng([seed, runs, int(100 * spread)]), int(matrix().terms.indices("ccd")[3])
     values = spread * tolerance() * rng.standard_normal((NODES, runs, len(tolerance())))
-    values[0, :, part] += off * tolerance()[part]
-    return of_values(values), part
+    values[0, :, component] += off * tolerance()[component]
+    return of_values(values), component
 
 
 def _inside(runs: int, spread: float) -> float:
-    """In which share of 30 fleets the part is inside."""
+    """In which share of 30 fleets the component is inside."""
     found = [_drawn(seed, runs, spread) for seed in range(30)]
-    return float(np.mean([series.by_job.inside[0, part] for series, part in found]))
+    return float(np.mean([series.by_job.inside[0, component] for series, component in found]))
 
 
 def _remedy(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[str, int]:
-    series, part = _drawn(seed, runs, spread, off)
+    series, component = _drawn(seed, runs, spread, off)
     pooled = series.of_node(0)
-    reach = float(np.abs(pooled.difference[part]) + pooled.half_90[part])
-    return agreements.remedy_of(agreements.Worst(series, 0, part, reach, pooled))
+    reach = float(np.abs(pooled.difference[component]) + pooled.half_90[component])
+    return agreements.remedy_of(agreements.Worst(series, 0, component, reach, pooled))
 
 
 def test_so_many_runs_show_in_nine_of_ten_cases_that_a_part_is_the_same() -> None:
@@ -53,36 +53,36 @@ def test_what_more_measurements_cannot_resolve_asks_for_none() -> None:
 
 @pytest.mark.parametrize(("runs", "spread"), [(4, 0.3), (2, 0.2)])
 def test_nine_of_ten_nodes_show_what_is_as_large_as_the_detection_limit(runs: int, spread: float) -> None:
-    series, part = _drawn(0, runs, spread)
+    series, component = _drawn(0, runs, spread)
     limit = next(of for of in agreements.limits([series]) if of.component_type == "ccd")
     times = limit.effect / float(np.median(series.tolerance[series.matrix.terms.indices("ccd")]))
-    found = [_drawn(seed, runs, spread, times)[0].outside[0, part] for seed in range(1, 31)]
+    found = [_drawn(seed, runs, spread, times)[0].outside[0, component] for seed in range(1, 31)]
     assert 0.7 <= np.mean(found) < 1.0
     assert limit.tolerance == pytest.approx(0.03, rel=0.1) and (limit.remedy == "") == (times <= agreements.FAR)
 
 
 @pytest.mark.parametrize("run", [0, 2, 5])
 def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
-    series, part = _drawn(3, 6, 0.05)
+    series, component = _drawn(3, 6, 0.05)
     values = series.matrix.values.copy()
-    values[0, run, part] += 4 * series.tolerance[part]
+    values[0, run, component] += 4 * series.tolerance[component]
     worst = agreements.worst(of_values(values), 0)
-    assert worst is not None and worst.part == part
+    assert worst is not None and worst.component == component
     (agreement,) = agreements.agreements([worst], judged().population.fleet.nodes[0], RULES)
     assert (agreement.remedy, agreement.run) == ("quiet", f"job1/run{run + 1}")
 
 
 @pytest.mark.parametrize(
-    ("differences", "part", "reach"),
+    ("differences", "component", "reach"),
     [([0.5, 0.1], 0, 0.6), ([0.1, -0.5], 1, 0.6), ([np.nan, 0.0], 1, 0.1), ([np.nan, np.nan], None, 0), ([], None, 0)],
 )
 def test_the_worst_part_is_nearest_to_its_tolerance_if_any_has_a_value(
-    differences: list[float], part: int | None, reach: float
+    differences: list[float], component: int | None, reach: float
 ) -> None:
     each = np.ones(len(differences))
     pooled = SimpleNamespace(difference=np.array(differences), half_90=0.1 * each)
     worst = agreements.worst(SimpleNamespace(tolerance=2 * each, of_node=lambda _: pooled), 0)  # type: ignore[arg-type]
-    assert (worst and worst.part) == part
+    assert (worst and worst.component) == component
     assert worst is None or (worst.reach, worst.share) == pytest.approx((reach, reach / 2))
 
 
@@ -92,10 +92,10 @@ def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
 
 
 def test_the_agreement_of_a_metric_is_that_of_the_part_that_takes_most_of_its_tolerance() -> None:
-    series, part = _drawn(1, 6, 0.05, off=0.8)
+    series, component = _drawn(1, 6, 0.05, off=0.8)
     other, _ = _drawn(2, 6, 0.05)
     worst = [of for each in (series, other) if (of := agreements.worst(each, 0)) is not None]
-    assert worst[0].part == part and 0.75 < worst[0].share < 1.0 and worst[1].share < 0.4
+    assert worst[0].component == component and 0.75 < worst[0].share < 1.0 and worst[1].share < 0.4
     node = judged().population.fleet.nodes[0]
     for order in (worst, worst[::-1]):
         (agreement,) = agreements.agreements(order, node, RULES)

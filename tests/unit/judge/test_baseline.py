@@ -78,7 +78,7 @@ def test_what_all_nodes_changed_by_is_one_note_and_no_finding(base: Path, tmp_pa
     later = judge(written(tmp_path / "d", *everyone), baseline=base).verdict
     assert not changes(later)
     said, shared = common(later)
-    assert shared.part.term == "node" and len(shared.nodes) == 6
+    assert shared.component.term == "node" and len(shared.nodes) == 6
     assert shared.effect == pytest.approx(0.10, abs=0.01) and shared.interval.low < shared.effect < shared.interval.high
     words = text.note(said)
     assert words.startswith("6 nodes (node[000-005]) changed together since the baseline (a to b): the whole node ")
@@ -91,7 +91,7 @@ def test_a_core_is_found_beside_what_all_changed_by(base: Path, tmp_path: Path) 
     later = judge(written(tmp_path / "d", *everyone, "node002: core 5 +12%"), baseline=base).verdict
     assert set(changes(later)) == {"node002"} and len(common(later)[1].nodes) == 6
     (finding,) = changes(later)["node002"]
-    assert finding.part.term == "core" and finding.part.where["core"] == 5
+    assert finding.component.term == "core" and finding.component.where["core"] == 5
 
 
 def test_a_node_that_stayed_while_all_others_moved_did_not_change(base: Path, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_jobs_of_the_newer_campaign_confirm_each_other_or_not(
     since = baseline.against(replace(fleet, campaign="c"), baseline_folder.points(base), base, acceptance.load())
     assert set(since.findings) == {"node001"}
     (finding,) = since.findings["node001"]
-    assert finding.state is state and finding.part.term == "node"
+    assert finding.state is state and finding.component.term == "node"
     assert sum(job.shows for job in finding.by_job) == len(slow) and len(finding.by_job) == 2
 
 
@@ -181,7 +181,7 @@ def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
     since = baseline.against(fleet, baseline_folder.points(tmp_path / "base"), tmp_path / "base", rules)
     assert set(since.findings) == {"node001"}
     (memory,) = (finding for finding in since.findings["node001"] if finding.measurement == "bandwidth-nodes")
-    assert memory.part.where["memory_node"] == 1 and memory.effect == pytest.approx(-0.12, abs=0.02)
+    assert memory.component.where["memory_node"] == 1 and memory.effect == pytest.approx(-0.12, abs=0.02)
     waiver = Waiver("node001", "changed", "ticket 1", date(2999, 12, 31))
     verdict = judge_fleet(fleet, structs.replace(rules, waivers=(waiver,)), since=since).verdict
     assert all(finding.waived for finding in verdict.nodes["node001"].findings if finding.id == "changed")

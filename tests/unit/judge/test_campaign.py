@@ -34,7 +34,7 @@ def test_records_are_judged_like_the_same_draws_packed(campaign: Path) -> None:
     verdict = judge(campaign).verdict
     assert verdict.simulated
     assert verdict.nodes["node001"].outcome is Outcome.DEVIATES
-    assert verdict.nodes["node001"].findings[0].part.where["core"] == 5
+    assert verdict.nodes["node001"].findings[0].component.where["core"] == 5
     assert verdict.nodes["node002"].outcome is Outcome.NOT_MEASURED
     assert verdict.nodes["node004"].outcome in (Outcome.SAME, Outcome.INCONCLUSIVE)
     assert verdict.fails([Kind.FOUND])
@@ -60,7 +60,7 @@ def test_an_acceptance_file_is_kept_with_the_campaign_and_judges_it_again(tmp_pa
 def test_clocks_of_the_records_come_to_the_verdict(tmp_path: Path) -> None:
     write(Plan(SMALL, nodes=4, jobs=2, passes=1, defects=("node001: core-clock 5 -60%",)), tmp_path)
     finding = judge(tmp_path).verdict.nodes["node001"].findings[0]
-    assert finding.part.where["core"] == 5
+    assert finding.component.where["core"] == 5
     assert finding.consistent_with == ("core-clock",)
     clock = next(seen for seen in finding.evidence if seen.kind == "clock")
     assert clock.seen

@@ -1,4 +1,4 @@
-"""The part that a finding names: the coarsest one that explains the rest."""
+"""The component that a finding names: the coarsest one that explains the rest."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ ROME = "rome-2x64"
 )
 def test_a_planted_part_is_the_only_finding(machine: str, text: str, term: str, where: dict[str, int]) -> None:
     findings = judged(f"node001: {text}", machine=machine, jobs=1).verdict.nodes["node001"].findings
-    assert [finding.part.term for finding in findings] == [term]
-    assert where.items() <= dict(findings[0].part.where).items()
+    assert [finding.component.term for finding in findings] == [term]
+    assert where.items() <= dict(findings[0].component.where).items()
 
 
 def test_finer_parts_are_listed_under_the_finding() -> None:
@@ -49,7 +49,7 @@ def test_finer_parts_are_listed_under_the_finding() -> None:
 
 def test_two_causes_are_two_findings() -> None:
     findings = judged("node001: core 17 +10%", "node001: ccd 6 +8%").verdict.nodes["node001"].findings
-    assert {finding.part.term for finding in findings} == {"core", "ccd"}
+    assert {finding.component.term for finding in findings} == {"core", "ccd"}
 
 
 def test_faster_is_found_and_no_fault() -> None:
@@ -62,7 +62,7 @@ def test_faster_is_found_and_no_fault() -> None:
 def test_a_memory_channel_is_one_finding(machine: str, jobs: int) -> None:
     campaign = judged("node001: memory-channel node 1 -12%", cells=True, machine=machine, jobs=jobs)
     (finding,) = campaign.verdict.nodes["node001"].findings
-    assert (finding.part.term, finding.part.where["memory_node"]) == ("bandwidth", 1)
+    assert (finding.component.term, finding.component.where["memory_node"]) == ("bandwidth", 1)
     assert finding.consistent_with == ("memory-channel", "memory-speed")
     assert finding.effect == pytest.approx(-0.12, abs=0.02)
 
@@ -70,8 +70,8 @@ def test_a_memory_channel_is_one_finding(machine: str, jobs: int) -> None:
 def test_memory_that_is_slow_everywhere_is_one_finding_of_no_memory_node() -> None:
     slow = [f"node001: memory-channel node {number} -12%" for number in range(2)]
     (finding,) = judged(*slow, cells=True).verdict.nodes["node001"].findings
-    assert finding.part.term == "bandwidth"
-    assert "memory_node" not in finding.part.where
+    assert finding.component.term == "bandwidth"
+    assert "memory_node" not in finding.component.where
 
 
 def test_a_cell_of_memory_is_found_at_its_place() -> None:
@@ -81,15 +81,15 @@ def test_a_cell_of_memory_is_found_at_its_place() -> None:
     cell = (ccd == 2) & (chase.places["memory_node"] == 1)
     slow = times(campaign, "chase-latency", lambda node, job: 1 + 0.2 * cell * (node == 1))
     (finding,) = judge(slow).verdict.nodes["node001"].findings
-    assert (finding.part.term, dict(finding.part.where)) == ("numa", {"ccd": 2, "memory_node": 1})
+    assert (finding.component.term, dict(finding.component.where)) == ("numa", {"ccd": 2, "memory_node": 1})
     assert finding.effect == pytest.approx(0.2, abs=0.02)
 
 
-def shifted(quantity: Measured, part: str) -> npt.NDArray[np.bool_]:
+def shifted(quantity: Measured, component: str) -> npt.NDArray[np.bool_]:
     """The cells of a part of the machine: all of it, or the first that has the label."""
-    values = sets.labels(quantity).get(part, [None] * quantity.size)
+    values = sets.labels(quantity).get(component, [None] * quantity.size)
     first = min((value for value in values if value is not None), key=str, default=None)
-    return np.array([part == "whole" or (value is not None and value == first) for value in values])
+    return np.array([component == "whole" or (value is not None and value == first) for value in values])
 
 
 def lowered(fleet: PackedFleet, quantity: Measured, share: npt.NDArray[np.floating]) -> PackedFleet:
@@ -98,7 +98,7 @@ def lowered(fleet: PackedFleet, quantity: Measured, share: npt.NDArray[np.floati
     return times(alone, quantity.measurement, lambda node, job: 1 - share * (node == 2))
 
 
-#: By measurement the tolerance of its cells, and the parts whose shift is planted.
+#: By measurement the tolerance of its cells, and the components whose shift is planted.
 _SHIFTS = {
     "clock-together": (0.02, ("whole", "socket", "ccd", "cpu")),
     "bandwidth-ccx": (0.05, ("whole", "socket", "ccd")),
@@ -114,26 +114,26 @@ _SHIFTS = {
 def test_the_coarsest_part_that_explains_is_named_though_a_finer_one_crossed_first(
     measurement: str, times_tolerance: float
 ) -> None:
-    """One finding, of the part that was shifted; at 1.3 times the tolerance often of parts inside it alone are
-    outside."""
-    tolerance, parts = _SHIFTS[measurement]
+    """One finding, of the component that was shifted; at 1.3 times the tolerance often of components inside it alone
+    are outside."""
+    tolerance, components = _SHIFTS[measurement]
     named = 0
     for seed in (1, 2, 3):
         fleet = made(cells=True, runs=3, seed=seed)
         (quantity,) = (quantity for quantity in fleet.quantities if quantity.measurement == measurement)
-        for part in parts:
-            cells = shifted(quantity, part)
+        for component in components:
+            cells = shifted(quantity, component)
             findings = (
                 judge(lowered(fleet, quantity, tolerance * times_tolerance * cells)).verdict.nodes["node002"].findings
             )
             named += len(findings)
             for finding in findings:
-                expected = {"whole": set(), "cpu": {"core", "cpu"}, "socket": {"socket"}, "ccd": {"ccd"}}[part]
-                where = {"socket" if label == "cpu_node" else label for label in finding.part.where}
-                assert where == expected, (part, finding.part)
+                expected = {"whole": set(), "cpu": {"core", "cpu"}, "socket": {"socket"}, "ccd": {"ccd"}}[component]
+                where = {"socket" if label == "cpu_node" else label for label in finding.component.where}
+                assert where == expected, (component, finding.component)
                 assert len(finding.cells) >= cells.sum()
             assert len(findings) == 1 or (times_tolerance < 2 and not findings)
-    assert named >= (3 if times_tolerance < 2 else 3 * len(parts))
+    assert named >= (3 if times_tolerance < 2 else 3 * len(components))
 
 
 def test_a_wider_part_is_not_named_for_one_inside_it() -> None:
@@ -146,7 +146,7 @@ def test_a_wider_part_is_not_named_for_one_inside_it() -> None:
         (6.0 * np.isin(np.array(labels["cpu"]), (0,)), [{"core": 0, "cpu": 0}]),
     ):
         findings = judge(lowered(fleet, quantity, 0.05 * cells)).verdict.nodes["node002"].findings
-        assert sorted((dict(finding.part.where) for finding in findings), key=str) == expected
+        assert sorted((dict(finding.component.where) for finding in findings), key=str) == expected
 
 
 @pytest.mark.parametrize("name", ["naples-2x32", ROME, "icelake-2x40", "graviton3-64"])

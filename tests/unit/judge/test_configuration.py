@@ -55,7 +55,7 @@ def test_a_run_that_lacks_a_home_of_its_job_has_gaps() -> None:
 def test_near_and_far_lines_are_judged_apart_and_a_core_is_one_finding() -> None:
     plan = Plan(MACHINE, nodes=5, jobs=2, pair_runs=4, passes=1, homes=(NEAR, FAR), defects=("node003: core 7 +9%",))
     verdict = judge(fleet(plan)).verdict
-    assert [finding.part.term for finding in verdict.nodes["node003"].findings] == ["core"]
+    assert [finding.component.term for finding in verdict.nodes["node003"].findings] == ["core"]
     medians = {(c.home, c.name): c.median_ns for c in verdict.nodes["node000"].classes}
     assert medians[FAR, "same socket"] > 1.5 * medians[NEAR, "same socket"]
 

@@ -23,7 +23,7 @@ def _series(*defects: str, **changes: int | str) -> Series:
 
 
 def _values(rows: int, runs: int = 3, spread: float = 0.05, seed: int = 1) -> npt.NDArray[np.float64]:
-    """Runs (row, run, part) that differ by `spread` tolerances."""
+    """Runs (row, run, component) that differ by `spread` tolerances."""
     return spread * tolerance() * np.random.default_rng(seed).standard_normal((rows, runs, len(tolerance())))
 
 
@@ -71,9 +71,9 @@ def test_an_error_and_its_degrees_of_freedom_are_of_the_same_variances(nodes: in
     series = _series(nodes=nodes, jobs=jobs)
     for estimates in (series.by_job, series.pooled):
         assert estimates.of_jobs.min() > 0
-        parts = sum(variance for variance, _ in estimates._variances)
-        np.testing.assert_allclose(parts, estimates.error**2)
-        np.testing.assert_allclose(parts, estimates.of_runs + estimates.of_jobs + estimates.of_reference)
+        components = sum(variance for variance, _ in estimates._variances)
+        np.testing.assert_allclose(components, estimates.error**2)
+        np.testing.assert_allclose(components, estimates.of_runs + estimates.of_jobs + estimates.of_reference)
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_a_node_that_is_outside_in_any_job_is_no_peer(job: int) -> None:
 
 
 def test_nodes_remain_peers_where_too_few_would_be_left() -> None:
-    """Six of ten are outside of each other's tolerances in different parts: six tenths of the nodes stay."""
+    """Six of ten are outside of each other's tolerances in different components: six tenths of the nodes stay."""
     values = _values(10)
     for node in range(6):
         values[node, :, int(matrix().terms.indices("core-near")[node])] += (4 + node) * tolerance()[-1]
@@ -158,24 +158,26 @@ def test_difference_is_that_which_was_planted() -> None:
 @pytest.mark.parametrize(("off", "referenced"), [(1, True), (2, True), (3, True), (4, False), (5, False)])
 def test_it_is_known_what_is_right_where_two_thirds_agree(off: int, referenced: bool) -> None:
     values = _values(9)
-    part = int(matrix().terms.indices("core-near")[5])
-    values[:off, :, part] += 3 * tolerance()[part]
+    component = int(matrix().terms.indices("core-near")[5])
+    values[:off, :, component] += 3 * tolerance()[component]
     series = of_values(values)
-    assert bool(series.referenced[part]) == referenced
-    assert np.delete(series.referenced, part).all()
-    assert bool(series.scattered[part]) == (not referenced)
+    assert bool(series.referenced[component]) == referenced
+    assert np.delete(series.referenced, component).all()
+    assert bool(series.scattered[component]) == (not referenced)
     if not referenced:
-        assert np.isinf(series.pooled.half_90[:, part]).all() and np.isinf(series.by_job.half_90[:, part]).all()
+        assert (
+            np.isinf(series.pooled.half_90[:, component]).all() and np.isinf(series.by_job.half_90[:, component]).all()
+        )
 
 
 def test_where_nodes_do_not_agree_only_who_is_beyond_all_of_them_differs() -> None:
     values = _values(9)
-    part = int(matrix().terms.indices("core-near")[5])
-    values[:, :, part] += np.array([-4, -3, -2, 0, 0, 0, 2, 3, 4])[:, None] * tolerance()[part]
+    component = int(matrix().terms.indices("core-near")[5])
+    values[:, :, component] += np.array([-4, -3, -2, 0, 0, 0, 2, 3, 4])[:, None] * tolerance()[component]
     series = of_values(values)
-    assert not series.referenced[part] and not series.outside[:, part].any()
-    values[8, :, part] += 200 * tolerance()[part]
-    assert of_values(values).outside[:, part].tolist() == [False] * 8 + [True]
+    assert not series.referenced[component] and not series.outside[:, component].any()
+    values[8, :, component] += 200 * tolerance()[component]
+    assert of_values(values).outside[:, component].tolist() == [False] * 8 + [True]
 
 
 def test_noise_scatters_no_component() -> None:
@@ -206,22 +208,22 @@ def _rows_of(node: int) -> range:
 
 
 def test_pooled_estimates_are_those_of_a_hand_that_adds_up_jobs() -> None:
-    """Node by node and part by part, from the values and the two spreads."""
+    """Node by node and component by component, from the values and the two spreads."""
     series = _uneven()
     values, run, job = series.matrix.values, series.spreads.run, series.spreads.job
     assert job.excess.any()
     pooled = series.pooled
     for node in range(len(JOBS)):
-        for part in (0, 7, 30, len(tolerance()) - 1):
-            of_jobs = [row[np.isfinite(row)] for row in values[list(_rows_of(node)), :, part]]
+        for component in (0, 7, 30, len(tolerance()) - 1):
+            of_jobs = [row[np.isfinite(row)] for row in values[list(_rows_of(node)), :, component]]
             of_jobs = [row for row in of_jobs if len(row)]
             count = len(of_jobs)
             mean = np.mean([row.mean() for row in of_jobs])
-            assert pooled.means[node, part] == pytest.approx(mean)
-            assert pooled.difference[node, part] == pytest.approx(mean - series.reference.centre[node, part])
-            assert pooled.runs[node, part] == sum(map(len, of_jobs)) and pooled.jobs[node, part] == count
-            by_runs = sum(run.pooled[part] * run.ratio[node, part] / len(row) for row in of_jobs) / count**2
-            assert pooled.of_runs[node, part] == pytest.approx(by_runs)
+            assert pooled.means[node, component] == pytest.approx(mean)
+            assert pooled.difference[node, component] == pytest.approx(mean - series.reference.centre[node, component])
+            assert pooled.runs[node, component] == sum(map(len, of_jobs)) and pooled.jobs[node, component] == count
+            by_runs = sum(run.pooled[component] * run.ratio[node, component] / len(row) for row in of_jobs) / count**2
+            assert pooled.of_runs[node, component] == pytest.approx(by_runs)
 
 
 def test_every_job_by_itself_is_an_estimate_of_its_runs() -> None:

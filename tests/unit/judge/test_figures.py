@@ -19,7 +19,7 @@ from tests.support import made_records, made_status, published
 from tests.support.fleets import judged
 from tests.support.made_status import run_outcome
 
-#: Published matrices whose CPUs the labels of a part fit.
+#: Published matrices whose CPUs the labels of a component fit.
 LABELLED = {"Dual AMD EPYC 7742 64-Core Processor": ("EPYC 7742", 2), "AMD EPYC 7773X": ("EPYC 7773X", 1)}
 
 

@@ -16,7 +16,7 @@ from nodeprint.judge import findings
 from nodeprint.judge.causes import Cause
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.peer_sensors import PeerSensors
-from nodeprint.judge.verdict import Evidence, Part
+from nodeprint.judge.verdict import Component, Evidence
 from nodeprint.settings.measurements import terms
 from tests.support import verdicts
 from tests.support.fleets import judged
@@ -65,7 +65,7 @@ def test_the_interval_of_a_finding_follows_from_its_error_degrees_and_tail(jobs:
         ("ccd", {"ccd": 1, "inside": 1}, 0.1, True, ("core-clock", "l3-clock")),
         ("ccd", {"ccd": 1}, 0.1, True, ("ccd-port", "core-clock")),
         ("block", {"ccx": 1}, 0.1, True, ("core-clock", "l3-clock")),
-        ("block", {"ccd": 1}, 0.1, True, ("part-link",)),
+        ("block", {"ccd": 1}, 0.1, True, ("component-link",)),
         ("no-such", {}, 0.1, True, ()),
     ],
 )
@@ -160,7 +160,7 @@ def _cells(
     layout = SimpleNamespace(slots=_SLOTS, levels=("socket", "ccx"), numa=_SLOTS[:, 0])
     labels = {"memory_node": "node", "cpu_node": "node_of_cpu"}
     measured = SimpleNamespace(of_pairs=False, layout=layout, model=SimpleNamespace(labels=labels))
-    of = verdicts.finding(effect, state, part=Part(term, term, where), worse=effect < 0, **changes)
+    of = verdicts.finding(effect, state, component=Component(term, term, where), worse=effect < 0, **changes)
     standing: Any = SimpleNamespace(series=SimpleNamespace(matrix=SimpleNamespace(measured=measured)))
     cause: Any = SimpleNamespace(where=where)
     return findings.Shown(
@@ -219,16 +219,16 @@ def test_of_one_place_the_coarsest_measurement_is_the_finding_and_the_largest_of
     first, second = sorted(("clock", "bandwidth"), key=ranks.__getitem__)
     shown = [_cells(second, {"core": 1}, -0.5), _cells(first, {"core": 1}, -0.1), _cells(first, {"core": 1}, -0.2)]
     (of,) = findings._by_place(shown)
-    assert of.finding.part.term == first and of.finding.effect == -0.2
-    assert [(finer.part.term, finer.effect) for finer in of.finding.finer] == [(first, -0.1), (second, -0.5)]
+    assert of.finding.component.term == first and of.finding.effect == -0.2
+    assert [(finer.component.term, finer.effect) for finer in of.finding.finer] == [(first, -0.1), (second, -0.5)]
     assert len(findings._by_place([*shown, _cells(first, {"core": 2})])) == 2
     unranked = findings._by_place([_cells("no-such", {"core": 1}, -0.9), _cells(second, {"core": 1})])
-    assert unranked[0].finding.part.term == second
+    assert unranked[0].finding.component.term == second
 
 
 def _nested(*shown: Any) -> list[tuple[dict[str, int | str], int]]:
     """The places of what is left, each with how many are under it."""
-    return [(dict(of.finding.part.where), len(of.finding.finer)) for of in findings._nested(list(shown))]
+    return [(dict(of.finding.component.where), len(of.finding.finer)) for of in findings._nested(list(shown))]
 
 
 def test_a_narrow_place_explains_the_wider_ones_and_several_are_the_wide_one() -> None:
@@ -259,12 +259,12 @@ def test_what_is_merged_is_ordered_by_state_side_and_size() -> None:
         _cells("bandwidth", {"ccx": 2}, -0.2),
         _cells("bandwidth", {"ccx": 3}, -0.9, Certainty.SUSPECTED),
     ]
-    assert [of.finding.part.where["ccx"] for of in findings.merged(shown)] == [2, 1, 0, 3]
+    assert [of.finding.component.where["ccx"] for of in findings.merged(shown)] == [2, 1, 0, 3]
 
 
 def test_the_peers_share_of_the_time_is_what_an_effect_adds_to() -> None:
     matrix: Any = SimpleNamespace(levels=np.array([0.02, 0.05]), terms=SimpleNamespace(share=True))
-    assert [findings._usual(matrix, part) for part in (0, 1)] == [0.02, 0.05]
+    assert [findings._usual(matrix, component) for component in (0, 1)] == [0.02, 0.05]
     matrix.terms.share = False
     assert findings._usual(matrix, 1) == 0  # of a latency an effect is relative to it
 

@@ -18,7 +18,7 @@ from nodeprint.judge import agreements, fleet, pairs
 from nodeprint.judge.acceptance_file import Acceptance, Metric
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import Finding, Limit, Part, Shared
+from nodeprint.judge.verdict import Component, Finding, Limit, Shared
 from nodeprint.report import text
 from tests.support import verdicts
 from tests.support.fleets import judged, made
@@ -78,7 +78,9 @@ def _shared(*findings: tuple[str, Finding]) -> list[Shared]:
 
 def test_a_shared_difference_is_said_once_by_the_node_that_shows_most_of_it() -> None:
     first = verdicts.finding(-0.05, shared_by=("n1",))
-    second = replace(first, effect=-0.08, shared_by=("n0",), part=Part("core", "core-near", {"core": 37, "cpu": 99}))
+    second = replace(
+        first, effect=-0.08, shared_by=("n0",), component=Component("core", "core-near", {"core": 37, "cpu": 99})
+    )
     (shared,) = _shared(("n0", first), ("n1", second))
     assert (shared.nodes, shared.effect) == (("n0", "n1"), -0.08)
     swapped = replace(second, shared_by=("n1",)), replace(first, shared_by=("n0",))

@@ -65,8 +65,8 @@ def test_split_names_how_far_and_on_which_side_groups_are() -> None:
 def test_a_shift_of_all_of_a_measurement_is_headed_by_no_core(measurement: str) -> None:
     fleet = times(made(nodes=8, cells=True), measurement, lambda node, job: 0.94 if node < 4 else 1.0)
     _, away = judge(fleet).verdict.fleet.groups
-    assert away.measurement == measurement and away.part is not None
-    assert not {"core", "cpu", "ccx", "ccd"} & set(away.part.where)
+    assert away.measurement == measurement and away.component is not None
+    assert not {"core", "cpu", "ccx", "ccd"} & set(away.component.where)
     assert abs(away.effect) == pytest.approx(0.06, abs=0.01)
 
 
@@ -163,7 +163,7 @@ def test_a_wide_fleet_of_one_kind_is_not_split() -> None:
 def test_a_defect_is_found_within_its_group() -> None:
     slow = times(made("node001: core 17 +12%"), HOPS, lambda node, job: 1.07 if node > 3 else 1.0)
     found = judge(slow).verdict.nodes["node001"]
-    assert [f.part.term for f in found.findings] == ["core"]
+    assert [f.component.term for f in found.findings] == ["core"]
 
 
 @pytest.mark.parametrize(("nodes", "outcome"), [(6, Outcome.MISMATCH), (12, Outcome.DEVIATES)])
@@ -201,7 +201,7 @@ def test_two_and_two_nodes_are_named_with_their_difference() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("machine", "nodes", "off", "part"),
+    ("machine", "nodes", "off", "component"),
     [
         ("EPYC 9454", 8, 4, "core 17 +12%"),
         ("EPYC 9454", 8, 4, "ccd 3 +12%"),
@@ -209,9 +209,9 @@ def test_two_and_two_nodes_are_named_with_their_difference() -> None:
         (FULL, 20, 9, "ccd 3 +12%"),
     ],
 )
-def test_half_of_a_fleet_off_in_one_part_has_no_centre(machine: str, nodes: int, off: int, part: str) -> None:
+def test_half_of_a_fleet_off_in_one_part_has_no_centre(machine: str, nodes: int, off: int, component: str) -> None:
     """Two jobs each, with the same half off in both: nobody is accused, and nobody is the same."""
-    defects = tuple(f"node{i:03d}: {part}" for i in range(off))
+    defects = tuple(f"node{i:03d}: {component}" for i in range(off))
     verdict = judge(made(*defects, nodes=nodes, jobs=2, pair_runs=3, machine=machine)).verdict
     assert verdict.fleet.outcome in (FleetOutcome.SPLIT, FleetOutcome.NON_UNIFORM)
     outcomes = {name: node.outcome for name, node in verdict.nodes.items()}
@@ -258,10 +258,10 @@ def test_more_than_a_third_that_share_a_difference_are_a_group(
 ) -> None:
     """In one of two jobs, so that their means are within the tolerance of each other."""
     values = 0.02 * tolerance() * np.random.default_rng(nodes).standard_normal((2 * nodes, 6, len(tolerance())))
-    part = int(matrix().terms.indices("ccd")[2])
-    values[2 * (nodes - off) :: 2, :, part] += 1.8 * side * tolerance()[part]
+    component = int(matrix().terms.indices("ccd")[2])
+    values[2 * (nodes - off) :: 2, :, component] += 1.8 * side * tolerance()[component]
     series = of_values(values, [2] * nodes)
-    assert series.referenced.all() and int(series.outside[:, part].sum()) == off
+    assert series.referenced.all() and int(series.outside[:, component].sum()) == off
     whole = PeerGroup(np.arange(nodes))
     first, *others = sharing(whole, [series], RULES)
     assert [len(group.nodes) for group in (first, *others)] == sizes
@@ -273,7 +273,7 @@ def test_more_than_a_third_that_share_a_difference_are_a_group(
     assert cut is not None and first.cut is None
     assert sorted([*first.nodes.tolist(), *others[0].nodes.tolist()]) == list(range(nodes))
     away = 1 if nodes - 1 in others[0].nodes else -1
-    assert cut.term == part and cut.effect == pytest.approx(away * side * 0.9 * tolerance()[part], rel=0.05)
+    assert cut.term == component and cut.effect == pytest.approx(away * side * 0.9 * tolerance()[component], rel=0.05)
 
 
 @pytest.mark.parametrize(("effect", "is_apart"), [(0.061, True), (-0.061, True), (0.059, False), (-0.059, False)])

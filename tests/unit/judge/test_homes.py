@@ -50,7 +50,7 @@ def test_a_class_has_near_lines_or_far_ones(both: Path) -> None:
 def test_a_core_is_named_once_and_nobody_else(both: Path) -> None:
     nodes = verdict_files.read(both).nodes
     assert [name for name, node in nodes.items() if node.outcome is Outcome.DEVIATES] == ["node003"]
-    assert nodes["node003"].counted[0].part.where == {"core": 7, "cpu": 7}
+    assert nodes["node003"].counted[0].component.where == {"core": 7, "cpu": 7}
 
 
 def test_each_matrix_is_symmetric_between_its_sockets(both: Path) -> None:

@@ -33,11 +33,11 @@ def followed(*spans: tuple[float, float]) -> dict[int, Followed]:
 
 
 @pytest.mark.parametrize("wrong_by", [0, -20 * 365 * 1440, 5 * 365 * 1440])
-@pytest.mark.parametrize(("submitted", "parts"), [(14, [[1, 2]]), (15, [[1], [2]])])
-def test_the_login_nodes_clock_decides(wrong_by: float, submitted: float, parts: list[list[int]]) -> None:
+@pytest.mark.parametrize(("submitted", "components"), [(14, [[1, 2]]), (15, [[1], [2]])])
+def test_the_login_nodes_clock_decides(wrong_by: float, submitted: float, components: list[list[int]]) -> None:
     """A job ended after 5 minutes; the node's clock was set back or forth by years before the next."""
     begun = {1: [at(1), at(3)], 2: [at(submitted + wrong_by)]}
-    assert independent(begun, followed((0, 5), (submitted, submitted + 5))) == parts
+    assert independent(begun, followed((0, 5), (submitted, submitted + 5))) == components
 
 
 def test_a_job_whose_end_was_not_seen_is_no_witness_for_the_next() -> None:

@@ -31,11 +31,11 @@ def test_each_group_of_a_mixture_has_to_keep_its_limit() -> None:
     mixture = replace(figure, median_ns=191.0, groups={"socket 0": 132.0, "socket 1": 267.0})
     assert not list(limits.outside([figure], (), rules(150.0), "job1"))
     (finding,) = limits.outside([mixture], (), rules(150.0), "job1")
-    assert finding.part.where["figure"] == "same socket, socket 1" and finding.value == 267.0
+    assert finding.component.where["figure"] == "same socket, socket 1" and finding.value == 267.0
     assert len(list(limits.outside([mixture], (), rules(100.0), "job1"))) == 2
     assert not list(limits.outside([mixture], (), rules(270.0), "job1")), "191 ns is of no pair"
     (low,) = limits.outside([mixture], (), rules(at_least=150.0), "job1")
-    assert low.part.where["figure"] == "same socket, socket 0"
+    assert low.component.where["figure"] == "same socket, socket 0"
 
 
 def of_row(**ends: float) -> Acceptance:
@@ -47,7 +47,7 @@ def of_row(**ends: float) -> Acceptance:
 def test_a_finding_has_how_far_the_median_is_from_its_limit() -> None:
     (finding,) = limits.outside((), [MEMORY], of_row(at_least=200.0), "job2")
     assert (finding.id, finding.state, finding.home, finding.worse) == ("limit", Certainty.CONFIRMED, -1, True)
-    assert finding.part.where == {"figure": "load, own node", "reason": "contract"}
+    assert finding.component.where == {"figure": "load, own node", "reason": "contract"}
     assert finding.effect == pytest.approx(-0.1) and finding.effect_unit == pytest.approx(-20.0)
     assert finding.half_95 == pytest.approx(3 / 200)
     assert (finding.interval.low, finding.interval.high) == pytest.approx((-0.115, -0.085))

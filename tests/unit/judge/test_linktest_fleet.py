@@ -47,7 +47,7 @@ def test_a_planted_ccd_is_named_by_linktest_alone() -> None:
     verdict = judge(alone, acceptance.load()).verdict
     assert verdict.nodes["node003"].outcome is Outcome.DEVIATES
     finding = verdict.nodes["node003"].counted[0]
-    assert (finding.part.term, finding.part.where["ccd"], finding.measurement) == ("ccd", 5, "linktest-node")
+    assert (finding.component.term, finding.component.where["ccd"], finding.measurement) == ("ccd", 5, "linktest-node")
     assert finding.effect == pytest.approx(0.10, abs=0.02)
     assert re.search(r", \d+(\.\d+)? µs", text.finding_sentence(finding))
     others = [node.outcome for name, node in verdict.nodes.items() if name != "node003"]

@@ -35,7 +35,7 @@ def judged(*defects: str, jobs: int = 1) -> Verdict:
 def test_a_slow_way_to_one_memory_is_found_and_named(defect: str, where: dict[str, int], effect: float) -> None:
     nodes = judged(f"node003: {defect}").nodes
     (finding,) = nodes["node003"].findings
-    assert (finding.id, finding.measurement, finding.part.where) == ("numa-slow", "chase-latency", where)
+    assert (finding.id, finding.measurement, finding.component.where) == ("numa-slow", "chase-latency", where)
     assert finding.effect == pytest.approx(effect, abs=0.03)
     assert nodes["node003"].outcome is Outcome.SUSPECT
     assert {node.outcome for name, node in nodes.items() if name != "node003"} == {Outcome.SAME}
@@ -49,7 +49,7 @@ def test_a_slow_way_is_confirmed_by_a_second_job() -> None:
 
 def test_ways_of_two_nodes_to_one_memory_are_two_findings() -> None:
     node = judged("node003: memory node1-to-node3 +20%", "node003: memory node6-to-node3 +20%").nodes["node003"]
-    assert sorted(finding.part.where["cpu_node"] for finding in node.findings) == [1, 6]
+    assert sorted(finding.component.where["cpu_node"] for finding in node.findings) == [1, 6]
 
 
 def test_a_slow_way_below_its_tolerance_is_never_the_same() -> None:

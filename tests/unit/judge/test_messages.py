@@ -71,7 +71,7 @@ def test_a_slow_node_is_named_and_none_of_its_links() -> None:
     slow.values[:, 2, :] *= 1.3
     slow.values[:, :, 2] *= 1.3
     (finding,) = judged(slow).findings
-    assert finding.part.where == {"node": "node002", "sends": 1, "receives": 1}
+    assert finding.component.where == {"node": "node002", "sends": 1, "receives": 1}
     assert finding.effect == pytest.approx(0.3, abs=0.03)
     assert finding.times_tolerance == pytest.approx(finding.effect / (RULES.fabric.node_percent / 100), rel=1e-6)
 
@@ -113,7 +113,7 @@ def test_a_slow_link_is_named_with_its_direction() -> None:
     slow = fabric()
     slow.values[:, 2, 5] *= 1.5
     (finding,) = judged(slow).findings
-    assert finding.part.where == {"node": "node002", "to": "node005", "sends": 1, "receives": 0}
+    assert finding.component.where == {"node": "node002", "to": "node005", "sends": 1, "receives": 0}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_slow_node_is_suspect_and_a_slow_link_is_of_the_fabric() -> None:
 
 
 def test_what_one_run_shows_of_parts_has_one_degree_of_freedom_of_runs() -> None:
-    """The median of the parts is subtracted, and known as well as so many parts let it be."""
+    """The median of the components is subtracted, and known as well as so many components let it be."""
     values = np.array([[0.01, -0.03, 0.02, np.nan]])
     job = messages._job(values, np.array([0]), 4e-4, 0.025)
     centre = (1.4826 * 0.02) ** 2 * np.pi / 2 / 3
@@ -189,7 +189,7 @@ def test_what_is_as_large_as_the_detection_limit_is_found_in_nine_of_ten(compone
             receiver = int(to[-1]) if to else slice(None)
             slow.values[:, int(node[-1]), receiver] *= 1 + limit
         named = {
-            (str(finding.part.where["node"]), str(finding.part.where.get("to", "")))
+            (str(finding.component.where["node"]), str(finding.component.where.get("to", "")))
             for finding in judged(slow).findings
         }
         found, planted = found + len(ends & named), planted + len(ends)
@@ -238,7 +238,7 @@ def test_a_fabric_has_the_figures_of_its_links() -> None:
 
 
 def test_an_effect_in_a_job_has_its_interval_and_each_run() -> None:
-    """The second of two jobs of two runs, of a part whose interval is 0.1 wide on each side."""
+    """The second of two jobs of two runs, of a component whose interval is 0.1 wide on each side."""
     of = fabric(runs=4, hours=(0, 0, 1, 1))
     values = np.full((4, 6, 2), np.nan)
     values[2:, 1, 1] = 0.2, 0.4
@@ -293,10 +293,10 @@ def test_findings_of_a_node_are_its_own_and_not_those_of_its_links() -> None:
     slow.values[:, 6, 3] *= 1.5
     of = judged(slow)
     assert len(of.findings) == 2
-    assert [finding.part.term for finding in messages.of_node([of], "node002")] == [messages.NODE]
+    assert [finding.component.term for finding in messages.of_node([of], "node002")] == [messages.NODE]
     assert messages.of_node([of], "node006") == messages.of_node([of], "node000") == []
-    sends = [finding.part.where.get("sends") for finding in messages.of_node([of], "node002")]
-    assert sends == [1] and of.findings[0].part.where["receives"] == 0
+    sends = [finding.component.where.get("sends") for finding in messages.of_node([of], "node002")]
+    assert sends == [1] and of.findings[0].component.where["receives"] == 0
 
 
 @pytest.mark.parametrize(("back", "both"), [(1.22, 1), (1.15, 0)])
@@ -305,4 +305,4 @@ def test_the_other_direction_is_slow_too_from_half_of_the_effect_on(back: float,
     slow.values[:, 2, 5] *= 1.4
     slow.values[:, 5, 2] *= back
     (finding,) = judged(slow).findings
-    assert (finding.part.where["node"], finding.part.where["receives"]) == ("node002", both)
+    assert (finding.component.where["node"], finding.component.where["receives"]) == ("node002", both)

@@ -40,7 +40,7 @@ def test_a_part_of_pairs_has_the_numbers_of_the_node(where: dict[str, Any], name
 
 
 def test_levels_are_called_by_what_they_are_and_numbered_as_on_the_chip() -> None:
-    """Three parts of a level, of which the second has the number 0 and the third none."""
+    """Three components of a level, of which the second has the number 0 and the third none."""
     slots = np.zeros((3, RANK + 2), dtype=np.int64)
     slots[:, 1] = [4, 0, -1]
     layout: Any = SimpleNamespace(
@@ -49,8 +49,8 @@ def test_levels_are_called_by_what_they_are_and_numbered_as_on_the_chip() -> Non
         levels=("socket", "numa", "ccd", "cluster"),
         column=lambda _: 1,
     )
-    for part, number in ((0, 4), (1, 0), (2, 2)):
-        assert naming._of_pairs({"to_quadrant": part}, layout, NODE) == {"to_numa": number}
+    for component, number in ((0, 4), (1, 0), (2, 2)):
+        assert naming._of_pairs({"to_quadrant": component}, layout, NODE) == {"to_numa": number}
     slots[:] = -1
     assert naming._of_pairs({"inside": 1}, layout, NODE) == {}
 

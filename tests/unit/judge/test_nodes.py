@@ -94,7 +94,7 @@ def test_three_of_ten_with_one_difference_keep_their_findings_and_share_it() -> 
     assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS
     shared = verdict.fleet.shared[0]
     assert shared.nodes == named
-    assert shared.part.where["core"] == 17
+    assert shared.component.where["core"] == 17
     assert shared.effect == pytest.approx(0.09, abs=0.01)
     assert shared.interval.low < shared.effect < shared.interval.high
 
@@ -112,14 +112,14 @@ def test_harvested_parts_are_the_same_and_a_slow_core_of_one_is_named() -> None:
     campaign = judged("node001: core 17 +10%", machine=HARVESTED, jobs=2)
     assert with_outcomes(campaign)["node001"] == "DEVIATES"
     (finding, *_) = campaign.verdict.nodes["node001"].findings
-    assert (finding.part.term, finding.part.where["core"]) == ("core", 17)
+    assert (finding.component.term, finding.component.where["core"]) == ("core", 17)
     assert list(with_outcomes(campaign).values()).count("SAME") >= 6
 
 
 def test_a_finding_is_complete() -> None:
     (finding,) = judged("node001: core 17 +9%", jobs=2).verdict.nodes["node001"].findings
     assert (finding.id, finding.state) == ("core-slow", Certainty.CONFIRMED)
-    assert finding.part.where == {"core": 17, "cpu": 17}
+    assert finding.component.where == {"core": 17, "cpu": 17}
     assert finding.times_tolerance == pytest.approx(finding.effect / finding.tolerance)
     assert finding.effect_unit == pytest.approx(finding.value - finding.peers, rel=1e-6)
     assert {17} <= {cpu for a, partners in finding.pairs.items() for cpu in (a, *partners)}

@@ -1,4 +1,4 @@
-"""Terms of pairs: each shows a defect of its own part whole, and nothing of what all of its parent has."""
+"""Terms of pairs: each shows a defect of its own component whole, and nothing of what all of its parent has."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from nodeprint.machine.topology.presets import from_part
 
 #: By processor how many terms two sockets of it have in each component type: of four CCDs of two CCXs in a quadrant
 #: each, and of eight CCDs of one CCX, two in a quadrant.
-PARTS = {
+COMPONENTS = {
     "EPYC 7601": {"class": 7, "link": 28, "ccd": 16, "block": 8, "ccx": 16},
     "EPYC 7763": {"class": 7, "quadrant": 16, "link": 28, "ccd": 32, "block": 120, "ccx": 16},
 }
 
 
-def layout(part: str) -> Layout:
+def layout(component: str) -> Layout:
     """All pairs of the cores of two sockets."""
-    topology = from_part(part, 2, False)
+    topology = from_part(component, 2, False)
     slots, cpus = slots_of(topology, [cpu.cpu for cpu in topology.cpus])
     return layout_of(topology, slots, np.column_stack(np.triu_indices(len(cpus), 1)), cpus)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_has_its_terms(part: str) -> None:
-    of = pairs.of(layout(part))
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_every_part_has_its_terms(component: str) -> None:
+    of = pairs.of(layout(component))
     cores = len(of.layout.slots)
     each = dict.fromkeys(("core-in", "core-near", "core-far"), cores)
-    assert Counter(term.component_type for term in of.terms) == PARTS[part] | each
+    assert Counter(term.component_type for term in of.terms) == COMPONENTS[component] | each
     for component_type in ("core-in", "core-near", "core-far"):
         assert [term.where for term in of.terms if term.component_type == component_type] == [
             {"core": n} for n in range(cores)
         ]
-    assert of.unwitnessed == () and pairs.of(layout(part)) is of
+    assert of.unwitnessed == () and pairs.of(layout(component)) is of
     assert all(
         of.pools[pool] == of.component_types[component_type]
         for pool, component_type in zip(of.pool, of.component_type, strict=True)
@@ -45,9 +45,9 @@ def test_every_part_has_its_terms(part: str) -> None:
     assert (of.pool % 2).tolist() == far
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_a_part_shows_all_of_its_own_defect_and_nothing_of_what_all_of_its_parent_has(part: str) -> None:
-    of = pairs.of(layout(part))
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_a_part_shows_all_of_its_own_defect_and_nothing_of_what_all_of_its_parent_has(component: str) -> None:
+    of = pairs.of(layout(component))
     sockets = np.sort(of.layout.slots[:, SOCKET][of.layout.pairs], axis=1)
     strata = of.layout.classes * 4 + sockets[:, 0] * 2 + sockets[:, 1]
     for term, weights in zip(of.terms, of.contrast, strict=True):

@@ -1,4 +1,4 @@
-"""From records to one number a run and part: independent jobs, medians over passes, scales of effects, terms."""
+"""From records to one number a run and component: independent jobs, medians over passes, scales of effects, terms."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_the_template_and_the_level_of_a_node_are_over_its_jobs_which_count_alik
     reduced, rows = reduce(quantity), quantity.rows
     made_of = matrix(point_sets(reduced, acceptance.load())[0], np.arange(3))
     assert made_of is not None
-    level = reduced.level[:, made_of.part.places]
+    level = reduced.level[:, made_of.component.places]
     of_nodes = [(level[rows[node][1]].mean(axis=0) + level[rows[node][2][0]]) / 2 for node in range(3)]
     np.testing.assert_allclose(made_of.template, np.median(of_nodes, axis=0), rtol=1e-6)
     np.testing.assert_allclose(made_of.level_of(list(made_of.jobs(1))), of_nodes[1], rtol=1e-6)

@@ -1,4 +1,4 @@
-"""An imported matrix that is as its peers with two of its parts exchanged accuses no hardware."""
+"""An imported matrix that is as its peers with two of its components exchanged accuses no hardware."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ def _imported(fleet: PackedFleet, *, imported: bool = True) -> PackedFleet:
 
 
 def _exchanged(fleet: PackedFleet, level: int, first: int, second: int, node: int = 4) -> PackedFleet:
-    """The fleet with two parts of a node exchanged."""
+    """The fleet with two components of a node exchanged."""
     (quantity,) = fleet.pairs
-    part, pairs = codes(quantity.layout.slots[:, : level + 1]), quantity.pairs
-    order = np.arange(len(part))
-    order[part == first], order[part == second] = np.flatnonzero(part == second), np.flatnonzero(part == first)
+    component, pairs = codes(quantity.layout.slots[:, : level + 1]), quantity.pairs
+    order = np.arange(len(component))
+    order[component == first], order[component == second] = (
+        np.flatnonzero(component == second),
+        np.flatnonzero(component == first),
+    )
     place = {tuple(sorted(pair)): number for number, pair in enumerate(pairs.tolist())}
     at = np.array([place[tuple(sorted(pair))] for pair in order[pairs].tolist()])
     values = quantity.values.copy()

@@ -1,4 +1,4 @@
-"""The parts of measurements that are no pairs: sets of cells, each once."""
+"""The components of measurements that are no pairs: sets of cells, each once."""
 
 from __future__ import annotations
 

@@ -34,17 +34,17 @@ NODES, NODE = 8, 1
 QUIET = 0.02
 
 
-def _part() -> int:
+def _component() -> int:
     return int(matrix().terms.indices("core-near")[CORE])
 
 
 def _values(*by_job: float, runs: int = 6, seed: int = 1) -> Floats:
-    """Nodes of several jobs (row, run, part), in which a component of one node is off by so many tolerances in each
-    job; runs differ by a fiftieth of a tolerance."""
+    """Nodes of several jobs (row, run, component), in which a component of one node is off by so many tolerances in
+    each job; runs differ by a fiftieth of a tolerance."""
     rng = np.random.default_rng(seed)
     values = QUIET * tolerance() * rng.standard_normal((NODES * len(by_job), runs, len(tolerance())))
     for job, effect in enumerate(by_job):
-        values[NODE * len(by_job) + job, :, _part()] += effect * tolerance()[_part()]
+        values[NODE * len(by_job) + job, :, _component()] += effect * tolerance()[_component()]
     return values
 
 
@@ -54,15 +54,15 @@ def _standing(values: Floats, jobs: int) -> Standing | None:
     return found.get(NODE)
 
 
-def _state(standing: Standing | None, part: int) -> str:
+def _state(standing: Standing | None, component: int) -> str:
     """That of a component; nothing is shown of any other."""
     if standing is None:
         return "nothing"
     flags = {state: getattr(standing, state) for state in ("confirmed", "intermittent", "suspected")}
     assert sum(of.astype(int) for of in flags.values()).max() == 1
-    for of_parts in flags.values():
-        assert not np.delete(of_parts, part).any()
-    return next((state for state, of_parts in flags.items() if of_parts[part]), "nothing")
+    for of_components in flags.values():
+        assert not np.delete(of_components, component).any()
+    return next((state for state, of_components in flags.items() if of_components[component]), "nothing")
 
 
 K_OF_N = [
@@ -89,30 +89,30 @@ def test_two_jobs_confirm_and_one_within_the_tolerance_contradicts_in_any_order(
 ) -> None:
     for order in sorted(set(permutations(by_job))):
         standing = _standing(_values(*order), len(order))
-        assert _state(standing, _part()) == state, order
+        assert _state(standing, _component()) == state, order
         if standing is not None:
             side = 1.0 if sum(effect > 1 for effect in order) >= sum(effect < -1 for effect in order) else -1.0
-            assert standing.shows[:, _part()].tolist() == [side * effect > 1 for effect in order], order
+            assert standing.shows[:, _component()].tolist() == [side * effect > 1 for effect in order], order
 
 
 def test_all_jobs_together_confirm_where_two_are_beyond_the_tolerance() -> None:
     """Noisy jobs: none is outside by itself, and all of them are beyond the tolerance on one side."""
-    rng, part = np.random.default_rng(5), _part()
+    rng, component = np.random.default_rng(5), _component()
     values = 0.6 * tolerance() * rng.standard_normal((NODES * 4, 6, len(tolerance())))
     values -= values.mean(axis=1, keepdims=True)  # each job has the mean that is given to it
     values += 0.05 * tolerance() * rng.standard_normal((NODES * 4, 1, len(tolerance())))
-    values[4 * NODE : 4 * NODE + 4, :, part] += np.array([1.85, 1.95, 1.9, 1.9])[:, None] * tolerance()[part]
+    values[4 * NODE : 4 * NODE + 4, :, component] += np.array([1.85, 1.95, 1.9, 1.9])[:, None] * tolerance()[component]
     series = of_values(values, [4] * NODES)
-    assert not series.outside[:, part].any() and series.outside_pooled[NODE, part]
-    assert standings(series)[NODE].confirmed[part]
+    assert not series.outside[:, component].any() and series.outside_pooled[NODE, component]
+    assert standings(series)[NODE].confirmed[component]
 
 
 def test_all_jobs_together_confirm_nothing_where_one_job_alone_is_beyond_the_tolerance() -> None:
-    series, part = of_values(_values(3.0, 0.98), [2] * NODES), _part()
+    series, component = of_values(_values(3.0, 0.98), [2] * NODES), _component()
     outside = np.zeros_like(series.outside_pooled)
-    outside[NODE, part] = True
+    outside[NODE, component] = True
     series.__dict__["outside_pooled"] = outside
-    assert _state(standings(series)[NODE], part) == "suspected"
+    assert _state(standings(series)[NODE], component) == "suspected"
 
 
 @pytest.mark.parametrize(
@@ -133,49 +133,51 @@ def test_several_runs_of_a_job_that_are_far_beyond_are_never_the_same(
     """In any job of them: the others are within the tolerance."""
     for job in range(others + 1):
         values = _values(*[0.0] * (others + 1))
-        values[NODE * (others + 1) + job, :, _part()] += np.array(runs) * tolerance()[_part()]
+        values[NODE * (others + 1) + job, :, _component()] += np.array(runs) * tolerance()[_component()]
         series = of_values(values, [others + 1] * NODES)
         found = standings(series)
         if runs.count(7.5):
-            assert _state(found[NODE], _part()) in ("suspected", "intermittent")
-            assert others == 0 or _state(found[NODE], _part()) == "intermittent"
+            assert _state(found[NODE], _component()) in ("suspected", "intermittent")
+            assert others == 0 or _state(found[NODE], _component()) == "intermittent"
             continue
-        assert _state(found.get(NODE), _part()) == state
+        assert _state(found.get(NODE), _component()) == state
         if state == "intermittent":
-            far = found[NODE].runs[:, :, _part()]
+            far = found[NODE].runs[:, :, _component()]
             assert far[job].tolist() == [abs(run) > 1 for run in runs]
             assert not np.delete(far, job, axis=0).any()
 
 
 def test_of_two_runs_none_is_outvoted() -> None:
     values = _values(0.0, runs=2)
-    values[NODE, :, _part()] += np.array([6.0, 0.0]) * tolerance()[_part()]
-    assert _state(_standing(values, 1), _part()) == "nothing"
+    values[NODE, :, _component()] += np.array([6.0, 0.0]) * tolerance()[_component()]
+    assert _state(_standing(values, 1), _component()) == "nothing"
 
 
 def test_a_finding_of_runs_is_of_the_runs_that_show_it() -> None:
     values = _values(0.0, 0.0)
     row = NODE * 2 + 1
-    values[row, [1, 4], _part()] += 4 * tolerance()[_part()]
+    values[row, [1, 4], _component()] += 4 * tolerance()[_component()]
     series = of_values(values, [2] * NODES)
     standing = standings(series)[NODE]
-    estimate = standing.evidence(_part())
-    expected = values[row, [1, 4], _part()].mean() - series.reference.centre[NODE, _part()]
-    assert estimate.difference[0, _part()] == pytest.approx(expected)
-    assert estimate.runs[0, _part()] == 2 and len(estimate.rows) == 1
+    estimate = standing.evidence(_component())
+    expected = values[row, [1, 4], _component()].mean() - series.reference.centre[NODE, _component()]
+    assert estimate.difference[0, _component()] == pytest.approx(expected)
+    assert estimate.runs[0, _component()] == 2 and len(estimate.rows) == 1
     spread = series.spreads.run
-    assert estimate.of_runs[0, _part()] == pytest.approx(spread.pooled[_part()] * spread.ratio[NODE, _part()] / 2)
+    assert estimate.of_runs[0, _component()] == pytest.approx(
+        spread.pooled[_component()] * spread.ratio[NODE, _component()] / 2
+    )
 
 
 @pytest.mark.parametrize("by_job", [(3.0, 0.0, 4.0), (0.0, 3.0, 0.0), (3.0, 3.5, 4.0)])
 def test_a_finding_is_of_the_jobs_that_show_it(by_job: tuple[float, ...]) -> None:
     values = _values(*by_job)
     series = of_values(values, [3] * NODES)
-    estimate = standings(series)[NODE].evidence(_part())
+    estimate = standings(series)[NODE].evidence(_component())
     showing = [NODE * 3 + job for job, effect in enumerate(by_job) if effect > 1]
     assert estimate.rows.tolist() == showing
-    expected = values[showing][:, :, _part()].mean() - series.reference.centre[NODE, _part()]
-    assert estimate.difference[0, _part()] == pytest.approx(expected)
+    expected = values[showing][:, :, _component()].mean() - series.reference.centre[NODE, _component()]
+    assert estimate.difference[0, _component()] == pytest.approx(expected)
 
 
 def test_jobs_far_apart_in_time_show_the_same_where_all_nodes_moved() -> None:
@@ -184,11 +186,11 @@ def test_jobs_far_apart_in_time_show_the_same_where_all_nodes_moved() -> None:
     values[1::2] += 3 * tolerance()
     began = [20_000.5 * 86400 + 86400 * (row % 2) for row in range(2 * NODES)]
     assert standings(of_values(values, [2] * NODES, began)) == {}
-    values[2 * NODE + 1, 1:3, _part()] += 4 * tolerance()[_part()]
+    values[2 * NODE + 1, 1:3, _component()] += 4 * tolerance()[_component()]
     found = standings(of_values(values, [2] * NODES, began))
-    assert _state(found[NODE], _part()) == "intermittent" and found[NODE].runs[1, 1:3, _part()].all()
-    estimate = found[NODE].evidence(_part())
-    assert estimate.difference[0, _part()] == pytest.approx(4 * tolerance()[_part()], rel=0.02)
+    assert _state(found[NODE], _component()) == "intermittent" and found[NODE].runs[1, 1:3, _component()].all()
+    estimate = found[NODE].evidence(_component())
+    assert estimate.difference[0, _component()] == pytest.approx(4 * tolerance()[_component()], rel=0.02)
 
 
 def _reordered(series: Series) -> dict[int, tuple[list[list[int]], int]]:
@@ -208,9 +210,9 @@ def test_nothing_depends_on_the_order_of_nodes_jobs_and_runs(seed: int, nodes: l
     rng = np.random.default_rng(seed)
     values = _values(0.0, 0.0, 0.0, seed=seed).reshape(NODES, 3, 6, -1)
     for effect in rng.choice([0.9, 1.05, 1.3, 3.0], 12):
-        node, job, part = rng.integers([NODES, 3, values.shape[-1]]).tolist()
+        node, job, component = rng.integers([NODES, 3, values.shape[-1]]).tolist()
         chosen = rng.random(6) < rng.choice([0.4, 1.0])
-        values[node, job, chosen, part] += effect * tolerance()[part] * rng.choice([-1, 1])
+        values[node, job, chosen, component] += effect * tolerance()[component] * rng.choice([-1, 1])
     other = values.copy()
     for node in range(NODES):
         order = data.draw(st.permutations(range(3)))
@@ -271,7 +273,7 @@ def test_the_outcome_is_of_how_many_jobs_show_it(
     assert node.outcome is outcome
     assert [finding.state for finding in node.findings] == [state] * (state is not None)
     for finding in node.findings:
-        assert finding.part.term == "core" and finding.effect == pytest.approx(0.10, abs=0.015)
+        assert finding.component.term == "core" and finding.effect == pytest.approx(0.10, abs=0.015)
         assert [job.shows for job in finding.by_job] == [effect > 0 for effect in by_job]
     assert {of.outcome for name, of in verdict.nodes.items() if name != "node001"} == {Outcome.SAME}
 
@@ -375,7 +377,11 @@ def test_a_confirmed_finding_is_headed_by_a_part_that_both_jobs_show(both: int) 
         return np.asarray(1 + own * np.where(beyond, 0.08, 0.10 * (job == both)) * (node == 1), dtype=np.float64)
 
     (finding,) = judge(times(fleet, HOPS, slower)).verdict.nodes["node001"].findings
-    assert (finding.state, finding.part.term, finding.part.component_type) == (Certainty.CONFIRMED, "core", "core-far")
+    assert (finding.state, finding.component.term, finding.component.component_type) == (
+        Certainty.CONFIRMED,
+        "core",
+        "core-far",
+    )
 
 
 @pytest.mark.parametrize("by_job", [(0.1, 0.1), (0.1, 0.08)])
@@ -407,5 +413,5 @@ def test_measuring_three_nodes_again_makes_no_finding_of_the_others(seed: int) -
         if name in ("node000", "node001", "node002"):
             continue
         was, now = before.nodes[name], after.nodes[name]
-        assert [(f.part, f.state) for f in was.findings] == [(f.part, f.state) for f in now.findings], name
+        assert [(f.component, f.state) for f in was.findings] == [(f.component, f.state) for f in now.findings], name
         assert {was.outcome, now.outcome} <= {Outcome.SAME, Outcome.INCONCLUSIVE} or was.outcome is now.outcome, name

@@ -35,7 +35,7 @@ def outcomes(table: pandas.DataFrame) -> dict[str, str]:
     t["below"] = -t.difference - t.half_simultaneous > t.tolerance
     t["inside"] = t.difference.abs() + t.half_90 <= t.tolerance
     t["high"], t["low"] = t.difference > t.tolerance, t.difference < -t.tolerance
-    jobs, keys = t[t.job != "pooled"], ["node", "part"]
+    jobs, keys = t[t.job != "pooled"], ["node", "component"]
     of = jobs.groupby(keys)[["above", "below", "high", "low", "inside", "runs_far"]].sum()
     pooled = t[t.job == "pooled"].set_index(keys)[["above", "below"]].any(axis=1).reindex(of.index, fill_value=False)
     k, n = of[["above", "below"]].max(axis=1), jobs.groupby(keys).size()
@@ -100,10 +100,10 @@ def test_table_has_a_row_for_each_node_job_and_part_with_its_error_recomputable(
     table = judged(jobs=2, cells=True).deviations
     assert set(table.job.values.tolist()) == {"job1", "job2", "pooled"}
     assert set(table.node.values.tolist()) == {f"node{i:03d}" for i in range(8)}
-    parts = table.error_runs**2 + table.error_jobs**2 + table.error_template**2
-    np.testing.assert_allclose(table.error**2, parts, rtol=1e-4)
-    first = table.isel(sample=table.job.values == "job1", part=table.component_type.values == "core-near")
-    shared = 0.05 / (2 * 16 * first.sizes["part"])  # of eight nodes with two jobs
+    components = table.error_runs**2 + table.error_jobs**2 + table.error_template**2
+    np.testing.assert_allclose(table.error**2, components, rtol=1e-4)
+    first = table.isel(sample=table.job.values == "job1", component=table.component_type.values == "core-near")
+    shared = 0.05 / (2 * 16 * first.sizes["component"])  # of eight nodes with two jobs
     half = first.error_different * stats.t.isf(shared, first.degrees_different)
     np.testing.assert_allclose(first.half_simultaneous, half, rtol=1e-3)
     assert (first.error_different >= 0.999 * first.error).all()
@@ -116,7 +116,7 @@ def test_table_has_a_row_for_each_node_job_and_part_with_its_error_recomputable(
 
 def test_value_and_peers_are_in_the_measurements_unit() -> None:
     table = judged(cells=True).deviations
-    linear = table.isel(part=table.metric.values == "core-to-core")
+    linear = table.isel(component=table.metric.values == "core-to-core")
     np.testing.assert_allclose(linear.value, linear.peers * (1 + linear.difference), rtol=1e-4)
     assert {"ns", "B/s", "Hz", "share"} <= set(table.unit.values.tolist())
 
@@ -128,7 +128,7 @@ def test_a_clock_is_the_mean_over_runs_of_what_the_core_has() -> None:
     core = (campaign.deviations.measurement == "clock-together") & (campaign.deviations.place == "core=3")
     for number in (0, 7):
         of_node = campaign.deviations.node == f"node{number:03d}"
-        value = campaign.deviations.isel(sample=of_node.values, part=core.values).value.values.item()
+        value = campaign.deviations.isel(sample=of_node.values, component=core.values).value.values.item()
         (place,) = (at for at in range(quantity.size) if quantity.place(at)["cpu"] == 2 * 3)  # two threads a core
         runs = np.median(quantity.values[quantity.node == number], axis=1)[:, place]
         assert value == pytest.approx(stats.gmean(runs.astype(np.float64)), rel=1e-5)
@@ -157,7 +157,7 @@ def test_a_finding_has_what_the_table_has() -> None:
     campaign = judged("node002: core-clock 37 -15%", cells=True)
     finding = next(found for found in campaign.verdict.nodes["node002"].findings if found.unit == "Hz")
     table = campaign.deviations
-    own = table.isel(sample=table.node.values == "node002", part=table.measurement.values == finding.measurement)
+    own = table.isel(sample=table.node.values == "node002", component=table.measurement.values == finding.measurement)
     at = int(np.nanargmax(np.abs(own.difference.values[0])))
     value, peers, tolerance = (float(own[name].values[0, at]) for name in ("value", "peers", "tolerance"))
     np.testing.assert_allclose((finding.value, finding.peers), (value, peers), rtol=1e-5)
@@ -172,7 +172,7 @@ def test_the_table_is_the_same_whatever_number_of_nodes_is_made_at_once(monkeypa
     whole = campaign.table.whole()
     monkeypatch.setattr(table_of, "AT_ONCE", 3)
     monkeypatch.setattr(deviations, "AT_ONCE", 3)
-    parts = list(campaign.table.blocks)
-    assert [len(part["error"]) for part in parts] == [9, 9, 6]
+    components = list(campaign.table.blocks)
+    assert [len(component["error"]) for component in components] == [9, 9, 6]
     again = judged("node002: core 17 +9%", jobs=2, cells=True).table.whole()
     assert again.identical(whole)

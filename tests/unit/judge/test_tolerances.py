@@ -55,12 +55,12 @@ def test_a_node_without_peers_has_the_same_tolerance(tick_ns: float) -> None:
     fleet, alone = (_ticking(made(machine=HARVESTED, nodes=nodes), tick_ns) for nodes in (3, 1))
     series = next(s for s in judge(fleet).series if s.matrix.name == HOPS)
     classes = {}
-    for part in series.terms.indices("class").tolist():
-        number = int(series.terms.terms[part].where["class"])
+    for component in series.terms.indices("class").tolist():
+        number = int(series.terms.terms[component].where["class"])
         name = series.terms.layout.class_names[number]
         floor = max(2 * tick_ns, 2.5 if number == SAME_CCX else 0.5)
-        assert series.tolerance[part] == pytest.approx(max(0.02, floor / series.matrix.levels[part]))
-        classes[name] = series.tolerance[part] * series.matrix.levels[part]
+        assert series.tolerance[component] == pytest.approx(max(0.02, floor / series.matrix.levels[component]))
+        classes[name] = series.tolerance[component] * series.matrix.levels[component]
     assert len(classes) > 2
 
     only = judge(alone).deviations

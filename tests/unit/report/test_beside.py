@@ -32,9 +32,9 @@ def test_common_nodes_are_drawn_beside_themselves_those_that_changed_first(tmp_p
 
 
 def test_two_parts_without_a_common_node_are_on_one_scale(tmp_path: Path) -> None:
-    parts = [campaign(tmp_path / "small", "graviton3-64", 1), campaign(tmp_path / "large", "naples-2x32", 1)]
+    components = [campaign(tmp_path / "small", "graviton3-64", 1), campaign(tmp_path / "large", "naples-2x32", 1)]
     _replace(tmp_path / "large/store/fleet/index.json", "node000", "other000")
-    svg, _, csv = beside.write(parts, tmp_path / "figures")
+    svg, _, csv = beside.write(components, tmp_path / "figures")
     assert svg.name == "node000-other000-coherence-cas.svg"
     assert set(pd.read_csv(csv, comment="#")["matrix"].str.partition(": ")[2]) == {"node000", "other000"}
 

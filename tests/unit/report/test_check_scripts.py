@@ -108,7 +108,7 @@ def test_a_finding_of_every_kind_fails_on_its_node_and_passes_on_a_healthy_one(f
         again = found(fleet, node)
         script = check_scripts.script(node, again, "", 25.0)
         for number, finding in enumerate(verdict.counted, 1):
-            terms.add(finding.part.term)
+            terms.add(finding.component.term)
             code, line = run(script, tmp_path / "own", number, records(fleet, node, finding.measurement))
             assert (code, line[:6]) == (1, "FAIL: "), line
             accepted = check_scripts.accepted(finding)
@@ -124,7 +124,7 @@ def test_a_finding_of_every_kind_fails_on_its_node_and_passes_on_a_healthy_one(f
 def core(fleet: Path) -> tuple[str, int, Finding]:
     """The script of the node with a slow core, and that finding with its number."""
     counted = verdict_files.read(fleet).nodes["node001"].counted
-    number = next(number for number, finding in enumerate(counted, 1) if finding.part.term == "core")
+    number = next(number for number, finding in enumerate(counted, 1) if finding.component.term == "core")
     return check_scripts.script("node001", found(fleet, "node001"), "", 25.0), number, counted[number - 1]
 
 

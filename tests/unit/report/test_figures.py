@@ -21,7 +21,7 @@ from msgspec import structs
 
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.verdict import Interval, Part, SizeFigure
+from nodeprint.judge.verdict import Component, Interval, SizeFigure
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import (
     block_medians,
@@ -82,8 +82,10 @@ def figures(machine: str) -> dict[str, Drawing]:
     pairs = levels_of("coherence-cas", "node002: core 17 +8%", machine=machine)
     memory = levels_of("chase-latency", "node002: core 17 +8%", machine=machine)
     core = [(17, cpu) for cpu in range(24, 32)]
-    finding = finding_of_pairs(pairs, "node002", Part("core", "core-near"), core, effect=0.08, tolerance=TOLERANCE)
-    cells = finding_of_cells(memory, Part("numa", "memory_node"), [{"memory_node": 0}], effect=0.05, tolerance=0.03)
+    finding = finding_of_pairs(pairs, "node002", Component("core", "core-near"), core, effect=0.08, tolerance=TOLERANCE)
+    cells = finding_of_cells(
+        memory, Component("numa", "memory_node"), [{"memory_node": 0}], effect=0.05, tolerance=0.03
+    )
     clock = levels_of("clock-together", "node002: core 17 +8%", machine=machine)
     square = matrix.of_node(pairs, "node002")
     crossing = quadrant_grid.of_node(pairs, "node002")
@@ -316,23 +318,23 @@ def between(some: Iterable[int], others: Iterable[int]) -> list[tuple[int, int]]
 PAIR_FINDINGS = {
     "core-near": (
         "core 37 +6%",
-        Part("core", "core-near"),
+        Component("core", "core-near"),
         [(37, cpu) for cpu in range(64) if cpu not in range(36, 40)],
     ),
-    "core-in": ("core 37 +2.5ns", Part("core", "core-in"), [(37, cpu) for cpu in (36, 38, 39)]),
-    "core-far": ("core 37 +6%", Part("core", "core-far"), [(37, cpu) for cpu in range(64, 128)]),
-    "ccd": ("ccd 3 to-others +6%", Part("ccd", "ccd"), between(range(24, 32), (*range(24), *range(32, 64)))),
-    "class": ("global +6%", Part("class", "class"), between(range(64), range(64, 128))),
-    "link": ("link q0-q2 +6%", Part("link", "link"), between(range(16), range(32, 48))),
+    "core-in": ("core 37 +2.5ns", Component("core", "core-in"), [(37, cpu) for cpu in (36, 38, 39)]),
+    "core-far": ("core 37 +6%", Component("core", "core-far"), [(37, cpu) for cpu in range(64, 128)]),
+    "ccd": ("ccd 3 to-others +6%", Component("ccd", "ccd"), between(range(24, 32), (*range(24), *range(32, 64)))),
+    "class": ("global +6%", Component("class", "class"), between(range(64), range(64, 128))),
+    "link": ("link q0-q2 +6%", Component("link", "link"), between(range(16), range(32, 48))),
 }
 
 
 @pytest.mark.parametrize("kind", PAIR_FINDINGS)
 def test_figure_of_a_finding_shows_its_pairs_beyond_its_tolerance(kind: str) -> None:
-    defect, part, pairs = PAIR_FINDINGS[kind]
+    defect, component, pairs = PAIR_FINDINGS[kind]
     levels = levels_of("coherence-cas", f"node002: {defect}")
     healthy = levels_of("coherence-cas")
-    finding = finding_of_pairs(levels, "node002", part, pairs, effect=0.06, tolerance=0.03)
+    finding = finding_of_pairs(levels, "node002", component, pairs, effect=0.06, tolerance=0.03)
     data = own_places.own_places(levels, "node002", finding)
     assert beyond_tolerance(data), data
     assert not beyond_tolerance(own_places.own_places(healthy, "node002", finding))
@@ -340,15 +342,15 @@ def test_figure_of_a_finding_shows_its_pairs_beyond_its_tolerance(kind: str) -> 
 
 def test_figure_of_a_core_is_that_of_the_core_on_a_node_that_is_slow_as_a_whole() -> None:
     levels = levels_of("coherence-cas", "node002: global +6%")
-    _, part, pairs = PAIR_FINDINGS["core-near"]
-    finding = finding_of_pairs(levels, "node002", part, pairs, effect=0.06, tolerance=0.03)
+    _, component, pairs = PAIR_FINDINGS["core-near"]
+    finding = finding_of_pairs(levels, "node002", component, pairs, effect=0.06, tolerance=0.03)
     assert not beyond_tolerance(own_places.own_places(levels, "node002", finding))
 
 
 def test_figure_of_cells_shows_them_beyond_their_tolerance() -> None:
     levels = levels_of("bandwidth-nodes", "node002: memory-channel node 1 -20%")
-    part = Part("bandwidth", "memory_node", {"memory_node": 1})
-    finding = finding_of_cells(levels, part, [{"memory_node": 1}], effect=-0.2, tolerance=0.05)
+    component = Component("bandwidth", "memory_node", {"memory_node": 1})
+    finding = finding_of_cells(levels, component, [{"memory_node": 1}], effect=-0.2, tolerance=0.05)
     data = own_places.own_places(levels, "node002", finding)
     assert len(data.places) == 8
     assert data.axis == "NUMA node of the CPUs, stream (memory of NUMA node 1, huge pages)"
@@ -359,7 +361,7 @@ def test_figure_of_cells_shows_them_beyond_their_tolerance() -> None:
 def test_effect_shows_its_own_tolerance_and_every_run() -> None:
     levels = levels_of("coherence-cas")
     finding = finding_of_pairs(
-        levels, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
+        levels, "node002", Component("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
     )
     data = effects.of_finding(finding)
     drawn = render.figure(effects.effect, data, STYLE, 88.0)
@@ -384,7 +386,7 @@ def test_heading_of_an_effect_fits_a_small_figure(
 ) -> None:
     levels = levels_of(measurement)
     finding = finding_of_cells(
-        levels, Part("memory", "memory_node"), [{"memory_node": 1}], effect=effect, tolerance=tolerance
+        levels, Component("memory", "memory_node"), [{"memory_node": 1}], effect=effect, tolerance=tolerance
     )
     drawn = render.figure(effects.effect, effects.of_finding(finding), STYLE, pictures.SMALL)
     title = next(text for text in texts_of(drawn) if text.get_text() == heading)
@@ -396,9 +398,9 @@ def test_heading_of_an_effect_fits_a_small_figure(
 
 def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
     rates = levels_of("bandwidth-nodes")
-    part = Part("bandwidth", "memory_node", {"memory_node": 1})
+    component = Component("bandwidth", "memory_node", {"memory_node": 1})
     for effect, tolerance in ((-0.2, 1 - 1 / 1.05), (0.2, 0.05)):
-        finding = finding_of_cells(rates, part, [{"memory_node": 1}], effect=effect, tolerance=tolerance)
+        finding = finding_of_cells(rates, component, [{"memory_node": 1}], effect=effect, tolerance=tolerance)
         places = own_places.own_places(rates, "node002", finding)
         for draw, data in ((own_places.own_differences, places), (effects.effect, effects.of_finding(finding))):
             drawn = render.figure(draw, data, STYLE, 88.0)  # type: ignore[arg-type]
@@ -417,7 +419,7 @@ def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
             assert any(np.isclose(end, 5.0) for end in at) and any(np.isclose(end, -100 / 21) for end in at)
     times = levels_of("coherence-cas")
     of_pairs = finding_of_pairs(
-        times, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
+        times, "node002", Component("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
     )
     assert own_places.own_places(times, "node002", of_pairs).tolerance.text == "±4 %"
 

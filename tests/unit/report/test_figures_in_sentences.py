@@ -70,7 +70,7 @@ def test_the_factor_is_of_the_figures_that_are_printed(effect: float, tolerance:
 def test_ns_of_a_whole_node_are_of_the_class_that_is_named() -> None:
     """A node 6 % slower: in pairs of 20 ns and of 200 ns, and the sentence says in which."""
     finding, *_ = judge(made("node003: global +6%", jobs=2)).verdict.nodes["node003"].findings
-    assert finding.part.term == "node" and finding.figures_of is not None
+    assert finding.component.term == "node" and finding.figures_of is not None
     words = text.finding_sentence(finding)
     assert f"more in {names.scoped(finding.figures_of)}" in words
     assert finding.effect_unit == pytest.approx(finding.effect * finding.peers, rel=0.01)
@@ -78,7 +78,7 @@ def test_ns_of_a_whole_node_are_of_the_class_that_is_named() -> None:
 
 def test_a_single_part_names_no_other() -> None:
     (finding,) = judge(made("node001: core 17 +9%", jobs=2)).verdict.nodes["node001"].findings
-    assert finding.part.term == "core"
+    assert finding.component.term == "core"
     assert re.search(" more to the (other )?cores", text.finding_sentence(finding))
 
 

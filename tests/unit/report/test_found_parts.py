@@ -59,8 +59,11 @@ def test_clusters_of_a_hybrid_have_numbers_and_its_cores_kinds() -> None:
     structure = Structure((core, FoundLevel("group", groups, near, near, 1.0)), (), (), ())
     _, levels = in_groups(structure, tuple(range(8)))
     group, kinds = levels
-    assert [part.label for part in group.groups] == ["", "", "0", "1"]
-    assert [(part.start, part.stop, part.label) for part in kinds.groups] == [(0, 4, "2"), (4, 8, "1")]
+    assert [component.label for component in group.groups] == ["", "", "0", "1"]
+    assert [(component.start, component.stop, component.label) for component in kinds.groups] == [
+        (0, 4, "2"),
+        (4, 8, "1"),
+    ]
     _, alike = in_groups(Structure((FoundLevel("group", groups, near, near, 1.0),), (), (), ()), tuple(range(8)))
     assert [level.name for level in alike] == ["group?"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodeprint.judge.verdict import Part
+from nodeprint.judge.verdict import Component
 from nodeprint.report import names
 
 
@@ -36,7 +36,7 @@ def test_long_names_keep_their_ends() -> None:
 )
 def test_part_has_one_name_before_and_after_it_was_written(where: dict[str, int], words: str) -> None:
     for order in (where, dict(reversed(where.items()))):
-        assert names.part(Part("memory", "socket", order)) == words
+        assert names.component(Component("memory", "socket", order)) == words
         assert names.place(order) == words
 
 
@@ -159,12 +159,12 @@ def test_how_many_times_its_tolerance_an_effect_is_follows_from_what_is_printed(
     ],
 )
 def test_a_part_in_words(term: str, where: dict[str, int | str], words: str) -> None:
-    assert names.part(Part(term, term, where)) == words
+    assert names.component(Component(term, term, where)) == words
 
 
 def test_what_is_inside_a_part_is_not_in_its_inside() -> None:
-    assert names.within(Part("ccd", "ccd", {"ccd": 3, "inside": 1})) == "inside CCD 3"
-    assert names.within(Part("core", "core-near", {"core": 1})) == "in core 1 to the other cores of its socket"
+    assert names.within(Component("ccd", "ccd", {"ccd": 3, "inside": 1})) == "inside CCD 3"
+    assert names.within(Component("core", "core-near", {"core": 1})) == "in core 1 to the other cores of its socket"
 
 
 @pytest.mark.parametrize(
@@ -182,15 +182,15 @@ def test_what_is_inside_a_part_is_not_in_its_inside() -> None:
     ],
 )
 def test_the_pairs_that_are_compared(term: str, component_type: str, where: dict[str, int | str], words: str) -> None:
-    assert names.scope(Part(term, component_type, where)) == words
+    assert names.scope(Component(term, component_type, where)) == words
 
 
 def test_pairs_of_a_class_are_several() -> None:
-    assert names.is_plural(Part("class", "class", {"class": 2}))
+    assert names.is_plural(Component("class", "class", {"class": 2}))
     for where in ({}, {"class": 6}, {"class": 5, "to_socket": 1}, {"class": 2, "beyond_class": 1}):
-        assert not names.is_plural(Part("class", "class", where))
-    assert not names.is_plural(Part("core", "core", {"class": 2}))
-    assert names.is_of_pairs(Part("core", "core", {})) and not names.is_of_pairs(Part("numa", "numa", {}))
+        assert not names.is_plural(Component("class", "class", where))
+    assert not names.is_plural(Component("core", "core", {"class": 2}))
+    assert names.is_of_pairs(Component("core", "core", {})) and not names.is_of_pairs(Component("numa", "numa", {}))
 
 
 def test_runs_are_folded_by_their_jobs() -> None:

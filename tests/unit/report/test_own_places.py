@@ -179,13 +179,13 @@ def assert_shown(of: PackedFleet, verdict: Verdict, finding: Finding, axes: list
     tolerances = sorted(float(np.asarray(line.get_ydata())[0]) for line in ax.get_lines() if line.is_dashed())
     tolerance = tolerances[1] if side > 0 else -tolerances[0]
     assert len(tolerances) == 2 and tolerance == pytest.approx(100 * finding.tolerance)
-    log = finding.part.term.startswith("fabric-") or models()[finding.measurement].scale == "log"
+    log = finding.component.term.startswith("fabric-") or models()[finding.measurement].scale == "log"
     assert (tolerances[1] > -tolerances[0] + 1e-6) == log, "a ratio is more above than below"
-    assert np.mean(values > tolerance) > 0.9, (finding.part, tolerance, values)
+    assert np.mean(values > tolerance) > 0.9, (finding.component, tolerance, values)
     (ranges,) = [line for line in ax.get_lines() if line.get_label() == "_peers"]
     peers = np.asarray(ranges.get_ydata(), dtype=np.float64).reshape(-1, 3)[:, :2]
     assert len(peers) == len(values) or (len(values) == 1 and finding.cells), "one place stands beside others"
-    assert (np.abs(peers.mean(axis=0)) < tolerance).all(), (finding.part, tolerance, peers)
+    assert (np.abs(peers.mean(axis=0)) < tolerance).all(), (finding.component, tolerance, peers)
     low, high = ax.get_ylim()
     assert low < min(values.min() * side, tolerances[0]) and high > max(values.max() * side, tolerances[1])
 
@@ -227,7 +227,7 @@ def test_messages_of_a_finding_are_drawn_beyond_its_tolerance(
     values[:, ends, SLOW] *= 1.4 if receives else 1
     verdict = judge(of, fabrics=Fabrics((replace(healthy, values=values),))).verdict
     (finding, *_) = verdict.fabric[0].findings
-    assert ("to" in finding.part.where) == (to is not None)
+    assert ("to" in finding.component.where) == (to is not None)
     assert_shown(of, verdict, finding, axes)
 
 

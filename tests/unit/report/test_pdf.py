@@ -87,11 +87,12 @@ def test_what_may_be_early_stands_before_the_findings_and_saves_a_page() -> None
         numbers = Table(("number",), tuple((str(number),) for number in range(3 * full // 4)))
         finding = FindingBlock("found", "", Mark("▲", "DEVIATES", "alarm"), numbers)
         first, late = (tuple(Text(f"line {number}") for number in range(int(full * share))) for share in (0.5, 0.4))
-        parts = (Section("first", first), Section("found", (finding,)), Section("late", late))
-        document = Document("t", "c", "", (Page("s", "s", "t", None, (), parts),))
+        components = (Section("first", first), Section("found", (finding,)), Section("late", late))
+        document = Document("t", "c", "", (Page("s", "s", "t", None, (), components),))
         early = replace(
-            document, pages=(replace(document.pages[0], sections=(*parts[:2], replace(parts[2], early=True))),)
+            document,
+            pages=(replace(document.pages[0], sections=(*components[:2], replace(components[2], early=True))),),
         )
-        assert [part.title for part in early.early.pages[0].sections] == ["first", "late", "found"]
+        assert [component.title for component in early.early.pages[0].sections] == ["first", "late", "found"]
         assert document.early == document
         assert pdf.pages_of(printer.fewest(document)) == 3 and pdf.pages_of(printer.fewest(early)) == 2

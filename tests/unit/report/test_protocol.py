@@ -61,8 +61,8 @@ def test_pages_have_parties_tolerances_list_and_then_signatures(tmp_path: Path) 
     acceptance.keep(tmp_path / "own.yaml", first)
     second = campaign(tmp_path / "second", site, cn1=SAME, cn2=SAME, cn3=SAME)
     text = words([first, second], tmp_path / "to")
-    for part in ("University X", "Vendor Y", "cluster Z", "number 4711", "Ulm", "S4711", "clause 8"):
-        assert part in text, part
+    for component in ("University X", "Vendor Y", "cluster Z", "number 4711", "Ulm", "S4711", "clause 8"):
+        assert component in text, component
     order = ["Acceptance protocol", "Result", "Reservations", "Tolerances", "Signatures", "All nodes", "Versions"]
     at = [text.index(word) for word in order]
     assert at == sorted(at)

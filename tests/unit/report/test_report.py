@@ -20,7 +20,7 @@ from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.places.measured import models
 from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
-from nodeprint.judge.verdict import Part, Reason, Verdict
+from nodeprint.judge.verdict import Component, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents, names, pdf, verdict_files
 from nodeprint.report.pages import accepted, cluster, method
@@ -203,7 +203,7 @@ def test_first_page_has_finding_tolerance_machine_and_what_is_expected(written: 
 
 def test_every_finding_has_a_figure_of_its_own_places(folder: Path, tmp_path: Path) -> None:
     cell = {"core": 8, "cpu": 8, "memory_node": 1}
-    memory = verdicts.memory_finding(part=Part("numa", "numa", cell), cells=({"cpu": 8, "memory_node": 1},))
+    memory = verdicts.memory_finding(component=Component("numa", "numa", cell), cells=({"cpu": 8, "memory_node": 1},))
 
     def with_memory(verdict: Verdict) -> Verdict:
         node = verdict.nodes["node001"]
@@ -261,8 +261,10 @@ def test_first_page_says_who_deviates_with_figure_command_and_link(folder: Path)
 
 
 def test_a_limit_is_shown_as_a_limit_and_not_as_a_tolerance_of_peers(tmp_path: Path) -> None:
-    part = Part("limit", "limit", {"figure": "same socket", "reason": "contract"})
-    beyond = verdicts.finding(1.05, id="limit", part=part, value=205.0, peers=100.0, tolerance=0.0, times_tolerance=0.0)
+    component = Component("limit", "limit", {"figure": "same socket", "reason": "contract"})
+    beyond = verdicts.finding(
+        1.05, id="limit", component=component, value=205.0, peers=100.0, tolerance=0.0, times_tolerance=0.0
+    )
     table = finding_numbers(beyond)
     assert table is not None and table.header == ("measured", "limit", "beyond it", "interval")
     assert table.rows[0][:3] == ("205 ns", "at most 100 ns", "+105.0 %")

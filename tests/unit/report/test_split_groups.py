@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.outcome import FleetOutcome, Outcome
-from nodeprint.judge.verdict import Group, Interval, Part, Reason, Verdict
+from nodeprint.judge.verdict import Component, Group, Interval, Reason, Verdict
 from nodeprint.report import protocol, text, verdict_files
 from nodeprint.report.figures import in_tolerances
 from nodeprint.report.pages import node, split_groups
@@ -23,7 +23,7 @@ AWAY = Group(
     "B",
     ("cn3", "cn4", "cn5"),
     "coherence-cas",
-    Part("class", "class", {"class": 5}),
+    Component("class", "class", {"class": 5}),
     "A",
     0.08,
     9.0,
@@ -88,7 +88,9 @@ def test_a_limit_or_a_baseline_that_one_group_keeps_says_which_is_right() -> Non
 
 
 def test_what_groups_reach_of_what_is_possible_is_said_where_they_differ() -> None:
-    away = replace(AWAY, measurement="bandwidth-nodes", part=Part("bandwidth", "bandwidth", {"memory_node": 0}))
+    away = replace(
+        AWAY, measurement="bandwidth-nodes", component=Component("bandwidth", "bandwidth", {"memory_node": 0})
+    )
     row = replace(verdicts.cells()[0], measurement="bandwidth-nodes", median=7.0, possible=10.0)
     verdict = split(away=away, cells=(row,))
     most = replace(row, median=8.0)
@@ -126,7 +128,7 @@ def test_medians_of_groups_are_those_that_are_farthest_apart_first() -> None:
 
 def test_several_kinds_of_pairs_have_no_difference_in_nanoseconds() -> None:
     """Of two groups it was 16.9 ns for 7.6 % and 19.3 ns for 15.1 %, of other pairs each."""
-    several = replace(AWAY, part=Part("class", "class", {"beyond_class": 1}))
+    several = replace(AWAY, component=Component("class", "class", {"beyond_class": 1}))
     for group, is_there in ((AWAY, True), (several, False)):
         verdict = split(away=group)
         assert ("9 ns more" in text.summary(verdict)) is is_there

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from nodeprint.data.places.measured import models
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
-from nodeprint.judge.verdict import Group, Interval, JobEffect, Limit, Part, Reason, Shared, SizeFigure
+from nodeprint.judge.verdict import Component, Group, Interval, JobEffect, Limit, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
 from nodeprint.settings.texts import texts
 from tests.support import verdicts
@@ -168,14 +168,14 @@ def test_every_outcome_of_a_fleet_has_a_first_line(outcome: FleetOutcome) -> Non
 
 def test_groups_say_size_sign_and_fields() -> None:
     made = verdicts.verdict()
-    part = Part("class", "class", {"class": 5})
+    component = Component("class", "class", {"class": 5})
     groups = (
         Group("A", tuple(f"cn{n}" for n in range(5))),
         Group(
             "B",
             ("cn5", "cn6"),
             "coherence-cas",
-            part,
+            component,
             "A",
             0.08,
             9.0,
@@ -212,7 +212,7 @@ def test_lost_time_is_in_percentage_points_and_rates_are_lower() -> None:
     jitter = verdicts.finding(
         0.03,
         measurement="jitter-detours",
-        part=Part("jitter", "jitter", {"cpu": 3}),
+        component=Component("jitter", "jitter", {"cpu": 3}),
         unit="share",
         value=0.031,
         peers=0.001,
@@ -221,7 +221,7 @@ def test_lost_time_is_in_percentage_points_and_rates_are_lower() -> None:
     slow = verdicts.finding(
         -0.1,
         measurement="bandwidth-nodes",
-        part=Part("bandwidth", "bandwidth", {"memory_node": 1}),
+        component=Component("bandwidth", "bandwidth", {"memory_node": 1}),
         unit="B/s",
         value=9e10,
         peers=1e11,
@@ -248,8 +248,8 @@ def test_node_lists_fold_and_keep_hostile_names_apart() -> None:
 
 def test_pairs_are_and_a_part_is() -> None:
     slower = verdicts.finding()
-    of_class = replace(slower, part=Part("class", "class", {"class": "same socket", "socket": 1}))
-    of_all = replace(slower, part=Part("class", "class", {"class": "every pair"}))
+    of_class = replace(slower, component=Component("class", "class", {"class": "same socket", "socket": 1}))
+    of_all = replace(slower, component=Component("class", "class", {"class": "every pair"}))
     assert text.finding_sentence(of_class).startswith("Pairs of the same socket on socket 1 are ")
     assert text.finding_sentence(of_all).startswith("Every pair is ")
     assert " is " in text.finding_sentence(slower)
@@ -272,7 +272,7 @@ def test_a_memory_channel_is_named_with_both_values() -> None:
         -0.119,
         id="bandwidth-slow",
         measurement="bandwidth-nodes",
-        part=Part("bandwidth", "bandwidth", where),
+        component=Component("bandwidth", "bandwidth", where),
         tolerance=0.0476,
         value=99e9,
         peers=112.4e9,

@@ -45,8 +45,8 @@ def test_healthy_nodes_are_the_same(part: str) -> None:
 def test_a_slow_core_is_found_in_its_pairs_to_its_socket_and_across(part: str) -> None:
     nodes = judged(part, "node003: core 11 +8%", sockets=2).nodes
     (finding,) = nodes["node003"].findings
-    families = {finding.part.component_type, *(finer.part.component_type for finer in finding.finer)}
-    assert (finding.part.term, finding.part.where["core"]) == ("core", 11)
+    families = {finding.component.component_type, *(finer.component.component_type for finer in finding.finer)}
+    assert (finding.component.term, finding.component.where["core"]) == ("core", 11)
     assert families == {"core-near", "core-far"}
     assert finding.effect == pytest.approx(0.08, abs=0.01)
     assert not any(node.findings for name, node in nodes.items() if name != "node003")

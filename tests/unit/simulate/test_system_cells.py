@@ -64,7 +64,7 @@ def test_a_planted_defect_is_named(
     )
     assert "of its time" not in sentences
     if where is not None:
-        assert found["node003"][0].part.where == where
+        assert found["node003"][0].component.where == where
 
 
 def test_a_node_that_is_not_there_has_no_fragments() -> None:

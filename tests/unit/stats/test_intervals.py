@@ -25,9 +25,9 @@ def test_combined_of_one_part_is_that_part(variance: float, degrees: float) -> N
 
 
 @given(st.lists(st.tuples(POSITIVE, DEGREES), min_size=2, max_size=4))
-def test_combined_has_degrees_between_the_least_and_the_sum(parts: list[tuple[float, float]]) -> None:
-    _, degrees = intervals.combined([(_array(v), _array(d)) for v, d in parts])
-    each = [d for _, d in parts]
+def test_combined_has_degrees_between_the_least_and_the_sum(components: list[tuple[float, float]]) -> None:
+    _, degrees = intervals.combined([(_array(v), _array(d)) for v, d in components])
+    each = [d for _, d in components]
     assert min(each) * (1 - 1e-9) <= degrees[0] <= sum(each) * (1 + 1e-9)
 
 
@@ -63,7 +63,7 @@ def test_half_width_is_students_quantile(degrees: float, width: float) -> None:
 def test_half_width_covers_as_often_as_it_says() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.normal(0, 1.0, (20_000, 4)), rng.normal(0, 3.0, (20_000, 8))
-    parts = [(x.var(axis=1, ddof=1) / x.shape[1], np.full(len(x), x.shape[1] - 1.0)) for x in (a, b)]
-    error, degrees = intervals.combined(parts)
+    components = [(x.var(axis=1, ddof=1) / x.shape[1], np.full(len(x), x.shape[1] - 1.0)) for x in (a, b)]
+    error, degrees = intervals.combined(components)
     outside = np.abs(a.mean(axis=1) - b.mean(axis=1)) > intervals.half_width(error, degrees, 0.05)
     assert outside.mean() == pytest.approx(0.10, abs=0.01)

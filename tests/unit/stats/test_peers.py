@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from nodeprint.stats.peers import FEWEST, LEAVE_OUT_BELOW, TEMPLATE_ERROR, agreeing, peers
 
-PARTS = 400
-FAMILY = np.zeros(PARTS, dtype=np.int64)
+COMPONENTS = 400
+FAMILY = np.zeros(COMPONENTS, dtype=np.int64)
 
 
 def _normal(nodes: int, seed: int = 1) -> np.ndarray:
-    return np.random.default_rng(seed).normal(0.0, 1.0, (nodes, PARTS))
+    return np.random.default_rng(seed).normal(0.0, 1.0, (nodes, COMPONENTS))
 
 
 def _all(nodes: int) -> np.ndarray:
@@ -95,10 +95,10 @@ def test_nodes_that_are_not_trusted_are_no_peers() -> None:
     ],
 )
 def test_the_largest_share_that_is_within_the_tolerance_of_one_node(values: list[float], share: float) -> None:
-    of_part = np.array(values)[:, None]
-    for order in (of_part, of_part[::-1], -of_part):
+    of_component = np.array(values)[:, None]
+    for order in (of_component, of_component[::-1], -of_component):
         assert agreeing(order, np.ones(1)).tolist() == pytest.approx([share])
-    gaps = np.vstack([of_part, np.full((3, 1), np.nan)])
+    gaps = np.vstack([of_component, np.full((3, 1), np.nan)])
     assert agreeing(gaps, np.ones(1)).tolist() == pytest.approx([share])
 
 

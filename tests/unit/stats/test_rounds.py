@@ -10,19 +10,20 @@ from hypothesis import strategies as st
 from nodeprint.stats.rounds import FEWEST, Rounds, rounds
 
 DAY = 86400.0
-PARTS = 3
+COMPONENTS = 3
 
 
 def _campaign(
     days: list[list[int]], shifts: dict[int, float], seed: int = 1, noise: float = 0.0
 ) -> tuple[np.ndarray, ...]:
-    """Means of jobs (job, part), owners, moments and true values of nodes that are each measured on some `days`."""
+    """Means of jobs (job, component), owners, moments and true values of nodes that are each measured on some
+    `days`."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(len(days)), [len(of_node) for of_node in days])
     on = np.array([day for of_node in days for day in of_node])
-    truth = rng.normal(0.0, 1.0, (len(days), PARTS))
+    truth = rng.normal(0.0, 1.0, (len(days), COMPONENTS))
     shift = np.array([shifts.get(day, 0.0) for day in on.tolist()])[:, None]
-    means = truth[owner] + shift + noise * rng.normal(0.0, 1.0, (len(on), PARTS))
+    means = truth[owner] + shift + noise * rng.normal(0.0, 1.0, (len(on), COMPONENTS))
     return means, owner, on * DAY + 3600.0 * (1 + np.arange(len(on)) % 20), truth
 
 

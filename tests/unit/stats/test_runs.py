@@ -22,29 +22,29 @@ from nodeprint.stats.runs import (
     run_spread,
 )
 
-PARTS = 300
-FAMILY = np.zeros(PARTS, dtype=np.int64)
+COMPONENTS = 300
+FAMILY = np.zeros(COMPONENTS, dtype=np.int64)
 
 
 def _values(nodes: int, runs: int, sd: np.ndarray | float = 1.0, seed: int = 1) -> np.ndarray:
-    return np.random.default_rng(seed).normal(0.0, 1.0, (nodes, runs, PARTS)) * sd
+    return np.random.default_rng(seed).normal(0.0, 1.0, (nodes, runs, COMPONENTS)) * sd
 
 
 @pytest.mark.parametrize(("nodes", "runs"), [(2, 2), (8, 2), (8, 6), (64, 2)])
 def test_pooled_variance_is_that_which_was_drawn(nodes: int, runs: int) -> None:
-    spread = run_spread(_values(nodes, runs, 0.003), FAMILY, np.full(PARTS, 0.01))
+    spread = run_spread(_values(nodes, runs, 0.003), FAMILY, np.full(COMPONENTS, 0.01))
     assert np.median(spread.pooled) == pytest.approx(0.003**2, rel=0.2)
 
 
 def test_parts_of_one_variance_share_it() -> None:
-    spread = run_spread(_values(8, 2), FAMILY, np.ones(PARTS))
+    spread = run_spread(_values(8, 2), FAMILY, np.ones(COMPONENTS))
     assert np.ptp(spread.pooled) < 0.2
     assert spread.degrees.min() > 64  # more than the eight of the nodes
 
 
 def test_parts_that_share_what_runs_differ_by_count_once() -> None:
-    shared = np.random.default_rng(3).normal(0.0, 1.0, (3, 2, 1)) * np.ones(PARTS)
-    spread = run_spread(shared, FAMILY, np.ones(PARTS))
+    shared = np.random.default_rng(3).normal(0.0, 1.0, (3, 2, 1)) * np.ones(COMPONENTS)
+    spread = run_spread(shared, FAMILY, np.ones(COMPONENTS))
     assert np.all(spread.degrees == pytest.approx(3.0))
 
 
@@ -65,8 +65,8 @@ def test_intervals_cover_whatever_was_assumed(nodes: int, shared: float, sd: flo
 
 
 def test_parts_of_different_variances_keep_theirs() -> None:
-    sd = np.exp(np.random.default_rng(2).normal(0.0, 1.0, PARTS))
-    spread = run_spread(_values(16, 6, sd), FAMILY, np.ones(PARTS))
+    sd = np.exp(np.random.default_rng(2).normal(0.0, 1.0, COMPONENTS))
+    spread = run_spread(_values(16, 6, sd), FAMILY, np.ones(COMPONENTS))
     assert np.corrcoef(np.log(spread.pooled), np.log(sd**2))[0, 1] > 0.97
     assert spread.degrees.max() < 200
 
@@ -84,7 +84,7 @@ def test_the_inverse_of_the_trigamma_function_is_one(value: float) -> None:
 
 
 def test_one_run_leaves_what_was_assumed() -> None:
-    spread = run_spread(_values(8, 1), FAMILY, np.full(PARTS, 0.5))
+    spread = run_spread(_values(8, 1), FAMILY, np.full(COMPONENTS, 0.5))
     assert np.all(spread.pooled == 0.25)
     assert np.all(spread.degrees == PRIOR_DEGREES)
     assert np.all(spread.ratio == 1)
@@ -93,7 +93,7 @@ def test_one_run_leaves_what_was_assumed() -> None:
 def test_a_noisier_node_has_its_own_variance() -> None:
     values = _values(8, 3)
     values[3] *= 4
-    spread = run_spread(values, FAMILY, np.ones(PARTS))
+    spread = run_spread(values, FAMILY, np.ones(COMPONENTS))
     assert np.median((spread.pooled * spread.ratio)[3]) == pytest.approx(16.0, rel=0.3)
     assert np.median(np.delete(spread.ratio, 3, axis=0)) < 1.5
 
@@ -101,7 +101,7 @@ def test_a_noisier_node_has_its_own_variance() -> None:
 def test_a_part_that_comes_and_goes_has_a_wider_interval_on_its_node_alone() -> None:
     values = _values(8, 6)
     values[2, 4, 17] += 20
-    ratio = run_spread(values, FAMILY, np.ones(PARTS)).ratio
+    ratio = run_spread(values, FAMILY, np.ones(COMPONENTS)).ratio
     assert ratio[2, 17] > 10
     assert np.delete(ratio[:, 17], 2).max() < 3
 
@@ -109,14 +109,14 @@ def test_a_part_that_comes_and_goes_has_a_wider_interval_on_its_node_alone() -> 
 def test_bursts_of_a_few_do_not_widen_all() -> None:
     values = _values(8, 6)
     values[np.random.default_rng(3).random(values.shape) < 0.005] += 30
-    assert np.median(run_spread(values, FAMILY, np.ones(PARTS)).pooled) < 2.5
+    assert np.median(run_spread(values, FAMILY, np.ones(COMPONENTS)).pooled) < 2.5
 
 
 @given(st.integers(1, 5))
 def test_missing_runs_change_nothing_of_others(seed: int) -> None:
     values = _values(6, 3, seed=seed)
     values[0, 1] = np.nan
-    spread = run_spread(values, FAMILY, np.ones(PARTS))
+    spread = run_spread(values, FAMILY, np.ones(COMPONENTS))
     assert np.isfinite(spread.pooled * spread.ratio).all()
     assert np.median(spread.pooled) == pytest.approx(1.0, rel=0.3)
 
@@ -141,11 +141,11 @@ def test_variances_differ_by_what_is_two_standard_errors_beyond_chance() -> None
     assert np.log(common) == pytest.approx(logs.mean() + special.digamma(weight / 2) - np.log(weight / 2))
 
 
-@pytest.mark.parametrize(("parts", "degrees"), [(56, 1), (12, 8), (300, 8)])
-def test_moderation_of_few_equal_variances_does_not_take_chance_for_a_difference(parts: int, degrees: int) -> None:
+@pytest.mark.parametrize(("components", "degrees"), [(56, 1), (12, 8), (300, 8)])
+def test_moderation_of_few_equal_variances_does_not_take_chance_for_a_difference(components: int, degrees: int) -> None:
     rng = np.random.default_rng(6)
-    of_each = np.full(parts, float(degrees))
-    weights = [moderation(rng.chisquare(degrees, parts) / degrees, of_each)[1] for _ in range(200)]
+    of_each = np.full(components, float(degrees))
+    weights = [moderation(rng.chisquare(degrees, components) / degrees, of_each)[1] for _ in range(200)]
     assert np.quantile(weights, 0.05) > 10 * degrees
 
 
@@ -157,31 +157,31 @@ def test_moderation_of_equal_variances_trusts_all_of_them() -> None:
 
 
 def test_parts_count_by_what_they_do_not_share_until_runs_are_many() -> None:
-    residual = np.random.default_rng(7).standard_normal((1, 64, PARTS))
-    variance = np.ones(PARTS)
-    assert independence(residual, variance, np.full(PARTS, 63.0)) > PARTS / 2
-    assert independence(residual, variance, np.full(PARTS, 64.0)) == 1.0
-    shared = np.repeat(residual[:, :8, :1], PARTS, axis=2)
-    assert independence(shared, variance, np.full(PARTS, 7.0)) < 1.5
+    residual = np.random.default_rng(7).standard_normal((1, 64, COMPONENTS))
+    variance = np.ones(COMPONENTS)
+    assert independence(residual, variance, np.full(COMPONENTS, 63.0)) > COMPONENTS / 2
+    assert independence(residual, variance, np.full(COMPONENTS, 64.0)) == 1.0
+    shared = np.repeat(residual[:, :8, :1], COMPONENTS, axis=2)
+    assert independence(shared, variance, np.full(COMPONENTS, 7.0)) < 1.5
 
 
 def test_what_no_node_varies_in_makes_none_noisier() -> None:
     values = _values(8, 3)
     values[:, :, 5] = 1.0
-    ratio = run_spread(values, FAMILY, np.ones(PARTS)).ratio
+    ratio = run_spread(values, FAMILY, np.ones(COMPONENTS)).ratio
     assert np.isfinite(ratio).all() and (ratio >= 1).all() and ratio[:, 5].max() < 1.5
     own = runs._ratio(np.array([[3.0, 0.0]]), np.array([[2.0, 2.0]]), np.array([0.0, 1.0]), 1.0)
     assert own.tolist() == [[1.0, 1.0]]
 
 
 def test_a_node_has_its_own_ratio_from_the_runs_of_all_its_jobs() -> None:
-    """A part is noisy in three jobs of two runs: each alone shows little, all together what the node is."""
+    """A component is noisy in three jobs of two runs: each alone shows little, all together what the node is."""
     values = _values(10, 2)
     values[4:7, :, 17] = np.array([[3.0, -3.0], [-4.0, 4.0], [5.0, -5.0]])
     owner = np.array([0, 1, 2, 3, 4, 4, 4, 5, 6, 7])
-    by_node = run_spread(values, FAMILY, np.ones(PARTS), owner)
-    by_job = run_spread(values, FAMILY, np.ones(PARTS))
-    assert by_node.ratio.shape == (8, PARTS) and by_job.ratio.shape == (10, PARTS)
+    by_node = run_spread(values, FAMILY, np.ones(COMPONENTS), owner)
+    by_job = run_spread(values, FAMILY, np.ones(COMPONENTS))
+    assert by_node.ratio.shape == (8, COMPONENTS) and by_job.ratio.shape == (10, COMPONENTS)
     np.testing.assert_array_equal(by_node.pooled, by_job.pooled)
     squares = 2 * (3.0**2 + 4.0**2 + 5.0**2) / by_node.pooled[17]
     assert by_node.ratio[4, 17] == pytest.approx((OWN_DEGREES + squares) / (OWN_DEGREES + 3))
@@ -194,7 +194,7 @@ def test_runs_of_several_jobs_vary_about_their_own_job() -> None:
     apart = values.copy()
     apart[1::2] += 100.0  # the second job of each node is elsewhere
     owner = np.repeat(np.arange(4), 2)
-    first, second = (run_spread(each, FAMILY, np.ones(PARTS), owner) for each in (values, apart))
+    first, second = (run_spread(each, FAMILY, np.ones(COMPONENTS), owner) for each in (values, apart))
     np.testing.assert_allclose(first.pooled, second.pooled)
     np.testing.assert_allclose(first.ratio, second.ratio)
 
@@ -203,20 +203,20 @@ def test_runs_of_several_jobs_vary_about_their_own_job() -> None:
 
 
 def _jobs(
-    nodes: int, jobs: int, sd: float, rng: np.random.Generator, shared: float = 1.0, parts: int = 40
+    nodes: int, jobs: int, sd: float, rng: np.random.Generator, shared: float = 1.0, components: int = 40
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Means of jobs (job, part) and their owners: jobs vary by `sd`, of which a share is in all parts at once, and by
-    runs by 1."""
+    """Means of jobs (job, component) and their owners: jobs vary by `sd`, of which a share is in all components at
+    once, and by runs by 1."""
     of_job = shared**0.5 * rng.normal(0.0, 1.0, (nodes * jobs, 1)) + (1 - shared) ** 0.5 * rng.normal(
-        0.0, 1.0, (nodes * jobs, parts)
+        0.0, 1.0, (nodes * jobs, components)
     )
-    means = 7.0 + sd * of_job + rng.normal(0.0, 1.0, (nodes * jobs, parts))
+    means = 7.0 + sd * of_job + rng.normal(0.0, 1.0, (nodes * jobs, components))
     return means, np.repeat(np.arange(nodes), jobs)
 
 
 def _spread(means: np.ndarray, owner: np.ndarray, assumed: float = 0.01) -> JobSpread:
-    parts = means.shape[1]
-    return job_spread(means, owner, np.ones(parts), FAMILY[:parts], np.full(parts, assumed))
+    components = means.shape[1]
+    return job_spread(means, owner, np.ones(components), FAMILY[:components], np.full(components, assumed))
 
 
 @pytest.mark.parametrize(("true", "nodes", "jobs"), [(3.0, 8, 2), (3.0, 4, 3), (1.0, 16, 2)])
@@ -255,7 +255,8 @@ def test_the_variance_between_jobs_is_one_for_a_family() -> None:
 
 @pytest.mark.parametrize(("shared", "low", "high"), [(1.0, 7, 12), (0.0, 100, 400)])
 def test_what_jobs_share_counts_once(shared: float, low: float, high: float) -> None:
-    """Eight pairs of jobs have eight degrees of freedom, however many parts show them; of parts by themselves each."""
+    """Eight pairs of jobs have eight degrees of freedom, however many components show them; of components by themselves
+    each."""
     degrees = [_spread(*_jobs(8, 2, 30.0, np.random.default_rng(seed), shared)).degrees[0] for seed in range(20)]
     assert low <= np.median(degrees) <= high
 
@@ -327,11 +328,11 @@ def test_intervals_of_several_jobs_cover_their_true_value(nodes: int, shared: fl
         means, owner = _jobs(nodes, 2, sd, rng, shared)
         spread = _spread(means, owner, assumed=0.25)
         of_nodes = (means[::2] + means[1::2]) / 2
-        parts: list[tuple[np.ndarray, np.ndarray | float]] = [
+        components: list[tuple[np.ndarray, np.ndarray | float]] = [
             (np.full((nodes, 40), 0.5), 1e4),
             (spread.assumed * spread.ratio / 2, np.inf),
             (spread.excess * spread.ratio / 2, spread.degrees),
         ]
-        half = intervals.half_width(*intervals.combined(parts), 0.05)
+        half = intervals.half_width(*intervals.combined(components), 0.05)
         inside.append(np.mean(np.abs(of_nodes - 7.0) <= half))
     assert 0.85 <= np.mean(inside) <= 0.97

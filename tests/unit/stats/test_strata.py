@@ -52,8 +52,8 @@ def test_one_wide_distribution_is_one_group(count: int, kind: str) -> None:
         "tailed": lambda: chance.standard_t(3, count),
     }
     split = sum(max(map(len, strata.of(draws[kind](), 1.0, 0.01))) < 0.6 * count for _ in range(200))
-    # of a part whose standard deviation is its tolerance; neither answer calls it uniform, and within tolerances there
-    # is none
+    # of a component whose standard deviation is its tolerance; neither answer calls it uniform, and within tolerances
+    # there is none
     assert split <= 30
 
 

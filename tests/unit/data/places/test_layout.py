@@ -86,7 +86,9 @@ def test_a_slow_core_of_a_harvested_part_is_named_by_its_cpu() -> None:
     assert made.pairs[0].layout.harvested
     nodes = judge(made).verdict.nodes
     assert {name for name, node in nodes.items() if node.findings} == {"node003"}
-    assert [(finding.part.term, finding.part.where["cpu"]) for finding in nodes["node003"].findings] == [("core", 7)]
+    assert [(finding.component.term, finding.component.where["cpu"]) for finding in nodes["node003"].findings] == [
+        ("core", 7)
+    ]
 
 
 # --- what the columns hold ---
@@ -141,21 +143,21 @@ def test_an_l3_over_several_numa_nodes_is_no_part_of_them() -> None:
 )
 def test_a_slow_part_is_called_what_it_is(fake: Fake, defect: str, where: dict[str, int]) -> None:
     nodes = verdict_of(fake, f"node003: {defect}").nodes
-    assert [finding.part.where for finding in nodes["node003"].findings] == [where]
+    assert [finding.component.where for finding in nodes["node003"].findings] == [where]
     assert {name for name, node in nodes.items() if node.findings} == {"node003"}
     assert not {"quadrant", "ccd"} & {
         key.removeprefix("to_")
         for finding in nodes["node003"].findings
         for part in finding.finer
-        for key in part.part.where
+        for key in part.component.where
     }
 
 
 def test_a_core_inside_its_cluster_is_said_to_be() -> None:
     (finding,) = verdict_of(arm(32), "node003: core 5 +12%").nodes["node003"].findings
-    assert finding.part.where == {"core": 5, "cpu": 5, "inside": "ccx"}
+    assert finding.component.where == {"core": 5, "cpu": 5, "inside": "ccx"}
     (finding,) = verdict_of(CLUSTERS, "node003: core 5 +15%").nodes["node003"].findings
-    insides = {part.part.where.get("inside") for part in finding.finer if part.part.term == "core"}
+    insides = {part.component.where.get("inside") for part in finding.finer if part.component.term == "core"}
     assert insides <= {None, "cluster"}
 
 
@@ -200,7 +202,8 @@ def test_the_judge_has_a_median_of_each_kind_and_names_a_slow_core_of_each() -> 
     assert "same socket, performance and efficiency cores" in {figure.name for figure in nodes["node000"].classes}
     assert not nodes["node000"].findings
     found = {
-        name: {finding.part.where.get("core") for finding in nodes[name].counted} for name in ("node002", "node005")
+        name: {finding.component.where.get("core") for finding in nodes[name].counted}
+        for name in ("node002", "node005")
     }
     assert found == {"node002": {3}, "node005": {12}}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 
-class Part(msgspec.Struct, frozen=True):
+class Component(msgspec.Struct, frozen=True):
     """What is compared. `term` is its kind (node, socket, class, quadrant, link, ccd, ccx, block, core; of other
     measurements their term in measurements.yaml: numa, cache, bandwidth, clock, ...), `component_type` the kind of
     contrast that decided (core-near, core-far, ...), `where` its place, e.g. {"core": 37, "cpu": 37}. Parts are called
