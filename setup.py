@@ -17,8 +17,8 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "reports")
-#: By architecture the flavours of kernels/Makefile that a wheel has, and where: node-run looks there.
-FLAVOURS = {"x86_64": {"static": "static"}, "aarch64": {"aarch64-llsc": "static", "aarch64-lse": "static/lse"}}
+#: By architecture the flavors of kernels/Makefile that a wheel has, and where: node-run looks there.
+FLAVORS = {"x86_64": {"static": "static"}, "aarch64": {"aarch64-llsc": "static", "aarch64-lse": "static/lse"}}
 STRIP = {"x86_64": "strip", "aarch64": "aarch64-linux-gnu-strip"}
 ARCHITECTURE = os.environ.get("NODEPRINT_WHEEL", "")
 
@@ -60,10 +60,10 @@ class BuildWithRooms(build_py):
     def add_kernels(self, to: Path) -> None:
         """Those of the wheel's architecture, or of this machine where a compiler is."""
         if ARCHITECTURE:
-            for flavour, place in FLAVOURS[ARCHITECTURE].items():
-                if not make(flavour):
+            for flavor, place in FLAVORS[ARCHITECTURE].items():
+                if not make(flavor):
                     raise SystemExit(f"the kernels cannot be built for {ARCHITECTURE}: install its compiler")
-                programs(Path("kernels/build", flavour), to / place, STRIP[ARCHITECTURE])
+                programs(Path("kernels/build", flavor), to / place, STRIP[ARCHITECTURE])
             shutil.copy2(to / "static" / "hashes.tsv", to)
             return
         here = Path(self.build_lib).parent.absolute() / "kernels"

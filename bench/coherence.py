@@ -90,7 +90,7 @@ def cv(values: list[float]) -> float:
 
 
 def cv_less_drift(values: list[float]) -> float:
-    """The same from the differences of neighbours, in which what drifts over many processes cancels (von Neumann)."""
+    """The same from the differences of neighbors, in which what drifts over many processes cancels (von Neumann)."""
     return float(np.std(np.diff(values)) / np.sqrt(2) / np.mean(values))
 
 
@@ -221,7 +221,7 @@ def bench_spread(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[s
     rows = []
     for title, name, limit in (("at the default", "ours", 0.016), ("with 64 lines", "ours, 64 lines", 0.012)):
         rows.append(row(f"CV {title}", list(map(cv, runs[name])), limit))
-        rows.append(row(f"CV {title}, from neighbouring processes", list(map(cv_less_drift, runs[name]))))
+        rows.append(row(f"CV {title}, from neighboring processes", list(map(cv_less_drift, runs[name]))))
         rows.append(row(f"CV {title}, of the first pass alone", list(map(cv, first[name]))))
     kept["spread of lines alone"] = of_lines_alone(cpus, max(5, processes // 4))
     rows.append(row("CV at the default, by the draw of lines alone", kept["spread of lines alone"]))

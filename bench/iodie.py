@@ -76,7 +76,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Node:
-    """A node to analyse, and the truth: site of each CCD, of each line by run and pass, and distances of sites."""
+    """A node to analyze, and the truth: site of each CCD, of each line by run and pass, and distances of sites."""
 
     topology: Topology
     passes: list[LatencyPass]
@@ -91,7 +91,7 @@ class Node:
 
     def found(self, run: str = "") -> Die:
         """What is found of its first die, from one run or from all."""
-        return analysis.analyse(self.source(run)).dies[0]
+        return analysis.analyze(self.source(run)).dies[0]
 
     def line_index(self, die: Die) -> float:
         """Adjusted Rand index of the lines' clusters, unassigned ones being a cluster of their own."""
@@ -295,7 +295,7 @@ def seconds() -> list[Row]:
             took = []
             for _ in range(3):
                 start = time.process_time()
-                analysis.analyse(node_lines.read(node))
+                analysis.analyze(node_lines.read(node))
                 took.append(time.process_time() - start)
             rows.append(row(f"{name}, two runs: analysis of a node, of one CPU", took, 5, "s"))
     return rows

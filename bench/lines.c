@@ -1,6 +1,6 @@
 /* Machines whose lines live in quadrants, for bench/lines.py: argv is the number of runs, the ns of a step from quadrant to quadrant, the shares
  * of the quadrants (four numbers), the L3s in a socket, the noise of a half of the census in ns, and a seed. Prints for
- * each run the clusters found, then what a pair of CPUs in one quadrant, in neighbouring ones and in opposite ones is
+ * each run the clusters found, then what a pair of CPUs in one quadrant, in neighboring ones and in opposite ones is
  * measured at: by lines from the whole pool, and by lines from the clusters.
  *
  * The census, the clusters, the draws and the statistics are those of the kernel; the machine is made up here. */

@@ -30,7 +30,7 @@ MACHINES = (
     ("10 ns, eight L3s, twice the noise", 10.0, EVEN, 8, 5.0, True),
     ("none", 0.0, EVEN, 16, 2.4, False),
 )
-PAIRS = ("one quadrant", "neighbours", "opposite")
+PAIRS = ("one quadrant", "neighbors", "opposite")
 
 
 def build(folder: Path) -> Path:

@@ -91,7 +91,7 @@ SOURCES: Mapping[str, str] = {
     "judge/deviations.AT_ONCE": _SIZE,
     "judge/deviations.USUAL": f"{_CHOICE}: a majority",
     "judge/deviations._FAR": f"{_CHOICE}: nobody overlooks twice what is accepted",
-    "judge/deviations._FEW": f"{_CHOICE}, of time: of more nodes one hardly moves the centre",
+    "judge/deviations._FEW": f"{_CHOICE}, of time: of more nodes one hardly moves the center",
     "judge/groups.GAP": f"{_CHOICE}: half of what is accepted",
     "judge/groups._STEPS": f"{_CHOICE}: values that are evenly apart are no groups",
     "judge/groups.FEWEST": f"{_CHOICE}: a group has two nodes",

@@ -44,7 +44,7 @@ def each(pdf: Path, name: str) -> None:
 
 
 def save(name: str, images: list[Image.Image]) -> None:
-    """Images side by side, in 256 colours."""
+    """Images side by side, in 256 colors."""
     width = sum(image.width for image in images) + 12 * (len(images) - 1)
     both = Image.new("RGB", (width, images[0].height), "lightgrey")
     at = 0

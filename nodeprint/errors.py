@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-#: What would break a sentence in two, colour a terminal or turn its letters round.
+#: What would break a sentence in two, color a terminal or turn its letters round.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 

@@ -30,17 +30,17 @@ function load() {
   draw();
 }
 
-// Values from 2 % to 98 % of all that are shown: one slow pair must not take the colours from the others.
+// Values from 2 % to 98 % of all that are shown: one slow pair must not take the colors from the others.
 function limits(cards) {
   const values = cards.flatMap((card) => card.matrix.tenths_ns.filter((tenths) => tenths >= 0)).sort((a, b) => a - b);
   return [values[Math.floor(0.02 * (values.length - 1))], values[Math.ceil(0.98 * (values.length - 1))]];
 }
 
-function colour(share) {
-  const place = Math.min(Math.max(share, 0), 1) * (colours.length - 1);
-  const first = Math.min(Math.floor(place), colours.length - 2);
+function color(share) {
+  const place = Math.min(Math.max(share, 0), 1) * (colors.length - 1);
+  const first = Math.min(Math.floor(place), colors.length - 2);
   const channels = [1, 3, 5].map((at) => {
-    const [a, b] = [first, first + 1].map((index) => parseInt(colours[index].slice(at, at + 2), 16));
+    const [a, b] = [first, first + 1].map((index) => parseInt(colors[index].slice(at, at + 2), 16));
     return Math.round(a + (b - a) * (place - first));
   });
   return `rgb(${channels.join(",")})`;
@@ -60,7 +60,7 @@ function draw() {
   const bar = scale.querySelector("canvas");
   const context = bar.getContext("2d");
   for (let x = 0; x < bar.width; x++) {
-    context.fillStyle = colour(x / (bar.width - 1));
+    context.fillStyle = color(x / (bar.width - 1));
     context.fillRect(x, 0, 1, bar.height);
   }
 }
@@ -75,7 +75,7 @@ function figure(card, low, high) {
   for (let row = 0; row < size; row++) {
     for (let column = row + 1; column < size; column++, at++) {
       if (tenths[at] < 0) continue;
-      context.fillStyle = colour((tenths[at] - low) / Math.max(high - low, 1));
+      context.fillStyle = color((tenths[at] - low) / Math.max(high - low, 1));
       context.fillRect(column, row, 1, 1);
       context.fillRect(row, column, 1, 1);
     }

@@ -67,7 +67,7 @@ one_run() {
     after=$(used)
     # shellcheck disable=SC2086 # two numbers each
     others=$(set -- $before $after && echo "$(($3 - $1 - $4 + $2)) $(($4 - $2))")
-    awk -v dims="$dims" -v key="$key" -v statistic="$statistic" -v centre="$centre" -v peers="$expected" \
+    awk -v dims="$dims" -v key="$key" -v statistic="$statistic" -v center="$center" -v peers="$expected" \
         -v others="$others" -v seconds="$(($(date +%s) - began))" -v disturbed="$disturbed_percent" \
         -v hz="$(getconf CLK_TCK 2>/dev/null || echo 100)" '
         function field(name,    at, text) {
@@ -137,8 +137,8 @@ one_run() {
                 say(sprintf("none other programs took %.1f s of CPU time meanwhile", ticks[1] / hz))
             for (sign in sum) total += sum[sign] * whole[sign] / there[sign]
             if (statistic == "median") print median(all)
-            else if (statistic == "log") printf "%.9g\n", peers * e_to(total - centre)
-            else printf "%.9g\n", peers * (1 + total - centre)
+            else if (statistic == "log") printf "%.9g\n", peers * e_to(total - center)
+            else printf "%.9g\n", peers * (1 + total - center)
         }' "$work/places" "$work/records.jsonl" >>"$work/values"
 }
 

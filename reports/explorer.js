@@ -149,11 +149,11 @@
     return (a, b) => machine.labels[a][socket] === machine.labels[b][socket] && part.get(a) !== part.get(b);
   }
 
-  function colourOf(v) {
+  function colorOf(v) {
     if (Number.isNaN(v)) return [205, 205, 205];
-    const colours = palettes[view.palette], levels = colours.length / 3;
+    const colors = palettes[view.palette], levels = colors.length / 3;
     const at = 3 * Math.min(levels - 1, Math.max(0, Math.floor(((v - view.low) / (view.high - view.low)) * levels)));
-    return [colours[at], colours[at + 1], colours[at + 2]];
+    return [colors[at], colors[at + 1], colors[at + 2]];
   }
 
   // The part of the matrix that is shown, and how large a cell is on the screen.
@@ -170,7 +170,7 @@
     for (let r = 0; r < size; r++) {
       for (let c = 0; c < size; c++) {
         const a = row + r, b = column + c;
-        image.data.set([...(a === b ? [255, 255, 255] : colourOf(view.shown[a * view.n + b])), 255], 4 * (r * size + c));
+        image.data.set([...(a === b ? [255, 255, 255] : colorOf(view.shown[a * view.n + b])), 255], 4 * (r * size + c));
       }
     }
     small.getContext("2d").putImageData(image, 0, 0);
@@ -227,12 +227,12 @@
     const { lines, words, brackets } = marks();
     [at.strokeStyle, at.lineWidth] = ["#5b6570", 1];
     for (const [x, y, toX, toY] of brackets) { at.beginPath(); at.moveTo(x, y); at.lineTo(toX, toY); at.stroke(); }
-    for (const [colour, wide] of [["#fff", 1.6], ["#000", 0.6]]) {
-      [at.strokeStyle, at.lineWidth] = [colour, wide];
+    for (const [color, wide] of [["#fff", 1.6], ["#000", 0.6]]) {
+      [at.strokeStyle, at.lineWidth] = [color, wide];
       for (const line of lines) at.strokeRect(...line);
     }
     for (let y = 0; y < side; y++) {
-      at.fillStyle = `rgb(${colourOf(view.low + (1 - y / side) * (view.high - view.low))})`;
+      at.fillStyle = `rgb(${colorOf(view.low + (1 - y / side) * (view.high - view.low))})`;
       at.fillRect(LEFT + side + 10, TOP + y, 14, 1.5);
     }
     [at.fillStyle, at.font] = ["#1c2329", "12px sans-serif"];
@@ -321,7 +321,7 @@
 
   function svg() {
     const { side } = frame(), { lines, words, brackets } = marks(), escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
-    const scale = [...Array(64).keys()].map((k) => `<rect x="${LEFT + side + 10}" y="${TOP + side * (1 - (k + 1) / 64)}" width="14" height="${side / 64 + 0.5}" fill="rgb(${colourOf(view.low + ((k + 0.5) / 64) * (view.high - view.low))})"/>`);
+    const scale = [...Array(64).keys()].map((k) => `<rect x="${LEFT + side + 10}" y="${TOP + side * (1 - (k + 1) / 64)}" width="14" height="${side / 64 + 0.5}" fill="rgb(${colorOf(view.low + ((k + 0.5) / 64) * (view.high - view.low))})"/>`);
     return [
       `<svg xmlns="http://www.w3.org/2000/svg" width="${LEFT + side + RIGHT}" height="${TOP + side + BOTTOM + 16}" font-family="sans-serif" font-size="12" fill="#1c2329">`,
       `<image href="${picture().toDataURL()}" x="${LEFT}" y="${TOP}" width="${side}" height="${side}" style="image-rendering:pixelated"/>`,
@@ -363,7 +363,7 @@
       cells(row).forEach((text, i) => {
         const td = document.createElement("td");
         td.textContent = i === 1 ? `${row.symbol} ${text}` : text;
-        if (i === 1) td.className = `mark ${row.colour}`;
+        if (i === 1) td.className = `mark ${row.color}`;
         tr.append(td);
       });
       tr.onclick = choose;

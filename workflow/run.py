@@ -232,7 +232,7 @@ class Call:
 
     def result(self, failure: str) -> int:
         """Print what was found; the exit code. Whoever read along may be gone."""
-        out = None if sys.stdout.isatty() else subprocess.PIPE  # on a terminal in colour
+        out = None if sys.stdout.isatty() else subprocess.PIPE  # on a terminal in color
         with start(["nodeprint", "show", self.campaign], stdout=out) as process:
             text, _ = process.communicate()
         terminal.write(1, text or b"")

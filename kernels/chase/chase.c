@@ -160,7 +160,7 @@ static void plan_latency(struct run *run) {
     choose_size(run, LATENCY_BYTES, LATENCY_BYTES);
 }
 
-/* Inside the L2 page colours count: a half of it is already slower than a quarter. */
+/* Inside the L2 page colors count: a half of it is already slower than a quarter. */
 static size_t level_bytes(int cpu, int64_t level) {
     size_t l1 = cache_bytes(cpu, 1), l2 = cache_bytes(cpu, 2), l3 = cache_bytes(cpu, 3);
     if (level == 0) return (l1 > 0 ? l1 : 32 << 10) / 2;

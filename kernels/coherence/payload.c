@@ -1,6 +1,6 @@
 /* payload: the sender writes n lines, then a flag; the receiver sees the flag, reads each line once and answers in kind.
  * Half the round trip of this symmetric exchange. A line costs the writer an upgrade or a read for ownership, as the
- * other side holds a copy of the last message, and the reader a transfer of the modified line; neighbouring lines may
+ * other side holds a copy of the last message, and the reader a transfer of the modified line; neighboring lines may
  * overlap and be prefetched, which is what a message wants. */
 #include <stdalign.h>
 #include <stdlib.h>

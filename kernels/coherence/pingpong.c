@@ -339,13 +339,13 @@ static void add_detail(struct text *members, const struct places *places, size_t
 
 static void measure_pairs(struct run *run, const struct unit *const *units, size_t count, struct result *results) {
     static struct duel duels[MAX_PARALLEL];
-    static double *values, *spare, *centre;
+    static double *values, *spare, *center;
     static struct places places;
     size_t members[2 * MAX_PARALLEL], each = run->lines * BATCHES;
     if (values == NULL) {
         values = grow(NULL, each * MAX_PARALLEL, sizeof *values);
         spare = grow(NULL, each, sizeof *spare);
-        centre = grow(NULL, run->lines, sizeof *centre);
+        center = grow(NULL, run->lines, sizeof *center);
         places.lowest = grow(NULL, run->lines, sizeof *places.lowest);
         places.cluster = grow(NULL, run->lines, 1);
     }
@@ -389,8 +389,8 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
         if (run->detail) add_detail(&result->more, &places, run->lines);
         result->flags = summary.slow_share > DISTURBED_SHARE ? FLAG_DISTURBED : 0;
         if (!run->account) continue;
-        for (size_t line = 0; line < run->lines; line++) centre[line] = places.medians[places.cluster[line]];
-        spread_add(&run->spread, &home->sums[i], duels[i].values, run->lines, BATCHES, centre);
+        for (size_t line = 0; line < run->lines; line++) center[line] = places.medians[places.cluster[line]];
+        spread_add(&run->spread, &home->sums[i], duels[i].values, run->lines, BATCHES, center);
     }
 }
 

@@ -34,7 +34,7 @@ static inline bool cache_flush(const void *line) {
 }
 
 /* The line and the other one of its 128 bytes: prefetchers fetch lines in pairs, and whoever reads a line has its
- * neighbour in a cache, too (up to 18 % of all lines after a chase). */
+ * neighbor in a cache, too (up to 18 % of all lines after a chase). */
 static inline void cache_flush_pair(const void *line) {
     const unsigned char *byte = line;
     cache_flush(byte);

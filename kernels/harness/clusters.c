@@ -29,7 +29,7 @@ static double squared_distance(const double *a, const double *b, size_t dims) {
 /* ---- what distinguishes lines ---- */
 
 /* Distances less the mean of their CPU and of their line. */
-static struct points centred(const double *distances, size_t cpus, size_t lines) {
+static struct points centered(const double *distances, size_t cpus, size_t lines) {
     struct points points = {grow(NULL, cpus * lines, sizeof(double)), lines, cpus};
     double *of_cpu = grow(NULL, cpus, sizeof *of_cpu), grand = 0;
     for (size_t c = 0; c < cpus; c++) {
@@ -129,27 +129,27 @@ static void cut_tree(const struct merge *merges, size_t count, size_t clusters, 
 }
 
 /* The mean of each cluster's points, `clusters` x dims; false where a cluster has fewer than FEWEST_LINES. */
-static bool centres_of(const struct points *points, size_t count, const unsigned char *cluster, size_t clusters,
-                       double *centres) {
+static bool centers_of(const struct points *points, size_t count, const unsigned char *cluster, size_t clusters,
+                       double *centers) {
     size_t members[MOST_CLUSTERS] = {0};
-    for (size_t i = 0; i < clusters * points->dims; i++) centres[i] = 0;
+    for (size_t i = 0; i < clusters * points->dims; i++) centers[i] = 0;
     for (size_t l = 0; l < count; l++) {
         members[cluster[l]]++;
-        for (size_t d = 0; d < points->dims; d++) centres[cluster[l] * points->dims + d] += point(points, l)[d];
+        for (size_t d = 0; d < points->dims; d++) centers[cluster[l] * points->dims + d] += point(points, l)[d];
     }
     bool enough = true;
     for (size_t c = 0; c < clusters; c++) {
         enough = enough && members[c] >= FEWEST_LINES;
-        for (size_t d = 0; d < points->dims && members[c] > 0; d++) centres[c * points->dims + d] /= (double)members[c];
+        for (size_t d = 0; d < points->dims && members[c] > 0; d++) centers[c * points->dims + d] /= (double)members[c];
     }
     return enough;
 }
 
-static unsigned char nearest_centre(const double *at, const double *centres, size_t clusters, size_t dims) {
+static unsigned char nearest_center(const double *at, const double *centers, size_t clusters, size_t dims) {
     size_t nearest = 0;
-    double least = squared_distance(at, centres, dims);
+    double least = squared_distance(at, centers, dims);
     for (size_t c = 1; c < clusters; c++) {
-        double distance = squared_distance(at, centres + c * dims, dims);
+        double distance = squared_distance(at, centers + c * dims, dims);
         if (distance < least) {
             least = distance;
             nearest = c;
@@ -160,30 +160,30 @@ static unsigned char nearest_centre(const double *at, const double *centres, siz
 
 /* Lloyd's algorithm from the clusters that are there; false where one of them becomes too small. */
 static bool settle(const struct points *points, size_t count, unsigned char *cluster, size_t clusters,
-                   double *centres) {
-    bool enough = centres_of(points, count, cluster, clusters, centres);
+                   double *centers) {
+    bool enough = centers_of(points, count, cluster, clusters, centers);
     for (int sweep = 0; enough && sweep < MOST_SWEEPS; sweep++) {
         bool moved = false;
         for (size_t l = 0; l < count; l++) {
-            unsigned char now = nearest_centre(point(points, l), centres, clusters, points->dims);
+            unsigned char now = nearest_center(point(points, l), centers, clusters, points->dims);
             moved = moved || now != cluster[l];
             cluster[l] = now;
         }
         if (!moved) break;
-        enough = centres_of(points, count, cluster, clusters, centres);
+        enough = centers_of(points, count, cluster, clusters, centers);
     }
     return enough;
 }
 
-/* How far clusters a and b are apart in `points`, along the line between their centres, in standard deviations. */
+/* How far clusters a and b are apart in `points`, along the line between their centers, in standard deviations. */
 static double separation_of(const struct points *points, size_t count, const unsigned char *cluster,
-                            const double *centres, size_t a, size_t b) {
+                            const double *centers, size_t a, size_t b) {
     double sum[2] = {0}, squares[2] = {0}, members[2] = {0};
     for (size_t l = 0; l < count; l++) {
         if (cluster[l] != a && cluster[l] != b) continue;
         double along = 0;
         for (size_t d = 0; d < points->dims; d++)
-            along += point(points, l)[d] * (centres[a * points->dims + d] - centres[b * points->dims + d]);
+            along += point(points, l)[d] * (centers[a * points->dims + d] - centers[b * points->dims + d]);
         size_t side = cluster[l] == a ? 0 : 1;
         sum[side] += along;
         squares[side] += along * along;
@@ -198,11 +198,11 @@ static double separation_of(const struct points *points, size_t count, const uns
 }
 
 static double least_separation(const struct points *points, size_t count, const unsigned char *cluster,
-                               const double *centres, size_t clusters) {
+                               const double *centers, size_t clusters) {
     double least = INFINITY;
     for (size_t a = 0; a < clusters; a++)
         for (size_t b = a + 1; b < clusters; b++)
-            least = fmin(least, separation_of(points, count, cluster, centres, a, b));
+            least = fmin(least, separation_of(points, count, cluster, centers, a, b));
     return least;
 }
 
@@ -223,17 +223,17 @@ struct clustering cluster_lines(const double *first, const double *second, size_
     memset(cluster, 0, lines);
     size_t merged = lines < MOST_MERGED ? lines : MOST_MERGED;
     if (cpus < 2 || merged / 2 < FEWEST_LINES) return found;
-    struct points a = centred(first, cpus, lines), b = centred(second, cpus, lines);
+    struct points a = centered(first, cpus, lines), b = centered(second, cpus, lines);
     scale_by_noise(&a, &b);
     struct merge *merges = grow(NULL, merged, sizeof *merges);
     unsigned char *tried = grow(NULL, lines, 1), *best = grow(NULL, lines, 1);
-    double *centres = grow(NULL, MOST_CLUSTERS * cpus, sizeof *centres);
-    double *centres_b = grow(NULL, MOST_CLUSTERS * cpus, sizeof *centres_b);
+    double *centers = grow(NULL, MOST_CLUSTERS * cpus, sizeof *centers);
+    double *centers_b = grow(NULL, MOST_CLUSTERS * cpus, sizeof *centers_b);
     ward(&a, merged, merges);
     for (size_t clusters = 2; clusters <= MOST_CLUSTERS; clusters++) {
         cut_tree(merges, merged, clusters, tried);
-        if (!settle(&a, merged, tried, clusters, centres)) continue;
-        double separation = least_separation(&b, merged, tried, centres, clusters);
+        if (!settle(&a, merged, tried, clusters, centers)) continue;
+        double separation = least_separation(&b, merged, tried, centers, clusters);
         if (!(separation >= SEPARATION)) continue;
         found.count = clusters;
         found.separation = separation;
@@ -241,15 +241,15 @@ struct clustering cluster_lines(const double *first, const double *second, size_
     }
     if (found.count > 1) {
         size_t agree = 0;
-        centres_of(&a, merged, best, found.count, centres);
-        centres_of(&b, merged, best, found.count, centres_b);
+        centers_of(&a, merged, best, found.count, centers);
+        centers_of(&b, merged, best, found.count, centers_b);
         for (size_t l = 0; l < lines; l++)
-            agree += nearest_centre(point(&a, l), centres, found.count, cpus) ==
-                     nearest_centre(point(&b, l), centres_b, found.count, cpus);
+            agree += nearest_center(point(&a, l), centers, found.count, cpus) ==
+                     nearest_center(point(&b, l), centers_b, found.count, cpus);
         found.agreement = (double)agree / (double)lines;
         for (size_t i = 0; i < cpus * lines; i++) a.at[i] = (a.at[i] + b.at[i]) / 2;
-        for (size_t i = 0; i < found.count * cpus; i++) centres[i] = (centres[i] + centres_b[i]) / 2;
-        for (size_t l = 0; l < lines; l++) cluster[l] = nearest_centre(point(&a, l), centres, found.count, cpus);
+        for (size_t i = 0; i < found.count * cpus; i++) centers[i] = (centers[i] + centers_b[i]) / 2;
+        for (size_t l = 0; l < lines; l++) cluster[l] = nearest_center(point(&a, l), centers, found.count, cpus);
         order_by_size(cluster, lines, found.count);
     }
     free(a.at);
@@ -257,7 +257,7 @@ struct clustering cluster_lines(const double *first, const double *second, size_
     free(merges);
     free(tried);
     free(best);
-    free(centres);
-    free(centres_b);
+    free(centers);
+    free(centers_b);
     return found;
 }

@@ -17,7 +17,7 @@ struct clustering {
  *
  * What distinguishes lines is which CPUs they are near to: each CPU's mean and each line's mean are taken off, so that a
  * line which is further from all CPUs alike makes no cluster. Clusters are found in the first half (Ward 1963, then
- * Lloyd's algorithm) and tested in the second, whose noise is another: along the line between the centres of two
+ * Lloyd's algorithm) and tested in the second, whose noise is another: along the line between the centers of two
  * clusters their means must be SEPARATION standard deviations apart. An even spread cut in the middle reaches 3.46 and a
  * normal one 2.65, however small the noise, so that only a gap makes two clusters of one. The largest number of clusters
  * that all separate is taken. */

@@ -146,7 +146,7 @@ void run_add_unit(struct run *run, struct unit unit);
 /* Add a unit for each selected pair at each home that --home asks for, keys a, b, home. */
 void run_add_pairs(struct run *run);
 
-/* Let the chosen CPUs begin with those of the L3 group in the first one's NUMA node that interrupts favour least, and say
+/* Let the chosen CPUs begin with those of the L3 group in the first one's NUMA node that interrupts favor least, and say
  * so in the header; a list that the caller gave stays in its order. For what is measured from one CPU. */
 void run_begin_quietly(struct run *run);
 

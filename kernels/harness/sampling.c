@@ -92,7 +92,7 @@ static double cut(double deviation) {
 }
 
 void spread_add(struct spread_sums *sums, struct line_sums *set, const double *values, size_t lines, size_t batches,
-                const double *centre) {
+                const double *center) {
     if (set->lines == 0) {
         set->sum = grow(NULL, lines, sizeof *set->sum);
         set->squares = grow(NULL, lines, sizeof *set->squares);
@@ -103,9 +103,9 @@ void spread_add(struct spread_sums *sums, struct line_sums *set, const double *v
     for (size_t line = 0; line < lines; line++) {
         double mean = 0;
         for (size_t batch = 0; batch < batches; batch++)
-            mean += cut(values[line * batches + batch] / centre[line] - 1) / (double)batches;
+            mean += cut(values[line * batches + batch] / center[line] - 1) / (double)batches;
         for (size_t batch = 0; batch < batches; batch++) {
-            double pure = cut(values[line * batches + batch] / centre[line] - 1) - mean;
+            double pure = cut(values[line * batches + batch] / center[line] - 1) - mean;
             sums->pure_squares += pure * pure;
         }
         sums->pure_count += batches - 1;

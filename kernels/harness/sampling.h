@@ -51,9 +51,9 @@ struct spread_sums {
     double line_variance, line_pair_variance; /* summed over the sets that are closed */
     size_t sets;
 };
-/* `centre` is what each line's values are compared with: the latency, or the median of the line's cluster. */
+/* `center` is what each line's values are compared with: the latency, or the median of the line's cluster. */
 void spread_add(struct spread_sums *sums, struct line_sums *set, const double *values, size_t lines, size_t batches,
-                const double *centre);
+                const double *center);
 void spread_close_set(struct spread_sums *sums, struct line_sums *set);
 struct spread spread_of(const struct spread_sums *sums, size_t batches);
 

@@ -38,7 +38,7 @@ static const struct setting settings[] = {
     {0},
 };
 
-/* On lines of its own: a neighbour's note of a detour would otherwise take this one's line away, a detour of our making. */
+/* On lines of its own: a neighbor's note of a detour would otherwise take this one's line away, a detour of our making. */
 struct watch {
     alignas(256) double *detour_ns;
     size_t kept, count;

@@ -30,7 +30,7 @@ def summary(times_ns: list[float], messages: int = 1, lost_ns: float = 0.0) -> d
 
 
 def quantile(ordered: list[float], share: float) -> float:
-    """The quantile of sorted values, linear between neighbours."""
+    """The quantile of sorted values, linear between neighbors."""
     at = share * (len(ordered) - 1)
     below = int(at)
     above = min(below + 1, len(ordered) - 1)

@@ -87,7 +87,7 @@ static size_t area_count;
 static const size_t CHUNK_BYTES = (size_t)CHUNK_LINES * ELEMENT_BYTES;
 
 /* All injectors poll `over`, and the chase counts in its own fields while it is timed: no line of the one may be a line of
- * the other, nor its neighbour, which a prefetcher fetches with it. */
+ * the other, nor its neighbor, which a prefetcher fetches with it. */
 struct storm {
     struct gate gate, at_work;
     alignas(256) atomic_bool over;

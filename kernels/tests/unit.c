@@ -149,7 +149,7 @@ static void test_fields(void) {
     text_free(&record);
 }
 
-/* Up to nine passes every pair of passes counts once; beyond, neighbours; either way the SD of what was drawn is found. */
+/* Up to nine passes every pair of passes counts once; beyond, neighbors; either way the SD of what was drawn is found. */
 static void test_pass_sd(void) {
     enum { UNITS = 10, FEW = 3 };
     static const size_t many_passes = 10000;
@@ -184,8 +184,8 @@ static void test_spread(void) {
     struct random random = random_stream(1, 2, 3);
     struct spread_sums sums = {0};
     struct line_sums set = {0};
-    double line_effect[TEST_LINES], values[TEST_LINES * TEST_BATCHES], centre[TEST_LINES];
-    for (int l = 0; l < TEST_LINES; l++) centre[l] = 100;
+    double line_effect[TEST_LINES], values[TEST_LINES * TEST_BATCHES], center[TEST_LINES];
+    for (int l = 0; l < TEST_LINES; l++) center[l] = 100;
     for (int s = 0; s < SETS; s++) {
         /* +-x with equal probability has the standard deviation x */
         for (int l = 0; l < TEST_LINES; l++) line_effect[l] = (random_next(&random) & 1) != 0 ? 0.03 : -0.03;
@@ -196,7 +196,7 @@ static void test_spread(void) {
                     values[(size_t)(l * TEST_BATCHES + b)] =
                         100 * (1 + line_effect[l] + own + ((random_next(&random) & 1) != 0 ? 0.01 : -0.01));
             }
-            spread_add(&sums, &set, values, TEST_LINES, TEST_BATCHES, centre);
+            spread_add(&sums, &set, values, TEST_LINES, TEST_BATCHES, center);
         }
         spread_close_set(&sums, &set);
     }
@@ -206,7 +206,7 @@ static void test_spread(void) {
     CHECK(fabs(spread.revisit - 0.01) < 0.001);
     struct spread_sums nothing = {0};
     spread_add(&nothing, &set, values, TEST_LINES, TEST_BATCHES,
-               centre); /* a pair alone cannot tell lines from pairs */
+               center); /* a pair alone cannot tell lines from pairs */
     spread_close_set(&nothing, &set);
     spread = spread_of(&nothing, TEST_BATCHES);
     CHECK(isnan(spread.line) && isnan(spread.line_pair) && isfinite(spread.revisit));
@@ -607,7 +607,7 @@ static void test_ramp(void) {
     CHECK(ramp_of(hz, end_ns, WINDOWS).after_ns == 25e3);
 }
 
-/* Known values of CRC-32 (RFC 1952; "123456789" is the check value that catalogues of CRCs have). */
+/* Known values of CRC-32 (RFC 1952; "123456789" is the check value that catalogs of CRCs have). */
 static void test_checksum(void) {
     CHECK(checksum_add(0, "", 0) == 0);
     CHECK(checksum_add(0, "a", 1) == 0xe8b7be43u);

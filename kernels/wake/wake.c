@@ -236,7 +236,7 @@ static double plan_seconds(const struct run *run, const struct unit *unit, doubl
 
 static const struct operation operations[] = {
     {.name = "futex",
-     .summary = "each CPU woken by its neighbour after 50 us and after 5 ms of sleep",
+     .summary = "each CPU woken by its neighbor after 50 us and after 5 ms of sleep",
      .quantity = "wake-up",
      .unit = "ns",
      .record = "cell",

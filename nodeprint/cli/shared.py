@@ -121,14 +121,14 @@ def print_result(campaign: Path) -> bool:
 
     text, complete = terminal.summary(campaign)
     if medians := glance.summary(campaign):
-        Console(highlight=False).print(medians, "", sep="\n", soft_wrap=True)  # in colour on a terminal that has some
+        Console(highlight=False).print(medians, "", sep="\n", soft_wrap=True)  # in color on a terminal that has some
     print_outcome(text)
     return complete
 
 
 def print_outcome(text: str) -> None:
     """A result's sentences, broken between words also in a file or pipe (COLUMNS says where, 100 by default), with the
-    outcomes in colour on a terminal."""
+    outcomes in color on a terminal."""
     from nodeprint.report import terminal
 
     columns = shutil.get_terminal_size((_IN_A_PIPE, 24)).columns

@@ -24,13 +24,13 @@ def square(matrix: LatencyMatrix) -> Square:
         return Square("CPU by CPU, ns", tuple(map(str, cpus)), values)
     for level in _LEVELS:
         parts = np.array(matrix.places.parts.get(level, ()))
-        labelled = np.unique(parts[parts >= 0]) if parts.size else parts
-        if 2 <= len(labelled) <= _MOST_ROWS:
-            rows = [np.flatnonzero(parts == part) for part in labelled]
+        labeled = np.unique(parts[parts >= 0]) if parts.size else parts
+        if 2 <= len(labeled) <= _MOST_ROWS:
+            rows = [np.flatnonzero(parts == part) for part in labeled]
             medians = np.array([[finite_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
             name = level_name(level)
-            return Square(say("matrix_of", rows=name, columns=name), tuple(map(str, labelled.tolist())), medians)
-    size = -(-len(cpus) // _MOST_ROWS)  # no labels: neighbours in the order of the system
+            return Square(say("matrix_of", rows=name, columns=name), tuple(map(str, labeled.tolist())), medians)
+    size = -(-len(cpus) // _MOST_ROWS)  # no labels: neighbors in the order of the system
     rows = [np.arange(start, min(start + size, len(cpus))) for start in range(0, len(cpus), size)]
     medians = np.array([[finite_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
     return Square(say("matrix_of_cpus", size=size), tuple(str(cpus[row[0]]) for row in rows), medians)

@@ -66,13 +66,13 @@ def heading(summary: NodeSummary) -> str:
 
 def labels(summary: NodeSummary) -> str:
     """How many parts of each level the measured CPUs are in, and where that is known from."""
-    labelled = summary.matrix.places if summary.matrix else None
-    if labelled is None or not labelled.parts:
+    labeled = summary.matrix.places if summary.matrix else None
+    if labeled is None or not labeled.parts:
         return "no labels"
     lines = []
     for level in LEVELS[:-1]:
-        parts = {part for part in labelled.parts.get(level, ()) if part >= 0}
-        origin = labelled.provenance.get(level, "")
+        parts = {part for part in labeled.parts.get(level, ()) if part >= 0}
+        origin = labeled.provenance.get(level, "")
         if parts:
             lines.append(f"{names.counted(len(parts), level_name(level))}{f' ({origin})' if origin else ''}")
     return "labels: " + ", ".join(lines)

@@ -162,7 +162,7 @@ class Plot:
         return _drawn(distributions.classes, distributions.by_class(self._pairs(measurement, node), node, home), ax)
 
     def floorplan(self, node: str, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
-        """The machine with each core in the colour of its median."""
+        """The machine with each core in the color of its median."""
         levels = self._levels(measurement, node)
         data = floorplan.of_pairs(levels, node) if levels.quantity.of_pairs else floorplan.of_cells(levels, node)
         return _drawn(floorplan.floorplan, data, ax)

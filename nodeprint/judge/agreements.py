@@ -103,7 +103,7 @@ def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> 
     within, tolerance = relative(worst.reach), relative(float(tolerances[component]))
     remedy, needed = "", 0
     difference, half = abs(float(worst.pooled.difference[component])), float(worst.pooled.half_90[component])
-    # what is outside, or has no centre, is no question of more measurements
+    # what is outside, or has no center, is no question of more measurements
     if difference - half <= tolerances[component] < worst.reach < np.inf:
         remedy, needed = remedy_of(worst)
     return Agreement(

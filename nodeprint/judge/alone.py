@@ -31,9 +31,9 @@ def series(population: Population, levels: Levels) -> tuple[Series, ...]:
 def _series(of_node: Matrix, rules: Acceptance, levels: Levels) -> Series:
     shape = 1, len(of_node.terms.terms)
     unknown, none = np.full(shape, np.nan), np.zeros(shape)
-    centre = none if of_node.terms.share else unknown
+    center = none if of_node.terms.share else unknown
     reference = Reference(
-        centre, np.zeros(1), np.zeros(1, dtype=np.int64), unknown, none, none, none, none, np.ones(shape)
+        center, np.zeros(1), np.zeros(1, dtype=np.int64), unknown, none, none, none, none, np.ones(shape)
     )
     tails = levels.tail(of_node.terms), levels.campaign_tail
     referenced = np.ones(shape[1], dtype=np.bool_)

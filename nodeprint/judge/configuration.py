@@ -18,7 +18,7 @@ from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import printable
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.machine import fingerprint
-from nodeprint.machine.fingerprint import NODE_TOKENS, Value, normalised_cmdline
+from nodeprint.machine.fingerprint import NODE_TOKENS, Value, normalized_cmdline
 from nodeprint.settings.texts import say
 
 
@@ -50,7 +50,7 @@ class FieldDifference(msgspec.Struct, frozen=True):
         return say("differs", "value", value=printable(self.value), majority=printable(self.majority), **values)
 
 
-def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:
+def normalized(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:
     """Known keys as text, the kernel command line without each node's own tokens."""
     out: dict[str, Value] = {}
     for key, value in fields.items():
@@ -58,7 +58,7 @@ def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, V
             continue
         text = str(value)
         if key == "cmdline":
-            text = normalised_cmdline(text, (*NODE_TOKENS, *acceptance.fingerprint.cmdline_ignored))
+            text = normalized_cmdline(text, (*NODE_TOKENS, *acceptance.fingerprint.cmdline_ignored))
         out[key] = text
     return out
 
@@ -70,7 +70,7 @@ def differences(
 
     An unknown key is not a difference.
     """
-    known = {node.name: normalised(node.fingerprint, acceptance) for node in nodes}
+    known = {node.name: normalized(node.fingerprint, acceptance) for node in nodes}
     judged = {*acceptance.fingerprint.hard, *acceptance.fingerprint.soft, *more}
     compared = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}
     out: dict[str, list[FieldDifference]] = {name: [] for name in known}
@@ -88,7 +88,7 @@ _PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping")
 
 def processor(node: PackedNode, acceptance: Acceptance) -> tuple[str, ...]:
     """What a node's processor is; different ones are never compared."""
-    fields = normalised(node.fingerprint, acceptance)
+    fields = normalized(node.fingerprint, acceptance)
     return tuple(str(fields.get(key, "")) for key in _PROCESSOR)
 
 

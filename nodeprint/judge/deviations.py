@@ -60,17 +60,17 @@ class Levels(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """What the nodes are compared with: the `centre` of each one's peers (node, component), and how many peers it has
+    """What the nodes are compared with: the `center` of each one's peers (node, component), and how many peers it has
     (`count`, node).
 
     By kind of node (`kind`, node: of a large fleet all nodes have the same peers, but those that are no peers
-    themselves): the variance of a healthy node about the centre (`between`), that of a peer by its runs (`of_runs`) and
+    themselves): the variance of a healthy node about the center (`between`), that of a peer by its runs (`of_runs`) and
     by what it moves more between jobs than others (`of_movement`), how many times the variance between jobs it has by
-    its jobs (`of_jobs`), the centre's variance as a `share` of these, and the `degrees` of freedom of `between` (kind,
+    its jobs (`of_jobs`), the center's variance as a `share` of these, and the `degrees` of freedom of `between` (kind,
     component).
     """
 
-    centre: Floats
+    center: Floats
     count: Floats
     kind: Ints
     between: Floats
@@ -185,7 +185,7 @@ class Series(msgspec.Struct, frozen=True, dict=True):
             self.matrix.values[rows.start : rows.stop]
             - self.spreads.rounds.shift[self.spreads.rounds.number[rows]][:, None]
         )
-        difference = values - self.reference.centre[position]
+        difference = values - self.reference.center[position]
         variance, most = self.spreads.run.pooled + self.spreads.job.variance, values.shape[1]
         error, degrees = np.sqrt(variance), self.spreads.run.degrees
         beyond = self.tolerance + intervals.half_width(error, degrees, self.tail / most)
@@ -255,8 +255,8 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def difference(self) -> Floats:
-        """How far from the centre of the peers (estimate, component)."""
-        difference = self.means - self.series.reference.centre[self.owner]
+        """How far from the center of the peers (estimate, component)."""
+        difference = self.means - self.series.reference.center[self.owner]
         # losing less of its time than the peers is no fault
         return np.maximum(difference, 0.0) if self.series.terms.share else difference
 
@@ -308,7 +308,7 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def of_reference(self) -> Floats:
-        """The variance of the peers' centre (estimate, component)."""
+        """The variance of the peers' center (estimate, component)."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
         return np.asarray(reference.share[kind] * self._of_peer)
@@ -351,7 +351,7 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
         """The standard error of the difference and its degrees of freedom (estimate, component) where it has to be
         shown that the node is another one: not only than the peers that are there, which a node is the same as, but
         than what they are drawn from. A few harvested components whose tolerance is two of their standard deviations
-        have a centre that is a quarter of the tolerance off that of others. If nodes do not agree, a node has to be
+        have a center that is a quarter of the tolerance off that of others. If nodes do not agree, a node has to be
         beyond what all of them differ by."""
         reference = self.series.reference
         kind = reference.kind[self.owner]
@@ -369,7 +369,7 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def between(self) -> Floats:
-        """The variance of a healthy node about the centre (estimate, component)."""
+        """The variance of a healthy node about the center (estimate, component)."""
         return np.asarray(self.series.reference.between[self.series.reference.kind[self.owner]])
 
     @cached_property
@@ -520,7 +520,7 @@ def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> Reference:
         of_peers = [(others @ of) / others.sum(axis=1)[:, None] for of in (by_runs, by_jobs, by_movement)]
     share = TEMPLATE_ERROR / np.maximum(compared.count[first], 1.0)[:, None] * np.ones_like(of_peers[0])
     return Reference(
-        compared.centre,
+        compared.center,
         compared.count,
         kind,
         compared.between[first],
@@ -564,7 +564,7 @@ def of_each_node(matrix: Matrix, means: Floats) -> Floats:
 
 
 def filled(means: Floats) -> Floats:
-    """`means` (node, component) with the others' median where a node has none: it takes no part in the centre then."""
+    """`means` (node, component) with the others' median where a node has none: it takes no part in the center then."""
     gaps = ~np.isfinite(means)
     if not gaps.any():
         return means

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge.acceptance_file import Acceptance, Repair
-from nodeprint.judge.configuration import normalised
+from nodeprint.judge.configuration import normalized
 from nodeprint.judge.reduction import moment
 from nodeprint.judge.verdict import Epoch
 from nodeprint.settings.texts import say
@@ -86,8 +86,8 @@ def _repaired(repair: Repair, jobs: Sequence[int]) -> Epoch:
 def _changed(node: PackedNode, job: int, rules: Acceptance) -> tuple[str, ...]:
     """The fields of the fingerprint in which a job differs from what the node is now; what is not known of both is no
     difference."""
-    then = normalised(node.former.get(job, {}), rules)
-    now = normalised(node.fingerprint, rules)
+    then = normalized(node.former.get(job, {}), rules)
+    now = normalized(node.fingerprint, rules)
     compared = (*rules.fingerprint.hard, *rules.fingerprint.soft, _SERIALS)
     return tuple(key for key in compared if key in then and key in now and then[key] != now[key])
 

@@ -23,8 +23,8 @@ Floats = npt.NDArray[np.float64]
 _MOST_PAIRS = 192
 
 
-def of_term(matrix: Matrix, number: int, centre: float, node: PackedNode) -> Expected | None:
-    """Of a part of a matrix: `centre` is what the peers have on its scale. None where no place is left."""
+def of_term(matrix: Matrix, number: int, center: float, node: PackedNode) -> Expected | None:
+    """Of a part of a matrix: `center` is what the peers have on its scale. None where no place is left."""
     quantity = matrix.measured
     if matrix.terms.share:
         return of_median(quantity, matrix.terms.terms[number].covers, node)
@@ -42,7 +42,7 @@ def of_term(matrix: Matrix, number: int, centre: float, node: PackedNode) -> Exp
         *_places(quantity, matrix.component.home, at, node),
         tuple(matrix.template[at].astype(float).tolist()),
         tuple(weights[at].tolist()),
-        centre,
+        center,
     )
 
 

@@ -188,11 +188,11 @@ def _by_job(standing: Standing, row: int, component: int) -> JobEffect:
     series = standing.series
     matrix, estimate = series.matrix, series.of_jobs([row])
     difference, half = float(estimate.difference[0, component]), float(estimate.half_of_job[0, component])
-    centre = float(np.nanmean(matrix.values[row, :, component])) - difference
+    center = float(np.nanmean(matrix.values[row, :, component])) - difference
     usual = _usual(matrix, component)
     low, size, high = (matrix.scale.relative(difference + side, usual) for side in (-half, 0.0, half))
     runs = {
-        name: matrix.scale.relative(float(value) - centre, usual)
+        name: matrix.scale.relative(float(value) - center, usual)
         for name, value in zip(matrix.runs[row], matrix.values[row, :, component], strict=False)
         if np.isfinite(value)
     }

@@ -115,7 +115,7 @@ def _outcome(
     if not measured:
         return FleetOutcome.NOT_MEASURED
     asked = [node.outcome.entry.fleet for node in nodes.values()]
-    scattered = any(reason.why is ReasonDetail.NO_CENTRE for node in nodes.values() for reason in node.reasons)
+    scattered = any(reason.why is ReasonDetail.NO_CENTER for node in nodes.values() for reason in node.reasons)
     asked += [FleetOutcome.SPLIT] if reading.population.split_nodes else []
     asked += [FleetOutcome.NON_UNIFORM] if scattered else []
     worst = min(asked, key=lambda outcome: outcome.rank)
@@ -206,9 +206,9 @@ def _fields(reading: Reading, inside: Sequence[int], among: Sequence[int]) -> di
     """Fields of the fingerprint in which the nodes `inside` have one value that no other node `among` has."""
     nodes, rules = reading.population.fleet.nodes, reading.population.rules
     chosen = set(inside)
-    settings = [configuration.normalised(nodes[i].fingerprint, rules) for i in inside]
+    settings = [configuration.normalized(nodes[i].fingerprint, rules) for i in inside]
     others = [
-        configuration.normalised(nodes[i].fingerprint, rules)
+        configuration.normalized(nodes[i].fingerprint, rules)
         for i in among
         if i not in chosen and nodes[i].state == "measured"
     ]

@@ -1,4 +1,4 @@
-"""Fleets that are split: no majority of nodes is alike, so that there is no centre that a node could differ from."""
+"""Fleets that are split: no majority of nodes is alike, so that there is no center that a node could differ from."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
     """The groups of nodes of one machine, of each configuration the largest first: one for each configuration, unless
     no majority is alike.
 
-    A configuration is split where its nodes are apart in a component without a centre; the nodes of several are split
+    A configuration is split where its nodes are apart in a component without a center; the nodes of several are split
     where the configurations differ and no majority has such as do not. `matrices` are those of all these nodes.
     """
     nodes = np.concatenate(configurations)
@@ -128,7 +128,7 @@ def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]
 
 
 def _parted(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
-    """Groups of `rows`: those that are farthest apart in any component without a centre, and the groups of each of
+    """Groups of `rows`: those that are farthest apart in any component without a center, and the groups of each of
     these."""
     best: tuple[float, Sequence[Ints]] = 0.0, ()
     for candidate in candidates:

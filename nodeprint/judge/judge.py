@@ -86,7 +86,7 @@ def judge(
     #    compared with whom.
     fleet, former = epochs.current(fleet, rules)
     population = Population.of(fleet, rules, planned)
-    # 2. What goes with the time of measuring is no difference of nodes. A fleet without a majority has no centre: each
+    # 2. What goes with the time of measuring is no difference of nodes. A fleet without a majority has no center: each
     #    group of it is compared within itself.
     over_time = measuring_time.effects(population)
     population = population.split()

@@ -253,7 +253,7 @@ def _smallest_found(ways: _Ways, fabric: Fabric, job: _JobOfParts, outside: Bool
     and by noise, adds to it or hides it; and few nodes take a share of it for what is usual."""
     healthy = job.difference[np.isfinite(job.difference) & ~outside]
     n = len(fabric.nodes)
-    # a direction's nodes are centred; links are what is left of two terms a node and the levels of two classes
+    # a direction's nodes are centerd; links are what is left of two terms a node and the levels of two classes
     fitted = 2 if ways.component_type == NODE else 2 * n
     variance = float(np.sum(healthy**2)) / max(len(healthy) - fitted, 1)
     needs = float(np.nanmedian(tolerance + job.half))
@@ -316,9 +316,9 @@ def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts
     variance = np.maximum(spread.pooled, common) * spread.ratio[0] / np.maximum(present, 1)
     of_all = np.full(components, max(float(np.maximum(present - 1, 0).sum()), 1.0))
     finite = np.abs(difference[np.isfinite(difference)])
-    centre = (1.4826 * float(np.median(finite))) ** 2 * _OF_MEDIAN / max(len(finite), 1) if len(finite) else 0.0
-    of_centre = np.full(components, max(len(finite) - 1.0, 1.0))
-    error, degrees = intervals.combined([(variance, of_all), (np.full(components, centre), of_centre)])
+    center = (1.4826 * float(np.median(finite))) ** 2 * _OF_MEDIAN / max(len(finite), 1) if len(finite) else 0.0
+    of_center = np.full(components, max(len(finite) - 1.0, 1.0))
+    error, degrees = intervals.combined([(variance, of_all), (np.full(components, center), of_center)])
     return _JobOfParts(difference, error, degrees, intervals.half_width(error, degrees, tail), runs)
 
 

@@ -155,7 +155,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
 
     def _of_majority(self, i: int, shown: Shown) -> bool:
         """Whether a majority is alike in what a node deviates in. No group of a split fleet is one, and in a small one
-        nobody knows which of them is right: the node has to be outside the tolerance of the centre of all nodes as
+        nobody knows which of them is right: the node has to be outside the tolerance of the center of all nodes as
         well."""
         group = self.population.groups[self.population.group_of[i]]
         if group.whole is None or len(group.nodes) < FEWEST:

@@ -243,7 +243,7 @@ class ReasonDetail(StrEnum):
     REBOOTED = "booted again within a job"
     ONE_RUN = "one run"
     UNEXAMINED = "a component that no data examine"
-    NO_CENTRE = "no majority is alike"
+    NO_CENTER = "no majority is alike"
     UNRESOLVED = "not resolved within the tolerance"
     WAIVED = "a waived finding"
 

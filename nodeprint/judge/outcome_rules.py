@@ -237,7 +237,7 @@ def unexamined(of: NodeEvidence) -> Iterator[Reason]:
 def without_majority(of: NodeEvidence) -> Iterator[Reason]:
     """No majority of the nodes is alike in some component."""
     if of.scattered:
-        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.NO_CENTRE, of.scattered)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.NO_CENTER, of.scattered)
 
 
 @rule()

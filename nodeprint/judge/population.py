@@ -93,7 +93,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return max(share, key=lambda entry: entry[0])[1] if share else None
 
     def from_majority(self, whole: Ints, matrix: Matrix) -> Mapping[int, Floats]:
-        """By node of a split fleet (all of whose nodes are the `whole`) by how much it differs from the centre of all
+        """By node of a split fleet (all of whose nodes are the `whole`) by how much it differs from the center of all
         in the components of a `matrix` (component), 0 where no majority is near it."""
         key = whole.tobytes(), matrix.name, matrix.component.home
         if key not in self._differences:

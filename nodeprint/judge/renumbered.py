@@ -67,7 +67,7 @@ def _outside(series: Series, i: int, order: Ints) -> bool:
     for row in matrix.jobs(position):
         level = matrix.level[list(matrix.rows[row])][:, exchanged]
         values: npt.NDArray[np.float64] = term_values(level, matrix.template, matrix.terms, matrix.scale)
-        difference = run_means(values[None])[0] - series.reference.centre[position]
+        difference = run_means(values[None])[0] - series.reference.center[position]
         if intervals.outside(difference, series.of_jobs([row]).half_of_job[0], series.tolerance).any():
             return True
     return False

@@ -1,4 +1,4 @@
-"""The deviations of a campaign as one labelled table: what every outcome is read off, for people and other programs."""
+"""The deviations of a campaign as one labeled table: what every outcome is read off, for people and other programs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ALONE = -1
 DIMS = ("sample", "component")
 #: The variables of the table, with their units and meaning.
 VARIABLES = {
-    "difference": "difference from the peers' centre, relative (of shares of the time: log1p(share / tolerance))",
+    "difference": "difference from the peers' center, relative (of shares of the time: log1p(share / tolerance))",
     "error": "standard error of the difference",
     "error_runs": "the part of the error that is from run to run",
     "error_jobs": "the part of the error that is from job to job",
-    "error_template": "the part of the error that is of the peers' centre",
+    "error_template": "the part of the error that is of the peers' center",
     "degrees": "degrees of freedom of the error",
     "half_90": "half of the 90 % interval; infinite with one run",
     "error_different": "standard error where the node has to be shown different: with what the peers are by nature",
@@ -35,9 +35,9 @@ VARIABLES = {
     "together; of pooled jobs, for all components and nodes of the campaign",
     "tolerance": "what is accepted, on the scale of the difference",
     "value": "the node's value, in the measurement's unit",
-    "peers": "the peers' centre, in the measurement's unit",
+    "peers": "the peers' center, in the measurement's unit",
     "runs": "runs",
-    "runs_above": "runs that are each by themselves more than the tolerance above the peers' centre",
+    "runs_above": "runs that are each by themselves more than the tolerance above the peers' center",
     "runs_below": "runs that are each by themselves more than the tolerance below it",
     "runs_far": "runs, several of one job, far beyond the tolerance on one side where others of that job are within it",
 }
@@ -202,7 +202,7 @@ def _of_jobs(series: Series, rows: Sequence[int], positions: Sequence[int]) -> d
         return {}
     matrix, tolerance = series.matrix, series.tolerance
     values = matrix.values[rows] - series.spreads.rounds.shift[series.spreads.rounds.number[rows]][:, None]
-    difference = values - series.reference.centre[matrix.owner[rows]][:, None]
+    difference = values - series.reference.center[matrix.owner[rows]][:, None]
     far = np.concatenate([series.far_runs(position) for position in positions])
     with np.errstate(invalid="ignore"):
         runs = {

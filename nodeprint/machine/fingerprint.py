@@ -173,7 +173,7 @@ class FingerprintDifference:
     unknown: int
 
 
-def normalised_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> str:
+def normalized_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> str:
     """A kernel command line without the tokens of one node; UUIDs, MAC and IP addresses elsewhere become `*`."""
     kept = [token for token in text.split() if token.partition("=")[0] not in node_tokens]
     return printable(" ".join(_NODE_VALUES.sub("*", token) for token in kept), 2000)

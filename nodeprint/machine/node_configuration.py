@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import cgroup, memory_modules
-from nodeprint.machine.fingerprint import NODE_TOKENS, Fingerprint, Value, normalised_cmdline
+from nodeprint.machine.fingerprint import NODE_TOKENS, Fingerprint, Value, normalized_cmdline
 from nodeprint.machine.topology.facts import cpu_list
 from nodeprint.machine.tree import Tree
 
@@ -138,7 +138,7 @@ def _settings(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]
         }
     )
     return {
-        "cmdline": normalised_cmdline(cmdline, node_tokens) if cmdline is not None else None,
+        "cmdline": normalized_cmdline(cmdline, node_tokens) if cmdline is not None else None,
         "governor": _different(tree, [f"{policy}/scaling_governor" for policy in policies]),
         "boost": boost(tree),
         "kernel": _clean(tree.read_text("proc/sys/kernel/osrelease")) or _release(tree.read_text("proc/version")),

@@ -14,7 +14,7 @@ from nodeprint.campaign import derived
 from nodeprint.campaign.node_sheet import checked_name
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import NodeprintError, printable, unreadable
-from nodeprint.machine.fingerprint import Fingerprint, Value, normalised_cmdline
+from nodeprint.machine.fingerprint import Fingerprint, Value, normalized_cmdline
 
 _ADVICE = "make it by `ansible nodes -m setup --tree FOLDER`"
 
@@ -108,4 +108,4 @@ def _cmdline(parameters: object) -> str | None:
     if not isinstance(parameters, dict):
         return None
     usable = sorted((key, value) for key, value in parameters.items() if value is True or isinstance(value, str))
-    return normalised_cmdline(" ".join(key if value is True else f"{key}={value}" for key, value in usable))
+    return normalized_cmdline(" ".join(key if value is True else f"{key}={value}" for key, value in usable))

@@ -22,7 +22,7 @@ from nodeprint.settings.texts import say
 #: A number as tools print it.
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _ZERO = re.compile(r"\+?(0+(\.0*)?|\.0+)(e[+-]?\d+)?")
-#: What a terminal is told by what it prints: colours, and where the cursor goes.
+#: What a terminal is told by what it prints: colors, and where the cursor goes.
 _CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 #: Characters that look alike, as web pages and tables have them.
 _SAME = str.maketrans(

@@ -171,7 +171,7 @@ def _values(number: int, again: Again, why_not: str) -> dict[str, object]:
         "key": expected.value,
         "dims": " ".join(dims),
         "statistic": expected.statistic,
-        "centre": f"{expected.centre:.9g}",
+        "center": f"{expected.center:.9g}",
         "expected": f"{finding.peers:.9g}",
         "end": f"{finding.fails_at:.9g}",
         "side": _side(finding),

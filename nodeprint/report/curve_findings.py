@@ -118,7 +118,7 @@ def median_interval(values: Sequence[float] | Array) -> Interval:
 
 
 def plateaus(size_bytes: Sequence[int], latency_ns: Sequence[float]) -> tuple[Plateau, ...]:
-    """Stretches of at least three neighbouring sizes within 15 % of each other, ascending, none within another.
+    """Stretches of at least three neighboring sizes within 15 % of each other, ascending, none within another.
 
     Sizes need no order; the longest stretches are taken first. Raises ValueError for lists of different lengths.
     """

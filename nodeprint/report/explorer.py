@@ -1,4 +1,4 @@
-"""The data of the interactive part of cluster.html: nodes, machines, matrices as small as they can be, and colours.
+"""The data of the interactive part of cluster.html: nodes, machines, matrices as small as they can be, and colors.
 
 reports/explorer.js reads it and computes nothing but differences and medians of what is here.
 """
@@ -32,8 +32,8 @@ MOST_NODES = 64
 _NOTHING = 65535
 #: The largest value has so many steps, which keeps four digits: more would be noise that cannot be compressed.
 _STEPS = 8000
-#: Colours of a map.
-_COLOURS = 128
+#: Colors of a map.
+_COLORS = 128
 
 
 class Encoded(msgspec.Struct, frozen=True):
@@ -139,7 +139,7 @@ def _row(campaign: Campaign, name: str) -> dict[str, Any]:
         "node": printable(name, 120),
         "word": node.outcome,
         "symbol": node.outcome.entry.symbol,
-        "colour": node.outcome.entry.color,
+        "color": node.outcome.entry.color,
         "same": node.outcome is Outcome.SAME,
         "place": printable(node.rack, 40),
         "finding": first,
@@ -147,5 +147,5 @@ def _row(campaign: Campaign, name: str) -> dict[str, Any]:
 
 
 def _palette(campaign: Campaign, name: Map) -> str:
-    colours = campaign.style.map(name)(np.linspace(0, 1, _COLOURS))
-    return bytes(np.round(colours[:, :3] * 255).astype(np.uint8).ravel().tolist()).hex()
+    colors = campaign.style.map(name)(np.linspace(0, 1, _COLORS))
+    return bytes(np.round(colors[:, :3] * 255).astype(np.uint8).ravel().tolist()).hex()

@@ -40,7 +40,7 @@ def page(document: Document, explorer: str = "") -> str:
     ours = {name: Markup((folder / name).read_text(encoding="utf-8")) for name in ("report.css", "explorer.js")}
     return environment.get_template("report.html").render(
         document=document,
-        colours=style.on_paper,
+        colors=style.on_paper,
         dark=style.on_dark,
         explorer=Markup(safe),
         style=ours["report.css"],

@@ -84,7 +84,7 @@ def write(data: MatrixData, paths: Iterable[Path], name: str, *, simulated: bool
 def _data(values: Floats, cpus: Sequence[int], components: Mapping[str, Sequence[int]], title: str) -> MatrixData:
     from nodeprint.report.figures.matrix import MatrixData  # noqa: PLC0415 (matplotlib takes half a second)
     from nodeprint.report.figures.part_levels import PartGroup, PartLevel  # noqa: PLC0415
-    from nodeprint.report.figures.pixels import ColourScale, value_limits  # noqa: PLC0415
+    from nodeprint.report.figures.pixels import ColorScale, value_limits  # noqa: PLC0415
 
     levels = []
     for level in _OUTLINES:
@@ -97,4 +97,4 @@ def _data(values: Floats, cpus: Sequence[int], components: Mapping[str, Sequence
     values = values.copy()
     np.fill_diagonal(values, np.nan)
     low, high = value_limits(values)
-    return MatrixData(values, tuple(map(str, cpus)), ColourScale(title, low, high), levels=tuple(levels))
+    return MatrixData(values, tuple(map(str, cpus)), ColorScale(title, low, high), levels=tuple(levels))

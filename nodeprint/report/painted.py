@@ -1,4 +1,4 @@
-"""A square of figures for a terminal: a row of text for each of its rows, in the report's colours."""
+"""A square of figures for a terminal: a row of text for each of its rows, in the report's colors."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Square(msgspec.Struct, frozen=True):
 
 
 def painted(square: Square, columns: int) -> Text:
-    """A matrix as text whose background is the report's colours; its numbers say the same without any colour.
+    """A matrix as text whose background is the report's colors; its numbers say the same without any color.
 
     Where there is no room for a value in so many `columns`, the numbers are tens of them.
     """
     finite = square.values[np.isfinite(square.values)]
-    # without the outermost thousandth, as one cell that was disturbed would leave one colour to all others
+    # without the outermost thousandth, as one cell that was disturbed would leave one color to all others
     low, high = np.quantile(finite, (0.001, 0.999)) if finite.size else (0.0, 1.0)
     agreement = max(map(len, square.names)) + 1
     room = (columns - agreement) // len(square.names)
@@ -41,29 +41,29 @@ def painted(square: Square, columns: int) -> Text:
     step = -(-agreement // width)
     heads = (name.rjust(width) if i % step == 0 else " " * width for i, name in enumerate(square.names))
     out.append(" " * agreement + "".join(heads))
-    colours = _colours()
+    colors = _colors()
     for name, row in zip(square.names, square.values.tolist(), strict=True):
         out.append("\n" + name.rjust(agreement - 1) + " ")
         for value in row:
             share = min(max((value - low) / (high - low), 0.0), 1.0) if high > low else 0.0
             shown = f"{value / unit:.0f}" if math.isfinite(value) else "."
-            out.append(shown.rjust(width), _style(colours, share) if math.isfinite(value) else Style())
+            out.append(shown.rjust(width), _style(colors, share) if math.isfinite(value) else Style())
     return out
 
 
-def _colours() -> list[tuple[int, int, int]]:
+def _colors() -> list[tuple[int, int, int]]:
     path = sources.folder() / "reports" / "style.yaml"
     names: Sequence[str] = checked_yaml.read(path)["terminal"]
     triplets = [Color.parse(name).get_truecolor() for name in names]
-    return [(colour.red, colour.green, colour.blue) for colour in triplets]
+    return [(color.red, color.green, color.blue) for color in triplets]
 
 
-def _style(colours: Sequence[tuple[int, int, int]], share: float) -> Style:
-    """Black or white on the colour of a share of the scale."""
-    place = share * (len(colours) - 1)
-    first = min(int(place), len(colours) - 2)
+def _style(colors: Sequence[tuple[int, int, int]], share: float) -> Style:
+    """Black or white on the color of a share of the scale."""
+    place = share * (len(colors) - 1)
+    first = min(int(place), len(colors) - 2)
     red, green, blue = (
-        round(a + (b - a) * (place - first)) for a, b in zip(colours[first], colours[first + 1], strict=True)
+        round(a + (b - a) * (place - first)) for a, b in zip(colors[first], colors[first + 1], strict=True)
     )
     ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 140 else "black"
     return Style(color=ink, bgcolor=f"rgb({red},{green},{blue})")

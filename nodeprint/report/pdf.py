@@ -80,7 +80,7 @@ class Printer(AbstractContextManager["Printer"]):
 
     def data(self, content: Mapping[str, Any]) -> bytes:
         """The PDF of the template for `content`, which it reads as data.json."""
-        text = json.dumps({**content, "colours": dict(load().on_paper)}, sort_keys=True)
+        text = json.dumps({**content, "colors": dict(load().on_paper)}, sort_keys=True)
         Path(self._folder.name, "data.json").write_text(text, encoding="utf-8")
         pdf = self._compiler.compile(format="pdf", pdf_standards=[_STANDARD])
         if not isinstance(pdf, bytes):

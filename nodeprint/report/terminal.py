@@ -16,12 +16,12 @@ from nodeprint.judge.verdict import Verdict
 from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import names, text, verdict_files
-from nodeprint.report.outcome_colours import outcome_colours
+from nodeprint.report.outcome_colors import outcome_colors
 from nodeprint.settings import config
 from nodeprint.settings.texts import say
 
-#: The colour of each outcome's word.
-_COLOURS: Mapping[str, str] = {str(of): of.entry.color for of in (*FleetOutcome, *Outcome)}
+#: The color of each outcome's word.
+_COLORS: Mapping[str, str] = {str(of): of.entry.color for of in (*FleetOutcome, *Outcome)}
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
 #: What is before the text in a row of a table, and how far the second line of other lines is indented.
@@ -63,10 +63,10 @@ def _indent(line: str, columns: int) -> int:
 
 
 def coloured(words: str) -> Text:
-    """Text with its outcomes in their colours, which a pipe does not get."""
+    """Text with its outcomes in their colors, which a pipe does not get."""
     out = Text(words)
-    for outcome in sorted(_COLOURS, key=len):  # the longer last, as one may contain another
-        out.highlight_regex(rf"\b{re.escape(outcome)}\b", f"bold {outcome_colours()[_COLOURS[outcome]].terminal}")
+    for outcome in sorted(_COLORS, key=len):  # the longer last, as one may contain another
+        out.highlight_regex(rf"\b{re.escape(outcome)}\b", f"bold {outcome_colors()[_COLORS[outcome]].terminal}")
     return out
 
 

@@ -43,7 +43,7 @@ class Spread:
 
     Defaults follow docs/validation.md: lines differ by 3.1 % (32 a pass), half of it common and half per CCX; a run
     moves by 0.3 %. `tail` and `chip_tail` are the degrees of freedom of Student's t for cells and silicon, 0 for
-    normal. `pass_rho` is the correlation of neighbouring passes of a pair.
+    normal. `pass_rho` is the correlation of neighboring passes of a pair.
     """
 
     node: float = 0.002

@@ -39,7 +39,7 @@ def _drawn(measurement: Measurement, name: str, of: NodeRun, rng: np.random.Gene
     if measurement.simulated is not None:
         coordinates, truth = _declared(measurement.simulated, measurement, of)
     else:
-        coordinates, truth = _MODELLED[name](of)
+        coordinates, truth = _MODELED[name](of)
     if name == "fault-huge":  # a state of the memory, which every pass sees alike
         values = np.broadcast_to(truth, (of.passes, *truth.shape))
     else:
@@ -113,10 +113,10 @@ def _cpus(of: NodeRun, cores: Sequence[int]) -> list[Key]:
 
 
 #: What the models of this module make; all others are as the kernels' files say.
-_MODELLED: Mapping[str, Callable[[NodeRun], Cells]] = {
+_MODELED: Mapping[str, Callable[[NodeRun], Cells]] = {
     "chase-pages": _walks,
     "fault-huge": _fragments,
     "barrier-all": _barriers,
 }
 #: What `draw` gives.
-MEASUREMENTS = tuple(name for name, of in measurements().items() if of.simulated is not None or name in _MODELLED)
+MEASUREMENTS = tuple(name for name, of in measurements().items() if of.simulated is not None or name in _MODELED)

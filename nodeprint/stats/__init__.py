@@ -1,1 +1,1 @@
-"""Robust centres, variances and intervals: arrays in, arrays out. Nothing here depends on nodes or CCXs."""
+"""Robust centers, variances and intervals: arrays in, arrays out. Nothing here depends on nodes or CCXs."""

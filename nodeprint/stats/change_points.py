@@ -61,15 +61,15 @@ def scatter(values: Floats, errors: Floats) -> Floats:
 
 
 def isolated(values: Floats, errors: Floats, z: float) -> Bools:
-    """Single values inside a series (value) that are `z` standard errors from both neighbours, on one side: what the
+    """Single values inside a series (value) that are `z` standard errors from both neighbors, on one side: what the
     next measurement does not show again."""
     out = np.zeros(len(values), dtype=np.bool_)
     if len(values) < 3:
         return out
     before, after = values[1:-1] - values[:-2], values[1:-1] - values[2:]
     far = [
-        np.abs(step) > z * np.sqrt(errors[1:-1] ** 2 + neighbour**2)
-        for step, neighbour in ((before, errors[:-2]), (after, errors[2:]))
+        np.abs(step) > z * np.sqrt(errors[1:-1] ** 2 + neighbor**2)
+        for step, neighbor in ((before, errors[:-2]), (after, errors[2:]))
     ]
     # where values go up and down in turn, one in two is alone
     out[1:-1] = far[0] & far[1] & (np.sign(before) == np.sign(after))

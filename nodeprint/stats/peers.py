@@ -1,4 +1,4 @@
-"""What each node is compared with: the centre of the others, how far these spread, and how many they are."""
+"""What each node is compared with: the center of the others, how far these spread, and how many they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-#: Below this many nodes the peers' centre is computed anew for each node; above, the node's own share is taken off that
+#: Below this many nodes the peers' center is computed anew for each node; above, the node's own share is taken off that
 #: of all.
 LEAVE_OUT_BELOW = 16
 #: Who is right is known only if so many of the nodes agree.
@@ -21,7 +21,7 @@ MAJORITY = 2 / 3
 FEWEST = 5
 #: Nodes are left out of a reference only as long as this share of them remains.
 REMAINDER = 0.6
-#: A centre is the mean of values that are moved to so many standard deviations from their median (Huber 1964, one
+#: A center is the mean of values that are moved to so many standard deviations from their median (Huber 1964, one
 #: step): two outliers of seven move it by about one, and its variance is TEMPLATE_ERROR times that of a mean.
 HUBER, TEMPLATE_ERROR = 1.5, 1.1
 #: From a median absolute deviation to the standard deviation of a normal distribution, and from the mean of the squares
@@ -30,11 +30,11 @@ _MAD, _OF_CLIPPED = 1.4826, 0.7785
 
 
 class Peers(msgspec.Struct, frozen=True):
-    """By node and component: the `centre` of the peers and the variance of a node about it, pooled over the component's
+    """By node and component: the `center` of the peers and the variance of a node about it, pooled over the component's
     family (`between`) with its `degrees` of freedom; by node, how many peers (`count`). `shared`: the peers of all
     nodes are the same but for the node itself."""
 
-    centre: Floats
+    center: Floats
     between: Floats
     degrees: Floats
     count: Floats
@@ -49,29 +49,29 @@ def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
     nodes = len(means)
     if nodes >= LEAVE_OUT_BELOW:
         return _of_many(means, family, trusted)
-    centres, spreads, degrees = np.zeros_like(means), np.zeros_like(means), np.ones_like(means)
+    centers, spreads, degrees = np.zeros_like(means), np.zeros_like(means), np.ones_like(means)
     count = np.zeros(nodes)
     for node in range(nodes):
         rest = trusted.copy()
         rest[node] = False
         if not rest.any():
             rest = np.arange(nodes) != node
-        of_rest = _centre_and_spread(means[rest], family)
-        count[node], centres[node], spreads[node], degrees[node] = rest.sum(), *of_rest[:3]
-    return Peers(centres, spreads, degrees, count)
+        of_rest = _center_and_spread(means[rest], family)
+        count[node], centers[node], spreads[node], degrees[node] = rest.sum(), *of_rest[:3]
+    return Peers(centers, spreads, degrees, count)
 
 
 def _of_many(means: Floats, family: Ints, trusted: Bools) -> Peers:
-    """The peers of each of many nodes: the centre of all that are trusted, less the node's own share in it."""
-    centre, between, degrees, scale = _centre_and_spread(means[trusted], family)
+    """The peers of each of many nodes: the center of all that are trusted, less the node's own share in it."""
+    center, between, degrees, scale = _center_and_spread(means[trusted], family)
     middle = np.median(means[trusted], axis=0)
     count = trusted.sum() - trusted.astype(np.float64)
-    centres = np.clip(means - middle, -HUBER * scale, HUBER * scale)
-    centres -= centre - middle
-    centres *= -(trusted / np.maximum(count, 1.0))[:, None]
-    centres += centre
+    centers = np.clip(means - middle, -HUBER * scale, HUBER * scale)
+    centers -= center - middle
+    centers *= -(trusted / np.maximum(count, 1.0))[:, None]
+    centers += center
     between, degrees = (np.broadcast_to(row, means.shape) for row in (between, degrees))
-    return Peers(centres, between, degrees, count, shared=True)
+    return Peers(centers, between, degrees, count, shared=True)
 
 
 def agreeing(values: Floats, tolerance: Floats, slack: Floats | None = None, fewest: int = FEWEST) -> Floats:
@@ -89,22 +89,22 @@ def agreeing(values: Floats, tolerance: Floats, slack: Floats | None = None, few
     return share
 
 
-def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of nodes (node, component): their centre, the variance about it by family with its degrees of freedom, and the
+def _center_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of nodes (node, component): their center, the variance about it by family with its degrees of freedom, and the
     scale by which values were moved; of a single node its value, and nothing of how far nodes are apart."""
     count = len(means)
-    centre = np.median(means, axis=0)
-    between, scales, degrees = np.zeros_like(centre), np.zeros_like(centre), np.ones_like(centre)
+    center = np.median(means, axis=0)
+    between, scales, degrees = np.zeros_like(center), np.zeros_like(center), np.ones_like(center)
     if count < 2:
-        return centre, between, degrees, scales
-    residual = means - centre
+        return center, between, degrees, scales
+    residual = means - center
     correction = count / (count - 1)
     for number in np.unique(family):
         columns = family == number
         scale = _MAD * _typical(residual[:, columns])
         moved = np.clip(residual[:, columns], -HUBER * scale, HUBER * scale)
         step = np.mean(moved, axis=0)
-        centre[columns] += step
+        center[columns] += step
         rest = residual[:, columns] - step
         clipped = np.clip(rest, -HUBER * scale, HUBER * scale) if scale > 0 else rest
         variance = np.mean(clipped**2, axis=0) * correction
@@ -112,7 +112,7 @@ def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Flo
         scales[columns] = scale
         own = np.full(variance.shape, count - 1.0)
         degrees[columns] = (count - 1) * independence(clipped[:, None], variance, own)
-    return centre, between, degrees, scales
+    return center, between, degrees, scales
 
 
 def _typical(residual: Floats) -> float:

@@ -48,7 +48,7 @@ def of(values: Floats, tolerance: float, variance: float) -> list[Ints]:
     """The groups of `values` (value), from low to high, each as the numbers of its values; one where none are apart.
 
     Values are cut where that takes most from the sum of squares within pieces, to more pieces than there can be groups;
-    then neighbours are joined that add least to it (Ward 1963), until all that remain are apart.
+    then neighbors are joined that add least to it (Ward 1963), until all that remain are apart.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -116,7 +116,7 @@ def _added(size: Ints, total: Floats, other_size: Ints, other_total: Floats) -> 
 
 
 def _apart(ordered: Floats, groups: Sequence[range], tolerance: float, variance: float) -> bool:
-    """Whether all neighbours differ by more than the tolerance, surely, with an empty space between them."""
+    """Whether all neighbors differ by more than the tolerance, surely, with an empty space between them."""
     of_groups = [ordered[group.start : group.stop] for group in groups]
     squares = sum(float(((group - group.mean()) ** 2).sum()) for group in of_groups)
     within = max(squares / max(sum(map(len, groups)) - len(groups), 1), variance)

@@ -93,8 +93,8 @@ def _label_for(level: Partition, labels: Mapping[Level, Labels]) -> Level | None
     if own is not None and own in labels:
         return own
     candidates = [name for name in _NEAREST if name in labels and labels[name].max() > 0]
-    labelled = {name: labels[name] >= 0 for name in candidates}
-    scores = [rand_index(numbered(labels[n][labelled[n]]), numbered(level.labels[labelled[n]])) for n in candidates]
+    labeled = {name: labels[name] >= 0 for name in candidates}
+    scores = [rand_index(numbered(labels[n][labeled[n]]), numbered(level.labels[labeled[n]])) for n in candidates]
     return candidates[int(np.argmax(scores))] if candidates else None
 
 
@@ -110,11 +110,11 @@ def _compared(
     groups: Labels, label: Labels, rows: npt.NDArray[np.bool_] | None = None
 ) -> tuple[Relation, npt.NDArray[np.intp]]:
     """`_relation` over those of `rows` whose label is known."""
-    labelled = np.flatnonzero((label >= 0) if rows is None else (label >= 0) & rows)
-    if not len(labelled):
-        return "agrees", labelled
-    relation, odd = _relation(numbered(groups[labelled]), numbered(label[labelled]))
-    return relation, labelled[odd]
+    labeled = np.flatnonzero((label >= 0) if rows is None else (label >= 0) & rows)
+    if not len(labeled):
+        return "agrees", labeled
+    relation, odd = _relation(numbered(groups[labeled]), numbered(label[labeled]))
+    return relation, labeled[odd]
 
 
 def _relation(groups: Labels, label: Labels) -> tuple[Relation, npt.NDArray[np.intp]]:

@@ -1,8 +1,8 @@
 """The levels of a latency matrix, found without labels or CPU numbers.
 
-In order: pairs of hardware threads by mutual nearest neighbours; groups by average linkage, kept where nearly every CPU
+In order: pairs of hardware threads by mutual nearest neighbors; groups by average linkage, kept where nearly every CPU
 is nearer to all of its group than to anybody else; then, over the medians between CCXs, sockets by linkage of
-the double-centred matrix, as one socket can be slower inside than the link between them, and quadrants
+the double-centerd matrix, as one socket can be slower inside than the link between them, and quadrants
 by the likeness of rows. docs/method/structure.md has the reasons and figures.
 """
 

@@ -60,7 +60,7 @@ def separated_groups(matrix: Matrix, cells: Cells) -> list[Labels]:
 
 def _spread_inside(matrix: Matrix, cells: Cells, labels: Labels) -> float:
     """Relative standard deviation of cells about the median of their block (from quartiles), blocks being all pairs of
-    groups: groups that are no more than neighbours on a mesh have a wide one. Where blocks have too few cells, by how
+    groups: groups that are no more than neighbors on a mesh have a wide one. Where blocks have too few cells, by how
     much the rows of one group differ.
     """
     groups = int(labels.max()) + 1
@@ -72,7 +72,7 @@ def _spread_inside(matrix: Matrix, cells: Cells, labels: Labels) -> float:
 
 
 def _spread_of_rows(matrix: Matrix, labels: Labels) -> float:
-    """Relative standard deviation of a cell, by the differences between the rows of neighbours in a group, at least
+    """Relative standard deviation of a cell, by the differences between the rows of neighbors in a group, at least
     that of the grid that the values are rounded to; infinite without such rows."""
     order = np.argsort(labels, kind="stable")
     together = labels[order[1:]] == labels[order[:-1]]

@@ -200,8 +200,8 @@ def unsure(left_out: Sequence[Partition]) -> tuple[StructureFinding, ...]:
 
 def lacking(cpus: Sequence[int], topology: Topology) -> tuple[StructureFinding, ...]:
     """A warning where the topology has not all CPUs of the matrix."""
-    labelled = {cpu.cpu for cpu in topology.cpus}
-    without = [cpu for cpu in cpus if cpu not in labelled]
+    labeled = {cpu.cpu for cpu in topology.cpus}
+    without = [cpu for cpu in cpus if cpu not in labeled]
     if not without:
         return ()
     count = len(without)

@@ -148,14 +148,14 @@ def of_matrices(of_runs: Floats, cpus: Sequence[int], topology: Topology | None,
     """The blocks of matrices (run, cpu, cpu) by the quadrants of the labels, else by those that were found in them.
 
     None where neither has two of them."""
-    slots = _labelled(cpus, topology) if topology is not None else _found(cpus, structure)
+    slots = _labeled(cpus, topology) if topology is not None else _found(cpus, structure)
     if slots is None:
         return None
     a, b = np.triu_indices(len(cpus), 1)
     return of_pairs(np.fmin(of_runs[:, a, b], of_runs[:, b, a]), slots, np.stack([a, b], axis=1))
 
 
-def _labelled(cpus: Sequence[int], topology: Topology) -> Ints:
+def _labeled(cpus: Sequence[int], topology: Topology) -> Ints:
     slots, numbers = slots_of(topology, cpus)
     return slots[[numbers.index(cpu) for cpu in cpus]]
 

@@ -20,7 +20,7 @@ from nodeprint.stats.robust import robust_sd
 from nodeprint.summary.node_summary import NodeSummary, ProcessorFacts, processor_key, rounded
 
 SCHEMA = 1
-#: A centre and a spread are of this many nodes at least: of fewer they are of single machines.
+#: A center and a spread are of this many nodes at least: of fewer they are of single machines.
 FEWEST = 5
 #: From this many standard deviations of nodes on a figure is not as the fleet's, where it is beyond the tolerance, too:
 #: so far is one in 370 normal ones.

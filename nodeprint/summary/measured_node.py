@@ -97,12 +97,12 @@ class MeasuredNode:
 
     def _processor(self) -> ProcessorFacts:
         facts, machine = self.node.fingerprint, self.topology.machine if self.topology else None
-        labelled = {"sockets": 0, "cores": 0, "cpus": 0, "numa_nodes": 0}
+        labeled = {"sockets": 0, "cores": 0, "cpus": 0, "numa_nodes": 0}
         if self.topology:  # without /sys the fingerprint has no counts
             sockets, cores = (len(self.topology.groups(level)) for level in ("socket", "core"))
             nodes = len(self.topology.numa_nodes)
-            labelled = {"sockets": sockets, "cores": cores, "cpus": len(self.topology.cpus), "numa_nodes": nodes}
-        counts = {key: int(facts.get(key) or count) for key, count in labelled.items()}
+            labeled = {"sockets": sockets, "cores": cores, "cpus": len(self.topology.cpus), "numa_nodes": nodes}
+        counts = {key: int(facts.get(key) or count) for key, count in labeled.items()}
         return ProcessorFacts(
             name=str(facts.get("cpu") or ""),
             generation=(machine.generation or "") if machine else "",

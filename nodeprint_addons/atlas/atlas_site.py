@@ -50,11 +50,11 @@ def write(folder: Path, to: Path) -> tuple[Path, list[str]]:
     if to.exists() and not (to / "machines").is_dir() and any(to.iterdir()):
         raise NodeprintError("holds something else", where=to, key="--to", advice="name a new folder")
     templates = sources.folder() / "reports"
-    colours = checked_yaml.read(templates / "style.yaml")["terminal"]
+    colors = checked_yaml.read(templates / "style.yaml")["terminal"]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    page = environment.get_template("atlas.html").render(entries=entries, colours=colours, version=__version__)
+    page = environment.get_template("atlas.html").render(entries=entries, colors=colors, version=__version__)
     with files.replacing_folder(to) as partial:
         (partial / "machines").mkdir()
         (partial / "index.html").write_text(page, encoding="utf-8")

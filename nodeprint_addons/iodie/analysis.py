@@ -46,7 +46,7 @@ class NodeDies(msgspec.Struct, frozen=True):
         return self.dies[0].frame.level
 
 
-def analyse(source: NodeLines) -> NodeDies:
+def analyze(source: NodeLines) -> NodeDies:
     """The dies of a node."""
     tensors, missing = data.tensors(source.passes, source.topology)
     dies = tuple(find_die(tensor, source.censuses, source.topology) for tensor in tensors)
@@ -109,13 +109,13 @@ def _with_links(die: Die, every: Sequence[Die]) -> Die:
     if die.far is None:
         return die
     links = []
-    for neighbour in every:
-        if neighbour.frame.socket == die.frame.socket:
+    for neighbor in every:
+        if neighbor.frame.socket == die.frame.socket:
             continue
-        index_of = neighbour.fit.positions("end")
-        own = {int(neighbour.frame.ends[end]): index for (end,), index in index_of.items()}
+        index_of = neighbor.fit.positions("end")
+        own = {int(neighbor.frame.ends[end]): index for (end,), index in index_of.items()}
         rows = [
-            (ns - neighbour.fit.value[own[number]], variance + neighbour.fit.covariance[own[number], own[number]])
+            (ns - neighbor.fit.value[own[number]], variance + neighbor.fit.covariance[own[number], own[number]])
             for number, ns, variance in zip(
                 die.frame.ends[die.far.ends].tolist(), die.far.ns.tolist(), die.far.variance.tolist(), strict=True
             )
@@ -123,5 +123,5 @@ def _with_links(die: Die, every: Sequence[Die]) -> Die:
         ]
         if rows:
             ns, variance = np.array(rows).T
-            links.append(Link(neighbour.frame.socket, float(ns.mean()), 1.96 * float(np.sqrt(variance.mean()))))
+            links.append(Link(neighbor.frame.socket, float(ns.mean()), 1.96 * float(np.sqrt(variance.mean()))))
     return replace(die, links=tuple(links))

@@ -30,10 +30,10 @@ _FILE = "dies.msgpack.zst"
 
 
 class DieMaps(msgspec.Struct, frozen=True):
-    """Nodes that were analysed, of the others why not, and the comparison of the nodes where there are several."""
+    """Nodes that were analyzed, of the others why not, and the comparison of the nodes where there are several."""
 
     nodes: tuple[NodeDies, ...]
-    not_analysed: Mapping[str, str]
+    not_analyzed: Mapping[str, str]
     fleet: DieComparison | None = None
 
     @property
@@ -46,14 +46,14 @@ class DieMaps(msgspec.Struct, frozen=True):
         return {
             "simulated": self.simulated,
             "nodes": [json_output.of_node(node) for node in self.nodes],
-            "not_analysed": dict(self.not_analysed),
+            "not_analyzed": dict(self.not_analyzed),
             "fleet": json_output.of_fleet(self.fleet) if self.fleet is not None else None,
         }
 
     def as_text(self) -> str:
         """For a terminal."""
         text = listing.listing(self.nodes)
-        text += [f"{node}: not analysed: {reason}" for node, reason in self.not_analysed.items()]
+        text += [f"{node}: not analyzed: {reason}" for node, reason in self.not_analyzed.items()]
         return "\n".join([*text, *(["", *listing.fleet_rows(self.fleet)] if self.fleet is not None else ())])
 
 
@@ -63,7 +63,7 @@ def read(where: Path) -> DieMaps:
     Raises NodeprintError where it is neither, or no node has the records, CannotWriteError.
     """
     if not (where / "nodes.tsv").exists():
-        return DieMaps((analysis.analyse(node_lines.read(where)),), {})
+        return DieMaps((analysis.analyze(node_lines.read(where)),), {})
     sheet = where / "nodes.tsv"
     folders = {name: where / "nodes" / name for name in sorted(node.node for node in node_sheet.read_sheet(sheet))}
     results: dict[str, NodeDies | NodeprintError] = {
@@ -85,14 +85,14 @@ def read(where: Path) -> DieMaps:
 
 def of_files(paths: Sequence[Path], labels: Topology | None) -> DieMaps:
     """The dies of the machine whose records or tables the files are. Raises NodeprintError as line_files.read does."""
-    return DieMaps((analysis.analyse(line_files.read(paths, labels)),), {})
+    return DieMaps((analysis.analyze(line_files.read(paths, labels)),), {})
 
 
 def _made(folder: Path) -> tuple[str, NodeDies | NodeprintError]:
     """The stamp of a node's files, and its dies, or why there are none."""
     stamp = _stamp(folder)
     try:
-        return stamp, analysis.analyse(node_lines.read(folder))
+        return stamp, analysis.analyze(node_lines.read(folder))
     except NodeprintError as error:
         return stamp, error
 

@@ -77,7 +77,7 @@ class DieFrame(msgspec.Struct, frozen=True):
     """What the hops on lines at home in one socket are between, over all runs.
 
     `ends` are the numbers of the parts of `level` (machine-wide, e), `here` whether they are in that socket (e), and
-    `labels` the quadrants that they are labelled with (e, -1 unknown). `core_ns` is by how much a CPU's hops are longer
+    `labels` the quadrants that they are labeled with (e, -1 unknown). `core_ns` is by how much a CPU's hops are longer
     than those of its part's median CPU, `ghz` the clock of each end in each of the lines' parts (part, e).
     """
 

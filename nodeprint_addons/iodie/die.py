@@ -36,7 +36,7 @@ class Die(msgspec.Struct, frozen=True):
 
     `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `counted` has
     the cluster of each line by which shares are counted: of the lines of the census, which are drawn from all of the
-    pool, where its clusters are those of hops. `agrees` says whether the sites are the labelled quadrants, as
+    pool, where its clusters are those of hops. `agrees` says whether the sites are the labeled quadrants, as
     adjusted Rand index, None where either is unknown.
     """
 

@@ -145,7 +145,7 @@ def die(ax: Axes, data: DieData, style: Style) -> None:
 
 def _draw_way(ax: Axes, start: tuple[float, float], end: tuple[float, float], cost: str, style: Style) -> None:
     """A line with its cost on it; two diagonals of a square cross in the middle, so theirs are nearer to one end."""
-    ax.plot([start[0], end[0]], [start[1], end[1]], color=style.colours["ink"], linewidth=1.2, zorder=1)
+    ax.plot([start[0], end[0]], [start[1], end[1]], color=style.colors["ink"], linewidth=1.2, zorder=1)
     share = 0.5 if start[0] == end[0] or start[1] == end[1] else 0.32
     x, y = (a + share * (b - a) for a, b in zip(start, end, strict=True))
     ax.text(
@@ -156,29 +156,29 @@ def _draw_way(ax: Axes, start: tuple[float, float], end: tuple[float, float], co
         va="center",
         fontsize=style.smallest_letters_pt,
         zorder=2,
-        bbox={"facecolor": style.colours["paper"], "edgecolor": "none", "pad": 1.0},
+        bbox={"facecolor": style.colors["paper"], "edgecolor": "none", "pad": 1.0},
     )
 
 
 def _draw_site(ax: Axes, site: DieSite, x: float, y: float, style: Style) -> None:
-    small, ink, quiet = style.smallest_letters_pt, style.colours["ink"], style.colours["quiet"]
-    ax.add_patch(Rectangle((x, y), *_SITE, facecolor=style.colours["wash"], edgecolor=ink, linewidth=0.8, zorder=3))
+    small, ink, quiet = style.smallest_letters_pt, style.colors["ink"], style.colors["quiet"]
+    ax.add_patch(Rectangle((x, y), *_SITE, facecolor=style.colors["wash"], edgecolor=ink, linewidth=0.8, zorder=3))
     ax.text(x + _SITE[0] / 2, y + 3, site.name, ha="center", va="center", zorder=4, fontweight="bold")
     text = f"{100 * site.share:.0f} ± {100 * site.half:.0f} % of lines"
     ax.text(x + _SITE[0] / 2, y + 7.3, text, ha="center", va="center", zorder=4, fontsize=small)
-    for length, colour in ((1.0, "paper"), (min(site.share, 1.0), "quiet")):
-        bar = Rectangle((x + 3, y + 10.2), (_SITE[0] - 6) * length, 2.2, facecolor=style.colours[colour], zorder=4)
+    for length, color in ((1.0, "paper"), (min(site.share, 1.0), "quiet")):
+        bar = Rectangle((x + 3, y + 10.2), (_SITE[0] - 6) * length, 2.2, facecolor=style.colors[color], zorder=4)
         ax.add_patch(bar)
     outside = x - _END[0] - 1.5 if site.column == 0 else x + _SITE[0] + 1.5
     first = y + _SITE[1] / 2 - len(site.ends) * (_END[1] + 1) / 2
     for number, end in enumerate(site.ends):
         at = first + number * (_END[1] + 1)
-        edge = style.colour("alarm" if end.odd else "hair")
-        ax.add_patch(Rectangle((outside, at), *_END, facecolor=style.colours["paper"], edgecolor=edge, zorder=3))
+        edge = style.color("alarm" if end.odd else "hair")
+        ax.add_patch(Rectangle((outside, at), *_END, facecolor=style.colors["paper"], edgecolor=edge, zorder=3))
         mark = "\N{BLACK UP-POINTING TRIANGLE} " if end.odd else ""
         lines = (
             (2.1, f"{mark}{end.name}", edge if end.odd else ink),
             (5.1, f"{sentences.cost(end.ns, end.half)} ns", quiet),
         )
-        for below, words, colour in lines:
-            ax.text(outside + 1, at + below, words, va="center", fontsize=small, color=colour, zorder=4)
+        for below, words, color in lines:
+            ax.text(outside + 1, at + below, words, va="center", fontsize=small, color=color, zorder=4)

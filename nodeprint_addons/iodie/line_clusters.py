@@ -34,7 +34,7 @@ UNASSIGNED = -1
 
 class LineClusters(msgspec.Struct, frozen=True):
     """Clusters of lines: `label` of each line (l, -1 where no cluster has a probability of SURE), its `probability`
-    (l), the `centres` in ns (k, e) around the mean of each end and line, and the `noise_ns` of one line's distance
+    (l), the `centers` in ns (k, e) around the mean of each end and line, and the `noise_ns` of one line's distance
     from one end. `hidden` are the
     lines of each place that has too few of them to make a cluster.
 
@@ -44,7 +44,7 @@ class LineClusters(msgspec.Struct, frozen=True):
 
     label: Ints
     probability: Floats
-    centres: Floats
+    centers: Floats
     noise_ns: float
     separation: float
     detectable_ns: float
@@ -53,7 +53,7 @@ class LineClusters(msgspec.Struct, frozen=True):
     @property
     def count(self) -> int:
         """The number of clusters."""
-        return len(self.centres)
+        return len(self.centers)
 
     @property
     def sizes(self) -> Ints:
@@ -122,7 +122,7 @@ def of_census(first: Floats, second: Floats, part: Ints) -> LineClusters:
 
 def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1) -> LineClusters:
     """Clusters of lines by their distances (l, e): found in the `first` half, their number decided in the `second`,
-    centres and probabilities from `both`.
+    centers and probabilities from `both`.
 
     A pass has its mean removed, which depends on how many lines of each cluster it has: whenever clusters are proposed,
     that is put right.
@@ -153,15 +153,15 @@ def _noise(first: Floats, second: Floats) -> Floats:
 def _aligned(values: Floats, label: Ints, part: Ints) -> Floats:
     """Distances less the mean of each pass beyond what its lines' clusters explain."""
     out = values.copy()
-    centres = np.stack([out[label == c].mean(axis=0) for c in range(label.max() + 1)])
+    centers = np.stack([out[label == c].mean(axis=0) for c in range(label.max() + 1)])
     for _ in range(20):
-        rest = out - centres[label]
+        rest = out - centers[label]
         for number in np.unique(part):
             out[part == number] -= rest[part == number].mean(axis=0)
-        new = np.stack([out[label == c].mean(axis=0) for c in range(len(centres))])
-        if np.abs(new - centres).max() < 1e-6:
+        new = np.stack([out[label == c].mean(axis=0) for c in range(len(centers))])
+        if np.abs(new - centers).max() < 1e-6:
             break
-        centres = new
+        centers = new
     return out
 
 
@@ -177,13 +177,13 @@ def _best(first: Floats, second: Floats, part: Ints, seed: int) -> Ints:
             if np.bincount(label, minlength=count).min() < _FEWEST_HIDDEN:
                 break
             aligned = _aligned(first, label, part)
-            centres = np.stack([aligned[label == c].mean(axis=0) for c in range(count)])
-            label = ((centres**2).sum(axis=1) - 2 * aligned @ centres.T).argmin(axis=1)
+            centers = np.stack([aligned[label == c].mean(axis=0) for c in range(count)])
+            label = ((centers**2).sum(axis=1) - 2 * aligned @ centers.T).argmin(axis=1)
         if np.bincount(label, minlength=count).min() < _FEWEST_HIDDEN:
             continue
         tested = _aligned(second, label, part)
         new_error = _held_out_error(tested, label)
-        if new_error < _BETTER * error and separation(tested, label, centres) >= SEPARATION:
+        if new_error < _BETTER * error and separation(tested, label, centers) >= SEPARATION:
             best, error, fewer = label, new_error, count
         elif count > fewer + _MORE:
             break
@@ -205,37 +205,37 @@ def _held_out_error(values: Floats, label: Ints) -> float:
 def k_means(points: Floats, count: int, rng: np.random.Generator) -> Ints:
     """Lloyd's algorithm from many starts, each by k-means++ (Arthur and Vassilvitskii 2007); the tightest result."""
     square = (points**2).sum(axis=1)
-    centres = np.empty((_STARTS, count, points.shape[1]))
-    centres[:, 0] = points[rng.integers(len(points), size=_STARTS)]
+    centers = np.empty((_STARTS, count, points.shape[1]))
+    centers[:, 0] = points[rng.integers(len(points), size=_STARTS)]
     nearest = np.full((_STARTS, len(points)), np.inf)
     for c in range(1, count):
-        last = centres[:, c - 1]
+        last = centers[:, c - 1]
         nearest = np.minimum(nearest, square + (last**2).sum(axis=1)[:, None] - 2 * last @ points.T)
         nearest = np.maximum(nearest, 0)
         reach = nearest.cumsum(axis=1)
         chosen = (reach < rng.random(_STARTS)[:, None] * reach[:, -1:]).sum(axis=1)
-        centres[:, c] = points[np.minimum(chosen, len(points) - 1)]
+        centers[:, c] = points[np.minimum(chosen, len(points) - 1)]
     label = np.zeros((_STARTS, len(points)), dtype=np.int64)
     for _ in range(_SWEEPS):
-        apart = (centres**2).sum(axis=2)[:, :, None] - 2 * centres @ points.T
+        apart = (centers**2).sum(axis=2)[:, :, None] - 2 * centers @ points.T
         new = apart.argmin(axis=1)
         if (new == label).all():
             break
         label = new
         member = (label[:, None, :] == np.arange(count)[:, None]).astype(float)
         size = member.sum(axis=2)
-        centres = np.where(size[:, :, None] > 0, member @ points / np.maximum(size, 1)[:, :, None], centres)
+        centers = np.where(size[:, :, None] > 0, member @ points / np.maximum(size, 1)[:, :, None], centers)
     cost = square.sum() + np.take_along_axis(apart, label[:, None, :], axis=1)[:, 0].sum(axis=1)
     return np.asarray(label[int(cost.argmin())])
 
 
-def separation(points: Floats, label: Ints, centres: Floats) -> float:
-    """How far the two nearest clusters are apart in `points` along the line between their `centres`, in standard
+def separation(points: Floats, label: Ints, centers: Floats) -> float:
+    """How far the two nearest clusters are apart in `points` along the line between their `centers`, in standard
     deviations; infinite where they have none."""
     least = float("inf")
-    for a in range(len(centres)):
+    for a in range(len(centers)):
         for b in range(a):
-            along = [points[label == c] @ (centres[a] - centres[b]) for c in (a, b)]
+            along = [points[label == c] @ (centers[a] - centers[b]) for c in (a, b)]
             variance = float(np.mean([side.var() for side in along]))
             apart = float(along[0].mean() - along[1].mean())
             least = min(least, apart / np.sqrt(variance) if variance > 0 else np.sign(apart) * float("inf"))
@@ -243,14 +243,14 @@ def separation(points: Floats, label: Ints, centres: Floats) -> float:
 
 
 def _mixture(values: Floats, scale: Floats, label: Ints) -> LineClusters:
-    """Normal clusters of one variance around the labels' centres: probabilities by expectation and maximisation."""
+    """Normal clusters of one variance around the labels' centers: probabilities by expectation and maximisation."""
     points, count = values / scale, int(label.max()) + 1
     probability = np.eye(count)[label]
     variance = 1.0
     for _ in range(50):
         share = probability.mean(axis=0)
-        centres = (probability.T @ points) / np.maximum(probability.sum(axis=0), 1e-9)[:, None]
-        apart = ((points[:, None, :] - centres[None]) ** 2).sum(axis=2)
+        centers = (probability.T @ points) / np.maximum(probability.sum(axis=0), 1e-9)[:, None]
+        apart = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2)
         variance = max(float((probability * apart).sum()) / points.size, 1e-12)
         density = np.log(np.maximum(share, 1e-12)) - apart / (2 * variance)
         new = np.exp(density - density.max(axis=1, keepdims=True))
@@ -265,9 +265,9 @@ def _mixture(values: Floats, scale: Floats, label: Ints) -> LineClusters:
     noise = float(np.sqrt(np.mean(spread**2)))
     nearest = probability.argmax(axis=1)
     several = count > 1 and np.bincount(nearest, minlength=count).all()
-    apart_by = separation(points, nearest, centres) if several else 0.0
+    apart_by = separation(points, nearest, centers) if several else 0.0
     detectable = SEPARATION * noise / np.sqrt(values.shape[1])
-    return LineClusters(assigned.astype(np.int64), most, centres * scale, noise, apart_by, detectable)
+    return LineClusters(assigned.astype(np.int64), most, centers * scale, noise, apart_by, detectable)
 
 
 class ClusterAgreement(msgspec.Struct, frozen=True):

@@ -49,7 +49,7 @@ def ends_of(die: Die, site: int) -> list[int]:
 
 
 def site_name(die: Die, site: int) -> str:
-    """A site by its labelled quadrant where all sites are quadrants, else by its ends; one without ends by a number."""
+    """A site by its labeled quadrant where all sites are quadrants, else by its ends; one without ends by a number."""
     assert die.sites is not None
     if site >= die.sites.count:
         return f"no {level_name(die.frame.level)} ({site - die.sites.count + 1})"
@@ -128,9 +128,9 @@ def map_sentences(die: Die) -> list[str]:
     else:
         sentences.append(say("dies", "no_name", reason=die.no_geometry))
     if die.agrees == 1:
-        sentences.append(say("dies", "labelled"))
+        sentences.append(say("dies", "labeled"))
     elif die.agrees is not None:
-        sentences.append(say("dies", "not_labelled", index=f"{die.agrees:.2f}"))
+        sentences.append(say("dies", "not_labeled", index=f"{die.agrees:.2f}"))
     else:
         sentences.append(say("dies", "no_labels"))
     for rule in die.rules:

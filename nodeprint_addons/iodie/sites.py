@@ -48,7 +48,7 @@ def find(clusters: LineClusters) -> Sites | str:
     """
     if clusters.count < 2:
         return say("dies", "no_map_because", "alike")
-    rows = clusters.centres.T - clusters.centres.mean(axis=0)[:, None]
+    rows = clusters.centers.T - clusters.centers.mean(axis=0)[:, None]
     noise = clusters.noise_ns * np.sqrt(2 * (1 / np.maximum(clusters.sizes, 1)).sum())
     for count in range(min(clusters.count, len(rows)), 1, -1):
         label = _ordered(k_means(rows, count, np.random.default_rng(count)))

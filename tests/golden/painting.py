@@ -56,7 +56,7 @@ class _Compiler:
 
     def compile(self, **_: object) -> bytes:
         content = json.loads((self.root / "data.json").read_text(encoding="utf-8"))
-        content.pop("colours", None)
+        content.pop("colors", None)
         return "\n".join(("%PDF /Type /Page", *_lines(content, self.root))).encode()
 
 

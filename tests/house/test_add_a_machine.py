@@ -1,4 +1,4 @@
-"""docs/how-to/add-a-machine.md, done: its example is unknown before it is in the table, and labelled after."""
+"""docs/how-to/add-a-machine.md, done: its example is unknown before it is in the table, and labeled after."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from nodeprint.machine.topology.presets import from_part
 from nodeprint.machine.tree import Tree, open_tree
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.simulate.survey import survey
-from tests.support.labels import assert_labelled, ids, read
+from tests.support.labels import assert_labeled, ids, read
 from tests.support.machines import Epyc, epyc
 from tests.support.real_parts import ROOT
 
@@ -48,14 +48,14 @@ def entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def run_the_pages_test(example: Epyc) -> None:
-    names = {"EXAMPLE": example, "epyc": epyc, "read": read, "assert_labelled": assert_labelled}
+    names = {"EXAMPLE": example, "epyc": epyc, "read": read, "assert_labeled": assert_labeled}
     exec(TEST, names)
 
 
 def test_it_is_unknown_before(example: Epyc) -> None:
     labels = read(epyc(example))
     assert {level for level in ("ccd", "quadrant") if labels.provenance[level] == "unknown"} == {"ccd", "quadrant"}
-    assert_labelled(labels, epyc(example), "socket", "ccx", "core")
+    assert_labeled(labels, epyc(example), "socket", "ccx", "core")
     assert ids(labels) == {"unknown-part"}
     with pytest.raises(AssertionError):
         run_the_pages_test(example)
@@ -64,10 +64,10 @@ def test_it_is_unknown_before(example: Epyc) -> None:
 
 
 @pytest.mark.usefixtures("entered")
-def test_it_is_labelled_after(example: Epyc) -> None:
+def test_it_is_labeled_after(example: Epyc) -> None:
     run_the_pages_test(example)
     for fake in (epyc(example, nps=4), epyc(example, threads=1)):
-        assert_labelled(read(fake), fake, "quadrant", "ccd", "ccx", "core", "numa")
+        assert_labeled(read(fake), fake, "quadrant", "ccd", "ccx", "core", "numa")
 
 
 @pytest.mark.usefixtures("entered")

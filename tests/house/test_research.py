@@ -1,4 +1,4 @@
-"""The analyses of docs/how-to/research.md run as they stand, each in a few lines."""
+"""The analyzes of docs/how-to/research.md run as they stand, each in a few lines."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_help_and_plan(coherence: Path) -> None:
 
 
 def fake_sysfs(root: Path, cpus: int, threads: int, nodes: int) -> Path:
-    """A machine of `cpus` CPUs, siblings cpus/threads apart, in `nodes` NUMA nodes of neighbouring cores."""
+    """A machine of `cpus` CPUs, siblings cpus/threads apart, in `nodes` NUMA nodes of neighboring cores."""
     cores = cpus // threads
     (root / "devices/system/cpu").mkdir(parents=True)
     (root / "devices/system/cpu/online").write_text(f"0-{cpus - 1}\n")
@@ -940,7 +940,7 @@ def test_pairs_that_stand_for_others_are_one_of_each_closeness(coherence: Path, 
         cache.joinpath("shared_cpu_list").write_text(f"{first}-{first + 3},{first + 64}-{first + 67}\n")
     environment = os.environ | {"NODEPRINT_SYSFS": str(root)}
     state = run(coherence, None, "--plan", "--op", "state", "--cpus", "0-127", env=environment).stdout
-    assert "third CPU" not in state  # every CPU has a neighbour in its L3
+    assert "third CPU" not in state  # every CPU has a neighbor in its L3
     payload = dict(
         line.split(" ", 1)
         for line in run(

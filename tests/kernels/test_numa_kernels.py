@@ -452,7 +452,7 @@ def test_a_busy_cpu_is_loud(plain: Path, tmp_path: Path) -> None:
     assert (cells["faults"] == 0).all()  # the first touch of a buffer would be a detour of the kernel's own making
 
 
-def test_the_clock_is_the_same_beside_a_busy_neighbour(plain: Path, tmp_path: Path) -> None:
+def test_the_clock_is_the_same_beside_a_busy_neighbor(plain: Path, tmp_path: Path) -> None:
     """What takes time away from a core does not look like a slow clock; the mean shows it."""
     arguments = ("--op", "alone", "--cpus", str(ALLOWED[0]), "--passes", "3")
     quiet = measured(plain, "clock", tmp_path / "q.jsonl", *arguments).cells
@@ -547,7 +547,7 @@ def test_huge_pages_that_the_system_refuses_are_counted(plain: Path, tmp_path: P
 
 
 @needs_two_cpus
-def test_a_sleeper_is_woken_by_a_neighbour(plain: Path, tmp_path: Path) -> None:
+def test_a_sleeper_is_woken_by_a_neighbor(plain: Path, tmp_path: Path) -> None:
     """Idle states are those of the system: here a tree with two, of which neither is entered any more."""
     for cpu in ALLOWED[:2]:
         for number, (name, latency) in enumerate((("POLL", "0"), ("C6", "133"))):
@@ -568,7 +568,7 @@ def test_a_sleeper_is_woken_by_a_neighbour(plain: Path, tmp_path: Path) -> None:
     assert set(woken.cells["depth"].tolist()) == {"shallow", "deep"}
 
 
-def test_one_core_has_no_neighbour_and_none_to_wait_for(plain: Path, tmp_path: Path) -> None:
+def test_one_core_has_no_neighbor_and_none_to_wait_for(plain: Path, tmp_path: Path) -> None:
     for kernel, operation in (("wake", "futex"), ("barrier", "all")):
         arguments = ("--op", operation, "--cpus", str(ALLOWED[0]), "--passes", "1")
         file = measured(plain, kernel, tmp_path / f"{kernel}.jsonl", *arguments)

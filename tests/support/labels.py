@@ -19,6 +19,6 @@ def ids(labels: Topology) -> set[str]:
     return {warning.id for warning in labels.warnings}
 
 
-def assert_labelled(labels: Topology, fake: Fake, *levels: Level) -> None:
+def assert_labeled(labels: Topology, fake: Fake, *levels: Level) -> None:
     for level in levels:
         assert parts(labels, level) == fake.partition("node" if level == "numa" else level), level

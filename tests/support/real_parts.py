@@ -66,10 +66,10 @@ def environment() -> dict[str, str]:
 
 
 @functools.cache
-def built(flavour: str = "") -> Path:
-    """The folder with the kernels of a flavour of kernels/Makefile, made where they are not up to date.
+def built(flavor: str = "") -> Path:
+    """The folder with the kernels of a flavor of kernels/Makefile, made where they are not up to date.
 
-    Without a flavour they are those that measure. All tests and make targets share them; the lock is for tests in
+    Without a flavor they are those that measure. All tests and make targets share them; the lock is for tests in
     several processes.
     """
     need("make", "gcc")
@@ -77,14 +77,14 @@ def built(flavour: str = "") -> Path:
     folder.mkdir(exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        command: list[str | Path] = ["make", "-s", "-j2", "-C", ROOT / "kernels", *([flavour] if flavour else [])]
+        command: list[str | Path] = ["make", "-s", "-j2", "-C", ROOT / "kernels", *([flavor] if flavor else [])]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment())
     assert done.returncode == 0, done.stderr
-    return folder / flavour
+    return folder / flavor
 
 
 def copy_programs(folder: Path) -> None:
-    """The kernels that measure in `folder`, new, without objects and other flavours."""
+    """The kernels that measure in `folder`, new, without objects and other flavors."""
     folder.mkdir(exist_ok=True)
     for path in built().iterdir():
         if path.is_file():

@@ -35,7 +35,7 @@ SITES = {"2x2": 4, "2x3": 6, "ring6": 6, "crossbar4": 4, "none": 4}
 @dataclass(frozen=True)
 class Noise:
     """Standard deviations: of a line for all pairs, of a line for a pair, of a visit (shares of a hop), of a line for
-    a CCD (ns), of a pair in a pass (share) with the correlation of neighbouring passes, of links (share); the drift of
+    a CCD (ns), of a pair in a pass (share) with the correlation of neighboring passes, of links (share); the drift of
     the fabric clock over a run (share); degrees of freedom of all tails."""
 
     line: float = 0.022

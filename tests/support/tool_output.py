@@ -130,7 +130,7 @@ def refused(path: Path, line: int, column: int) -> str:
     return sentence
 
 
-def labelled(cpus: int) -> Topology:
+def labeled(cpus: int) -> Topology:
     """CPUs in CCXs of four."""
     return Topology(Machine(name="made up"), tuple(Cpu(i, socket=0, ccx=i // 4, core=i) for i in range(cpus)))
 

@@ -244,7 +244,7 @@ def process_with(*words: bytes, without: bytes = b"\0\0", environment_of: bytes 
 
 
 def test_a_firewall_between_two_nodes_is_named(house: Path, slurm: Path, tmp_path: Path) -> None:
-    """What cn02 sends to cn04 from or to MPI's ports goes to a neighbour that is not there: a firewall that drops."""
+    """What cn02 sends to cn04 from or to MPI's ports goes to a neighbor that is not there: a firewall that drops."""
     nobody, table = "10.77.99.99", ("table", "100")
     on(slurm, "cn02", "ip", "neigh", "add", nobody, "lladdr", "02:00:00:00:00:01", "dev", "eth0")
     on(slurm, "cn02", "ip", "route", "add", CN04, "via", nobody, "dev", "eth0", "onlink", *table)

@@ -121,12 +121,12 @@ def _begin_table(file: h5netcdf.File, labels: xr.Dataset, dims: tuple[str, str],
     for name, meaning in variables.items():
         made = file.create_variable(name, dims, np.float32, fillvalue=np.float32(np.nan))
         made.attrs.update({"_FillValue": np.float32(np.nan), "long_name": meaning, "coordinates": coordinates})
-    for coordinate, labelled in labels.coords.items():
-        values = labelled.to_numpy()
+    for coordinate, labeled in labels.coords.items():
+        values = labeled.to_numpy()
         texts = values.dtype.kind in "OU"
         file.create_variable(
             str(coordinate),
-            labelled.dims,
+            labeled.dims,
             h5py.string_dtype() if texts else values.dtype,
             data=values.astype(object) if texts else values,
         )

@@ -133,25 +133,25 @@ def kinds_of(topology: Topology, cpus: Sequence[int]) -> tuple[str, ...]:
 def slots_of(topology: Topology, cpus: Sequence[int]) -> tuple[Ints, list[int]]:
     """Slots of `cpus` in canonical order (n x 6), columns as of `levels_of`, and the OS numbers in that order."""
     by_number = {cpu.cpu: cpu for cpu in topology.cpus}
-    labelled = [by_number.get(number) or Cpu(cpu=number) for number in cpus]
+    labeled = [by_number.get(number) or Cpu(cpu=number) for number in cpus]
     levels = levels_of(topology)
     beyond = 1 + max(topology.groups("ccx"), default=-1)
-    rows = [_slot(cpu, levels, beyond) for cpu in labelled]
+    rows = [_slot(cpu, levels, beyond) for cpu in labeled]
     if _spans_nodes(rows):  # the L3 of a socket that is split into NUMA nodes is no part of one of them
         rows = [(*row[:CCX], -1, *row[CCX + 1 :]) for row in rows]
     # A rank that is unknown or not unique becomes the order of the core in its CCX.
-    order = sorted(range(len(rows)), key=lambda i: (*rows[i], labelled[i].cpu))
+    order = sorted(range(len(rows)), key=lambda i: (*rows[i], labeled[i].cpu))
     seen: dict[tuple[int, ...], dict[int, int]] = {}
     for i in order:
         socket, quadrant, ccd, ccx, rank, thread = rows[i]
         place = (socket, quadrant, ccd, ccx)
-        core = labelled[i].core
+        core = labeled[i].core
         ranks = seen.setdefault(place, {})
-        identity = core if core is not None else -1 - labelled[i].cpu
+        identity = core if core is not None else -1 - labeled[i].cpu
         rank = ranks.setdefault(identity, len(ranks))
         rows[i] = (*place, rank, thread)
-    order = sorted(range(len(rows)), key=lambda i: (*rows[i], labelled[i].cpu))
-    return np.array([rows[i] for i in order], dtype=np.int64).reshape(-1, 6), [labelled[i].cpu for i in order]
+    order = sorted(range(len(rows)), key=lambda i: (*rows[i], labeled[i].cpu))
+    return np.array([rows[i] for i in order], dtype=np.int64).reshape(-1, 6), [labeled[i].cpu for i in order]
 
 
 def _spans_nodes(rows: Sequence[tuple[int, ...]]) -> bool:

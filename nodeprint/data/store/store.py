@@ -102,7 +102,7 @@ class Survey(msgspec.Struct, frozen=True):
 
 
 def survey(node_dir: Path, *, write: bool = True) -> Survey:
-    """What the newest survey of a node says, which is unpacked and labelled once. Raises CannotWriteError."""
+    """What the newest survey of a node says, which is unpacked and labeled once. Raises CannotWriteError."""
     # the table of parts labels CPUs
     path, stamp = folder(node_dir) / _SURVEY, kept.stamp(_of_survey(node_dir), processors.digest())
     of_node = kept.read(path, Survey, stamp)

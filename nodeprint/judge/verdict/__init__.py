@@ -1,7 +1,7 @@
 """The verdict of a campaign as types: complete, so that every sentence, file and figure is made from it alone.
 
 Numbers of CPUs, cores and NUMA nodes are those of the node's operating system. Effects, intervals and tolerances are
-relative to the peers' centre (0.02 is 2 %; of a share of the time they are that share); `*_unit` is the same in the
+relative to the peers' center (0.02 is 2 %; of a share of the time they are that share); `*_unit` is the same in the
 measurement's unit. Nothing here is a sentence: `nodeprint.report.text` makes those. What outcomes mean is in
 `nodeprint.judge.outcome`.
 """

@@ -39,7 +39,7 @@ class Expected(msgspec.Struct, frozen=True):
     place, `at` their values by place (of pairs `home` has the NUMA nodes that the line may be on, or `any`).
 
     `usual` is what the peers have by place, `weights` what a place counts in the difference: a `statistic` of `mean` is
-    the weighted mean of value / usual - 1, of `log` that of log(value / usual), less the peers' `centre`; of `median`
+    the weighted mean of value / usual - 1, of `log` that of log(value / usual), less the peers' `center`; of `median`
     the median of the values themselves. At each place the median over the passes of a run counts.
     """
 
@@ -49,7 +49,7 @@ class Expected(msgspec.Struct, frozen=True):
     at: tuple[tuple[int | str, ...], ...]
     usual: tuple[float, ...]
     weights: tuple[float, ...]
-    centre: float
+    center: float
 
 
 class Evidence(msgspec.Struct, frozen=True):

@@ -115,7 +115,7 @@ class Topology:
         return {part: tuple(cpus) for part, cpus in sorted(out.items())}
 
     def order(self) -> list[int]:
-        """OS numbers in topology order: neighbours in the list are neighbours on the chip, unknown parts last."""
+        """OS numbers in topology order: neighbors in the list are neighbors on the chip, unknown parts last."""
 
         def key(cpu: Cpu) -> tuple[float, ...]:
             fields = (

@@ -36,7 +36,7 @@ def evidence(lines: list[str]) -> ToolEvidence:
 def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """The rates of each run, or the median and the least of copies. Raises NodeprintError where a result does not
     validate, or a table is cut."""
-    labelled = any(TASK.match(line) for line in lines if "Triad:" in line)
+    labeled = any(TASK.match(line) for line in lines if "Triad:" in line)
     plain = [TASK.sub("", line) for line in lines]
     failed = next((n for n, line in enumerate(plain, start=1) if "Failed Validation" in line), None)
     if failed is not None:
@@ -62,7 +62,7 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
         )
     counted = list(dict.fromkeys(match[1] for line in plain if (match := _THREADS.fullmatch(line))))
     settings = {"threads": " and ".join(counted)} if counted else {}
-    copies = counts[short] > 1 and _copies(plain, labelled)
+    copies = counts[short] > 1 and _copies(plain, labeled)
     settings |= {"copies": str(counts[short])} if copies else {}
     of_kernels = [row for kernel, found in rates.items() for row in _of_kernel(kernel, found, unit, copies)]
     values = [msgspec.structs.replace(value, settings=settings) for value in of_kernels]
@@ -79,10 +79,10 @@ def _of_kernel(kernel: str, found: list[tuple[float, int]], unit: str, copies: b
     return of_all + tool_values(least, f"{metric}-of-copies-minimum", unit, line)
 
 
-def _copies(lines: list[str], labelled: bool) -> bool:
-    """Whether results are of processes that ran at once: labelled, of one thread each, or one begun in another."""
+def _copies(lines: list[str], labeled: bool) -> bool:
+    """Whether results are of processes that ran at once: labeled, of one thread each, or one begun in another."""
     threads = {int(match[1]) for line in lines if (match := _THREADS.fullmatch(line))}
     heads = [n for n, line in enumerate(lines) if "STREAM version" in line]
     ends = [n for n, line in enumerate(lines) if _RATE.fullmatch(line)]
     nested = any(not any(begin < end < after for end in ends) for begin, after in pairwise(heads))
-    return labelled or nested or max(threads, default=1) == 1
+    return labeled or nested or max(threads, default=1) == 1

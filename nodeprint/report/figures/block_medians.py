@@ -9,7 +9,7 @@ from nodeprint.data.places.layout import CCD, CCX, NAMES, QUADRANT, SOCKET
 from nodeprint.report.figures.grid import GridData
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.pixels import ColourScale, value_limits
+from nodeprint.report.figures.pixels import ColorScale, value_limits
 from nodeprint.settings.texts import say
 from nodeprint.stats.robust import finite_median
 
@@ -43,7 +43,7 @@ def of(levels: NodeLevels, node: str) -> Blocks | None:
 
 
 def of_node(levels: NodeLevels, node: str) -> GridData | None:
-    """The blocks as a table in colours. The colours go over what is between parts of one socket, which on a scale with
+    """The blocks as a table in colors. The colors go over what is between parts of one socket, which on a scale with
     other sockets would all look the same; the numbers are those of all."""
     blocks = of(levels, node)
     if blocks is None or len(drawn_slots(levels.quantity)) <= len(blocks.names):
@@ -57,6 +57,6 @@ def of_node(levels: NodeLevels, node: str) -> GridData | None:
         f"{socket}.{name}" if several else name for socket, name in zip(blocks.sockets, blocks.names, strict=True)
     )
     axis = f"{'socket.' if several else ''}{blocks.level}"
-    scale = ColourScale(say("axes", "blocks", level=blocks.level, name=levels.unit.name), low, high)
+    scale = ColorScale(say("axes", "blocks", level=blocks.level, name=levels.unit.name), low, high)
     shown = np.clip(blocks.values, low, high)
     return GridData(shown, blocks.values, names, names, axis, axis, levels.title, scale)

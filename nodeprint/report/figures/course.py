@@ -73,14 +73,14 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
     timed = all(moment for line in data.lines for moment in line.measured)
     tolerance_band.OF_ONE.draw(ax, style)
     for number, line in enumerate(data.lines):
-        colour = style.series[number % len(style.series)]
+        color = style.series[number % len(style.series)]
         moments = [_day(moment) if timed else at for at, moment in enumerate(line.measured, start=1)]
         dashes = _DASHES[number % len(_DASHES)]
         ax.errorbar(
             moments,
             line.distance,
             yerr=np.asarray(line.half),
-            color=colour,
+            color=color,
             elinewidth=0.5,
             linewidth=0.9,
             linestyle=(0, dashes) if dashes else "solid",
@@ -89,7 +89,7 @@ def course(ax: Axes, data: CourseData, style: Style) -> None:
             label=f"{shortened(line.name, letters(ax, 1.2, style) - 20)} (tolerance {100 * line.tolerance:.2g} %)",
         )
         for since in line.changed if timed else ():
-            ax.axvline(_day(since), color=colour, linewidth=0.6, linestyle=(0, (1, 2)))
+            ax.axvline(_day(since), color=color, linewidth=0.6, linestyle=(0, (1, 2)))
     ax.margins(y=0.15)
     if timed:
         locator = mdates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]

@@ -128,18 +128,18 @@ _REDUCTIONS: tuple[Callable[[Floats], float], ...] = (np.median, np.min, np.max)
 
 
 def curves(ax: Axes, data: CurveData, style: Style) -> None:
-    """Draw the lines with their ranges, told apart by colour and dashes."""
+    """Draw the lines with their ranges, told apart by color and dashes."""
     own = 0
     for line in data.lines:
-        colour = style.colours["peers"] if line.of_peers else style.series[own % len(style.series)]
+        color = style.colors["peers"] if line.of_peers else style.series[own % len(style.series)]
         dashes = () if line.of_peers else _DASHES[own % len(_DASHES)]
         own += not line.of_peers
         if line.low is not None and line.high is not None:
-            ax.fill_between(line.x, line.low, line.high, color=colour, alpha=0.18, linewidth=0)
+            ax.fill_between(line.x, line.low, line.high, color=color, alpha=0.18, linewidth=0)
         ax.plot(
             line.x,
             line.y,
-            color=colour,
+            color=color,
             linestyle=(0, dashes) if dashes else "-",
             label=line.name,
             linewidth=0.6 if line.thin else None,

@@ -16,7 +16,7 @@ from nodeprint.data.places.layout import SOCKET
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import size_pt
-from nodeprint.report.figures.pixels import ColourScale, wrapped
+from nodeprint.report.figures.pixels import ColorScale, wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
@@ -129,9 +129,9 @@ def classes(ax: Axes, data: ClassData, style: Style) -> None:
     values = np.concatenate([np.concatenate([shape.node, shape.peers]) for shape in data.classes])
     reach = float(np.clip(1.1 * np.quantile(np.abs(values), 0.995), _LEAST_REACH, _MOST_REACH))
     middles = (np.arange(_BINS) + 0.5) * (2 * reach / _BINS) - reach
-    ax.axvline(0, color=style.colours["hair"], linewidth=0.5)
+    ax.axvline(0, color=style.colors["hair"], linewidth=0.5)
     for row, shape in enumerate(data.classes):
-        for component, colour, filled in ((shape.peers, "peers", False), (shape.node, "node", True)):
+        for component, color, filled in ((shape.peers, "peers", False), (shape.node, "node", True)):
             if not component.size:
                 continue
             counts = np.histogram(np.clip(component, -reach, reach), bins=_BINS, range=(-reach, reach))[
@@ -143,12 +143,12 @@ def classes(ax: Axes, data: ClassData, style: Style) -> None:
                 row,
                 top,
                 step="mid",
-                facecolor=style.colours[colour if filled else "wash"],
-                edgecolor=style.colours[colour],
+                facecolor=style.colors[color if filled else "wash"],
+                edgecolor=style.colors[color],
                 linewidth=0.6,
                 alpha=0.55 if filled else 1.0,
             )
-        ax.plot([np.median(shape.node)] * 2, [row, row - 0.9], color=style.colours["ink"], linewidth=1.0)
+        ax.plot([np.median(shape.node)] * 2, [row, row - 0.9], color=style.colors["ink"], linewidth=1.0)
     ax.set_xlim(-reach, reach)
     ax.set_ylim(len(data.classes) - 0.8, -1.05)
     names = [shape.label(data.unit) for shape in data.classes]
@@ -165,10 +165,10 @@ def classes(ax: Axes, data: ClassData, style: Style) -> None:
 
 
 class HistogramData(msgspec.Struct, frozen=True):
-    """The `values` of pairs, each once, in the colours of their matrix."""
+    """The `values` of pairs, each once, in the colors of their matrix."""
 
     values: Floats
-    scale: ColourScale
+    scale: ColorScale
     what: str = "pairs"
     bins: int = 16
 
@@ -181,7 +181,7 @@ class HistogramData(msgspec.Struct, frozen=True):
         return pd.DataFrame({self.scale.title: self.values})
 
 
-def of_square(values: Floats, scale: ColourScale, *, directed: bool = False) -> HistogramData:
+def of_square(values: Floats, scale: ColorScale, *, directed: bool = False) -> HistogramData:
     """The values of a matrix, each pair once unless it is `directed`."""
     start, end = np.indices(values.shape)
     counted = np.isfinite(values) & ((start != end) if directed else (start < end))
@@ -189,13 +189,13 @@ def of_square(values: Floats, scale: ColourScale, *, directed: bool = False) -> 
 
 
 def histogram(ax: Axes, data: HistogramData, style: Style) -> None:
-    """Draw how many values there are, in the colours of their matrix; the outermost bars hold what is beyond, too."""
+    """Draw how many values there are, in the colors of their matrix; the outermost bars hold what is beyond, too."""
     scale = data.scale
     edges = np.linspace(scale.low, scale.high, data.bins + 1)
     counts = np.histogram(np.clip(data.values, scale.low, scale.high), bins=edges)[0]
     middles = (edges[1:] + edges[:-1]) / 2
-    colours = style.map(scale.map)(Normalize(scale.low, scale.high)(middles))
-    ax.bar(middles, counts, width=np.diff(edges), color=colours, edgecolor=style.colours["ink"], linewidth=0.3)
+    colors = style.map(scale.map)(Normalize(scale.low, scale.high)(middles))
+    ax.bar(middles, counts, width=np.diff(edges), color=colors, edgecolor=style.colors["ink"], linewidth=0.3)
     ax.set_xlim(scale.low, scale.high)
     ax.set_xlabel(scale.title)
     ax.set_ylabel(data.what)

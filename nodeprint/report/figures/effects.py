@@ -102,12 +102,12 @@ def effect(ax: Axes, data: EffectData, style: Style) -> None:
     ax.margins(x=0.08)
     ax.set_ylim(len(data.jobs) - 0.5, -0.5)
     data.tolerance.draw(ax, style, upright=True)
-    alarm, node = style.colour("alarm"), style.colours["node"]
+    alarm, node = style.color("alarm"), style.colors["node"]
     for row, job in enumerate(data.jobs):
-        colour = alarm if row == data.deciding else style.colours["quiet"]
+        color = alarm if row == data.deciding else style.colors["quiet"]
         tolerances = [end if np.isfinite(end) else job.effect for end in (job.low, job.high)]
-        ax.plot(tolerances, [row - 0.12] * 2, color=colour, linewidth=1.4, solid_capstyle="butt")
-        ax.plot([job.effect], [row - 0.12], marker="D", color=colour, markersize=3.4)
+        ax.plot(tolerances, [row - 0.12] * 2, color=color, linewidth=1.4, solid_capstyle="butt")
+        ax.plot([job.effect], [row - 0.12], marker="D", color=color, markersize=3.4)
         values = list(job.runs.values())
         ax.plot(values, [row + 0.22] * len(values), linestyle="", marker="o", color=node, markersize=2.2, alpha=0.8)
     ax.set_yticks(range(len(data.jobs)), [f"{job.job}\n{len(job.runs)} runs" for job in data.jobs])

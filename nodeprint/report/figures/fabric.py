@@ -17,7 +17,7 @@ from nodeprint.report.figures.matrix import MatrixData
 from nodeprint.report.figures.node_levels import shown_unit
 from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.part_levels import PartGroup, PartLevel
-from nodeprint.report.figures.pixels import ColourScale, value_limits
+from nodeprint.report.figures.pixels import ColorScale, value_limits
 from nodeprint.report.message_rates import messages_at_once
 from nodeprint.report.names import message_size
 
@@ -36,7 +36,7 @@ def medians(verdict: FabricVerdict, *, smallest: bool = False) -> MatrixData:
     return MatrixData(
         values,
         verdict.nodes,
-        ColourScale(title, low, high),
+        ColorScale(title, low, high),
         axis="node",
         levels=_places(verdict.places),
         marked=tuple(row for row, name in enumerate(verdict.nodes) if name in odd),
@@ -74,7 +74,7 @@ def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> CurveData:
 
 
 def histogram(verdict: FabricVerdict) -> HistogramData:
-    """All medians, in the colours of their matrix."""
+    """All medians, in the colors of their matrix."""
     data = medians(verdict)
     return of_square(data.values, data.scale, directed=verdict.directed)
 

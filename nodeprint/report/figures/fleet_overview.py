@@ -20,7 +20,7 @@ from nodeprint.report.figures.grid import GridData
 from nodeprint.report.figures.matrix import difference_reach, drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import size_pt
-from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, wrapped
+from nodeprint.report.figures.pixels import ColorScale, draw_cells, draw_scale, wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.figures.tolerance_band import Tolerance
@@ -56,7 +56,7 @@ def agreements_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | Non
         return None
     order = sorted(shares, key=lambda name: (-max(shares[name].values(), default=0.0), name))
     values = np.array([[shares[name].get(metric, np.nan) for metric in metrics] for name in order])
-    scale = ColourScale(say("axes", "share"), 0.0, _MOST_SHARE, tolerance=1.0, tolerance_text="tolerance")
+    scale = ColorScale(say("axes", "share"), 0.0, _MOST_SHARE, tolerance=1.0, tolerance_text="tolerance")
     marked = tuple(row for row, name in enumerate(order) if is_marked(verdict.nodes[name].outcome))
     columns = tuple(text.named("metrics", metric) for metric in metrics)
     return GridData(
@@ -86,7 +86,7 @@ class MapsData(msgspec.Struct, frozen=True):
 
     nodes: tuple[str, ...]
     values: Floats
-    scale: ColourScale
+    scale: ColorScale
     marked: tuple[int, ...] = ()
 
     @property
@@ -131,7 +131,7 @@ def difference_maps(
     tolerance: float | None = None,
 ) -> MapsData:
     """The difference of each pair from the median of the peers (all nodes where none are named), for at most 64 nodes;
-    those of large machines as means of neighbouring pairs. `tolerance` is relative."""
+    those of large machines as means of neighboring pairs. `tolerance` is relative."""
     shown = list(nodes)[:MOST_MAPS]
     slots, at_home = drawn_slots(levels.quantity), home_of(levels.quantity, home)
     reference = [levels.rows[name] for name in peers if name in levels.rows] or list(range(len(levels.nodes)))
@@ -145,7 +145,7 @@ def difference_maps(
     percent = 100 * tolerance if tolerance is not None else None
     reach = difference_reach(maps, percent)
     tolerance_text = f"tolerance\n±{percent:.3g} %" if percent is not None else ""
-    scale = ColourScale(
+    scale = ColorScale(
         "difference from the median, %",
         -reach,
         reach,
@@ -158,7 +158,7 @@ def difference_maps(
 
 
 def _smaller(square: Floats, maps: int) -> Floats:
-    """A map of at most so many cells that all `maps` have room, as the means of neighbouring cells."""
+    """A map of at most so many cells that all `maps` have room, as the means of neighboring cells."""
     most = 64 if maps > 8 else 128
     step = -(-len(square) // most)
     if step == 1:
@@ -183,11 +183,11 @@ def maps(ax: Axes, data: MapsData, style: Style) -> None:
         diagonal = np.eye(len(values), dtype=np.bool_)
         draw_cells(ax, values, data.scale, style, blank=diagonal, extent=(x, x + 1, y + 1, y), pixels=192, shades=40)
         alarm = number in data.marked
-        pen = {"color": style.colour("alarm" if alarm else "hair"), "linewidth": 1.3 if alarm else 0.4}
+        pen = {"color": style.color("alarm" if alarm else "hair"), "linewidth": 1.3 if alarm else 0.4}
         ax.plot([x, x + 1, x + 1, x, x], [y, y, y + 1, y + 1, y], clip_on=False, **pen)  # type: ignore[arg-type]
         room = int(size_pt(ax)[0] / (data.columns * step) / (0.62 * style.smallest_letters_pt))
         label = shortened(f"\N{BLACK UP-POINTING TRIANGLE} {name}" if alarm else name, room)
-        ink = style.colour("alarm" if alarm else "ink")
+        ink = style.color("alarm" if alarm else "ink")
         ax.text(x, y - 0.03, label, fontsize=style.smallest_letters_pt, color=ink, va="bottom")
     ax.set_xlim(0, data.columns * step - _BETWEEN)
     ax.set_ylim(data.rows * down, 0)
@@ -276,11 +276,11 @@ def forest(ax: Axes, data: ForestData, style: Style) -> None:
     rows = data.in_rows
     Tolerance(data.tolerance, data.tolerance).draw(ax, style, upright=rows)
     errors = np.abs(values[:, [0, 2]] - values[:, [1]]).T
-    for chosen, marker, colour, size in (
-        (~marked, "o", style.colours["node"], 2.4),
-        (marked, "^", style.colour("alarm"), 3.6),
+    for chosen, marker, color, size in (
+        (~marked, "o", style.colors["node"], 2.4),
+        (marked, "^", style.color("alarm"), 3.6),
     ):
-        pen: dict[str, Any] = {"color": colour, "markersize": size, "ecolor": style.colours["peers"], "elinewidth": 0.9}
+        pen: dict[str, Any] = {"color": color, "markersize": size, "ecolor": style.colors["peers"], "elinewidth": 0.9}
         if rows:
             ax.errorbar(values[chosen, 1], at[chosen], xerr=errors[:, chosen], fmt=marker, **pen)
         else:
@@ -291,7 +291,7 @@ def forest(ax: Axes, data: ForestData, style: Style) -> None:
         ax.set_yticks(at, [shortened(e.node, 24) for e in data.effects])
         ax.tick_params(axis="y", length=0)
         for label in (ax.get_yticklabels()[row] for row in np.flatnonzero(marked)):
-            label.set_color(style.colour("alarm"))
+            label.set_color(style.color("alarm"))
     else:
         ax.set(
             xlim=across,
@@ -341,8 +341,8 @@ def ordered(ax: Axes, data: OrderData, style: Style) -> None:
     """Draw the values in their order, those of findings with their names."""
     at: Ints = np.arange(len(data.nodes))
     marked = np.isin(at, data.marked)
-    ax.plot(at[~marked], data.values[~marked], linestyle="", marker="o", color=style.colours["node"], markersize=2.4)
-    ax.plot(at[marked], data.values[marked], linestyle="", marker="^", color=style.colour("alarm"), markersize=3.8)
+    ax.plot(at[~marked], data.values[~marked], linestyle="", marker="o", color=style.colors["node"], markersize=2.4)
+    ax.plot(at[marked], data.values[marked], linestyle="", marker="^", color=style.color("alarm"), markersize=3.8)
     _name(ax, data.nodes, data.values, data.marked, style)
     ax.margins(y=0.2)
     ax.set_xlim(-0.7, len(at) - 0.3)
@@ -367,5 +367,5 @@ def _name(ax: Axes, nodes: Sequence[str], values: Floats, marked: Sequence[int],
                 textcoords="offset points",
                 ha="center",
                 va="bottom",
-                color=style.colour("alarm"),
+                color=style.color("alarm"),
             )

@@ -1,4 +1,4 @@
-"""The floor plan of a machine: sockets, quadrants, CCDs, CCXs and cores as boxes, in the colours of a value."""
+"""The floor plan of a machine: sockets, quadrants, CCDs, CCXs and cores as boxes, in the colors of a value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nodeprint.data.places.layout import NAMES, QUADRANT, RANK, SOCKET, THREAD
 from nodeprint.report.figures.matrix import drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.part_levels import FittedText, size_pt
-from nodeprint.report.figures.pixels import ColourScale, draw_scale, is_dark, value_limits
+from nodeprint.report.figures.pixels import ColorScale, draw_scale, is_dark, value_limits
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
@@ -49,11 +49,11 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class FloorplanData(msgspec.Struct, frozen=True):
-    """The machine as nested boxes, and the colours of its cores."""
+    """The machine as nested boxes, and the colors of its cores."""
 
     machine: Box
     cores: tuple[Core, ...]
-    scale: ColourScale
+    scale: ColorScale
     marked: tuple[str, ...] = ()
 
     def frame(self, width: float) -> Frame:
@@ -80,7 +80,7 @@ def of_pairs(
     *,
     marked: Sequence[int] = (),
 ) -> FloorplanData:
-    """Each core in the colour of the median of its pairs with the others of its socket: over all sockets it would be
+    """Each core in the color of the median of its pairs with the others of its socket: over all sockets it would be
     that of no pair."""
     quantity = levels.quantity
     slots = drawn_slots(quantity)
@@ -94,7 +94,7 @@ def of_pairs(
 
 
 def of_cells(levels: NodeLevels, node: str) -> FloorplanData:
-    """Each core in the colour of the median of its cells."""
+    """Each core in the color of the median of its cells."""
     quantity, of_node = levels.quantity, levels.of(node) / levels.unit.size
     cpus = quantity.places["cpu"]
     values = {int(slot): float(np.nanmedian(of_node[cpus == slot])) for slot in np.unique(cpus)}
@@ -115,23 +115,23 @@ def _plan(
         key = tuple(slots[slot, :THREAD].tolist())
         if key not in first or (first[key] not in values and slot in values):
             first[key] = slot
-    labelled = [level for level in range(len(NAMES)) if slots[:, level].min(initial=0) >= 0]
+    labeled = [level for level in range(len(NAMES)) if slots[:, level].min(initial=0) >= 0]
     cores = {
-        slot: Core(str(numbers[slot]), values.get(slot, math.nan), {NAMES[at]: int(slots[slot, at]) for at in labelled})
+        slot: Core(str(numbers[slot]), values.get(slot, math.nan), {NAMES[at]: int(slots[slot, at]) for at in labeled})
         for slot in first.values()
     }
     low, high = value_limits(np.array([core.value for core in cores.values()]))
     places = {slot: tuple(slots[slot].tolist()) for slot in cores}
-    drawn = [level for level in labelled if _says_something(level, labelled, places)]
+    drawn = [level for level in labeled if _says_something(level, labeled, places)]
     machine = _boxes(list(cores), drawn, places, cores)
     names = tuple(str(cpu) for cpu in marked)
-    return FloorplanData(machine, tuple(cores.values()), ColourScale(title, low, high), names)
+    return FloorplanData(machine, tuple(cores.values()), ColorScale(title, low, high), names)
 
 
-def _says_something(level: int, labelled: Sequence[int], places: Mapping[int, tuple[int, ...]]) -> bool:
+def _says_something(level: int, labeled: Sequence[int], places: Mapping[int, tuple[int, ...]]) -> bool:
     """Whether a level has several parts, and others than the next finer one."""
     components = {place[: level + 1] for place in places.values()}
-    finer = next((finer_level for finer_level in labelled if finer_level > level), RANK)
+    finer = next((finer_level for finer_level in labeled if finer_level > level), RANK)
     return len(components) > 1 and len(components) < len({place[: finer + 1] for place in places.values()})
 
 
@@ -205,7 +205,7 @@ def floorplan(ax: Axes, data: FloorplanData, style: Style) -> None:
     for x, y, box in frames:
         pen = style.outlines[box.level]
         ax.add_patch(
-            Rectangle((x, y), box.width, box.height, fill=False, linewidth=pen.points, edgecolor=style.colours["quiet"])
+            Rectangle((x, y), box.width, box.height, fill=False, linewidth=pen.points, edgecolor=style.colors["quiet"])
         )
         room_above = _HEAD + _PAD  # up to the boxes inside
         longer = (0.0, 0.0)
@@ -215,18 +215,16 @@ def floorplan(ax: Axes, data: FloorplanData, style: Style) -> None:
             at = (x + _PAD, y + box.height - room_above / 2)
             ax.add_artist(FittedText(*at, label, shown=shown, fontsize=letter, va="center_baseline"))
             longer = needs
-    colours = style.map(data.scale.map)(
-        Normalize(data.scale.low, data.scale.high)([core.value for _, _, core in cells])
-    )
+    colors = style.map(data.scale.map)(Normalize(data.scale.low, data.scale.high)([core.value for _, _, core in cells]))
     patches = [Rectangle((x, y), 1.0, 1.0) for x, y, _ in cells]
-    ax.add_collection(PatchCollection(patches, facecolors=colours, edgecolors="none"))
+    ax.add_collection(PatchCollection(patches, facecolors=colors, edgecolors="none"))
     widest = max(len(core.cpu) for _, _, core in cells)
     shown = partial(_has_room, ax, data.machine, max(widest * 0.62, 1.2) * letter)
-    for (x, y, core), colour in zip(cells, colours, strict=True):
+    for (x, y, core), color in zip(cells, colors, strict=True):
         if core.cpu in data.marked:
-            alarm = style.colour("alarm")
+            alarm = style.color("alarm")
             ax.add_patch(Rectangle((x, y), 1.0, 1.0, fill=False, edgecolor=alarm, linewidth=1.4))
-        ink = style.colours["paper" if is_dark(colour) else "ink"]
+        ink = style.colors["paper" if is_dark(color) else "ink"]
         at = (x + 0.5, y + 0.5)
         number = FittedText(*at, core.cpu, shown=shown, ha="center", va="center", fontsize=letter, color=ink)
         ax.add_artist(number)

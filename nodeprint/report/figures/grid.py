@@ -1,4 +1,4 @@
-"""A small table in colours with its numbers: NUMA node by NUMA node, quadrant by quadrant, node by metric."""
+"""A small table in colors with its numbers: NUMA node by NUMA node, quadrant by quadrant, node by metric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import letters
 from nodeprint.report.figures.pixels import (
-    ColourScale,
+    ColorScale,
     draw_cells,
     draw_scale,
     value_limits,
@@ -32,7 +32,7 @@ MOST_NAMED_ROWS = 72
 
 
 class GridData(msgspec.Struct, frozen=True):
-    """`values` (row, column) choose the colours, `numbers` are written into the cells (empty where the values
+    """`values` (row, column) choose the colors, `numbers` are written into the cells (empty where the values
     themselves are in no cell); `unit` is that of the numbers. Rows at `marked` are those of findings."""
 
     values: Floats
@@ -42,7 +42,7 @@ class GridData(msgspec.Struct, frozen=True):
     row_title: str
     column_title: str
     number_title: str
-    scale: ColourScale
+    scale: ColorScale
     marked: tuple[int, ...] = ()
     digits: int = 3
 
@@ -53,13 +53,13 @@ class GridData(msgspec.Struct, frozen=True):
         return longest > 6 or (longest > 2 and len(self.columns) > 10)
 
     @property
-    def labelled(self) -> bool:
+    def labeled(self) -> bool:
         """Whether each row has room for its name."""
         return len(self.rows) <= MOST_NAMED_ROWS
 
     def frame(self, width: float) -> Frame:
         """Rows of 4 mm, thinner where there are many."""
-        row = max(3.2, min(_ROW, 200.0 / len(self.rows))) if self.labelled else max(_LEAST_ROW, 200.0 / len(self.rows))
+        row = max(3.2, min(_ROW, 200.0 / len(self.rows))) if self.labeled else max(_LEAST_ROW, 200.0 / len(self.rows))
         return Frame(width, max(row * len(self.rows), 26.0))
 
     def table(self) -> pd.DataFrame:
@@ -106,26 +106,26 @@ def numa(levels: NodeLevels, node: str, stream: str = "") -> GridData:
         "CPUs of NUMA node",
         "memory of NUMA node",
         title,
-        ColourScale(title, *value_limits(table)),
+        ColorScale(title, *value_limits(table)),
     )
 
 
 def grid(ax: Axes, data: GridData, style: Style) -> None:
-    """Draw the cells in colours, with their numbers where there is room, and the scale."""
+    """Draw the cells in colors, with their numbers where there is room, and the scale."""
     ax.set_aspect("auto")
     draw_cells(ax, data.values, data.scale, style)
     every = range(len(data.rows))
-    shown = every if data.labelled else data.marked
+    shown = every if data.labeled else data.marked
     names = without_domain(data.rows)
     most = min(_MOST_LETTERS, letters(ax, 0.6, style))
     ax.set_yticks(list(shown), [shortened(names[row], most) for row in shown])
     for label, row in zip(ax.get_yticklabels(), shown, strict=True):
         if row in data.marked:
-            label.set_color(style.colour("alarm"))
+            label.set_color(style.color("alarm"))
             label.set_fontweight("bold")
     ax.set_xticks(range(len(data.columns)), data.columns, rotation=90 if data.turned else 0)
     ax.tick_params(length=0)
     ax.set_xlabel(data.column_title)
-    ax.set_ylabel(data.row_title if data.labelled else f"{data.row_title} ({len(data.rows)})")
+    ax.set_ylabel(data.row_title if data.labeled else f"{data.row_title} ({len(data.rows)})")
     write_numbers(ax, data.numbers, data.values, data.scale, style, data.digits)
     draw_scale(ax, data.scale, style)

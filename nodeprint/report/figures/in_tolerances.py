@@ -154,7 +154,7 @@ def in_tolerances(ax: Axes, data: InTolerancesData, style: Style) -> None:
                 rasterized=as_image,
                 label=f"group {group}" if group and not at else None,
             )
-        ax.plot(row.values[outside], y[outside], linestyle="", marker="^", markersize=4, color=style.colour("alarm"))
+        ax.plot(row.values[outside], y[outside], linestyle="", marker="^", markersize=4, color=style.color("alarm"))
         _name(ax, row, y, np.flatnonzero(outside), most, style)
     ax.set_yticks(range(len(data.rows)), [_lines(row.name, letters(ax, 0.4, style)) for row in data.rows])
     ax.tick_params(axis="y", length=0)
@@ -199,5 +199,5 @@ def _name(ax: Axes, row: Row, y: Floats, outside: Ints, most: int, style: Style)
                 textcoords="offset points",
                 ha="left" if side > 0 else "right",
                 va="center",
-                color=style.colour("alarm"),
+                color=style.color("alarm"),
             )

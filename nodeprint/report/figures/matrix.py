@@ -23,7 +23,7 @@ from nodeprint.report.figures.part_levels import (
     name_places,
     part_levels,
 )
-from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, value_limits, write_numbers
+from nodeprint.report.figures.pixels import ColorScale, draw_cells, draw_scale, value_limits, write_numbers
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened, without_domain
@@ -43,7 +43,7 @@ _NEAR = 0.4
 
 
 class MatrixData(msgspec.Struct, frozen=True):
-    """`values` (n, n) of pairs of the places that `labels` name, NaN where nothing was measured, and their colours.
+    """`values` (n, n) of pairs of the places that `labels` name, NaN where nothing was measured, and their colors.
 
     `axis` says what the labels are, `levels` are the parts of the machine, `marked` the places of a finding.
     `directed`: from the row to the column, and not the same in both ways.
@@ -51,7 +51,7 @@ class MatrixData(msgspec.Struct, frozen=True):
 
     values: Floats
     labels: tuple[str, ...]
-    scale: ColourScale
+    scale: ColorScale
     axis: str = "CPU"
     levels: tuple[PartLevel, ...] = ()
     marked: tuple[int, ...] = ()
@@ -98,13 +98,13 @@ def of_node(levels: NodeLevels, node: str, home: int | None = None) -> MatrixDat
         slots, axis = slots[order], say("axes", "found")
     square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
     place = homes.named(at_home)
-    scale = ColourScale(f"{f'{place}: ' if place else ''}{levels.title}", *value_limits(square))
+    scale = ColorScale(f"{f'{place}: ' if place else ''}{levels.title}", *value_limits(square))
     return MatrixData(square, _cpus(levels, node, slots), scale, axis, components)
 
 
 def inside_sockets(data: MatrixData) -> MatrixData | None:
     """A node's matrix on the scale of its pairs inside a socket beyond their finest parts, where all others would leave
-    these few of the colours: other pairs have those of the ends. None where there are no such pairs or levels."""
+    these few of the colors: other pairs have those of the ends. None where there are no such pairs or levels."""
     socket = next((level for level in data.levels if level.outline == "socket"), None)
     if socket is None or len(data.levels) < 2 or len(data.labels) <= MOST_NUMBERS:
         return None
@@ -142,7 +142,7 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
     square[rows, columns] = square[columns, rows] = each.to_numpy()
     numbers = levels.nodes[levels.rows[node]].numbers["cpu"]
     cpus = tuple(str(numbers[slot]) for slot in slots.tolist())
-    scale = ColourScale(f"{name}: {levels.title}", *value_limits(square))
+    scale = ColorScale(f"{name}: {levels.title}", *value_limits(square))
     return MatrixData(square, cpus, scale, _axis(cpus), _components(levels, slots))
 
 
@@ -190,7 +190,7 @@ def difference(
     cpus = _cpus(levels, node, slots)
     wanted = set(map(str, marked))
     text = f"tolerance\n±{percent:.3g} %" if percent is not None else ""
-    scale = ColourScale(title, -reach, reach, "differences", percent, text)
+    scale = ColorScale(title, -reach, reach, "differences", percent, text)
     return MatrixData(
         square,
         cpus,
@@ -260,7 +260,7 @@ def matrix(ax: Axes, data: MatrixData, style: Style) -> None:
     draw_scale(ax, data.scale, style)
 
 
-def pairs(ax: Axes, data: MatrixData, scale: ColourScale, style: Style) -> None:
+def pairs(ax: Axes, data: MatrixData, scale: ColorScale, style: Style) -> None:
     """Draw a matrix on a `scale` with the names of its parts, and its numbers where they have room."""
     size = len(data.labels)
     ax.set_box_aspect(1)
@@ -281,6 +281,6 @@ def pairs(ax: Axes, data: MatrixData, scale: ColourScale, style: Style) -> None:
 
 
 def _mark(ax: Axes, places: Sequence[int], style: Style) -> None:
-    pen: dict[str, Any] = {"linestyle": "", "color": style.colour("alarm"), "clip_on": False, "markersize": 3.2}
+    pen: dict[str, Any] = {"linestyle": "", "color": style.color("alarm"), "clip_on": False, "markersize": 3.2}
     ax.plot([-0.012] * len(places), places, marker=">", transform=ax.get_yaxis_transform(), **pen)
     ax.plot(places, [-0.012] * len(places), marker="^", transform=ax.get_xaxis_transform(), **pen)

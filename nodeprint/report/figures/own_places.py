@@ -296,17 +296,17 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     x = np.arange(len(data.places))
     data.tolerance.draw(ax, style)
     peer_ranges(ax, x, data.peer_difference_low, data.peer_difference_high, style)
-    ax.axhspan(*data.interval, color=style.colour("alarm"), alpha=0.15, linewidth=0)
-    ax.axhline(data.effect, color=style.colour("alarm"), linewidth=0.7)
+    ax.axhspan(*data.interval, color=style.color("alarm"), alpha=0.15, linewidth=0)
+    ax.axhline(data.effect, color=style.color("alarm"), linewidth=0.7)
     _node_marks(ax, x, data, style)
     longest = max(map(len, data.places))
     turned = longest > 3 and (longest + 1.5) * len(data.places) > letters(ax, 1.0, style)
     name_below(ax, data.places, data.levels, data.axis, style, turned=turned)
     ax.set_ylabel(wrapped(data.title, size_pt(ax)[1], style))
     ax.margins(y=0.08)
-    ax.set_title(f"{data.effect:+.1f} %", fontsize=style.letters_pt, color=style.colour("alarm"))
+    ax.set_title(f"{data.effect:+.1f} %", fontsize=style.letters_pt, color=style.color("alarm"))
     lines = {line.get_label(): line for line in ax.get_lines()}
-    dashed = Line2D([], [], color=style.colours["tolerance"], linewidth=0.7, linestyle=(0, (4, 2)))
+    dashed = Line2D([], [], color=style.colors["tolerance"], linewidth=0.7, linestyle=(0, (4, 2)))
     words = [shortened(data.node, _LETTERS), f"{data.peers} peers", f"tolerance {data.tolerance.text}"]
     ax.legend(
         [lines["_node"], lines["_peers"], dashed],
@@ -322,7 +322,7 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
 def _node_marks(ax: Axes, x: Ints, data: OwnPlaces, style: Style) -> None:
     size = float(np.clip(160 / max(len(x), 1), 1.8, 4.0))
     own, beside = list(data.own), np.setdiff1d(x, data.own)
-    pen: dict[str, Any] = {"linestyle": "", "color": style.colours["node"]}
+    pen: dict[str, Any] = {"linestyle": "", "color": style.colors["node"]}
     if beside.size:
         ax.plot(beside, data.difference[beside], marker="o", markersize=min(size, 2.4), **pen)
         size = 4.0

@@ -1,4 +1,4 @@
-"""The parts of a machine along an axis of CPUs: CCX, CCD, quadrant and socket, as runs of neighbouring CPUs."""
+"""The parts of a machine along an axis of CPUs: CCX, CCD, quadrant and socket, as runs of neighboring CPUs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BRACKET_PT, _LETTER = 8.5, 0.62
 
 
 class PartGroup(msgspec.Struct, frozen=True):
-    """Neighbouring places from `start` to before `stop` that are one part, with its number as `label`."""
+    """Neighboring places from `start` to before `stop` that are one part, with its number as `label`."""
 
     start: int
     stop: int
@@ -67,7 +67,7 @@ def part_levels(slots: Ints, *, ccx_name: str = "CCX") -> tuple[PartLevel, ...]:
     return tuple(level for level in out if len(level.groups) > 1)
 
 
-def draw_outlines(ax: Axes, levels: Sequence[PartLevel], size: int, style: Style, colour: str) -> None:
+def draw_outlines(ax: Axes, levels: Sequence[PartLevel], size: int, style: Style, color: str) -> None:
     """A square around the pairs inside of each part, and lines over the whole matrix between sockets."""
     for level in levels:
         pen = style.outlines[level.outline]
@@ -77,7 +77,7 @@ def draw_outlines(ax: Axes, levels: Sequence[PartLevel], size: int, style: Style
         lines = list(_between(level, size)) if across else []
         ax.add_collection(
             LineCollection(
-                [*squares, *lines], linewidths=pen.points, linestyles=[pen.linestyle], colors=style.colour(colour)
+                [*squares, *lines], linewidths=pen.points, linestyles=[pen.linestyle], colors=style.color(color)
             ),
             autolim=False,
         )
@@ -214,7 +214,7 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
             lines,
             linewidths=max(pen.points, 0.6),
             linestyles=[pen.linestyle],
-            colors=style.colour("quiet"),
+            colors=style.color("quiet"),
             transform=across,
             clip_on=False,
         )
@@ -236,7 +236,7 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
                     ha="center",
                     va="bottom",
                     fontsize=style.smallest_letters_pt,
-                    color=style.colour("ink"),
+                    color=style.color("ink"),
                 )
             )
         ax.annotate(
@@ -248,5 +248,5 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
             ha="right",
             va="bottom" if below is None else "center",
             fontsize=style.smallest_letters_pt,
-            color=style.colour("quiet"),
+            color=style.color("quiet"),
         )

@@ -1,4 +1,4 @@
-"""Cells in the colours of a map, and the scale beside them."""
+"""Cells in the colors of a map, and the scale beside them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from nodeprint.report.figures.style import Map, Style
 
 #: Pixels along an image, about: readers of PDF and SVG smooth images, which must blur no border between cells.
 PIXELS = 768
-#: Steps of a colour scale, and the points that a number beside it takes.
+#: Steps of a color scale, and the points that a number beside it takes.
 _STEPS, _A_TICK = 64, 18.0
 
 
-class ColourScale(msgspec.Struct, frozen=True):
+class ColorScale(msgspec.Struct, frozen=True):
     """From `low` to `high` over a map; `title` says what, with the unit. A `tolerance` is marked on both sides of 0,
     or, of `values` (a share of a tolerance), on its one side; `tolerance_text` says what it is."""
 
@@ -39,7 +39,7 @@ class ColourScale(msgspec.Struct, frozen=True):
 def draw_cells(
     ax: Axes,
     values: Floats,
-    scale: ColourScale,
+    scale: ColorScale,
     style: Style,
     *,
     blank: npt.NDArray[np.bool_] | None = None,
@@ -54,14 +54,14 @@ def draw_cells(
     shares = np.asarray(np.ma.filled(Normalize(scale.low, scale.high)(values), np.nan), dtype=np.float64)
     if shades:
         shares = np.round(shares * shades) / shades
-    colours = style.map(scale.map)(shares, bytes=True)
-    colours[~np.isfinite(values)] = (255 * to_rgba_array(style.colours["missing"])[0]).round()
+    colors = style.map(scale.map)(shares, bytes=True)
+    colors[~np.isfinite(values)] = (255 * to_rgba_array(style.colors["missing"])[0]).round()
     if blank is not None:
-        colours[blank] = (255 * to_rgba_array(style.colours["paper"])[0]).round()
+        colors[blank] = (255 * to_rgba_array(style.colors["paper"])[0]).round()
     times = max(1, pixels // max(rows, columns))
     aspect = ax.get_aspect()
     image = ax.imshow(
-        colours.repeat(times, axis=0).repeat(times, axis=1),
+        colors.repeat(times, axis=0).repeat(times, axis=1),
         interpolation="none",
         aspect=aspect,
         extent=extent or (-0.5, columns - 0.5, rows - 0.5, -0.5),
@@ -70,20 +70,20 @@ def draw_cells(
     return image
 
 
-def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.0) -> Axes:
-    """The colour scale on the right of the axes, over a part of their height from the top; returns its axes."""
+def draw_scale(ax: Axes, scale: ColorScale, style: Style, *, length: float = 1.0) -> Axes:
+    """The color scale on the right of the axes, over a part of their height from the top; returns its axes."""
     bar = ax.inset_axes((1.03, 1.0 - length, 0.03, length))
-    colours = ScalarMappable(Normalize(scale.low, scale.high), style.map(scale.map).resampled(_STEPS))
+    colors = ScalarMappable(Normalize(scale.low, scale.high), style.map(scale.map).resampled(_STEPS))
     points = length * size_pt(ax)[1]
     ticks = MaxNLocator(min(max(int(points / _A_TICK), 2), 8), steps=[1, 2, 2.5, 5, 10])
-    drawn = root_of(ax).colorbar(colours, cax=bar, ticks=ticks)
+    drawn = root_of(ax).colorbar(colors, cax=bar, ticks=ticks)
     if drawn.solids is not None:
         drawn.solids.set_edgecolor("face")  # no gaps between steps
     drawn.set_label(wrapped(scale.title, points, style))
     if scale.tolerance is not None:
         for at in {-scale.tolerance, scale.tolerance} if scale.map == "differences" else {scale.tolerance}:
-            bar.axhline(at, color=style.colours["tolerance"], linewidth=1.0)
-            bar.plot([-0.5], [at], marker=">", color=style.colours["tolerance"], markersize=3, clip_on=False)
+            bar.axhline(at, color=style.colors["tolerance"], linewidth=1.0)
+            bar.plot([-0.5], [at], marker=">", color=style.colors["tolerance"], markersize=3, clip_on=False)
         bar.set_xlim(0, 1)
         bar.set_xlabel(scale.tolerance_text, fontsize=style.smallest_letters_pt, labelpad=6)
     return bar
@@ -107,19 +107,19 @@ def value_limits(*arrays: Floats) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def write_numbers(ax: Axes, numbers: Floats, values: Floats, scale: ColourScale, style: Style, digits: int = 3) -> None:
+def write_numbers(ax: Axes, numbers: Floats, values: Floats, scale: ColorScale, style: Style, digits: int = 3) -> None:
     """Write `numbers` into the cells of `values` (both row, column), where all of them have room."""
     texts = [[short(value, digits) for value in row] for row in numbers.tolist()]
     longest = max((len(text) for row in texts for text in row), default=0)
     letter = style.smallest_letters_pt
     rows, columns = numbers.shape
     shown = partial(_have_room, ax, columns * longest * letter * 0.64, rows * 1.4 * letter)
-    colours = style.map(scale.map)(Normalize(scale.low, scale.high)(values))
+    colors = style.map(scale.map)(Normalize(scale.low, scale.high)(values))
     for row, line in enumerate(texts):
         for column, text in enumerate(line):
             if text:
-                dark = np.isfinite(values[row, column]) and is_dark(colours[row, column])
-                pen = {"color": style.colours["paper" if dark else "ink"], "fontsize": letter}
+                dark = np.isfinite(values[row, column]) and is_dark(colors[row, column])
+                pen = {"color": style.colors["paper" if dark else "ink"], "fontsize": letter}
                 ax.add_artist(FittedText(column, row, text, shown=shown, ha="center", va="center", **pen))
 
 
@@ -137,8 +137,8 @@ def short(value: float, digits: int = 3) -> str:
     return f"{value:.{min(decimals, 3)}f}"
 
 
-def is_dark(colour: npt.NDArray[np.float64]) -> bool:
-    """Whether white letters have more contrast than black ones on a colour (WCAG 2.1, relative luminance)."""
-    linear = np.where(colour[:3] <= 0.04, colour[:3] / 12.92, ((colour[:3] + 0.055) / 1.055) ** 2.4)
+def is_dark(color: npt.NDArray[np.float64]) -> bool:
+    """Whether white letters have more contrast than black ones on a color (WCAG 2.1, relative luminance)."""
+    linear = np.where(color[:3] <= 0.04, color[:3] / 12.92, ((color[:3] + 0.055) / 1.055) ** 2.4)
     luminance = float(linear @ (0.2126, 0.7152, 0.0722))
     return (luminance + 0.05) ** 2 < 1.05 * 0.05

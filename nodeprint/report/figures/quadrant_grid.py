@@ -9,7 +9,7 @@ from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET
 from nodeprint.report.figures.grid import GridData
 from nodeprint.report.figures.matrix import difference_reach, home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.pixels import ColourScale
+from nodeprint.report.figures.pixels import ColorScale
 from nodeprint.settings.texts import say
 
 _LEAST_REACH = 2.0
@@ -19,9 +19,9 @@ def of_node(levels: NodeLevels, node: str, home: int | None = None) -> GridData 
     """Medians of the pairs between quadrants, those of cores of different CCXs alone, as the others do not cross the
     I/O die; None of a machine without two known quadrants.
 
-    The numbers are medians; the colours are their differences in percent from the median of their kind: inside a
+    The numbers are medians; the colors are their differences in percent from the median of their kind: inside a
     quadrant, between quadrants of one socket (each on its own), between two sockets. On one scale of values the
-    difference between sockets would leave one colour to all quadrants.
+    difference between sockets would leave one color to all quadrants.
     """
     quantity = levels.quantity
     at_home = home_of(quantity, home)
@@ -48,7 +48,7 @@ def of_node(levels: NodeLevels, node: str, home: int | None = None) -> GridData 
     place = homes.named(at_home)
     title = f"{quantity.measurement}, {f'{place}: ' if place else ''}{levels.title}"
     axis = "socket.quadrant" if several else "quadrant"
-    scale = ColourScale(say("axes", "quadrants"), -reach, reach, "differences")
+    scale = ColorScale(say("axes", "quadrants"), -reach, reach, "differences")
     return GridData(away, table, names, names, f"from {axis}", f"to {axis}", title, scale)
 
 

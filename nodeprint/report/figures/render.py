@@ -102,7 +102,7 @@ def figure(draw: Draw[Data], data: Data, style: Style, width: float, origin: Ori
                 break
         if line:
             at = 0.8 / (out.get_figheight() * _INCH)
-            pen: dict[str, Any] = {"fontsize": style.smallest_letters_pt, "color": style.colours["quiet"]}
+            pen: dict[str, Any] = {"fontsize": style.smallest_letters_pt, "color": style.colors["quiet"]}
             out.text(0.01, at, line, va="bottom", **pen)
     return out
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from nodeprint.report.figures.matrix import MatrixData, pairs
 from nodeprint.report.figures.part_levels import BRACKET_PT, letters, subplots
-from nodeprint.report.figures.pixels import ColourScale, draw_scale, value_limits
+from nodeprint.report.figures.pixels import ColorScale, draw_scale, value_limits
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened
@@ -26,7 +26,7 @@ class SideBySideData(msgspec.Struct, frozen=True):
 
     names: tuple[str, ...]
     matrices: tuple[MatrixData, ...]
-    scale: ColourScale
+    scale: ColorScale
     below: tuple[tuple[str, ...], ...] = ()
 
     @property

@@ -152,7 +152,7 @@ def peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> N
         np.repeat(x, 3),
         ends.ravel(),
         linewidth=1.2,
-        color=style.colours["peers"],
+        color=style.colors["peers"],
         alpha=0.7,
         solid_capstyle="butt",
         label="_peers",
@@ -194,7 +194,7 @@ def _draw_row(ax: Axes, data: StripData, style: Style) -> None:
         lines = LineCollection(
             [[(at, 0), (at, 1)] for at in borders],
             linewidths=0.4,
-            colors=style.colours["hair"],
+            colors=style.colors["hair"],
             transform=ax.get_xaxis_transform(),
         )
         ax.add_collection(lines, autolim=False)
@@ -203,11 +203,11 @@ def _draw_row(ax: Axes, data: StripData, style: Style) -> None:
     size = float(np.clip(200 / max(len(x), 1), 1.6, 3.5))
     quiet = np.setdiff1d(x, data.marked)
     ax.plot(
-        quiet, data.values[quiet], linestyle="", marker="o", color=style.colours["node"], markersize=size, label="_node"
+        quiet, data.values[quiet], linestyle="", marker="o", color=style.colors["node"], markersize=size, label="_node"
     )
     if data.marked:
         marked = list(data.marked)
-        ax.plot(marked, data.values[marked], linestyle="", marker="^", color=style.colour("alarm"), markersize=4)
+        ax.plot(marked, data.values[marked], linestyle="", marker="^", color=style.color("alarm"), markersize=4)
     ax.margins(y=0.1)
     ax.set_xlim(-0.7, len(x) - 0.3)
     ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))

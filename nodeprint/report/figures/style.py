@@ -1,4 +1,4 @@
-"""Colours and sizes of figures: reports/style.yaml by what they mean, reports/nodeprint.mplstyle for matplotlib."""
+"""Colors and sizes of figures: reports/style.yaml by what they mean, reports/nodeprint.mplstyle for matplotlib."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.colors import Colormap, ListedColormap
 
 from nodeprint.errors import NodeprintError
-from nodeprint.report.outcome_colours import OutcomeColour
+from nodeprint.report.outcome_colors import OutcomeColor
 from nodeprint.settings import checked_yaml, sources
 
 Map = Literal["values", "differences"]
@@ -37,8 +37,8 @@ class Outline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """reports/style.yaml. `rc` are the settings of nodeprint.mplstyle and of a style on top of it."""
 
-    outcomes: Mapping[str, OutcomeColour]
-    colours: Mapping[str, str]
+    outcomes: Mapping[str, OutcomeColor]
+    colors: Mapping[str, str]
     dark: Mapping[str, str]
     series: tuple[str, ...]
     maps: Mapping[Map, str]
@@ -55,23 +55,23 @@ class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         with matplotlib.rc_context(settings):
             yield
 
-    def colour(self, name: str) -> str:
-        """A colour by its meaning, of outcomes or of figures."""
+    def color(self, name: str) -> str:
+        """A color by its meaning, of outcomes or of figures."""
         return self.on_paper[name]
 
     @property
     def on_paper(self) -> Mapping[str, str]:
-        """Every colour by its name, as on light screens."""
-        return {**self.colours, **{name: colour.light for name, colour in self.outcomes.items()}}
+        """Every color by its name, as on light screens."""
+        return {**self.colors, **{name: color.light for name, color in self.outcomes.items()}}
 
     @property
     def on_dark(self) -> Mapping[str, str]:
         """Those that differ on dark screens."""
-        return {**self.dark, **{name: colour.dark for name, colour in self.outcomes.items()}}
+        return {**self.dark, **{name: color.dark for name, color in self.outcomes.items()}}
 
     def map(self, of: Map) -> Colormap:
-        """The colour map of values or of differences; what was not measured is grey."""
-        return _map(self.maps[of], self.colours["missing"])
+        """The color map of values or of differences; what was not measured is grey."""
+        return _map(self.maps[of], self.colors["missing"])
 
     @property
     def letters_pt(self) -> float:
@@ -141,5 +141,5 @@ def _map(name: str, missing: str) -> Colormap:
     spec = find_spec("cmcrameri")
     if spec is None or spec.origin is None:
         raise NodeprintError("the package cmcrameri is not installed", advice="install it: `pip install cmcrameri`")
-    colours = np.loadtxt(Path(spec.origin).parent / "cmaps" / f"{name}.txt")
-    return ListedColormap(colours.tolist(), name).with_extremes(bad=missing)
+    colors = np.loadtxt(Path(spec.origin).parent / "cmaps" / f"{name}.txt")
+    return ListedColormap(colors.tolist(), name).with_extremes(bad=missing)

@@ -34,10 +34,10 @@ class Tolerance(msgspec.Struct, frozen=True):
         """Draw what is accepted, its two ends and no difference over the width of axes, or `upright` over the height of
         those that have differences along them."""
         span, line = (ax.axvspan, ax.axvline) if upright else (ax.axhspan, ax.axhline)
-        line(0, color=style.colours["hair"], linewidth=0.5)
-        span(-self.below, self.above, color=style.colours["wash"], linewidth=0)
+        line(0, color=style.colors["hair"], linewidth=0.5)
+        span(-self.below, self.above, color=style.colors["wash"], linewidth=0)
         for side in (-self.below, self.above):
-            line(side, color=style.colours["tolerance"], linewidth=0.7, linestyle=(0, (4, 2)))
+            line(side, color=style.colors["tolerance"], linewidth=0.7, linestyle=(0, (4, 2)))
 
 
 #: Of differences that are counted in tolerances.

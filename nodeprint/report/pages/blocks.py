@@ -19,11 +19,11 @@ FactRows = tuple[tuple[str, str], ...]
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """An outcome: its symbol and word in its colour (a name of reports/style.yaml)."""
+    """An outcome: its symbol and word in its color (a name of reports/style.yaml)."""
 
     symbol: str
     word: str
-    colour: str
+    color: str
 
     @classmethod
     def of(cls, outcome: Outcome | FleetOutcome) -> Mark:

@@ -63,10 +63,10 @@ def state_mark(finding: Finding) -> Mark:
     """A finding's certainty as a mark."""
     if finding.waived:
         return Mark("○", "waived", "neutral")
-    symbol, colour = _STATES[finding.state]
+    symbol, color = _STATES[finding.state]
     # neither what a node counts itself nor a limit needs peers or a second job
     state = "limit" if finding.of_limit else finding.state if finding.measurement else "counted"
-    return Mark(symbol, say("states", state), colour)
+    return Mark(symbol, say("states", state), color)
 
 
 def finding_block(
@@ -230,7 +230,7 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for agreement in agreements:
         remedy = text.agreement_remedy(agreement)
-        unknown = say("agreement_unknown", "no centre" if agreement.runs > 1 else "one run")
+        unknown = say("agreement_unknown", "no center" if agreement.runs > 1 else "one run")
         within = names.percent(agreement.within) if math.isfinite(agreement.within) else unknown
         rows.append(
             (

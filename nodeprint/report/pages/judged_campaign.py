@@ -77,7 +77,7 @@ class Campaign:
 
     @cached_property
     def style(self) -> Style:
-        """Colours and sizes of figures."""
+        """Colors and sizes of figures."""
         return styles.load()
 
     @cached_property

@@ -247,7 +247,7 @@ def _suffix(home: int) -> str:
 
 
 def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
-    """The floor plan of a node in the colours of its latencies."""
+    """The floor plan of a node in the colors of its latencies."""
     levels = campaign.levels(measurement, node)
     slots = levels.quantity.layout.slots
     if (
@@ -496,7 +496,7 @@ def _of_two(typical: NodeVerdict, farthest: NodeVerdict) -> str:
 
 
 def _across(levels: NodeLevels, findings: Sequence[Finding]) -> bool:
-    """Whether a finding is of pairs between sockets alone, which the colours of one socket do not show."""
+    """Whether a finding is of pairs between sockets alone, which the colors of one socket do not show."""
     sockets = {}
     for node in levels.nodes[:1]:
         sockets = dict(zip(node.cpus, levels.quantity.layout.slots[:, SOCKET].tolist(), strict=False))

@@ -27,7 +27,7 @@ def agreement_with_remedy(agreement: Agreement) -> str:
     in_words = begin(named("metrics", agreement.metric), agreement.measurement)
     if not math.isfinite(agreement.within):
         place, tolerance = noun_phrase(agreement), _difference(agreement.tolerance)
-        key = "agreement_no_centre" if agreement.runs > 1 else "agreement_one_run"
+        key = "agreement_no_center" if agreement.runs > 1 else "agreement_one_run"
         return say(key, metric=in_words, place=place, tolerance=tolerance) + "."
     text = say(
         "agreement",

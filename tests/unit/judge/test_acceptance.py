@@ -32,7 +32,7 @@ from tests.support.fleets import made
             "limits[0].measurement: 'bandwidth-nods' is not allowed; did you mean bandwidth-nodes?",
         ),
         ("false_alarm_percent: often", "false_alarm_percent: must be a number"),
-        ("fingerprint: {hard: [cpu, colour]}", "fingerprint.hard[1]: 'colour' is not allowed"),
+        ("fingerprint: {hard: [cpu, color]}", "fingerprint.hard[1]: 'color' is not allowed"),
         (
             "cells: {bandwith: {percent: 5, run: 1}}",
             "cells: 'bandwith' is not allowed; did you mean bandwidth? choose from bandwidth, ",

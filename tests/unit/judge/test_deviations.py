@@ -58,16 +58,16 @@ def test_a_campaign_of_one_job_has_the_formulas_of_one_job(nodes: int, runs: int
     np.testing.assert_allclose(series.by_job.half_90, half, rtol=1e-6)
 
 
-def test_difference_is_from_the_centre_of_the_others() -> None:
+def test_difference_is_from_the_center_of_the_others() -> None:
     series = of_values(_values(8))
     means = series.matrix.values.mean(axis=1)
-    np.testing.assert_allclose(series.by_job.difference, means - series.reference.centre)
+    np.testing.assert_allclose(series.by_job.difference, means - series.reference.center)
     np.testing.assert_array_equal(series.pooled.difference, series.by_job.difference)
 
 
 @pytest.mark.parametrize(("nodes", "jobs"), [(3, 1), (8, 1), (8, 2)])
 def test_an_error_and_its_degrees_of_freedom_are_of_the_same_variances(nodes: int, jobs: int) -> None:
-    """Of few nodes the share of the centre is a third of it."""
+    """Of few nodes the share of the center is a third of it."""
     series = _series(nodes=nodes, jobs=jobs)
     for estimates in (series.by_job, series.pooled):
         assert estimates.of_jobs.min() > 0
@@ -220,7 +220,7 @@ def test_pooled_estimates_are_those_of_a_hand_that_adds_up_jobs() -> None:
             count = len(of_jobs)
             mean = np.mean([row.mean() for row in of_jobs])
             assert pooled.means[node, component] == pytest.approx(mean)
-            assert pooled.difference[node, component] == pytest.approx(mean - series.reference.centre[node, component])
+            assert pooled.difference[node, component] == pytest.approx(mean - series.reference.center[node, component])
             assert pooled.runs[node, component] == sum(map(len, of_jobs)) and pooled.jobs[node, component] == count
             by_runs = sum(run.pooled[component] * run.ratio[node, component] / len(row) for row in of_jobs) / count**2
             assert pooled.of_runs[node, component] == pytest.approx(by_runs)
@@ -365,5 +365,5 @@ def test_an_estimate_of_some_runs_replaces_means_and_counts() -> None:
     series = of_values(_values(8))
     of_job, count = np.full((1, len(tolerance())), 0.5), np.full((1, len(tolerance())), 2)
     some = Estimates(series, np.array([3]), np.array([0]), of_job, count)
-    np.testing.assert_allclose(some.difference, 0.5 - series.reference.centre[[3]])
+    np.testing.assert_allclose(some.difference, 0.5 - series.reference.center[[3]])
     np.testing.assert_allclose(some.of_runs, series.by_job[[3]].of_runs * 3 / 2)

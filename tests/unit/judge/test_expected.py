@@ -24,7 +24,7 @@ def test_measuring_the_places_again_gives_what_was_compared(node: int) -> None:
         of_node = run_means(matrix.values)[node]
         for number in range(0, len(matrix.terms.terms), 7):
             again = expected.of_term(matrix, number, 0.25, packed)
-            assert again is not None and again.centre == 0.25
+            assert again is not None and again.center == 0.25
             at = np.flatnonzero(matrix.terms.contrast[number])
             residual = matrix.scale.residual(matrix.level_of([node])[at], np.array(again.usual))
             assert np.sum(np.array(again.weights) * residual) == pytest.approx(of_node[number], abs=2e-4)

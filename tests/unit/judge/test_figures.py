@@ -20,7 +20,7 @@ from tests.support.fleets import judged
 from tests.support.made_status import run_outcome
 
 #: Published matrices whose CPUs the labels of a component fit.
-LABELLED = {"Dual AMD EPYC 7742 64-Core Processor": ("EPYC 7742", 2), "AMD EPYC 7773X": ("EPYC 7773X", 1)}
+LABELED = {"Dual AMD EPYC 7742 64-Core Processor": ("EPYC 7742", 2), "AMD EPYC 7773X": ("EPYC 7773X", 1)}
 
 
 def classes_of(path: Path, campaign: Path, machine: Topology | None = None) -> tuple[ClassFigure, ...]:
@@ -49,11 +49,11 @@ def test_a_published_median_has_pairs_near_it(data: Path, tmp_path: Path, name: 
         assert sorted(str(cell) for row in rows for cell in row if cell in figure.groups) == sorted(figure.groups)
 
 
-@pytest.mark.parametrize("name", LABELLED)
+@pytest.mark.parametrize("name", LABELED)
 def test_a_published_class_has_pairs_near_its_median(data: Path, tmp_path: Path, name: str) -> None:
     folder = data / "c2c" / "core-to-core-latency"
     pairs = published.machine(folder, name).matrix
-    figures = classes_of(folder / f"{name}.csv", tmp_path / "campaign", from_part(*LABELLED[name], True))
+    figures = classes_of(folder / f"{name}.csv", tmp_path / "campaign", from_part(*LABELED[name], True))
     assert len(figures) > 3
     total = len(pairs) * (len(pairs) - 1) / 2
     for figure in figures:

@@ -209,7 +209,7 @@ def test_two_and_two_nodes_are_named_with_their_difference() -> None:
         (FULL, 20, 9, "ccd 3 +12%"),
     ],
 )
-def test_half_of_a_fleet_off_in_one_part_has_no_centre(machine: str, nodes: int, off: int, component: str) -> None:
+def test_half_of_a_fleet_off_in_one_part_has_no_center(machine: str, nodes: int, off: int, component: str) -> None:
     """Two jobs each, with the same half off in both: nobody is accused, and nobody is the same."""
     defects = tuple(f"node{i:03d}: {component}" for i in range(off))
     verdict = judge(made(*defects, nodes=nodes, jobs=2, pair_runs=3, machine=machine)).verdict

@@ -155,16 +155,16 @@ def test_what_one_run_shows_of_parts_has_one_degree_of_freedom_of_runs() -> None
     """The median of the components is subtracted, and known as well as so many components let it be."""
     values = np.array([[0.01, -0.03, 0.02, np.nan]])
     job = messages._job(values, np.array([0]), 4e-4, 0.025)
-    centre = (1.4826 * 0.02) ** 2 * np.pi / 2 / 3
-    error, degrees = intervals.combined([(np.array([4e-4]), 1.0), (np.array([centre]), 2.0)])
+    center = (1.4826 * 0.02) ** 2 * np.pi / 2 / 3
+    error, degrees = intervals.combined([(np.array([4e-4]), 1.0), (np.array([center]), 2.0)])
     assert job.error[:3] == pytest.approx(error[0]) and job.degrees[:3] == pytest.approx(degrees[0])
     assert job.half == pytest.approx(intervals.half_width(job.error, job.degrees, 0.025))
     assert np.isnan(job.difference[3]) and job.difference[:3].tolist() == values[0, :3].tolist()
     nothing = messages._job(np.full((1, 2), np.nan), np.array([0]), 4e-4, 0.025)
     assert nothing.error == pytest.approx(0.02) and np.isnan(nothing.difference).all()
     alone = messages._job(values[:, :1], np.array([0]), 4e-4, 0.025)
-    centre = (1.4826 * 0.01) ** 2 * np.pi / 2
-    assert alone.degrees == pytest.approx(intervals.combined([(np.array([4e-4]), 1.0), (np.array([centre]), 1.0)])[1])
+    center = (1.4826 * 0.01) ** 2 * np.pi / 2
+    assert alone.degrees == pytest.approx(intervals.combined([(np.array([4e-4]), 1.0), (np.array([center]), 1.0)])[1])
 
 
 def test_detection_limits_fall_with_runs() -> None:

@@ -65,7 +65,7 @@ def test_equal_nodes_are_the_same_and_one_at_half_is_suspected() -> None:
     assert " lower than on its peers" in words
 
 
-def test_a_node_at_half_is_suspected_where_nodes_have_no_centre_too() -> None:
+def test_a_node_at_half_is_suspected_where_nodes_have_no_center_too() -> None:
     values = fleet(nodes=24) * np.linspace(0.88, 1.12, 24)[:, None]
     verdict = judged(rows_of(values))
     assert verdict.fleet.outcome in (FleetOutcome.INCONCLUSIVE, FleetOutcome.NON_UNIFORM)

@@ -160,7 +160,7 @@ def test_a_finding_of_runs_is_of_the_runs_that_show_it() -> None:
     series = of_values(values, [2] * NODES)
     standing = standings(series)[NODE]
     estimate = standing.evidence(_component())
-    expected = values[row, [1, 4], _component()].mean() - series.reference.centre[NODE, _component()]
+    expected = values[row, [1, 4], _component()].mean() - series.reference.center[NODE, _component()]
     assert estimate.difference[0, _component()] == pytest.approx(expected)
     assert estimate.runs[0, _component()] == 2 and len(estimate.rows) == 1
     spread = series.spreads.run
@@ -176,7 +176,7 @@ def test_a_finding_is_of_the_jobs_that_show_it(by_job: tuple[float, ...]) -> Non
     estimate = standings(series)[NODE].evidence(_component())
     showing = [NODE * 3 + job for job, effect in enumerate(by_job) if effect > 1]
     assert estimate.rows.tolist() == showing
-    expected = values[showing][:, :, _component()].mean() - series.reference.centre[NODE, _component()]
+    expected = values[showing][:, :, _component()].mean() - series.reference.center[NODE, _component()]
     assert estimate.difference[0, _component()] == pytest.approx(expected)
 
 

@@ -141,12 +141,12 @@ def test_garbage_is_unknown_and_never_an_error(
     ],
 )
 def test_tokens_of_one_node_are_left_out_of_the_command_line(token: str) -> None:
-    assert fingerprint.normalised_cmdline(f"quiet {token} isolcpus=3\n") == "quiet isolcpus=3"
+    assert fingerprint.normalized_cmdline(f"quiet {token} isolcpus=3\n") == "quiet isolcpus=3"
 
 
 def test_addresses_elsewhere_in_the_command_line_are_hidden() -> None:
     one, other = (
-        fingerprint.normalised_cmdline(
+        fingerprint.normalized_cmdline(
             f"a=3c:ec:ef:00:11:{last} b=10.0.0.{last}/24 c=x6f1f0b7e-3f2a-4f0c-9f57-2b9d7f5b9f{last}y"
         )
         for last in ("22", "33")
@@ -156,7 +156,7 @@ def test_addresses_elsewhere_in_the_command_line_are_hidden() -> None:
 
 def test_what_matters_stays_in_the_command_line() -> None:
     texts = ["quiet", "quiet mitigations=off", "quiet iommu=pt", "quiet numa_balancing=disable"]
-    assert len({fingerprint.normalised_cmdline(text) for text in texts}) == len(texts)
+    assert len({fingerprint.normalized_cmdline(text) for text in texts}) == len(texts)
 
 
 def test_differences_name_the_nodes_that_are_not_like_the_others() -> None:

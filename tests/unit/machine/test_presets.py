@@ -23,7 +23,7 @@ PARTS = {
 
 @pytest.mark.parametrize(("threads", "sockets", "nps"), [(1, 2, 1), (2, 1, 4)])
 @pytest.mark.parametrize("name", PARTS)
-def test_a_processor_of_the_table_is_labelled_as_the_machine(name: str, threads: int, sockets: int, nps: int) -> None:
+def test_a_processor_of_the_table_is_labeled_as_the_machine(name: str, threads: int, sockets: int, nps: int) -> None:
     captured = read(epyc(machines.WHOLE[name], sockets, threads, nps))
     made = from_part(PARTS[name], sockets, threads == 2, nps=nps)
     for level in ("socket", "quadrant", "ccd", "ccx", "core", "numa"):

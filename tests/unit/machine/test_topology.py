@@ -20,7 +20,7 @@ from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.machine.topology.tree_text import as_text
 from nodeprint.machine.tree import open_tree
 from tests.support import machines
-from tests.support.labels import assert_labelled, ids, parts, read
+from tests.support.labels import assert_labeled, ids, parts, read
 from tests.support.machines import Epyc, Fake, Files, Row, arm, epyc, xeon
 
 
@@ -29,7 +29,7 @@ from tests.support.machines import Epyc, Fake, Files, Row, arm, epyc, xeon
 def test_a_whole_epyc(name: str, nps: int) -> None:
     fake = epyc(machines.WHOLE[name], nps=nps)
     labels = read(fake)
-    assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core", "numa")
+    assert_labeled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core", "numa")
     assert {row.cpu: row.quadrant for row in fake.rows} == {c.cpu: c.quadrant for c in labels.cpus}
     assert labels.machine.nps == nps
     assert labels.provenance["quadrant"] == ("numa" if nps == 4 else "table")
@@ -51,7 +51,7 @@ def test_labels_follow_cpus_whatever_their_numbers(seed: int, name: str) -> None
     numbers = random.Random(seed).sample(range(3 * len(fake.rows)), len(fake.rows))
     shuffled = fake.renumbered(numbers.__getitem__)
     labels = read(shuffled)
-    assert_labelled(labels, shuffled, "socket", "quadrant", "ccd", "ccx", "core")
+    assert_labeled(labels, shuffled, "socket", "quadrant", "ccd", "ccx", "core")
     plain = read(fake)
     place = {c.cpu: replace(c, cpu=0) for c in labels.cpus}
     assert all(replace(c, cpu=0) == place[numbers[c.cpu]] for c in plain.cpus)
@@ -69,7 +69,7 @@ HARVESTED = {
 def test_a_harvested_part_has_no_positions(name: str) -> None:
     fake = epyc(HARVESTED[name])
     labels = read(fake)
-    assert_labelled(labels, fake, "socket", "ccd", "ccx", "core", "numa")
+    assert_labeled(labels, fake, "socket", "ccd", "ccx", "core", "numa")
     assert labels.machine.ccd_positions is False
     assert parts(labels, "quadrant") == set()
     assert labels.provenance["quadrant"] == "unknown"
@@ -83,7 +83,7 @@ def test_a_harvested_part_has_no_positions(name: str) -> None:
 def test_nps4_gives_the_quadrants_of_a_harvested_part(name: str) -> None:
     fake = epyc(HARVESTED[name], nps=4)
     labels = read(fake)
-    assert_labelled(labels, fake, "quadrant", "ccd", "numa")
+    assert_labeled(labels, fake, "quadrant", "ccd", "numa")
     assert labels.provenance["quadrant"] == "numa"
     assert "numa-contradicts-table" not in ids(labels)
 
@@ -93,7 +93,7 @@ def test_smt_off_in_the_firmware(name: str) -> None:
     fake = epyc(machines.WHOLE[name], threads=1)
     labels = read(fake)
     assert labels.machine.smt is False
-    assert_labelled(labels, fake, "quadrant", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "quadrant", "ccd", "ccx", "core")
 
 
 def test_smt_off_by_the_kernel_hides_no_core() -> None:
@@ -102,7 +102,7 @@ def test_smt_off_by_the_kernel_hides_no_core() -> None:
         offline=frozenset(r.cpu for r in fake.rows if r.thread), files={"sys/devices/system/cpu/smt/control": "off"}
     )
     labels = read(fake)
-    assert_labelled(labels, fake, "quadrant", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "quadrant", "ccd", "ccx", "core")
     assert not ids(labels)
 
 
@@ -113,7 +113,7 @@ def test_offline_cpus_do_not_move_the_others(name: str) -> None:
     fake = fake.but(offline=frozenset(r.cpu for r in fake.rows if r.ccx in gone))
     labels = read(fake)
     assert "offline-cpus" in ids(labels)
-    assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
     assert {row.cpu: row.quadrant for row in fake.online} == {c.cpu: c.quadrant for c in labels.cpus}
     assert labels.machine.core_positions and labels.machine.ccd_positions
 
@@ -123,7 +123,7 @@ def test_offline_cpus_of_an_unlisted_part_leave_the_ccd_unknown() -> None:
     fake = fake.but(name="AMD EPYC 7xyz", offline=frozenset(r.cpu for r in fake.rows if r.ccx == 0))
     labels = read(fake)
     assert parts(labels, "quadrant") == parts(labels, "ccd") == set()
-    assert_labelled(labels, fake, "ccx", "core")
+    assert_labeled(labels, fake, "ccx", "core")
 
 
 @pytest.mark.parametrize("nps", [1, 4])
@@ -155,7 +155,7 @@ def test_numa_nodes_that_cut_ccds_are_no_quadrants() -> None:
     labels = read(odd)
     assert "numa-contradicts-table" in ids(labels)
     assert labels.provenance["quadrant"] == "table"
-    assert_labelled(labels, fake, "quadrant", "ccd")
+    assert_labeled(labels, fake, "quadrant", "ccd")
 
 
 def test_each_l3_a_numa_node_is_no_nps() -> None:
@@ -163,7 +163,7 @@ def test_each_l3_a_numa_node_is_no_nps() -> None:
     labels = read(fake)
     assert "l3-as-numa" in ids(labels)
     assert labels.machine.nps is None
-    assert_labelled(labels, fake, "quadrant", "ccd", "numa")
+    assert_labeled(labels, fake, "quadrant", "ccd", "numa")
     assert labels.provenance["quadrant"] == "table"
 
 
@@ -178,7 +178,7 @@ def test_one_ccx_a_node_on_a_part_of_four(near: int, nps: int | None) -> None:
 def test_a_part_with_one_ccd() -> None:
     fake = epyc(Epyc(0x21, 0x19, "AMD Ryzen 7 5800X 8-Core Processor", (0,), 1, 8, 8, lambda c: 0), sockets=1)
     labels = read(fake)
-    assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "ccd", "ccx", "core")
     assert parts(labels, "quadrant") == set()
     assert not ids(labels)
 
@@ -211,7 +211,7 @@ def test_a_part_without_quadrants_by_design_misses_none(recipe: Epyc) -> None:
     fake = epyc(recipe, sockets=1)
     labels = read(fake)
     assert not ids(labels)
-    assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "ccd", "ccx", "core")
     assert labels.machine.ccd_positions and parts(labels, "quadrant") == set()
 
 
@@ -235,7 +235,7 @@ def test_dies_of_linux_are_ccds_where_they_can_be() -> None:
     fake = epyc(machines.TURIN).with_rows(lambda row: replace(row, die=row.ccd))
     labels = read(fake)
     assert labels.provenance["ccd"] == "sysfs"
-    assert_labelled(labels, fake, "quadrant", "ccd")
+    assert_labeled(labels, fake, "quadrant", "ccd")
     unlisted = read(fake.but(with_die_lists=False))
     assert parts(unlisted, "ccd") == fake.partition("ccd")
 
@@ -254,13 +254,13 @@ def test_dies_that_are_no_ccds_are_not_taken(of_ccd: float, of_cpu: int) -> None
     fake = fake.with_rows(lambda row: replace(row, die=int((row.ccd or 0) * of_ccd) + of_cpu * (row.cpu % 2)))
     labels = read(fake)
     assert labels.provenance["ccd"] == "table"
-    assert_labelled(labels, fake, "ccd", "ccx")
+    assert_labeled(labels, fake, "ccd", "ccx")
 
 
 def test_snc_with_interleaved_numbers_and_memory_nodes() -> None:
     fake = xeon(snc=2, interleaved=True).but(empty_nodes=(4, 5))
     labels = read(fake)
-    assert_labelled(labels, fake, "socket", "ccx", "numa", "core")
+    assert_labeled(labels, fake, "socket", "ccx", "numa", "core")
     assert labels.machine.nps == 2
     assert [n.node for n in labels.numa_nodes if not n.cpus] == [4, 5]
     assert all(len(n.distances) == 6 and n.memory_bytes == 1 << 30 for n in labels.numa_nodes)
@@ -271,7 +271,7 @@ def test_big_and_little_cores() -> None:
     fake = arm(8, parts=(0xD46, 0xD47))
     labels = read(fake)
     assert [c.kind for c in labels.cpus] == ["part 0xd46"] * 4 + ["part 0xd47"] * 4
-    assert_labelled(labels, fake, "socket", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "ccx", "core")
 
 
 def test_intel_hybrid_cores() -> None:
@@ -329,12 +329,12 @@ def test_more_than_a_thousand_cpus() -> None:
     fake = xeon(sockets=4, cores=160, threads=2)
     labels = read(fake)
     assert len(labels.cpus) == 1280
-    assert_labelled(labels, fake, "socket", "ccx", "core", "numa")
+    assert_labeled(labels, fake, "socket", "ccx", "core", "numa")
 
 
 def test_holes_in_the_numbers() -> None:
     fake = xeon().renumbered(lambda cpu: cpu * 3 + 100)
-    assert_labelled(read(fake), fake, "socket", "ccx", "core", "numa")
+    assert_labeled(read(fake), fake, "socket", "ccx", "core", "numa")
 
 
 @pytest.mark.parametrize("file", ["cache/index3/shared_cpu_list", "topology/physical_package_id", "topology/die_id"])
@@ -357,21 +357,21 @@ def test_a_socket_with_a_ccd_less_knows_its_parts_and_not_their_places() -> None
     whole = epyc(machines.MILAN, nps=4)
     fake = whole.with_rows(lambda row: None if row.ccd == 19 else row)
     labels = read(fake)
-    assert_labelled(labels, fake, "socket", "ccd", "ccx", "quadrant")
+    assert_labeled(labels, fake, "socket", "ccd", "ccx", "quadrant")
     assert labels.machine.ccd_positions is False
     assert "ccds-fused-off" in ids(labels)
 
 
 def test_three_sockets() -> None:
     fake = epyc(machines.ROME, 3)
-    assert_labelled(read(fake), fake, "socket", "quadrant", "ccd", "ccx", "core")
+    assert_labeled(read(fake), fake, "socket", "quadrant", "ccd", "ccx", "core")
 
 
 def test_a_limited_view_is_said_to_be_one() -> None:
     fake = xeon().but(files={"proc/self/status": "Name:\tx\nCpus_allowed_list:\t0-3\n"})
     labels = read(fake)
     assert "cpus-not-allowed" in ids(labels)
-    assert_labelled(labels, fake, "socket", "ccx", "core", "numa")
+    assert_labeled(labels, fake, "socket", "ccx", "core", "numa")
 
 
 def test_an_l3_over_two_sockets_is_none() -> None:
@@ -385,7 +385,7 @@ def test_only_proc_and_only_nodes(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cpuinfo").write_text("\n".join(fake._cpuinfo(row) for row in fake.rows))
     labels = captured.read(open_tree(tmp_path))
-    assert_labelled(labels, fake, "socket", "core")
+    assert_labeled(labels, fake, "socket", "core")
     assert parts(labels, "numa") == parts(labels, "ccx") == set()
     node = tmp_path / "nodes/sys/devices/system/node/node0"
     node.mkdir(parents=True)

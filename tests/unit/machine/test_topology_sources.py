@@ -24,7 +24,7 @@ from nodeprint.machine.topology.machine import virtual_by_name
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.tree import open_tree
 from tests.support import machines
-from tests.support.labels import assert_labelled, ids, parts
+from tests.support.labels import assert_labeled, ids, parts
 from tests.support.machines import Epyc, Fake, epyc, xeon
 from tests.support.real_parts import built
 
@@ -37,7 +37,7 @@ SHIFTS = {"genoa": (1, 4, 4, 8), "bergamo": (1, 4, 5, 8), "turin": (1, 4, 4, 8),
 def test_xml_of_parts_whose_numbers_follow_apic_ids(tmp_path: Path, name: str, version: int, nps: int) -> None:
     fake = epyc(machines.WHOLE[name], nps=nps)
     labels = captured.read_xml(fake.write_xml(tmp_path / "m.xml", version))
-    assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core", "numa")
+    assert_labeled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core", "numa")
     assert labels.machine.nps == nps
     assert {n.node: (n.memory_bytes, len(n.distances)) for n in labels.numa_nodes} == dict.fromkeys(
         range(2 * nps), (1 << 30, 2 * nps)
@@ -126,10 +126,10 @@ def test_nodes_whose_order_is_unknown_are_not_compared_place_by_place_with_other
 def test_xml_of_genoa_has_no_order_and_so_no_quadrants(tmp_path: Path) -> None:
     fake = epyc(machines.GENOA)
     labels = captured.read_xml(fake.write_xml(tmp_path / "m.xml"))
-    assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "ccd", "ccx", "core")
     assert parts(labels, "quadrant") == set() and {"quadrant-unknown", "order-unknown"} <= ids(labels)
     fake = epyc(machines.GENOA, nps=4)
-    assert_labelled(captured.read_xml(fake.write_xml(tmp_path / "n.xml")), fake, "quadrant", "ccd", "numa")
+    assert_labeled(captured.read_xml(fake.write_xml(tmp_path / "n.xml")), fake, "quadrant", "ccd", "numa")
 
 
 def test_xml_of_a_limited_view(tmp_path: Path) -> None:
@@ -138,13 +138,13 @@ def test_xml_of_a_limited_view(tmp_path: Path) -> None:
     labels = captured.read_xml(fake.write_xml(tmp_path / "m.xml"))
     assert "cpus-not-allowed" in ids(labels)
     assert parts(labels, "quadrant") == parts(labels, "ccd") == set()
-    assert_labelled(labels, fake, "socket", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "ccx", "core")
 
 
 def test_xml_keeps_memory_nodes_apart(tmp_path: Path) -> None:
     fake = xeon(snc=2).but(empty_nodes=(4, 5))
     labels = captured.read_xml(fake.write_xml(tmp_path / "m.xml"))
-    assert_labelled(labels, fake, "socket", "ccx", "core", "numa")
+    assert_labeled(labels, fake, "socket", "ccx", "core", "numa")
     assert [n.node for n in labels.numa_nodes if not n.cpus] == [4, 5]
 
 
@@ -188,7 +188,7 @@ def test_bytes_gone_wrong_give_labels_or_one_sentence(
 def test_cpuid_with_the_amd_leaf(tmp_path: Path, name: str) -> None:
     fake = epyc(machines.WHOLE[name])
     labels = captured.read_cpuid(fake.write_cpuid(tmp_path, SHIFTS[name]))
-    assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
     assert labels.provenance["ccd"] == labels.provenance["ccx"] == "cpuid"
     assert labels.provenance["quadrant"] == "table"
     assert {row.cpu: row.apicid for row in fake.rows} == {c.cpu: c.apicid for c in labels.cpus}
@@ -199,7 +199,7 @@ def test_cpuid_with_the_amd_leaf(tmp_path: Path, name: str) -> None:
 def test_cpuid_without_it(tmp_path: Path, name: str) -> None:
     fake = epyc(machines.WHOLE[name])
     labels = captured.read_cpuid(fake.write_cpuid(tmp_path, None))
-    assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
     assert labels.provenance["ccd"] == "table"
 
 
@@ -208,7 +208,7 @@ def test_cpuid_of_harvested_ccxs_uses_the_leaf_and_not_the_count_of_sharers(tmp_
     recipe = Epyc(0x11, 0x19, "AMD EPYC 9124 16-Core Processor", (0, 2, 3, 1), 1, 4, 8, lambda c: c % 4)
     fake = epyc(recipe, sockets=1, threads=threads)
     labels = captured.read_cpuid(fake.write_cpuid(tmp_path, (1, 4, 4, 6)))
-    assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "ccd", "ccx", "core")
     assert parts(labels, "quadrant") == set()
     assert {"cores-fused-off", "ccds-fused-off"} <= ids(labels)
     assert sorted({c.ccd for c in labels.cpus if c.ccd is not None}) == [0, 1, 2, 3]
@@ -219,7 +219,7 @@ def test_cpuid_of_a_view_without_some_cpus(tmp_path: Path) -> None:
     fake = fake.but(offline=frozenset(r.cpu for r in fake.rows if r.ccd in (0, 1, 2)))
     labels = captured.read_cpuid(fake.write_cpuid(tmp_path, SHIFTS["genoa"]))
     assert "offline-cpus" in ids(labels)
-    assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
+    assert_labeled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
 
 
 def test_cpuid_of_a_virtual_machine(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_dumps_in_an_archive(tmp_path: Path, depth: str) -> None:
     fake.write_cpuid(tmp_path / "d", None)
     with tarfile.open(tmp_path / "d.tar.bz2", "w:bz2") as tar:
         tar.add(tmp_path / "d", depth or ".")
-    assert_labelled(captured.read_cpuid(tmp_path / "d.tar.bz2"), fake, "socket", "ccx", "core")
+    assert_labeled(captured.read_cpuid(tmp_path / "d.tar.bz2"), fake, "socket", "ccx", "core")
 
 
 @pytest.mark.parametrize("line", ["junk", "1 0 0 0 0 => 1 2 3", "z 0 0 0 0 => 1 2 3 4", "1 0 0 0 0 => 1 2 3 123456789"])

@@ -21,7 +21,7 @@ from nodeprint.machine.topology import presets, serialized
 from nodeprint.readers import campaign_writer, matrix_file
 from tests.support.latencies import epyc
 from tests.support.schemas import valid_campaign
-from tests.support.tool_output import C2CLAT, FILES, LINKTEST, LOWER, MLC, labelled, read_text
+from tests.support.tool_output import C2CLAT, FILES, LINKTEST, LOWER, MLC, labeled, read_text
 
 Write = Callable[..., Path]
 
@@ -35,7 +35,7 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
         matrix_file.read_output(write(MLC, "EPYC a+b.txt")),
     ]
     campaign = tmp_path / "out" / "campaign"
-    names = campaign_writer.write_campaign(items, campaign, [labelled(16), None, None])
+    names = campaign_writer.write_campaign(items, campaign, [labeled(16), None, None])
     assert names == ["EPYC-a-b", "EPYC-a_b", "EPYC-a-b-2"]
     sheet = node_sheet.read_sheet(campaign / "nodes.tsv")
     assert [(node.node, node.cpus, node.measure) for node in sheet] == list(
@@ -57,7 +57,7 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
         "unknown": ["home", "topology", "spread", "cpu numbers"],
         "notes": [],
     }
-    assert serialized.from_text(store.survey(folders[0]).topology).cpus == labelled(16).cpus
+    assert serialized.from_text(store.survey(folders[0]).topology).cpus == labeled(16).cpus
     assert store.survey(folders[1]).topology == ""
     assert set(other.measured) == {"coherence-imported"}
     idle = mlc.measured["mlc-idle-latency"].columns["latency_ns"]
@@ -156,7 +156,7 @@ def test_what_is_there_twice_is_refused(tmp_path: Path, write: Write) -> None:
 
 def test_topology_must_have_the_matrix_cpus(tmp_path: Path, write: Write) -> None:
     with pytest.raises(NodeprintError, match="CPU 4 of the matrix"):
-        campaign_writer.write_campaign([matrix_file.read_output(write(C2CLAT))], tmp_path / "c", labelled(4))
+        campaign_writer.write_campaign([matrix_file.read_output(write(C2CLAT))], tmp_path / "c", labeled(4))
     assert not (tmp_path / "c").exists()
 
 

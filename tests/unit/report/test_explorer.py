@@ -119,7 +119,7 @@ def test_downloads_have_what_is_shown(page: Page) -> None:
     assert {">CCX = CCD<", ">quadrant<", ">socket<"} <= set(re.findall(r">[^<]*<", svg))  # brackets above the matrix
 
 
-def test_colours_go_over_one_socket_where_its_classes_are_near_each_other(page: Page) -> None:
+def test_colors_go_over_one_socket_where_its_classes_are_near_each_other(page: Page) -> None:
     page.run("document.getElementById('show').value = 'value'; document.getElementById('show').onchange()")
     page.run("window.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return 'data:,'; }")
     wait = "new Promise((done) => setTimeout(done, 300))"

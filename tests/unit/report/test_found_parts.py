@@ -22,7 +22,7 @@ from nodeprint.structure.found import FoundLevel, PairClass, Structure
 NODE = "node000"
 
 
-def levels(*, labelled: bool, slow_socket: float = 1.0) -> NodeLevels:
+def levels(*, labeled: bool, slow_socket: float = 1.0) -> NodeLevels:
     """A node of two sockets, one of which may be slower inside; without labels its CPUs are in another order."""
     plan = Plan(preset("naples-2x32"), nodes=2, runs=2, passes=1)
     whole = fleet(plan)
@@ -30,7 +30,7 @@ def levels(*, labelled: bool, slow_socket: float = 1.0) -> NodeLevels:
     inside = (quantity.layout.slots[quantity.pairs, SOCKET] == 0).all(axis=1)
     values = quantity.values * np.where(inside, slow_socket, 1.0).astype(np.float32)
     slots = quantity.layout.slots
-    if not labelled:
+    if not labeled:
         slots = np.full_like(slots, -1)
         slots[:, 4] = np.arange(len(slots))
     made = quantity.assign(values=values, layout=replace(quantity.layout, slots=slots))
@@ -39,12 +39,12 @@ def levels(*, labelled: bool, slow_socket: float = 1.0) -> NodeLevels:
 
 
 def test_groups_are_outlined_where_labels_are_missing() -> None:
-    data = matrix.of_node(levels(labelled=False), NODE)
-    labelled = matrix.of_node(levels(labelled=True), NODE)
+    data = matrix.of_node(levels(labeled=False), NODE)
+    labeled = matrix.of_node(levels(labeled=True), NODE)
     assert {level.name for level in data.levels} >= {"CCX?", "socket?"}
     assert data.axis == "CPU, in the groups that were found"
     of_ccx = {frozenset(data.labels[group.start : group.stop]) for group in data.levels[0].groups}
-    known = {frozenset(labelled.labels[group.start : group.stop]) for group in labelled.levels[0].groups}
+    known = {frozenset(labeled.labels[group.start : group.stop]) for group in labeled.levels[0].groups}
     assert of_ccx == known
     drawn = render.figure(matrix.matrix, data, styles.load(), 128.0)
     outlines = [c for c in drawn.axes[0].collections if isinstance(c, LineCollection)]
@@ -68,15 +68,15 @@ def test_clusters_of_a_hybrid_have_numbers_and_its_cores_kinds() -> None:
     assert [level.name for level in alike] == ["group?"]
 
 
-def test_labelled_machines_are_searched_where_they_are_asked() -> None:
-    of = levels(labelled=True)
+def test_labeled_machines_are_searched_where_they_are_asked() -> None:
+    of = levels(labeled=True)
     matrix.of_node(of, NODE)
     assert not of.found
     assert structure_words.summary(matrix.found_at(of, NODE)).startswith("16 groups of 4 CPUs: ")  # type: ignore[arg-type]
 
 
 def test_levels_of_unlike_sockets_have_a_median_for_each() -> None:
-    of = levels(labelled=False, slow_socket=2.0)
+    of = levels(labeled=False, slow_socket=2.0)
     seen = matrix.structure_at(of, NODE)
     assert seen is not None
     first = [pairs.median_ns for pairs in seen.levels[0].within]
@@ -86,7 +86,7 @@ def test_levels_of_unlike_sockets_have_a_median_for_each() -> None:
 
 @pytest.mark.parametrize("slow", [1.0, 2.0])
 def test_a_class_of_unlike_sockets_is_a_shape_for_each(slow: float) -> None:
-    data = distributions.by_class(levels(labelled=True, slow_socket=slow), NODE)
+    data = distributions.by_class(levels(labeled=True, slow_socket=slow), NODE)
     labels = [shape.label("ns") for shape in data.classes]
     apart = [label for label in labels if "same socket, socket 0" in label]
     assert bool(apart) == (slow > 1)

@@ -430,4 +430,4 @@ def test_pages_say_where_records_have_other_jobs_than_were_judged(measured: Path
 @pytest.mark.parametrize("certainty", Certainty)
 def test_every_certainty_of_a_finding_has_a_mark_and_words(certainty: Certainty) -> None:
     mark = state_mark(verdicts.finding(state=certainty))
-    assert mark.symbol and mark.word and mark.colour in {"alarm", "warning"}
+    assert mark.symbol and mark.word and mark.color in {"alarm", "warning"}

@@ -77,7 +77,7 @@ def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
     assert lines[-1].startswith("no report yet")
 
 
-def test_outcomes_are_in_colour_and_the_longest_word_wins() -> None:
+def test_outcomes_are_in_color_and_the_longest_word_wins() -> None:
     out = terminal.coloured("NON-UNIFORM: cn1: DEVIATES. cn2: SAME.")
     of_words = {out.plain[span.start : span.end]: str(span.style) for span in out.spans}
     assert of_words["NON-UNIFORM"] == "bold yellow" and of_words["SAME"] == "bold green"

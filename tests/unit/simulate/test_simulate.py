@@ -115,7 +115,7 @@ def test_every_example_is_understood(text: str) -> None:
         ("node001: busy core 5 run 3", "run 3; runs are 1 to 2"),
         ("node001: memory-channel node 7 -12%", "node 7; NUMA nodes here are 0, 1"),
         ("node001: cooling socket 2 -12%", "socket 2; sockets here are 0, 1"),
-        ("node001: fingerprint colour=red", "no field 'colour'; known are microcode"),
+        ("node001: fingerprint color=red", "no field 'color'; known are microcode"),
     ],
 )
 def test_wrong_defects_are_named_and_nothing_is_written(tmp_path: Path, text: str, message: str) -> None:

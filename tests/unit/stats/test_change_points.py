@@ -103,7 +103,7 @@ def test_scatter_counts_in_the_errors_of_both_values() -> None:
     assert change_points.scatter(values, errors) == pytest.approx(1 / np.sqrt(0.4549))
 
 
-def test_a_value_between_its_neighbours_is_not_isolated_and_of_two_values_none_is() -> None:
+def test_a_value_between_its_neighbors_is_not_isolated_and_of_two_values_none_is() -> None:
     assert not change_points.isolated(np.array([0.0, 20.0, 40.0]), np.ones(3), 5.0).any()
     assert change_points.isolated(np.array([0.0, 20.0, 0.0]), np.ones(3), 5.0).tolist() == [False, True, False]
     assert not change_points.isolated(np.array([0.0, 20.0]), np.ones(2), 5.0).any()

@@ -1,4 +1,4 @@
-"""The peers' centre and spread: precise where all are alike, and hardly moved by those that are not."""
+"""The peers' center and spread: precise where all are alike, and hardly moved by those that are not."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def _all(nodes: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("nodes", [3, 8, LEAVE_OUT_BELOW - 1, LEAVE_OUT_BELOW, 64])
-def test_centre_varies_no_more_than_the_template_error_says(nodes: int) -> None:
+def test_center_varies_no_more_than_the_template_error_says(nodes: int) -> None:
     compared = peers(_normal(nodes), FAMILY, _all(nodes))
-    variance = float(np.var(compared.centre[0]))
+    variance = float(np.var(compared.center[0]))
     assert variance <= 1.25 * TEMPLATE_ERROR / compared.count[0]
     assert compared.count[0] == nodes - 1
 
@@ -36,16 +36,16 @@ def test_spread_of_normal_nodes_is_theirs(nodes: int) -> None:
 
 
 @given(st.integers(3, LEAVE_OUT_BELOW - 1), st.floats(-1e3, 1e3))
-def test_a_node_of_a_small_fleet_has_no_share_in_its_own_centre(nodes: int, off: float) -> None:
+def test_a_node_of_a_small_fleet_has_no_share_in_its_own_center(nodes: int, off: float) -> None:
     means = _normal(nodes)[:, :8]
     moved = means.copy()
     moved[0] += off
     family, trusted = FAMILY[:8], _all(nodes)
-    np.testing.assert_array_equal(peers(means, family, trusted).centre[0], peers(moved, family, trusted).centre[0])
+    np.testing.assert_array_equal(peers(means, family, trusted).center[0], peers(moved, family, trusted).center[0])
 
 
 @pytest.mark.parametrize("nodes", [LEAVE_OUT_BELOW, 40])
-def test_centre_of_many_is_that_of_the_others_too(nodes: int) -> None:
+def test_center_of_many_is_that_of_the_others_too(nodes: int) -> None:
     means, trusted = _normal(nodes), _all(nodes)
     trusted[3] = False
     compared = peers(means, FAMILY, trusted)
@@ -53,19 +53,19 @@ def test_centre_of_many_is_that_of_the_others_too(nodes: int) -> None:
         others = trusted.copy()
         others[node] = False
         of_others = peers(np.vstack([means[node], means[others]]), FAMILY, np.arange(others.sum() + 1) > 0)
-        apart = compared.centre[node] - of_others.centre[0]
+        apart = compared.center[node] - of_others.center[0]
         assert np.sqrt(np.mean(apart**2)) < 0.35 / nodes  # a share of one node would be 1 / nodes
     assert compared.count.tolist() == [nodes - 2.0] * 3 + [nodes - 1.0] + [nodes - 2.0] * (nodes - 4)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("size", [5.0, 1e6])
-def test_two_outliers_of_seven_move_the_centre_by_about_one_deviation(size: float, seed: int) -> None:
+def test_two_outliers_of_seven_move_the_center_by_about_one_deviation(size: float, seed: int) -> None:
     means = _normal(8, seed)
     moved = means.copy()
     moved[1:3] += size
     trusted = _all(8)
-    apart = peers(moved, FAMILY, trusted).centre[0] - peers(means, FAMILY, trusted).centre[0]
+    apart = peers(moved, FAMILY, trusted).center[0] - peers(means, FAMILY, trusted).center[0]
     assert np.median(np.abs(apart)) < 1.25
 
 
@@ -79,7 +79,7 @@ def test_nodes_that_are_not_trusted_are_no_peers() -> None:
     trusted = _all(8)
     trusted[7] = False
     compared = peers(means, FAMILY, trusted)
-    assert np.abs(compared.centre[:7]).max() < 5
+    assert np.abs(compared.center[:7]).max() < 5
     assert compared.count.tolist() == [6.0] * 7 + [7.0]
 
 
@@ -119,5 +119,5 @@ def test_of_fewer_nodes_nobody_can_tell_who_agrees() -> None:
 
 def test_two_nodes_are_each_others_peers_of_unknown_spread() -> None:
     compared = peers(np.array([[1.0], [2.0]]), FAMILY[:1], _all(2))
-    assert compared.centre.tolist() == [[2.0], [1.0]]
+    assert compared.center.tolist() == [[2.0], [1.0]]
     assert not compared.between.any()

@@ -131,7 +131,7 @@ def test_directions_that_differ_are_a_finding() -> None:
 
 
 def test_a_topology_without_some_cpus_is_a_warning_and_the_others_are_compared() -> None:
-    labels = labelled(MILAN)
+    labels = labeled(MILAN)
     part = Topology(labels.machine, labels.cpus[:100])
     result = structure.find(MILAN.matrix, range(128), part)
     item = next(item for item in result.findings if item.id == "cpus-without-labels")
@@ -144,7 +144,7 @@ def test_exchanged_labels_are_named_by_their_smallest_set(swapped: tuple[int, ..
     order = list(range(128))
     for one, other in zip(swapped[::2], swapped[1::2], strict=True):
         order[one], order[other] = other, one
-    labels = labelled(MILAN)
+    labels = labeled(MILAN)
     wrong = tuple(replace(labels.cpus[order[cpu.cpu]], cpu=cpu.cpu) for cpu in labels.cpus)
     result = structure.find(MILAN.matrix, range(128), Topology(labels.machine, wrong))
     against = [item for item in result.findings if item.id == "labels-contradict"]
@@ -159,7 +159,7 @@ def test_siblings_that_are_not_nearest_are_known_by_their_labels() -> None:
     machine = made(
         {"ccx": np.tile(np.arange(32) // 8, 2), "smt": np.tile(np.arange(32), 2)}, {"ccx": 19.0, "smt": 19.0}, 110.0
     )
-    result = structure.find(machine.matrix, range(64), labelled(machine))
+    result = structure.find(machine.matrix, range(64), labeled(machine))
     assert {level.name for level in result.levels} == {"ccx"}
     assert "siblings-not-nearest" in {item.id for item in result.findings}
     assert "label-not-found" not in {item.id for item in result.findings}
@@ -285,7 +285,7 @@ def test_slow_ccx_is_named() -> None:
     assert "unlike-ccxs" in {finding.id for finding in result.findings}
 
 
-def labelled(machine: Made, **parts: np.ndarray) -> Topology:
+def labeled(machine: Made, **parts: np.ndarray) -> Topology:
     """A topology that says of every CPU what the machine was made of, or `parts` instead."""
     labels = {"core": machine.parts["smt"]} | {k: v for k, v in machine.parts.items() if k != "smt"} | parts
     cpus = []
@@ -296,7 +296,7 @@ def labelled(machine: Made, **parts: np.ndarray) -> Topology:
 
 
 def test_true_labels_agree() -> None:
-    result = structure.find(ROME.matrix, range(len(ROME.matrix)), labelled(ROME))
+    result = structure.find(ROME.matrix, range(len(ROME.matrix)), labeled(ROME))
     assert [(item.level, item.label, item.relation, item.cpus) for item in result.agreement] == [
         ("smt", "core", "agrees", ()),
         ("ccx", "ccx", "agrees", ()),
@@ -308,7 +308,7 @@ def test_true_labels_agree() -> None:
 def test_exchanged_labels_contradict_by_name_and_change_nothing() -> None:
     ccx = MILAN.parts["ccx"].copy()
     ccx[[3, 12]] = ccx[[12, 3]]
-    result = structure.find(MILAN.matrix, range(len(MILAN.matrix)), labelled(MILAN, ccx=ccx))
+    result = structure.find(MILAN.matrix, range(len(MILAN.matrix)), labeled(MILAN, ccx=ccx))
     item = next(item for item in result.agreement if item.level == "ccx")
     assert (item.relation, item.cpus) == ("contradicts", (3, 12))
     assert result.findings[0].id == "labels-contradict"
@@ -320,7 +320,7 @@ def test_coarser_and_finer_labels() -> None:
     cpus = range(len(MILAN.matrix))
     relation = {}
     for name, ccx in (("finer", MILAN.parts["ccx"] // 2), ("coarser", MILAN.parts["smt"] // 4)):
-        result = structure.find(MILAN.matrix, cpus, labelled(MILAN, ccx=ccx))
+        result = structure.find(MILAN.matrix, cpus, labeled(MILAN, ccx=ccx))
         item = next(item for item in result.agreement if item.level == "ccx")
         relation[name] = item.relation
         assert item.cpus == tuple(cpus)
@@ -329,7 +329,7 @@ def test_coarser_and_finer_labels() -> None:
 
 def test_labels_that_the_matrix_does_not_show() -> None:
     flat = mesh(32)
-    result = structure.find(flat.matrix, range(32), labelled(flat, ccx=np.arange(32) // 8))
+    result = structure.find(flat.matrix, range(32), labeled(flat, ccx=np.arange(32) // 8))
     assert [(item.level, item.relation) for item in result.agreement] == [("ccx", "not found")]
 
 
@@ -418,7 +418,7 @@ def test_any_matrix_gives_partitions(n: int, seed: int, missing: float) -> None:
 
 
 def test_json_has_the_documented_keys() -> None:
-    result = structure.find(homed(ROME, 0, 105.0).matrix, range(len(ROME.matrix)), labelled(ROME)).as_json()
+    result = structure.find(homed(ROME, 0, 105.0).matrix, range(len(ROME.matrix)), labeled(ROME)).as_json()
     assert set(result) == {"levels", "agreement", "symmetry", "findings"}
     assert set(result["levels"][0]) == {"name", "groups", "within", "between", "stability"}
     assert set(result["findings"][0]) == {"id", "severity", "text", "advice"}
@@ -481,7 +481,7 @@ def test_record_files_and_homes(tmp_path: Path, home: object, homes: list[int], 
 def test_files_of_other_tools_and_nodes(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text("\n".join(",".join("" if np.isnan(v) else str(v) for v in row) for row in MILAN.matrix))
-    campaign_writer.write_campaign([matrix_file.read_output(path)], tmp_path / "c", labelled(MILAN))
+    campaign_writer.write_campaign([matrix_file.read_output(path)], tmp_path / "c", labeled(MILAN))
     direct, node = matrix_file.read_matrix(path), matrix_file.read_matrix(tmp_path / "c" / "nodes" / "m")
     assert direct.topology is None
     assert node.topology is not None
@@ -507,7 +507,7 @@ def test_command(tmp_path: Path) -> None:
     """The command's JSON is what `find` found, and a node's own topology is what it is held against."""
     path = tmp_path / "m.csv"
     path.write_text("\n".join(",".join("" if np.isnan(v) else str(v) for v in row) for row in MILAN.matrix))
-    campaign_writer.write_campaign([matrix_file.read_output(path)], tmp_path / "c", labelled(MILAN))
+    campaign_writer.write_campaign([matrix_file.read_output(path)], tmp_path / "c", labeled(MILAN))
     for file, agreed in ((path, set()), (tmp_path / "c" / "nodes" / "m", {"agrees"})):
         result = CliRunner().invoke(app, ["structure", str(file), "--json"])
         assert result.exit_code == 0
@@ -546,7 +546,7 @@ def test_clusters_of_five_cores_are_no_sockets() -> None:
     assert "socket" not in found(near.matrix)
 
 
-def test_two_left_over_neighbours_are_a_pair() -> None:
+def test_two_left_over_neighbors_are_a_pair() -> None:
     machine = made({"group": np.arange(16) // 2}, {"group": 30.0}, 70.0, spread=0.01)
     matrix = machine.matrix.copy()
     matrix[4, 5] = matrix[5, 4] = 44.0  # disturbed, and still nearest to each other

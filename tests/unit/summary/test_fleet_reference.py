@@ -1,4 +1,4 @@
-"""A fleet's figures as a file: centres and spreads without names, and how a single node is beside them."""
+"""A fleet's figures as a file: centers and spreads without names, and how a single node is beside them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def exported(tmp_path: Path) -> Path:
     return tmp_path / "reference.json"
 
 
-def test_the_file_has_centre_and_spread_and_no_name(exported: Path) -> None:
+def test_the_file_has_center_and_spread_and_no_name(exported: Path) -> None:
     text = exported.read_text()
     assert "secret" not in text and len(text) < 4000
     (figure,) = fleet_reference.read(exported).figures

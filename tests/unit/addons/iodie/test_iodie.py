@@ -49,7 +49,7 @@ ROME = from_part("EPYC 7742", 1, smt=False)
 GENOA = from_part("EPYC 9654", 1, smt=False)
 
 
-def analysed(
+def analyzed(
     topology: Topology, modes: Modes, *, seed: int = 1, runs: int = 2, spread: Spread | None = None, defect: str = ""
 ) -> tuple[analysis.NodeDies, list[np.ndarray]]:
     """A simulated node, and where each line of its dies truly is."""
@@ -67,7 +67,7 @@ def analysed(
     for number, run in enumerate(detailed(plan), start=1):
         passes += passes_of(run, number)
         truth.append(run)
-    found = analysis.analyse(node_lines.NodeLines("node000", "coherence-cas", topology, tuple(passes), (), (), True))
+    found = analysis.analyze(node_lines.NodeLines("node000", "coherence-cas", topology, tuple(passes), (), (), True))
     sites = [
         np.concatenate(
             [
@@ -95,7 +95,7 @@ def analysed(
 )
 def test_a_planted_die_is_found(topology: Topology, modes: Modes) -> None:
     """Lines and CCDs at their sites, the geometry by name, the cost of a step within half a nanosecond."""
-    found, truth = analysed(topology, modes)
+    found, truth = analyzed(topology, modes)
     for die, sites in zip(found.dies, truth, strict=True):
         assert rand_index(np.where(die.clusters.label < 0, die.clusters.count, die.clusters.label), sites) > 0.99
         assert die.sites is not None and die.geometry is not None
@@ -109,21 +109,21 @@ def test_a_planted_die_is_found(topology: Topology, modes: Modes) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_without_geometry_there_is_no_map_and_it_says_what_could_be_found(seed: int) -> None:
-    found, _ = analysed(ROME, Modes(0, pair_step_ns=0), seed=seed, spread=Spread(tail=3))
+    found, _ = analyzed(ROME, Modes(0, pair_step_ns=0), seed=seed, spread=Spread(tail=3))
     (die,) = found.dies
     assert die.sites is None and die.geometry is None and die.no_map == "all lines are alike"
     assert 0 < die.clusters.detectable_ns < 0.5
 
 
 def test_pairs_that_lie_in_quadrants_make_no_map_where_lines_do_not() -> None:
-    found, _ = analysed(ROME, Modes(0, pair_step_ns=5))
+    found, _ = analyzed(ROME, Modes(0, pair_step_ns=5))
     assert found.dies[0].sites is None
 
 
 def test_a_harvested_part_has_its_sites() -> None:
     """Six CCDs of eight on a die of four sites: two sites with two CCDs, two with one."""
     six = from_part("EPYC 7R13", 1, smt=False)
-    found, truth = analysed(six, Modes(2.0, pair_step_ns=2.0, die="mesh"))
+    found, truth = analyzed(six, Modes(2.0, pair_step_ns=2.0, die="mesh"))
     (die,) = found.dies
     assert rand_index(die.clusters.label, truth[0]) == 1
     if die.sites is not None:
@@ -132,7 +132,7 @@ def test_a_harvested_part_has_its_sites() -> None:
 
 def test_a_slow_port_is_named_and_leaves_the_map_as_it_is() -> None:
     modes = Modes(2.0, pair_step_ns=2.0, die="mesh")
-    (healthy,), (slow,) = (analysed(ROME, modes, defect=defect)[0].dies for defect in ("", "ccd 3 +3%"))
+    (healthy,), (slow,) = (analyzed(ROME, modes, defect=defect)[0].dies for defect in ("", "ccd 3 +3%"))
     assert healthy.odd_ends == []
     assert [end for end, _ in slow.odd_ends] == [3]
     assert slow.odd_ends[0][1] == pytest.approx(3.3, abs=0.7)
@@ -141,14 +141,14 @@ def test_a_slow_port_is_named_and_leaves_the_map_as_it_is() -> None:
 
 
 def test_a_slow_core_is_no_slow_port() -> None:
-    (die,) = analysed(ROME, Modes(2.0, pair_step_ns=2.0), defect="core 11 +12%")[0].dies
+    (die,) = analyzed(ROME, Modes(2.0, pair_step_ns=2.0), defect="core 11 +12%")[0].dies
     assert die.odd_ends == []
     offsets = die.frame.core_ns
     assert max(offsets, key=lambda cpu: offsets[cpu]) == 11 and offsets[11] > 8
 
 
 def test_two_sockets_have_a_die_each_and_a_link() -> None:
-    found, _ = analysed(preset("rome-2x64"), Modes(4.0, pair_step_ns=4.0), runs=1)
+    found, _ = analyzed(preset("rome-2x64"), Modes(4.0, pair_step_ns=4.0), runs=1)
     assert [die.frame.socket for die in found.dies] == [0, 1]
     (link,) = found.dies[0].links
     assert link.ns == pytest.approx(88 + 4 + 4, abs=2)  # the link, and the ways to it: a step a die on the mean
@@ -157,7 +157,7 @@ def test_two_sockets_have_a_die_each_and_a_link() -> None:
 def test_ports_and_sites_that_the_data_do_not_separate_are_said_not_to_be_identified() -> None:
     """With one CCD a site, a CCD's own part takes what its site's ways to the others have in common."""
     eight = from_part("EPYC 9174F", 1, smt=False)
-    (die,) = analysed(eight, Modes(3.0, pair_step_ns=3.0, die="mesh", sites=8))[0].dies
+    (die,) = analyzed(eight, Modes(3.0, pair_step_ns=3.0, die="mesh", sites=8))[0].dies
     assert die.sites is not None and die.sites.count == 8
     of_pairs = list(die.fit.positions("pair").values())
     assert not die.fit.identified[of_pairs].any()
@@ -168,7 +168,7 @@ def test_ports_and_sites_that_the_data_do_not_separate_are_said_not_to_be_identi
 def test_intervals_hold_what_was_planted() -> None:
     inside = []
     for seed in range(6):
-        (die,) = analysed(ROME, Modes(2.0, pair_step_ns=2.0, die="mesh"), seed=seed)[0].dies
+        (die,) = analyzed(ROME, Modes(2.0, pair_step_ns=2.0, die="mesh"), seed=seed)[0].dies
         assert die.distances is not None and die.sites is not None
         label = die.frame.labels[die.frame.here]
         of = np.array([label[die.sites.of_end == site][0] % 4 for site in range(4)])
@@ -185,11 +185,11 @@ def test_two_clocks_tell_a_core_from_its_port() -> None:
         ghz = (3.4, 2.4)[number - 1]
         for one in passes_of(run, number):
             passes.append(structs.replace(one, ns=one.ns + 2 * 12 / ghz, ghz=np.full_like(one.ghz, ghz)))
-    found = analysis.analyse(node_lines.NodeLines("a", "coherence-cas", ROME, tuple(passes), (), (), True))
+    found = analysis.analyze(node_lines.NodeLines("a", "coherence-cas", ROME, tuple(passes), (), (), True))
     (die,) = found.dies
     assert die.core is not None and die.core.cycles == pytest.approx(12, abs=max(die.core.half, 2))
     assert "the core's share is" in listing.as_text(found).lower()
-    steady = analysis.analyse(
+    steady = analysis.analyze(
         node_lines.NodeLines("a", "coherence-cas", ROME, tuple(p for p in passes if p.run == "job1/run1"), (), (), True)
     )
     assert steady.dies[0].core is None
@@ -200,7 +200,7 @@ def test_two_clocks_tell_a_core_from_its_port() -> None:
 
 def test_a_census_of_the_same_lines_agrees(tmp_path: Path) -> None:
     write(Plan(ROME, nodes=1, runs=1, detail=True), tmp_path / "a")
-    found = analysis.analyse(node_lines.read(tmp_path / "a/nodes/node000"))
+    found = analysis.analyze(node_lines.read(tmp_path / "a/nodes/node000"))
     (die,) = found.dies
     assert die.census is not None and die.census.count == 4 and die.agreement is not None
     assert die.agreement.index == 1 and die.agreement.lines == 96
@@ -214,7 +214,7 @@ def test_shares_of_a_census_are_at_the_sites_where_its_lines_are(tmp_path: Path)
     for seed in range(3):
         modes = Modes(6.0, planted)
         write(Plan(ROME, nodes=1, runs=1, detail=True, modes=modes, seed=seed), tmp_path / f"{seed}")
-        (die,) = analysis.analyse(node_lines.read(tmp_path / f"{seed}/nodes/node000")).dies
+        (die,) = analysis.analyze(node_lines.read(tmp_path / f"{seed}/nodes/node000")).dies
         assert die.sites is not None and die.sites.count == 4
         label = die.frame.labels[die.frame.here]
         truth = [planted[label[die.sites.of_end == site][0] % 4] for site in range(4)]
@@ -241,9 +241,9 @@ def test_a_continuous_spread_makes_no_clusters() -> None:
 
 def test_lines_between_clusters_are_unassigned() -> None:
     rng = np.random.default_rng(3)
-    centres = np.array([[-2.0] * 8, [2.0] * 8])
+    centers = np.array([[-2.0] * 8, [2.0] * 8])
     truth = np.repeat([0, 1], 100)
-    points = centres[truth] + 0.3 * rng.standard_normal((200, 8))
+    points = centers[truth] + 0.3 * rng.standard_normal((200, 8))
     points = np.vstack([points, np.zeros((3, 8))])
     found = line_clusters.find(points, points, points, np.zeros(203, dtype=int))
     assert found.count == 2 and set(found.label[:200].tolist()) == {0, 1}
@@ -361,9 +361,7 @@ def test_the_command_prints_a_plan_and_json_by_its_schema(campaign: Path) -> Non
     node = campaign / "nodes/node000"
     said = CliRunner().invoke(app, ["iodie", str(node)]).stdout
     assert said.startswith("SIMULATED")
-    assert (
-        "mesh of 2 x 2" in said and "[quadrant 0: CCD 0-1" in said and "The sites are the labelled quadrants." in said
-    )
+    assert "mesh of 2 x 2" in said and "[quadrant 0: CCD 0-1" in said and "The sites are the labeled quadrants." in said
     facts = json.loads(CliRunner().invoke(app, ["iodie", str(node), "--json"]).stdout)
     valid(facts, "iodie")
     assert facts["simulated"] is True and facts["nodes"][0]["dies"][0]["map"]["geometry"]["kind"] == "mesh"
@@ -444,7 +442,7 @@ def test_a_port_stands_apart_beside_others_that_are_alike_and_not_where_all_scat
 
 
 def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:
-    found, _ = analysed(ROME, Modes(2.0), runs=1)
+    found, _ = analyzed(ROME, Modes(2.0), runs=1)
     fewer = replace(ROME, cpus=ROME.cpus[:-1])
     plan = Plan(ROME, nodes=1, runs=1, modes=Modes(2.0))
     passes = [one for run in detailed(plan) for one in passes_of(run, 1)]
@@ -454,7 +452,7 @@ def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:
 
 def test_a_run_that_was_stopped_gives_its_finished_passes(campaign: Path, tmp_path: Path) -> None:
     node = node_with(campaign, tmp_path, lambda content: content[: len(content) * 2 // 3])
-    found = analysis.analyse(node_lines.read(node))
+    found = analysis.analyze(node_lines.read(node))
     assert any("stopped before its end" in sentence for sentence in found.missing)
     assert found.dies[0].clusters.count == 4 and len(found.dies[0].clusters.label) >= 32
 
@@ -514,7 +512,7 @@ def test_a_numa_node_with_too_few_ccds_is_said_to_have_them(
 def test_a_mesh_part_has_its_cores_as_ends_and_no_map_without_slices() -> None:
     """One L3 for all cores: hops inside it are what there is to see."""
     flat = preset("graviton3-64")
-    found, _ = analysed(flat, Modes(), runs=1)
+    found, _ = analyzed(flat, Modes(), runs=1)
     (die,) = found.dies
     assert die.frame.level == "core" and die.sites is None
 
@@ -562,7 +560,7 @@ def test_clusters_by_the_census_come_from_the_cpus_of_the_socket() -> None:
 
 def test_the_fit_recovers_every_part() -> None:
     """Without noise the parts come out as they were put in."""
-    (die,) = analysed(
+    (die,) = analyzed(
         ROME,
         Modes(2.0, pair_step_ns=3.0),
         spread=Spread(0, 0, 0, 0, 0, 0.0, run=0, drift=0, cell=0, run_cell=0, burst_rate=0),
@@ -594,7 +592,7 @@ def test_a_node_is_mapped_once_and_again_where_its_records_are_others(
         raise AssertionError
 
     with monkeypatch.context() as broken:
-        broken.setattr(analysis, "analyse", not_again)
+        broken.setattr(analysis, "analyze", not_again)
         again = campaign_dies.read(folder)
     assert again.as_text() == first.as_text() and again.as_json() == first.as_json()
     for one, other in zip(first.nodes, again.nodes, strict=True):
@@ -611,7 +609,7 @@ def test_nodes_are_compared_part_by_part() -> None:
     """A slow port is the highest of its part, on its node; what deviates is not said here."""
     modes = Modes(2.0, pair_step_ns=2.0, die="mesh")
     defects = {"node0": "", "node1": "ccd 3 +6%"}
-    nodes = [structs.replace(analysed(ROME, modes, defect=defect)[0], node=name) for name, defect in defects.items()]
+    nodes = [structs.replace(analyzed(ROME, modes, defect=defect)[0], node=name) for name, defect in defects.items()]
     compared = part_comparison.compare(nodes)
     assert compared is not None and compared.nodes == ("node0", "node1")
     (row,) = [row for row in listing.fleet_rows(compared) if "own part of CCD 3" in row]
@@ -621,9 +619,9 @@ def test_nodes_are_compared_part_by_part() -> None:
 
 def test_a_node_with_other_dies_is_left_out_by_name() -> None:
     modes = Modes(2.0, pair_step_ns=2.0, die="mesh")
-    nodes = [analysed(ROME, modes, seed=seed)[0] for seed in range(3)]
+    nodes = [analyzed(ROME, modes, seed=seed)[0] for seed in range(3)]
     nodes = [structs.replace(node, node=f"node{i}") for i, node in enumerate(nodes)]
-    other = structs.replace(analysed(ROME, Modes(0, pair_step_ns=0))[0], node="flat")
+    other = structs.replace(analyzed(ROME, Modes(0, pair_step_ns=0))[0], node="flat")
     compared = part_comparison.compare([*nodes, other])
     assert compared is not None and compared.not_compared == {"flat": "it has other ends or sites than most nodes"}
 
@@ -647,7 +645,7 @@ def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Pat
 
 @pytest.mark.parametrize("kind, sites", [("ring", 6), ("crossbar", 4), ("mesh", 6)])
 def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: int) -> None:
-    (die,) = analysed(GENOA, Modes(2.0, pair_step_ns=2.0, die=kind, sites=sites))[0].dies
+    (die,) = analyzed(GENOA, Modes(2.0, pair_step_ns=2.0, die=kind, sites=sites))[0].dies
     rows = "\n".join(listing.plan(die))
     plan = die_pages.floorplan(die)
     assert plan is not None and all(f">CCD {ccd}<" in plan.svg for ccd in range(12))
@@ -656,7 +654,7 @@ def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: 
 
 
 def test_without_a_map_the_page_says_what_could_be_found() -> None:
-    found, _ = analysed(ROME, Modes(0, pair_step_ns=0), runs=1)
+    found, _ = analyzed(ROME, Modes(0, pair_step_ns=0), runs=1)
     (page,) = die_pages.pages(DieMaps((found,), {}))
     assert list(page.pictures) == []
     said = [block.text for section in page.sections for block in section.blocks if isinstance(block, Text)]

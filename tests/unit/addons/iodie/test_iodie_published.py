@@ -75,7 +75,7 @@ def test_a_published_rome_is_a_mesh(data: Path) -> None:
 @of_matrices
 def test_one_line_makes_no_map(data: Path, name: str, topology: Topology, socket: int) -> None:
     one = hops(data, name, topology, socket)
-    (die,) = analysis.analyse(node_lines.NodeLines("node", "coherence-cas", topology, (one,), (), (), False)).dies
+    (die,) = analysis.analyze(node_lines.NodeLines("node", "coherence-cas", topology, (one,), (), (), False)).dies
     assert die.sites is None and die.no_map == "all lines are alike"
 
 

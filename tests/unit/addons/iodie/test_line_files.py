@@ -70,7 +70,7 @@ def test_a_record_file_alone_has_the_groups_that_its_hops_show(campaign: Path, t
 
 def test_a_table_of_addresses_gives_the_planted_die(tmp_path: Path) -> None:
     made = table(tmp_path / "per_address.csv")
-    found = analysis.analyse(line_files.read([tmp_path / "per_address.csv"], None))
+    found = analysis.analyze(line_files.read([tmp_path / "per_address.csv"], None))
     (die,) = found.dies
     assert die.frame.level == "ccx" and die.sites is not None and die.sites.count == 4
     assert rand_index(die.sites.of_end, made.site_of_ccd) == 1

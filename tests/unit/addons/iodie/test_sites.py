@@ -25,7 +25,7 @@ def mapped(
     rng = np.random.default_rng([seed, 5])
     made = apart.make(GENOA, kind, 2.0, rng, runs=runs, passes=passes, ccds_at=ccds_at, shares=shares)
     source = node_lines.NodeLines("node", "coherence-cas", GENOA, tuple(made.passes), (), (), True)
-    return analysis.analyse(source), made
+    return analysis.analyze(source), made
 
 
 def held(die: Die, made: apart.Made) -> list[bool]:

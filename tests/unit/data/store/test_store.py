@@ -99,7 +99,7 @@ def test_kept_jobs_are_those_of_the_records_and_made_again_where_they_are_damage
     assert read[0].measured["coherence-cas"].runs == store.jobs_of(node)[0].measured["coherence-cas"].runs
 
 
-def test_a_survey_is_labelled_once_and_again_where_it_changed(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_survey_is_labeled_once_and_again_where_it_changed(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     node = campaign("n1") / "nodes/n1"
     path = node / "job1/survey.tar.gz"
     path.write_bytes(survey(preset("graviton3-64"), "n1", {}))

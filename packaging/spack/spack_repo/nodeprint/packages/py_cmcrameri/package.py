@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class PyCmcrameri(PythonPackage):
-    """Perceptual colour maps for matplotlib, by Fabio Crameri."""
+    """Perceptual color maps for matplotlib, by Fabio Crameri."""
 
     url = "https://files.pythonhosted.org/packages/py3/c/cmcrameri/cmcrameri-1.10-py3-none-any.whl"
 

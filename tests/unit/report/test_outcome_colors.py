@@ -1,4 +1,4 @@
-"""A colour is said in one place, which terminal, PDF, HTML on light and dark screens, and figures read."""
+"""A color is said in one place, which terminal, PDF, HTML on light and dark screens, and figures read."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nodeprint.errors import NodeprintError
-from nodeprint.report import html, outcome_colours, pdf, terminal
+from nodeprint.report import html, outcome_colors, pdf, terminal
 from nodeprint.report.figures import style
 from nodeprint.report.pages.blocks import Document, Page
 from nodeprint.settings import sources
@@ -24,10 +24,10 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of templates and styles of a checkout, to be changed."""
     shutil.copytree(ROOT / "reports", tmp_path / "reports", ignore=shutil.ignore_patterns("pictures"))
     monkeypatch.setattr(sources, "folder", lambda: tmp_path)
-    for cached in (outcome_colours.outcome_colours, style.load):
+    for cached in (outcome_colors.outcome_colors, style.load):
         cached.cache_clear()
     yield tmp_path / "reports"
-    for cached in (outcome_colours.outcome_colours, style.load):
+    for cached in (outcome_colors.outcome_colors, style.load):
         cached.cache_clear()
 
 
@@ -37,18 +37,18 @@ def change(reports: Path, text: str) -> None:
     path.write_text(path.read_text().replace(ALARM, text))
 
 
-def test_one_line_changes_a_colour_everywhere(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_line_changes_a_color_everywhere(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(reports, 'alarm: {light: "#010203", dark: "#a1a2a3", terminal: bright_cyan}')
     (span,) = terminal.coloured("DEVIATES").spans
     assert span.style == "bold bright_cyan"
-    assert style.load().colour("alarm") == "#010203"
+    assert style.load().color("alarm") == "#010203"
     page = html.page(Document("title", "campaign", "", (Page("n", "n", "n", None, (), ()),)))
     assert re.findall(r"--alarm: (#\w+);", page) == ["#010203", "#a1a2a3"]
     read: dict[str, str] = {}
 
     class Compiler:
         def compile(self, **_: Any) -> bytes:
-            read.update(json.loads(Path(printer._folder.name, "data.json").read_text())["colours"])
+            read.update(json.loads(Path(printer._folder.name, "data.json").read_text())["colors"])
             return b"%PDF"
 
     with pdf.Printer() as printer:
@@ -57,12 +57,12 @@ def test_one_line_changes_a_colour_everywhere(reports: Path, monkeypatch: pytest
     assert read["alarm"] == "#010203"
 
 
-def test_no_other_file_names_a_colour_of_an_outcome() -> None:
-    named = {value for colour in style.load().outcomes.values() for value in (colour.light, colour.dark)}
-    named -= set(style.load().colours.values()) | set(style.load().dark.values())
+def test_no_other_file_names_a_color_of_an_outcome() -> None:
+    named = {value for color in style.load().outcomes.values() for value in (color.light, color.dark)}
+    named -= set(style.load().colors.values()) | set(style.load().dark.values())
     kinds = (".py", ".css", ".html", ".typ", ".yaml")  # a chosen pair of explorer.js is drawn on white on any screen
     paths = [path for room in (*PACKAGES, "reports") for path in (ROOT / room).rglob("*.*") if path.suffix in kinds]
-    naming = {path.name for path in paths if any(colour in path.read_text().lower() for colour in named)}
+    naming = {path.name for path in paths if any(color in path.read_text().lower() for color in named)}
     assert naming == {"style.yaml"}
 
 
@@ -74,7 +74,7 @@ def test_no_other_file_names_a_colour_of_an_outcome() -> None:
         ("alarm: '#b3261e'", "style.yaml: outcomes: Expected `object`, got `str`"),
     ],
 )
-def test_a_colour_that_is_none_is_refused(reports: Path, text: str, says: str) -> None:
+def test_a_color_that_is_none_is_refused(reports: Path, text: str, says: str) -> None:
     change(reports, text)
     with pytest.raises(NodeprintError) as refused:
         terminal.coloured("DEVIATES")

@@ -1,4 +1,4 @@
-"""The colours that mark outcomes, on paper, dark screens and terminals, as reports/style.yaml has them."""
+"""The colors that mark outcomes, on paper, dark screens and terminals, as reports/style.yaml has them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nodeprint.settings import checked_yaml, sources
 Hex = Annotated[str, msgspec.Meta(pattern="^#[0-9a-fA-F]{6}$")]
 
 
-class OutcomeColour(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A colour on paper and light screens, on dark screens, and the terminal's own of that name."""
+class OutcomeColor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A color on paper and light screens, on dark screens, and the terminal's own of that name."""
 
     light: Hex
     dark: Hex
@@ -24,19 +24,19 @@ class OutcomeColour(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def outcome_colours() -> Mapping[str, OutcomeColour]:
-    """By name the colours of outcomes. Reads no more of the style than a terminal needs, and no matplotlib. Raises
+def outcome_colors() -> Mapping[str, OutcomeColor]:
+    """By name the colors of outcomes. Reads no more of the style than a terminal needs, and no matplotlib. Raises
     NodeprintError where one cannot be used."""
     path = sources.folder() / "reports/style.yaml"
     try:
-        colours = msgspec.convert(checked_yaml.read(path).get("outcomes"), dict[str, OutcomeColour])
+        colors = msgspec.convert(checked_yaml.read(path).get("outcomes"), dict[str, OutcomeColor])
     except msgspec.ValidationError as error:
-        advice = "give each a light and a dark colour, as #aabbcc, and the terminal's"
+        advice = "give each a light and a dark color, as #aabbcc, and the terminal's"
         raise NodeprintError(str(error), where=path, key="outcomes", advice=advice) from error
-    for name, colour in colours.items():
+    for name, color in colors.items():
         try:
-            Color.parse(colour.terminal)
+            Color.parse(color.terminal)
         except ColorParseError as error:
             advice = "name one of the terminal's, as red or bright_black"
             raise NodeprintError(str(error), where=path, key=f"outcomes.{name}.terminal", advice=advice) from error
-    return colours
+    return colors
