@@ -18,6 +18,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge import campaign as judging
 from nodeprint.judge.verdict import ClassFigure, Verdict
 from nodeprint.report import verdict_files
+from nodeprint.settings import former_keys
 
 Table = Literal["details", "messages", "classes", "deviations"]
 TABLES: tuple[Table, ...] = get_args(Table)
@@ -83,7 +84,11 @@ def deviations(campaign: Path) -> xr.Dataset:
     """The table that every outcome is read off (sample, part), as the judge wrote it. Raises NodeprintError where the
     campaign has not been judged."""
     path = judging.deviations(campaign)
-    return netcdf_table.read(path, f"run `nodeprint judge {campaign}` again")
+    advice = f"run `nodeprint judge {campaign}` again"
+    table = netcdf_table.read(path, advice)
+    if former := former_keys.named([str(name) for name in table.variables]):
+        raise NodeprintError(f"has former names of columns: {former}", where=path, advice=advice)
+    return table
 
 
 def deviation_rows(dataset: xr.Dataset) -> pd.DataFrame:

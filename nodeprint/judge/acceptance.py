@@ -41,7 +41,15 @@ def rules_of(campaign: Path) -> Acceptance:
     path = kept(campaign)
     if path is None:
         return Acceptance()
-    content = {former_keys.RENAMED.get(key, key): value for key, value in checked_yaml.read(path).items()}
+    content = former_keys.with_new_names(checked_yaml.read(path), Acceptance.__struct_fields__)
+    metrics = content.get("metrics")
+    if isinstance(metrics, dict):
+        fields = Metric.__struct_fields__
+        named = {
+            name: former_keys.with_new_names(metric, fields) if isinstance(metric, dict) else metric
+            for name, metric in metrics.items()
+        }
+        content["metrics"] = named
     return _checked(content, path)
 
 

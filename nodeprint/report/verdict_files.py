@@ -29,8 +29,6 @@ _T = TypeVar("_T")
 _UNBOUNDED = ("within", "within_unit", "smallest_tolerance", "share")
 #: Parts that hold other programs' values.
 _FOREIGN = ("fingerprint", "warnings", "versions", "rules")
-#: The schema of verdicts whose findings have `waived`.
-_BEFORE_WAIVERS = 3
 #: Most of a verdict; of ten thousand nodes it has fifteen million values.
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
 
@@ -111,8 +109,9 @@ def _read(campaign: Path, decode: Callable[[bytes], Any], as_type: type[_T]) -> 
         raise NodeprintError("not readable as JSON", where=path, advice=again) from error
     if isinstance(plain, dict) and plain.get("schema", SCHEMA) != SCHEMA:
         what = f"has schema {printable(str(plain['schema']), 20)}, this nodeprint reads {SCHEMA}"
-        if plain["schema"] == _BEFORE_WAIVERS:
-            what += f"; `waived` is `{former_keys.RENAMED['waived']}` now"
+        fleet = plain.get("fleet")
+        if former := former_keys.named([*plain, *(fleet if isinstance(fleet, dict) else ())]):
+            what += f"; its former keys: {former}"
         raise NodeprintError(what, where=path, advice=again)
     try:
         return msgspec.convert(_revived(plain), as_type, str_keys=True)

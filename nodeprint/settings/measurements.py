@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from nodeprint.errors import NodeprintError, nearest, printable
-from nodeprint.settings import checked_yaml, sources
+from nodeprint.settings import checked_yaml, former_keys, sources
 
 _ADVICE = "docs/how-to/add-a-kernel.md has an example"
 
@@ -255,6 +255,8 @@ def _filled(content: Any, kind: Any, path: Path, key: str) -> Any:
     hints = _hints(kind)
     for name in content:
         if name not in hints or name == "kernel":
+            if now := former_keys.new_name(str(name), hints):
+                raise NodeprintError("a former name", where=path, key=_below(key, str(name)), advice=f"write `{now}`")
             nearby = f"{nearest(str(name), hints)} known are {', '.join(hints)}".strip()
             raise NodeprintError("unknown key", where=path, key=_below(key, printable(str(name), 60)), advice=nearby)
     for part in fields(kind):

@@ -13,7 +13,7 @@ from nodeprint.judge.verdict.fleet_verdict import FleetVerdict
 from nodeprint.judge.verdict.node_verdict import NodeVerdict
 
 #: The version of verdict.json.
-SCHEMA = 4
+SCHEMA = 5
 
 
 class Verdict(msgspec.Struct, frozen=True):
