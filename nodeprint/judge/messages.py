@@ -138,6 +138,7 @@ def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit,
         why,
         tuple(_by_size(fabric)),
         _rows(_over_runs(fabric.by_size[min(fabric.by_size)])) if fabric.by_size else (),
+        max(fabric.disturbed, default=0.0),
     )
 
 

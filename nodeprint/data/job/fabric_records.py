@@ -16,6 +16,7 @@ from nodeprint.campaign.followed import read as read_followed
 from nodeprint.campaign.job_status import RunOutcome
 from nodeprint.campaign.node_sheet import Node, read_sheet
 from nodeprint.data.format import records
+from nodeprint.data.format.record_format import FLAGS
 from nodeprint.data.job.fabric_times import Fabric, Fabrics, Floats
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings import config
@@ -52,7 +53,7 @@ def read(campaign: Path) -> Fabrics:
             notes.append(str(error))
             continue
         same = by_name.get((name, partition), [])
-        wrong = _unusable(file)
+        wrong = _misplaced(file, path) or _unusable(file)
         if not wrong and same and _arguments(file) != _arguments(same[0][1]):
             wrong = say("messages_missing", "other_arguments", run=same[0][0])
         if wrong:
@@ -92,6 +93,23 @@ def _paths(campaign: Path) -> Iterator[tuple[Path, str, str, str]]:
 
 def _numbers(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def _misplaced(file: records.Records, path: Path) -> str:
+    """Return the header's key that contradicts the path, or nothing.
+
+    A merge of campaigns may renumber a job; its status.json keeps the number that the headers have.
+    """
+    job, run = path.parents[2], path.parent.name
+    try:
+        status = job_status.read(job)
+    except NodeprintError:
+        status = None
+    written = status.job if status is not None else _numbers(job.name)[0]
+    for key, expected in (("job", written), ("run", _numbers(run)[0])):
+        if file.header[key] != expected:
+            return say("messages_missing", "misplaced", key=key, value=file.header[key], expected=expected)
+    return ""
 
 
 def _unusable(file: records.Records) -> str:
@@ -140,9 +158,28 @@ def _fabric(
     runs = tuple(run for run, _ in files)
     where = tuple(places.get(node, "") for node in nodes)
     values, header = by_size[max(by_size)], files[0][1].header
+    disturbed = tuple(_disturbed(file) for _, file in files)
     return Fabric(
-        name, partition, tuple(nodes), where, runs, started, values, header, followed, by_size if sizes else {}
+        name,
+        partition,
+        tuple(nodes),
+        where,
+        runs,
+        started,
+        values,
+        disturbed,
+        header,
+        followed,
+        by_size if sizes else {},
     )
+
+
+def _disturbed(file: records.Records) -> float:
+    """Return the share of CPU time that background load took, or of flagged values if larger."""
+    flagged = (_columns(file)["flags"] & FLAGS["disturbed"]) != 0
+    trailer = file.trailer or {}
+    lost = (float(trailer.get(share) or 0.0) for share in ("lost_share", "steal_share"))
+    return max(float(flagged.mean()), *lost)
 
 
 def _medians(file: records.Records, node_of_rank: npt.NDArray[np.int64], nodes: int, size: int) -> Floats:

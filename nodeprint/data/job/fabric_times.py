@@ -21,7 +21,8 @@ class Fabric:
     A value is the median over pairs of ranks and passes. Of several message sizes `values` are those of the largest and
     `by_size` has all by bytes, ascending, (run, from, to) each; it is empty where there is one size. Nodes are in the
     order of their `places` (switch or rack, empty where unknown). `runs` are named job1/run1, `started` when they
-    began; `followed` has by job when it was submitted and ended, by the login node's clock.
+    began. `disturbed` is, for each run, the share of CPU time that background load took or of values flagged,
+    whichever is larger. `followed` has by job when it was submitted and ended, by the login node's clock.
     """
 
     measurement: str
@@ -31,6 +32,7 @@ class Fabric:
     runs: tuple[str, ...]
     started: tuple[str, ...]
     values: Floats
+    disturbed: tuple[float, ...]
     header: Mapping[str, Any]
     followed: Mapping[int, Followed] = field(default_factory=dict)
     by_size: Mapping[int, Floats] = field(default_factory=dict)

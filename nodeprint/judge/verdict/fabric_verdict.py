@@ -7,6 +7,7 @@ import msgspec
 from nodeprint.judge.outcome import OUTCOME_OF, Certainty, FleetOutcome
 from nodeprint.judge.verdict.finding import Finding
 from nodeprint.judge.verdict.fleet_verdict import Limit
+from nodeprint.judge.verdict.node_figures import LOST
 
 
 class SizeFigure(msgspec.Struct, frozen=True):
@@ -26,7 +27,11 @@ class FabricVerdict(msgspec.Struct, frozen=True):
     that are found and the tolerances by component type (fabric-node, fabric-link). `inconclusive` says why nothing can
     be concluded: too-few-nodes, one-run, beyond-tolerance (a detection limit is beyond 2.5 tolerances) or empty. Of
     several message sizes the largest decides and all else is of it; `by_size` has every size, `smallest_ns` the medians
-    of the smallest."""
+    of the smallest.
+
+    Background load took up to `disturbed` of a run's CPU time, or that share of its values is flagged. From LOST on,
+    values have an asterisk.
+    """
 
     measurement: str
     partition: str
@@ -46,6 +51,12 @@ class FabricVerdict(msgspec.Struct, frozen=True):
     inconclusive: str = ""
     by_size: tuple[SizeFigure, ...] = ()
     smallest_ns: tuple[tuple[float, ...], ...] = ()
+    disturbed: float = 0.0
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether values have an asterisk."""
+        return self.disturbed >= LOST
 
     @property
     def outcome(self) -> FleetOutcome:

@@ -367,8 +367,10 @@ def _fabric(campaign: Campaign) -> list[Section]:
         title = f"Messages between nodes, partition {printable(fabric.partition, 40)}"
         times = {"minimum": fabric.minimum_ns, "mean": fabric.mean_ns, "maximum": fabric.maximum_ns}
         rates = message_rates.rates(times, fabric.message_bytes, fabric.operation, fabric.at_once)
+        mark = " *" if fabric.is_marked else ""
+        values = [(name, f"{value}{mark}") for name, value in rates.items()]
         facts = FactList(
-            (*rates.items(), ("message", names.message_size(fabric.message_bytes)), ("mode", fabric.operation)), 2
+            (*values, ("message", names.message_size(fabric.message_bytes)), ("mode", fabric.operation)), 2
         )
         blocks = (Text(text.fabric(fabric)), Bullets(slow[:_MOST_NOTES]), facts)
         figures = Figures(tuple(pictures.fabric(campaign, number)))

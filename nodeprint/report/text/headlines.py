@@ -163,6 +163,7 @@ def fabric(fabric: FabricVerdict) -> str:
     shown = names.listed(map(names.message_size, sizes))
     words += say("fabric_sizes", deciding=names.message_size(fabric.message_bytes), shown=shown) if sizes else ""
     words += say("fabric_alone", nodes=names.nodes(fabric.alone)) if fabric.alone else ""
+    words += say("fabric_marked", share=names.percent(fabric.disturbed)) if fabric.is_marked else ""
     nodes = names.counted(len(fabric.nodes), "node")
     line = say("fabric", nodes=nodes, partition=printable(fabric.partition, 60), result=result, limits=words)
     return f"{sentence(measured(fabric.measurement))}: {line}".rstrip()

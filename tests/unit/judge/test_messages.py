@@ -15,6 +15,7 @@ from nodeprint.judge.deviations import Levels
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, Kind, Outcome
 from nodeprint.judge.verdict import FabricVerdict
+from nodeprint.report import text
 from nodeprint.stats import intervals
 from tests.support.fleets import made, with_outcomes
 
@@ -40,6 +41,7 @@ def fabric(nodes: int = 8, runs: int = 2, seed: int = 1, noise: float = 0.01, ho
         tuple(f"job{1 + i // 2}/run{1 + i % 2}" for i in range(runs)),
         started,
         values,
+        (0.0,) * runs,
         {"directed": True, "operation": "unidirectional"},
     )
 
@@ -306,3 +308,11 @@ def test_the_other_direction_is_slow_too_from_half_of_the_effect_on(back: float,
     slow.values[:, 5, 2] *= back
     (finding,) = judged(slow).findings
     assert (finding.component.where["node"], finding.component.where["receives"]) == ("node002", both)
+
+
+def test_lost_time_marks_the_values_wherever_they_are_shown() -> None:
+    """From the share on that marks the values of a node; the run that lost most counts."""
+    quiet, busy = (judged(replace(fabric(), disturbed=(0.0, share))) for share in (0.04, 0.2))
+    assert (quiet.is_marked, busy.is_marked) == (False, True)
+    assert "*" not in text.fabric(quiet)
+    assert "* Background load took up to 20.0 % of the CPU time" in text.fabric(busy)

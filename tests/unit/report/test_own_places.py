@@ -247,5 +247,6 @@ def fabric() -> Fabric:
         tuple(f"job1/run{run}" for run in (1, 2, 3)),
         ("2026-01-01T00:00:00Z",) * 3,
         values,
+        (0.0,) * 3,
         {"directed": True, "operation": "unidirectional"},
     )

@@ -28,8 +28,8 @@ def test_messages_between_nodes_are_a_row_a_link_size_and_run() -> None:
     by_size = {8: values / 40, 1 << 20: values}
     header = {"operation": "unidirectional", "message_bytes": 1 << 20}
     at = (("a", "b"), ("", ""), ("job1/run1",), ("2026-01-01T00:00:00Z",))
-    one_size = Fabric("linktest-fabric", "main", *at, values, header)
-    sizes = Fabric("linktest-fabric-sizes", "main", *at, values, header, by_size=by_size)
+    one_size = Fabric("linktest-fabric", "main", *at, values, (0.0,), header)
+    sizes = Fabric("linktest-fabric-sizes", "main", *at, values, (0.0,), header, by_size=by_size)
     single, several = tables.messages(Fabrics((one_size, sizes)))
     assert single[["from", "to", "message_bytes", "latency_ns"]].values.tolist() == [
         ["a", "b", 1 << 20, 9e4],

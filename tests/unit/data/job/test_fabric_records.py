@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,30 @@ def test_a_file_that_cannot_be_used_is_a_note_and_no_more(tmp_path: Path) -> Non
         for part, note in zip(("line 1", "other arguments", "of a, home", "not of its ranks"), found.notes, strict=True)
     ]
     assert fabric_records.read(tmp_path / "elsewhere") == Fabrics()
+
+
+def test_a_record_of_another_job_or_run_is_a_note(tmp_path: Path) -> None:
+    """One that was copied or exchanged, as its header says; a merge that renumbers jobs keeps the job's own outcome."""
+    written(tmp_path, 1, pair(0, 2, home=-1))
+    copied = written(tmp_path, 2, pair(0, 2, home=-1))
+    copied.write_bytes((tmp_path / "fabric/job1/main/run1/linktest-fabric.jsonl").read_bytes())
+    found = fabric_records.read(tmp_path)
+    assert [one.runs for one in found.measured] == [("job1/run1",)]
+    assert found.notes == ("linktest-fabric, job1/run2: line 1: key 'run' is 1, not 2: the record belongs elsewhere",)
+    (tmp_path / "fabric/job1").rename(tmp_path / "fabric/job3")
+    assert not fabric_records.read(tmp_path).measured
+    made_status.put(tmp_path / "fabric/job3")
+    assert [one.runs for one in fabric_records.read(tmp_path).measured] == [("job3/run1",)]
+
+
+def test_disturbed_values_and_lost_time_are_kept_by_run(tmp_path: Path) -> None:
+    written(tmp_path, 1, pair(0, 2, home=-1, flags=["disturbed"]), pair(2, 0, home=-1))
+    path = written(tmp_path, 2, pair(0, 2, home=-1))
+    *before, trailer = map(json.loads, path.read_text().splitlines())
+    path.write_text(lines(*before, {**trailer, "lost_share": 0.25}))
+    written(tmp_path, 3, pair(0, 2, home=-1))
+    (one,) = fabric_records.read(tmp_path).measured
+    assert one.disturbed == (0.5, 0.25, 0.0)
 
 
 def test_of_several_message_sizes_the_largest_decides_and_all_are_there(tmp_path: Path) -> None:
