@@ -37,7 +37,8 @@ class Pool(ProcessPoolExecutor):
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
     ) -> None:
-        super().__init__(count, context, _begin, (initializer, initargs))
+        # a fork, as Python 3.14 else begins processes from a server, which inherits nothing of this one
+        super().__init__(count, context or multiprocessing.get_context("fork"), _begin, (initializer, initargs))
 
     def submit(self, task: Callable[_P, _T], /, *arguments: _P.args, **options: _P.kwargs) -> Future[_T]:
         """As of ProcessPoolExecutor, which begins its processes here: they inherit that the signal is held back."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,13 @@ if __name__ == "__main__":
 def test_results_come_in_order_and_errors_as_they_are() -> None:
     with Pool(2) as pool:
         assert list(pool.map(abs, [-1, 2, -3])) == [1, 2, 3]
+
+
+def test_processes_are_forks_whatever_python_prefers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.14 starts them from a server, which inherits neither the blocked signal nor loaded modules."""
+    monkeypatch.setattr(multiprocessing.context._default_context, "_actual_context", get_context("forkserver"))
+    with Pool(1) as pool:
+        assert pool.submit(os.getppid).result() == os.getpid()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
