@@ -17,8 +17,8 @@
 # WARNING
 #   Measure on an otherwise idle node. A run beside other programs is not judged.
 #
-# Ends with a line that begins with PASS, FAIL or CANNOT TELL, and with 0, 1 or 3; 2 is bad usage. Each of the three runs
-# has to say the same. Of several findings FAIL counts more than CANNOT TELL, and that more than PASS.
+# Ends with a line that begins with PASS, FAIL or INCONCLUSIVE, and with 0, 1 or 3; 2 is bad usage. Each of the three runs
+# has to say the same. Of several findings FAIL counts more than INCONCLUSIVE, and that more than PASS.
 
 runs=3
 # What was found follows, as nodeprint fills it in; shellcheck looks at filled-in ones (tests/unit/report/test_check_scripts.py).
@@ -29,9 +29,9 @@ usage() {
     exit 2
 }
 
-# cannot_tell WHY: the last line of a finding that could not be judged
-cannot_tell() {
-    printf 'CANNOT TELL: %s: %s\n' "$title" "$1"
+# inconclusive WHY: the last line of a finding that could not be judged
+inconclusive() {
+    printf 'INCONCLUSIVE: %s: %s\n' "$title" "$1"
     return 3
 }
 
@@ -145,8 +145,8 @@ one_run() {
 # check NUMBER: measures a finding and prints its last line; returns 0, 1 or 3
 check() {
     finding "$1"
-    [ -z "$why_not" ] || { cannot_tell "$why_not"; return; }
-    find_kernel || { cannot_tell "there is no kernel $kernel that starts here: build it with make -C kernels"; return; }
+    [ -z "$why_not" ] || { inconclusive "$why_not"; return; }
+    find_kernel || { inconclusive "there is no kernel $kernel that starts here: build it with make -C kernels"; return; }
     echo "$title: $runs runs of $kernel on $(uname -n)" >&2
     places "$1" >"$work/places"
     awk '{ sub(/,/, " ", $4); print $4 }' "$work/places" >"$work/pairs"
@@ -168,8 +168,8 @@ check() {
         }
         END {
             if (!why && count != runs) why = "a run has no value"
-            if (why) { printf "CANNOT TELL: %s: %s\n", title, why; exit }
-            result = !fails ? "PASS" : fails == count ? "FAIL" : "CANNOT TELL"
+            if (why) { printf "INCONCLUSIVE: %s: %s\n", title, why; exit }
+            result = !fails ? "PASS" : fails == count ? "FAIL" : "INCONCLUSIVE"
             wanted = (expected == end ? "" : "expected " shown(expected) ", ") "at " side " " shown(end)
             printf "%s: %s: %s in %d runs (%s to %s), %s\n", result, title, shown(sum / count), count, shown(low), shown(high), wanted
         }' "$work/values")
@@ -178,7 +178,7 @@ check() {
     FAIL*) code=1 ;;
     *) code=3 ;;
     esac
-    echo "${line:-CANNOT TELL: $title: awk failed}"
+    echo "${line:-INCONCLUSIVE: $title: awk failed}"
     return "$code"
 }
 
@@ -189,7 +189,7 @@ case ${1-} in
 *) numbers=$1 ;;
 esac
 if [ -n "${1-}" ] && { [ "$1" -lt 1 ] || [ "$1" -gt "$count" ]; }; then usage; fi
-work=$(mktemp -d) || { echo "CANNOT TELL: no folder for the measurement can be made in ${TMPDIR:-/tmp}"; exit 3; }
+work=$(mktemp -d) || { echo "INCONCLUSIVE: no folder for the measurement can be made in ${TMPDIR:-/tmp}"; exit 3; }
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -206,7 +206,7 @@ for number in $numbers; do
 done
 if [ -z "${1-}" ] && [ "$count" -gt 1 ]; then
     result=PASS
-    [ "$unknown" -eq 0 ] || result='CANNOT TELL'
+    [ "$unknown" -eq 0 ] || result='INCONCLUSIVE'
     [ "$failed" -eq 0 ] || result=FAIL
     echo "$result: of $count findings $failed are still there and $unknown cannot be told"
 fi

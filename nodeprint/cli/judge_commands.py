@@ -146,7 +146,7 @@ def check(
     """Measure what was found on a node again, on this machine.
 
     Three runs of the finding's own measurement, compared with the finding's own expected value. Ends with PASS and 0,
-    with FAIL and 1 where it is still there, or with CANNOT TELL and 3: other programs disturbed it, or the runs
+    with FAIL and 1 where it is still there, or with INCONCLUSIVE and 3: other programs disturbed it, or the runs
     disagree. sh NODE-check.sh in the report's folder is the same without Python.
     """
     from nodeprint.report import run_check

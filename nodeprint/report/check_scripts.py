@@ -1,5 +1,5 @@
 """The check of what was found on a node, for somebody who has the kernels alone: a script of sh that measures it again
-and ends with PASS, FAIL or CANNOT TELL. `nodeprint check` runs the same script.
+and ends with PASS, FAIL or INCONCLUSIVE. `nodeprint check` runs the same script.
 
 The script compares with the finding's own value and limit; no tolerance is computed here.
 """

@@ -16,7 +16,7 @@ from nodeprint.settings import sources
 
 
 def check(campaign: Path, node: str, wanted: str = "") -> int:
-    """Run the script of a node's findings here, for one or for all; its exit status: 0 PASS, 1 FAIL, 3 CANNOT TELL.
+    """Run the script of a node's findings here, for one or for all; its exit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.
 
     `wanted` is the number of a finding or its kind; of several of a kind the first. Raises NodeprintError where there
     is no verdict, node or finding.

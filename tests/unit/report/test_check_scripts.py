@@ -146,7 +146,7 @@ def test_what_cannot_be_judged_is_neither_passed_nor_failed(
         ([own[0], *healthy], "at most"),
     ):
         code, line = run(script, tmp_path, number, runs, shell)
-        assert code == 3 and line.startswith("CANNOT TELL: ") and why in line
+        assert code == 3 and line.startswith("INCONCLUSIVE: ") and why in line
 
 
 def test_other_programs_at_work_make_a_run_that_is_not_judged(
