@@ -21,16 +21,10 @@ _PIECE = 1 << 20
 _BYTES = 4
 
 
-class _Seal(msgspec.Struct):
-    """CRC-32 of files by their path relative to the folder that they are in."""
-
-    crc32: dict[str, int]
-
-
 def write(base: Path, paths: Iterable[Path], seal: Path) -> None:
-    """Seal files in the folder `base`. Raises CannotWriteError."""
+    """Seal files of the folder `base`: CRC-32 by relative path, under the key `crc32`. Raises CannotWriteError."""
     sums = {path.relative_to(base).as_posix(): _crc32(path) for path in sorted(paths)}
-    files.write(seal, msgspec.json.encode(_Seal(sums)) + b"\n")
+    files.write(seal, msgspec.json.encode({"crc32": sums}) + b"\n")
 
 
 def write_folder(folder: Path) -> None:
@@ -43,8 +37,8 @@ def check(base: Path, seal: Path) -> None:
     """Raise ValueError where a sealed file of the folder `base`, or the seal, is not as it was written, OSError where
     one is gone or no regular file."""
     try:
-        sums = msgspec.json.decode(reading.content(seal, reading.RECORD_BYTES), type=_Seal).crc32
-    except msgspec.MsgspecError as error:
+        sums = msgspec.json.decode(reading.content(seal, reading.RECORD_BYTES), type=dict[str, dict[str, int]])["crc32"]
+    except (KeyError, msgspec.MsgspecError) as error:
         raise ValueError(f"{seal.name} is not as it was written") from error
     for name, crc in sums.items():
         if _crc32(base / name) != crc:

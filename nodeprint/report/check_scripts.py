@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from nodeprint.data.store.packed_jobs import PackedJob
+from nodeprint.data.job.jobs import Job
 from nodeprint.errors import printable
 from nodeprint.judge import acceptance
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
@@ -83,7 +83,7 @@ def command(node: str, number: int) -> str:
     return f"sh {file_name(node)} {number}"
 
 
-def again(jobs: Sequence[PackedJob], findings: Sequence[Finding]) -> list[Again]:
+def again(jobs: Sequence[Job], findings: Sequence[Finding]) -> list[Again]:
     """Findings with how they were measured, by the newest of a node's jobs that has each."""
     return [
         Again(finding, next((job.measured[name].header for job in reversed(jobs) if name in job.measured), {}))

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from nodeprint import files
 from nodeprint.campaign import node_sheet
+from nodeprint.data.job.jobs import Job
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import FOLDER, PackedFleet
-from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.processes import mapped
@@ -261,10 +261,10 @@ class Task(msgspec.Struct, frozen=True, dict=True):
 
     def _print(self, node: str, printer: pdf.Printer) -> Printed:
         source, paths = self.source, []
-        kept = source.jobs(node)
-        methods = method.of_jobs(kept.jobs)
+        jobs = source.jobs(node)
+        methods = method.of_jobs(jobs)
         complete = node in self.within or self.figures is not None
-        page = node_pages.page(source, node, kept, complete=complete) if node in self.paged else None
+        page = node_pages.page(source, node, jobs, complete=complete) if node in self.paged else None
         if page is not None and node in self.own:
             title = f"nodeprint, campaign {source.verdict.campaign}, {node}"
             document = Document(title, source.verdict.campaign, source.origin, (page,), source.site)
@@ -272,12 +272,12 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             paths.append(files.write(self.out / file_name(node), printer.fewest(document.printed, most)))
             if self.figures:
                 paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
-        if page is not None and (check := self._check(node, kept.jobs)):
+        if page is not None and (check := self._check(node, jobs)):
             paths.append(files.write(self.out / check_scripts.file_name(node), check))
         matrices = explorer.encoded(source, node) if node in self.explored else ()
         return Printed(node, tuple(paths), page if node in self.within else None, methods, matrices)
 
-    def _check(self, node: str, jobs: Sequence[PackedJob]) -> str:
+    def _check(self, node: str, jobs: Sequence[Job]) -> str:
         """The script that checks what was found on a node; empty where nothing can be."""
         findings = check_scripts.again(jobs, self.source.verdict.nodes[node].counted)
         if all(finding.why_not for finding in findings):

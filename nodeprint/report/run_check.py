@@ -7,8 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from nodeprint.data.store import packed_jobs, packing
-from nodeprint.data.store.packed_jobs import NodeJobs
+from nodeprint.data.store import node_states, packing
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.verdict import Finding
 from nodeprint.report import check_scripts, text, verdict_files
@@ -31,9 +30,9 @@ def check(campaign: Path, node: str, wanted: str = "") -> int:
         raise NodeprintError(what, where=campaign / "verdict.json", advice="name a node with a finding")
     number = _number(findings, wanted)
     fleet = packing.pack(campaign)
-    jobs = packed_jobs.read(fleet.folder, node) if fleet.folder is not None else NodeJobs()
+    jobs = node_states.jobs_of(fleet.folder, node) if fleet.folder is not None else []
     script = check_scripts.script(
-        node, check_scripts.again(jobs.jobs, findings), text.origin(verdict), check_scripts.disturbed_percent(campaign)
+        node, check_scripts.again(jobs, findings), text.origin(verdict), check_scripts.disturbed_percent(campaign)
     )
     with tempfile.TemporaryDirectory(prefix="nodeprint-check-") as folder:
         path = Path(folder, check_scripts.file_name(node))

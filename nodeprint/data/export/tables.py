@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,26 @@ import pandas as pd
 from nodeprint import files
 from nodeprint.data.job.fabric_times import Fabrics
 from nodeprint.data.job.jobs import JobMeasurement
-from nodeprint.data.store import packed_jobs
+from nodeprint.data.store import node_states
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 
 #: Endings of files that tables are written as.
 ENDINGS = (".parquet", ".csv")
+#: By kernel and operation the columns of cells that no dataset has, and the value that is compared beside them.
+_DETAILS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("bandwidth", "groups"): ("rate_bytes_per_s",),
+    ("bandwidth", "machine"): ("rate_bytes_per_s", "best_bytes_per_s"),
+    ("coherence", "state"): ("latency_ns", "single_ns"),
+    ("chase", "curve"): ("latency_ns",),
+    ("coherence", "loaded"): ("latency_ns",),
+    **{("linktest", mode): ("latency_ns",) for mode in ("semidirectional", "bidirectional", "unidirectional")},
+    ("loaded", "latency"): ("latency_ns", "rate_bytes_per_s"),
+    ("remap", "pairs"): ("rate_bytes_per_s",),
+    ("remap", "ring"): ("writer_s", "reader_s", "writer_staggered_s", "reader_staggered_s"),
+    ("coherence", "contend-pairs"): ("rate_per_s", "success_share", "fairness"),
+    ("touch", "ratio"): ("ratio", "a_own_ns", "a_other_ns", "b_own_ns", "b_other_ns"),
+}
 
 
 def write(first: pd.DataFrame, rest: Iterable[pd.DataFrame], to: Path) -> None:
@@ -35,11 +49,11 @@ def details(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
     columns, named after their units; CPUs and NUMA nodes are OS numbers."""
     dims: dict[str, None] = {}
     keys: dict[str, None] = {}
-    for _, _, measured in _curves(fleet):  # twice over the nodes, as every frame has the columns of all
+    for _, _, measured, names in _detailed(fleet):  # twice over the nodes: every frame has the columns of all
         dims.update(dict.fromkeys(measured.places))
-        keys.update(dict.fromkeys(measured.columns))
-    for node, job, measured in _curves(fleet):
-        columns = {key: np.asarray(column, dtype=np.float64) for key, column in measured.columns.items()}
+        keys.update(dict.fromkeys(names))
+    for node, job, measured, names in _detailed(fleet):
+        columns = {key: np.asarray(measured.columns[key], dtype=np.float64) for key in names}
         run, number_of_pass, place = np.nonzero(np.any([np.isfinite(column) for column in columns.values()], axis=0))
         of_run = {
             "node": node,
@@ -57,13 +71,16 @@ def details(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
         yield pd.DataFrame({**of_run, **places, **values, "simulated": fleet.simulated}, index=range(len(run)))
 
 
-def _curves(fleet: PackedFleet) -> Iterator[tuple[str, int, JobMeasurement]]:
-    """Node, job and measurement of all cells with more than one column."""
+def _detailed(fleet: PackedFleet) -> Iterator[tuple[str, int, JobMeasurement, list[str]]]:
+    """Node, job, measurement and names of the columns of all cells that have details."""
     if fleet.folder is None:
         return
     for node in fleet.nodes:
-        for job in packed_jobs.read(fleet.folder, node.name).jobs:
-            yield from ((node.name, job.number, curve) for curve in job.curves)
+        for job in node_states.jobs_of(fleet.folder, node.name):
+            for measured in job.cells:
+                kernel = str(measured.header.get("kernel")), str(measured.header.get("operation"))
+                if names := [name for name in _DETAILS.get(kernel, ()) if name in measured.columns]:
+                    yield node.name, job.number, measured, names
 
 
 def messages(fabrics: Fabrics) -> Iterator[pd.DataFrame]:

@@ -113,17 +113,15 @@ def pair_places(homes: Sequence[int], pairs: Ints) -> dict[str, Ints]:
     }
 
 
-def of_pairs(
-    node: int, job: int, measured: JobMeasurement, topology: Topology, layout: NodeLayout, cpus: tuple[int, ...]
-) -> JobPart:
-    """A job's latencies of pairs: `layout` has the slots of the CPUs that were measured, `cpus` their OS numbers."""
+def of_pairs(node: int, job: int, measured: JobMeasurement, topology: Topology, node_places: NodePlaces) -> JobPart:
+    """A job's latencies of pairs; `node_places` has the CPUs that pairs were measured of."""
     coordinates = (
         homes.of_pairs(measured.places, str(measured.header.get("home")), topology),
         measured.places["a"],
         measured.places["b"],
     )
     raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
-    places, at = _measured_pairs(cpus, bool(measured.header.get("directed")), *raw)
+    places, at = _measured_pairs(node_places.cpus, bool(measured.header.get("directed")), *raw)
     placed, shape = at >= 0, (len(measured.runs), len(measured.passes), len(places["home"]))
     disturbed = np.zeros(shape[0])
     if measured.columns["flags"].any():
@@ -146,7 +144,7 @@ def of_pairs(
         str(header["operation"]),
         str(header["quantity"]),
         str(header["unit"]),
-        layout,
+        node_places.layout,
         places,
         {},
         tuple(measured.numbers),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,11 +18,6 @@ from nodeprint.campaign import derived
 from nodeprint.data import seal
 
 Value = TypeVar("Value")
-
-
-class _Kept(msgspec.Struct, Generic[Value]):
-    stamp: str
-    value: Value
 
 
 def stamp(made_of: Iterable[Path], *rules: Any) -> str:
@@ -37,14 +32,16 @@ def stamp(made_of: Iterable[Path], *rules: Any) -> str:
     return hashlib.sha256(msgspec.json.encode([derived.SCHEMA, rules, sources])).hexdigest()[:16]
 
 
-def read(path: Path, kind: type[Value], stamped: str) -> Value | None:
-    """The value in a file; None where it has another stamp, cannot be read, or is not of this kind."""
+def read(path: Path, kind: type[Value], stamped: str | None) -> Value | None:
+    """Read the value in a file: None if it has another stamp (unless `stamped` is None), cannot be read, or is not of
+    this kind."""
+    value: Value
     with suppress(OSError, ValueError, TypeError, RecursionError, msgspec.MsgspecError, zstandard.ZstdError):
         packed = seal.unsealed(reading.content(path, reading.RECORD_BYTES))
         of_kind: Any = kind
-        kept: _Kept[Value] = _decoder(of_kind).decode(zstandard.ZstdDecompressor().decompress(packed))
-        if kept.stamp == stamped:
-            return kept.value
+        stamp_of_value, value = _decoder(of_kind).decode(zstandard.ZstdDecompressor().decompress(packed))
+        if stamped in (None, stamp_of_value):
+            return value
     return None
 
 
@@ -52,13 +49,13 @@ def write(path: Path, value: object, stamped: str) -> None:
     """Write a value as what its stamp says. Raises CannotWriteError."""
     # its fastest level: a better one makes a twentieth less of a node's jobs, in three times the time
     packer = zstandard.ZstdCompressor(1)
-    packed = packer.compress(msgspec.msgpack.encode(_Kept(stamped, value), enc_hook=_encoded))
+    packed = packer.compress(msgspec.msgpack.encode((stamped, value), enc_hook=_encoded))
     files.write(path, seal.sealed(packed))
 
 
 @cache
 def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(_Kept[kind], dec_hook=_decoded)
+    return msgspec.msgpack.Decoder(tuple[str, kind], dec_hook=_decoded)
 
 
 def _encoded(array: Any) -> Any:

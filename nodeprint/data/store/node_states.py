@@ -32,6 +32,11 @@ def read(folder: Path, node: Node) -> tuple[NodeState, list[Job]]:
     return _state(folder, node, measured), measured
 
 
+def jobs_of(folder: Path, node: str) -> list[Job]:
+    """The same jobs of a node of the campaign in `folder`, also if its records are gone."""
+    return whole_runs(store.jobs_of(folder / "nodes" / node))
+
+
 def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     node_dir = folder / "nodes" / node.node
     if not node_dir.is_dir():

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,6 +24,8 @@ from nodeprint.errors import NodeprintError
 from nodeprint.settings.measurements import Model
 
 FOLDER = derived.FLEET
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,9 @@ class PackedNode:
     `slurm_jobs` has by job its number in Slurm.
     `former` has by job the fields of its survey in which that differs from the newest one.
     `imported`: its records are another tool's; `identified`: it is known what machine it is.
+
+    `made_of` is a digest of its row of the sheet and its files, empty if it is of no campaign. `problems` are faults of
+    its records, `simulated` says whether a simulator wrote them, `versions` has the kernels that measured it.
     """
 
     name: str
@@ -72,25 +77,18 @@ class PackedNode:
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     sensors: Mapping[str, Any] = field(default_factory=dict)
     seen: tuple[Mapping[str, Any], ...] = ()
-
-
-class PackedFrom(msgspec.Struct, frozen=True):
-    """What a node was packed from, as a stamp of its row of the sheet and its files; what of its records could not be
-    used, whether it was simulated, and the versions of the kernels that measured it."""
-
-    made_of: str
+    made_of: str = ""
     problems: tuple[str, ...] = ()
     simulated: bool = False
-    versions: Mapping[str, str] = {}
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class PackedFleet:
     """A campaign's nodes by name, and its quantities, those of pairs of CPUs first.
 
-    `packed_from` says of each node, where it was packed from a campaign, of what; `notes` what was left out of the
-    table that it was read from. `folder` is where it was read from, which has the nodes' jobs, too
-    (nodeprint.data.store.packed_jobs).
+    `notes` is what was left out of the table that it was read from. `folder` has the store that it was read from, with
+    the nodes' jobs.
     """
 
     campaign: str
@@ -98,7 +96,6 @@ class PackedFleet:
     nodes: tuple[PackedNode, ...]
     quantities: tuple[Measured, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
-    packed_from: tuple[PackedFrom, ...] = ()
     folder: Path | None = None
     notes: tuple[str, ...] = ()
 
@@ -127,50 +124,6 @@ def os_places(quantity: Measured, node: PackedNode) -> list[dict[str, Key]]:
     return out
 
 
-class _Head(msgspec.Struct):
-    schema: int
-    stamp: str = ""
-
-
-class _Entry(msgspec.Struct, omit_defaults=True):
-    """A quantity in the index: all but its values and places, which are in `file` and beside it."""
-
-    file: str
-    measurement: str
-    operation: str
-    quantity: str
-    unit: str
-    tick_ns: float
-    slots: list[list[int]]
-    numa: list[int]
-    numa_nodes: int
-    harvested: bool
-    ordered: bool
-    levels: tuple[str, ...]
-    dims: tuple[str, ...]
-    names: dict[str, tuple[str, ...]]
-    node: list[int]
-    job: list[int]
-    run: list[int]
-    started: tuple[str, ...]
-    disturbed: list[float]
-    kinds: tuple[str, ...] = ()
-    #: Of a metric of a table alone: those of measurements are in measurements.yaml.
-    model: Model | None = None
-
-
-class _Index(_Head, kw_only=True):
-    """index.json. `stamp` is of all that was packed, empty where that was no campaign."""
-
-    campaign: str
-    simulated: bool
-    nodes: tuple[PackedNode, ...]
-    quantities: tuple[_Entry, ...]
-    versions: Mapping[str, str] = {}
-    packed_from: tuple[PackedFrom, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def write(fleet: PackedFleet, campaign: Path) -> Path:
     """Write `fleet` into `campaign`/store/fleet; returns the index's path. Raises NodeprintError where that fails."""
     with files.replacing_folder(campaign / FOLDER) as partial:
@@ -188,18 +141,17 @@ def write_index(fleet: PackedFleet, partial: Path, stamp: str = "") -> None:
         file = derived.values_file(partial, quantity.measurement, number)
         np.save(_places_of(file), np.stack([quantity.places[dim] for dim in quantity.dims]))
         entries.append(_entry(quantity, file.name))
-    index = _Index(
-        derived.SCHEMA,
-        stamp,
-        campaign=fleet.campaign,
-        simulated=fleet.simulated,
-        versions=fleet.versions,
-        nodes=fleet.nodes,
-        quantities=tuple(entries),
-        packed_from=fleet.packed_from,
-        notes=fleet.notes,
-    )
-    (partial / "index.json").write_bytes(msgspec.json.encode(index) + b"\n")
+    index = {
+        "schema": derived.SCHEMA,
+        "stamp": stamp,
+        "campaign": fleet.campaign,
+        "simulated": fleet.simulated,
+        "versions": fleet.versions,
+        "notes": fleet.notes,
+        "nodes": fleet.nodes,
+        "quantities": entries,
+    }
+    (partial / "index.json").write_bytes(msgspec.json.encode(index, enc_hook=np.ndarray.tolist) + b"\n")
     seal.write_folder(partial)
 
 
@@ -207,31 +159,26 @@ def _places_of(file: Path) -> Path:
     return file.with_suffix(".places.npy")
 
 
-def _entry(quantity: Measured, file: str) -> _Entry:
-    layout = quantity.layout
-    return _Entry(
-        file=file,
-        measurement=quantity.measurement,
-        operation=quantity.operation,
-        quantity=quantity.quantity,
-        unit=quantity.unit,
-        tick_ns=quantity.tick_ns,
-        slots=layout.slots.tolist(),
-        numa=layout.numa.tolist(),
-        numa_nodes=layout.numa_nodes,
-        harvested=layout.harvested,
-        ordered=layout.ordered,
-        levels=layout.levels,
-        kinds=layout.kinds,
-        dims=quantity.dims,
-        names=dict(quantity.names),
-        node=quantity.node.tolist(),
-        job=quantity.job.tolist(),
-        run=quantity.run.tolist(),
-        started=quantity.started,
-        disturbed=quantity.disturbed.tolist(),
-        model=quantity.model if is_metric(quantity.measurement) else None,
-    )
+def _entry(quantity: Measured, file: str) -> dict[str, Any]:
+    """A quantity in the index: all but its values and places, which are in `file` and beside it."""
+    return {
+        "file": file,
+        "measurement": quantity.measurement,
+        "operation": quantity.operation,
+        "quantity": quantity.quantity,
+        "unit": quantity.unit,
+        "tick_ns": quantity.tick_ns,
+        "layout": asdict(quantity.layout),
+        "dims": quantity.dims,
+        "names": quantity.names,
+        "node": quantity.node,
+        "job": quantity.job,
+        "run": quantity.run,
+        "started": quantity.started,
+        "disturbed": quantity.disturbed,
+        # measurements.yaml has the models of measurements, and none of a table's metrics
+        "model": quantity.model if is_metric(quantity.measurement) else None,
+    }
 
 
 def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
@@ -241,21 +188,30 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
     """
     path = campaign / FOLDER / "index.json"
     try:
-        content = reading.content(path, reading.RECORD_BYTES)
-        head = msgspec.json.decode(content, type=_Head)
-        if stamp is not None and head.stamp != stamp:
+        index = msgspec.json.decode(reading.content(path, reading.RECORD_BYTES), type=dict[str, msgspec.Raw])
+        if stamp is not None and _decoded(index["stamp"], str) != stamp:
             raise NodeprintError("was made of other records", where=path, advice="it is made again")
-        if head.schema != derived.SCHEMA:
-            raise NodeprintError(f"schema version {head.schema}, this nodeprint reads {derived.SCHEMA}", where=path)
+        if (schema := _decoded(index["schema"], int)) != derived.SCHEMA:
+            raise NodeprintError(f"schema version {schema}, this nodeprint reads {derived.SCHEMA}", where=path)
         seal.check(path.parent, path.parent / seal.NAME)
-        index = msgspec.json.decode(content, type=_Index)
-        twice = [name for name, count in Counter(node.name for node in index.nodes).items() if count > 1]
+        nodes = _decoded(index["nodes"], tuple[PackedNode, ...])
+        twice = [name for name, count in Counter(node.name for node in nodes).items() if count > 1]
         if twice:
             raise ValueError(f"node {twice[0]} is there twice")
-        quantities = tuple(_quantity(path.parent, entry) for entry in index.quantities)
+        entries = _decoded(index["quantities"], list[dict[str, Any]])
+        quantities = tuple(_quantity(path.parent, **entry) for entry in entries)
         for quantity in quantities:
-            if len(quantity.node) and not 0 <= quantity.node.min() <= quantity.node.max() < len(index.nodes):
+            if len(quantity.node) and not 0 <= quantity.node.min() <= quantity.node.max() < len(nodes):
                 raise ValueError(f"{quantity.measurement}: a row's node is not in the index")
+        return PackedFleet(
+            _decoded(index["campaign"], str),
+            _decoded(index["simulated"], bool),
+            tuple(_sharing_numbers(nodes)),
+            quantities,
+            _decoded(index["versions"], dict[str, str]),
+            campaign,
+            _decoded(index["notes"], tuple[str, ...]),
+        )
     except OSError as error:
         raise NodeprintError(
             f"cannot be read ({error.strerror})",
@@ -268,16 +224,10 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             where=path,
             advice="remove the folder; it is made again",
         ) from error
-    return PackedFleet(
-        index.campaign,
-        index.simulated,
-        tuple(_sharing_numbers(index.nodes)),
-        quantities,
-        index.versions,
-        index.packed_from,
-        path.parent,
-        index.notes,
-    )
+
+
+def _decoded(raw: msgspec.Raw, kind: type[Value]) -> Value:
+    return msgspec.json.decode(raw, type=kind)
 
 
 def _sharing_numbers(nodes: Iterable[PackedNode]) -> Iterable[PackedNode]:
@@ -292,39 +242,46 @@ def _sharing_numbers(nodes: Iterable[PackedNode]) -> Iterable[PackedNode]:
         yield replace(node, cpus=shared(node.cpus), cores=shared(node.cores), numbers=numbers)
 
 
-def _quantity(folder: Path, entry: _Entry) -> Measured:
-    """Raises ValueError where index and values do not fit, OSError where a file is no regular one."""
-    file = folder / entry.file
+def _quantity(
+    folder: Path,
+    *,
+    file: str,
+    layout: dict[str, Any],
+    model: Any,
+    dims: list[str],
+    node: Any,
+    started: Any,
+    **others: Any,
+) -> Measured:
+    """A quantity of the index, whose entry the arguments are. Raises ValueError or TypeError if index and values do not
+    fit, OSError if a file is no regular one."""
+    path = folder / file
     # a plain view, as each slice of a np.memmap takes several times as long
-    values = np.load(reading.regular(file), mmap_mode="r").view(np.ndarray)
-    places = np.load(reading.regular(_places_of(file)))
-    rows, count = len(entry.node), places.shape[-1]
-    if places.shape[0] != len(entry.dims) or values.ndim != 3 or (values.shape[0], values.shape[2]) != (rows, count):
-        raise ValueError(f"{file.name} has shape {values.shape}, its index says {rows}, passes, {count}")
-    layout = NodeLayout(
-        np.array(entry.slots, dtype=np.int64).reshape(-1, 6),
-        np.array(entry.numa, dtype=np.int64),
-        entry.numa_nodes,
-        entry.harvested,
-        entry.ordered,
-        entry.levels,
-        entry.kinds,
-    )
-    node, job, run = (np.array(numbers, dtype=np.int64) for numbers in (entry.node, entry.job, entry.run))
+    values = np.load(reading.regular(path), mmap_mode="r").view(np.ndarray)
+    places = np.load(reading.regular(_places_of(path)))
+    rows, count = len(node), places.shape[-1]
+    if places.shape[0] != len(dims) or values.ndim != 3 or (values.shape[0], values.shape[2]) != (rows, count):
+        raise ValueError(f"{path.name} has shape {values.shape}, its index says {rows}, passes, {count}")
+    whole: dict[str, Any] = {name: np.array(others.pop(name), dtype=np.int64) for name in ("job", "run")}
     return Measured.from_arrays(
-        entry.measurement,
-        entry.operation,
-        entry.quantity,
-        entry.unit,
-        entry.model or models()[entry.measurement],
-        layout,
-        dict(zip(entry.dims, places, strict=True)),
-        values,
-        node,
-        job,
-        run,
-        entry.started,
-        np.array(entry.disturbed, dtype=np.float64),
-        entry.names,
-        entry.tick_ns,
+        model=msgspec.convert(model, Model) if model is not None else models()[others["measurement"]],
+        layout=_layout(**layout),
+        places=dict(zip(dims, places, strict=True)),
+        values=values,
+        node=np.array(node, dtype=np.int64),
+        started=tuple(started),
+        disturbed=np.array(others.pop("disturbed"), dtype=np.float64),
+        names={dim: tuple(words) for dim, words in others.pop("names").items()},
+        **whole,
+        **others,
+    )
+
+
+def _layout(slots: Any, numa: Any, levels: Any, kinds: Any, **others: Any) -> NodeLayout:
+    return NodeLayout(
+        np.array(slots, dtype=np.int64).reshape(-1, 6),
+        np.array(numa, dtype=np.int64),
+        levels=tuple(levels),
+        kinds=tuple(kinds),
+        **others,
     )

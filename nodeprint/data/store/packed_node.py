@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,15 @@ from nodeprint.data.job.jobs import Job, number_of
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.data.places.layout import layout_of, slots_of
-from nodeprint.data.places.measured import NodeLayout, cell_models
+from nodeprint.data.places.measured import cell_models
 from nodeprint.data.store import node_states, store
-from nodeprint.data.store.packed import PackedFrom, PackedNode
+from nodeprint.data.store.packed import PackedNode
 from nodeprint.data.store.store import Survey
 from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Cpu, Machine, Topology, warning
 
-#: A node, what it was packed from, and its parts of the quantities.
-OfNode = tuple[PackedNode, PackedFrom, list[JobPart]]
+#: A node and its parts of the quantities.
+OfNode = tuple[PackedNode, list[JobPart]]
 
 
 def from_jobs(
@@ -44,11 +44,13 @@ def from_jobs(
         warnings=tuple(_clock(campaign, row, of_jobs)),
         rack=row.rack,
         switch=row.switch,
+        made_of=made_of,
+        problems=state.problems,
     )
     place = campaign / "nodes" / state.node
     survey = store.survey(place) if place.is_dir() else Survey()
     if state.state != "measured":
-        return replace(node, fingerprint=survey.fingerprint), PackedFrom(made_of, state.problems), []
+        return replace(node, fingerprint=survey.fingerprint), []
     node, of_node = _of_node(node, number, place, of_jobs, survey)
     headers = [measured.header for job in of_jobs for measured in job.measured.values()]
     outcomes = [job.status for job in of_jobs if job.status is not None]
@@ -56,7 +58,7 @@ def from_jobs(
         outcome.simulated for outcome in outcomes
     )
     versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
-    return node, PackedFrom(made_of, state.problems, simulated, versions), of_node
+    return replace(node, simulated=simulated, versions=versions), of_node
 
 
 def _of_node(
@@ -66,20 +68,20 @@ def _of_node(
         int(cpu) for job in of_jobs for measured in job.measured.values() for cpu in measured.header["cpus"]
     }
     paired = {cpu for job in of_jobs for measured in job.pairs for cpu in measured.cpus}
-    kind = _kind_of_node(survey.topology, tuple(sorted(measured_cpus)), tuple(sorted(paired)))
+    everywhere = tuple(sorted(measured_cpus))
+    machine = _labeled(survey.topology, everywhere)
+    of_pairs, whole = _places(survey.topology, everywhere, tuple(sorted(paired)))
     warnings = list(node.warnings)
     if not survey.topology:
         warnings.append(asdict(warning("no-topology")))
-    # the same fact may be seen by both; said once
-    warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
+    of_labels = [{"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings]
+    # both may have seen the same fact
+    warnings += {w["id"]: w for w in (*of_labels, *survey.warnings)}.values()
     parts = []
     for job in of_jobs:
+        parts += [job_parts.of_pairs(number, job.number, measured, machine, of_pairs) for measured in job.pairs]
         parts += [
-            job_parts.of_pairs(number, job.number, measured, kind.machine, kind.layout, kind.cpus)
-            for measured in job.pairs
-        ]
-        parts += [
-            job_parts.of_cells(number, job.number, measured, kind.whole)
+            job_parts.of_cells(number, job.number, measured, whole)
             for measured in job.cells
             if measured.name in cell_models()
         ]
@@ -100,14 +102,14 @@ def _of_node(
         rebooted=tuple(f"job{job.number}" for job in of_jobs if len(_boots(job)) > 1),
         imported=any("imported" in measured.header for job in of_jobs for measured in job.measured.values()),
         identified=bool(survey.topology),
-        cpus=kind.cpus,
-        cores=kind.cores,
-        fingerprint=_fingerprint(of_jobs, survey, kind.machine.machine),
+        cpus=of_pairs.cpus,
+        cores=of_pairs.cores,
+        fingerprint=_fingerprint(of_jobs, survey, machine.machine),
         warnings=tuple(warnings),
         boots=tuple(sorted(boots)),
         slurm_jobs={job.number: job.status.slurm_job for job in of_jobs if job.status and job.status.slurm_job},
-        numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
-        sensors=sensors.of(of_jobs, kind.cpus) | survey.sensors,
+        numbers={"cpu": whole.cpus, "core": whole.cores, "node": whole.nodes},
+        sensors=sensors.of(of_jobs, of_pairs.cpus) | survey.sensors,
         seen=tuple(
             run
             for job in of_jobs
@@ -130,29 +132,21 @@ def _boots(job: Job) -> set[str]:
     return {str(run["boot_id"]) for measured in job.measured.values() for run in measured.runs} - {""}
 
 
-@dataclass(frozen=True)
-class _NodeKind:
-    """What nodes of one topology and one set of measured CPUs have in common; `layout`, `cpus` and `cores` are
-    of those that pairs were measured of, `whole` has all."""
-
-    layout: NodeLayout
-    cpus: tuple[int, ...]
-    cores: tuple[int, ...]
-    whole: NodePlaces
-    machine: Topology
-    warnings: tuple[Mapping[str, str], ...]
+@functools.lru_cache(maxsize=256)
+def _labeled(labels: str, cpus: tuple[int, ...]) -> Topology:
+    """The machine of these labels; without any, of these CPUs alone."""
+    return serialized.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in cpus))
 
 
 @functools.lru_cache(maxsize=256)
-def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -> _NodeKind:
-    machine = serialized.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
+def _places(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -> tuple[NodePlaces, NodePlaces]:
+    """The places of the CPUs that pairs were measured of, and of the whole machine; equal nodes share them."""
+    machine = _labeled(labels, everywhere)
     slots, order = slots_of(machine, paired)
     core_of = {cpu.cpu: cpu.core for cpu in machine.cpus}
     cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)
-    warnings = tuple({"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings)
-    whole = job_parts.machine(machine, everywhere)
     layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64), order))
-    return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
+    return NodePlaces(layout, tuple(order), cores, ()), job_parts.machine(machine, everywhere)
 
 
 def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,12 @@ from nodeprint.campaign import derived, gathered, node_sheet
 from nodeprint.campaign.gathered import NodeState
 from nodeprint.data.places import job_parts
 from nodeprint.data.places.job_parts import JobPart
-from nodeprint.data.places.measured import Ints, Measured, NodeLayout, Values, models
-from nodeprint.data.store import kept, node_states, packed_jobs, packed_node, store
-from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedFrom, PackedNode, read, write_index
+from nodeprint.data.places.measured import Ints, Measured, NodeLayout, models
+from nodeprint.data.store import kept, node_states, packed_node, store
+from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedNode, read, write_index
 from nodeprint.data.store.packed_node import OfNode
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, unexpected
-from nodeprint.machine.topology import processors, serialized
+from nodeprint.machine.topology import processors
 from nodeprint.processes import mapped
 from nodeprint.waiting import counted
 
@@ -67,8 +66,7 @@ def pack(campaign: Path) -> PackedFleet:
 
 def _write_states(campaign: Path, fleet: PackedFleet) -> None:
     states = [
-        NodeState(node.name, node.host, node.state, node.reason, node.log_tail, of_node.problems)
-        for node, of_node in zip(fleet.nodes, fleet.packed_from, strict=True)
+        NodeState(node.name, node.host, node.state, node.reason, node.log_tail, node.problems) for node in fleet.nodes
     ]
     simulated = any(row.state == "simulated" for row in node_sheet.read_sheet(campaign / "nodes.tsv"))
     gathered.write(store.base(campaign), states, simulated=simulated)
@@ -82,8 +80,8 @@ def nodes_read_whole(campaign: Path) -> frozenset[str]:
         return frozenset()
     return frozenset(
         node.name
-        for node, of_node in zip(fleet.nodes, fleet.packed_from, strict=False)
-        if made_of.get(node.name) == of_node.made_of and node.state == "measured" and not of_node.problems
+        for node in fleet.nodes
+        if made_of.get(node.name) == node.made_of and node.state == "measured" and not node.problems
     )
 
 
@@ -98,29 +96,36 @@ def _made_of(campaign: Path) -> dict[str, str]:
 
 
 def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) -> None:
-    earlier, alike = _Earlier(target, made_of), _Alike()
+    earlier = _earlier(target)
+    unchanged, others = _unchanged(earlier, made_of)
+    rows, shared = _rows_by_node(earlier), _sharing()
     with files.replacing_folder(target / FOLDER) as partial:
         values = partial / "nodes"
         values.mkdir()
-        (partial / packed_jobs.FOLDER).mkdir()
-        anew = {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, values, apart_from=earlier.nodes)}
-        if not earlier.places_are_in(anew):
-            anew |= {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, values, apart_from=anew)}
+
+        def read_anew(apart_from: Collection[str]) -> dict[str, OfNode]:
+            of_nodes = _read_anew(campaign, made_of, values, apart_from)
+            return {node.name: (node, [shared(part) for part in parts]) for node, parts in of_nodes}
+
+        anew = read_anew(unchanged)
+        # a quantity has the places of all its nodes: those that only a changed or removed node had would stay
+        if not all(_has_places_of(rows.get(at, ()), anew.get(name)) for name, at in others.items()):
+            anew |= read_anew(anew)
         of_nodes = [
-            anew.get(name) or alike.node(earlier.of(name, number)) for number, name in enumerate(sorted(made_of))
+            anew.get(name)
+            or (
+                earlier.nodes[unchanged[name]],
+                [_as_packed(number, *of_job) for of_job in rows.get(unchanged[name], ())],
+            )
+            for number, name in enumerate(sorted(made_of))
         ]
-        for name in made_of.keys() - anew.keys():
-            shutil.copyfile(*(packed_jobs.file_of(folder, name) for folder in (target / FOLDER, partial)))
-        packed_from = tuple(of_node for _, of_node, _ in of_nodes)
+        nodes = tuple(node for node, _ in of_nodes)
         sheet = node_sheet.read_sheet(campaign / "nodes.tsv")  # says so of nodes that have no record, too
-        simulated = any(of_node.simulated for of_node in packed_from) or any(row.state == "simulated" for row in sheet)
-        versions = {key: value for of_node in packed_from for key, value in of_node.versions.items()}
-        quantities = job_parts.assemble([part for _, _, parts in of_nodes for part in parts], partial)
+        simulated = any(node.simulated for node in nodes) or any(row.state == "simulated" for row in sheet)
+        versions = {key: value for node in nodes for key, value in node.versions.items()}
+        quantities = job_parts.assemble([shared(part) for _, parts in of_nodes for part in parts], partial)
         shutil.rmtree(values)
-        packed_nodes = tuple(node for node, _, _ in of_nodes)
-        write_index(
-            PackedFleet(campaign.name, simulated, packed_nodes, quantities, versions, packed_from), partial, stamp
-        )
+        write_index(PackedFleet(campaign.name, simulated, nodes, quantities, versions), partial, stamp)
 
 
 #: So few nodes are read without other processes.
@@ -130,7 +135,7 @@ _FEW = 2
 def _read_anew(
     campaign: Path, made_of: Mapping[str, str], values: Path, apart_from: Collection[str]
 ) -> Iterator[OfNode]:
-    """All nodes but some, from their records, on all processors that we may use; their values in a folder."""
+    """Read all nodes but some from their records, on all processors that we may use; their values are in a folder."""
     numbers = {name: number for number, name in enumerate(sorted(made_of))}
     rows = [row for row in node_sheet.read_sheet(campaign / "nodes.tsv") if row.node not in apart_from]
     tasks = [(numbers[row.node], made_of[row.node], row) for row in rows]
@@ -148,115 +153,83 @@ def _read_node(campaign: Path, values: Path, task: tuple[int, str, node_sheet.No
         return _read_expected(campaign, values, task)
     except UNEXPECTED_CONTENT as error:
         reason = f"nodes/{row.node} {unexpected(error)}"
-        node = PackedNode(row.node, row.host, reason=reason, quality=(reason,), unusable=(reason,))
-        return node, PackedFrom(made_of, (reason,)), []
+        why = (reason,)
+        node = PackedNode(row.node, row.host, reason=reason, quality=why, unusable=why, made_of=made_of, problems=why)
+        return node, []
 
 
 def _read_expected(campaign: Path, values: Path, task: tuple[int, str, node_sheet.Node]) -> OfNode:
     number, made_of, row = task
     state, of_jobs = node_states.read(campaign, row)
-    node, packed_from, parts = packed_node.from_jobs(campaign, number, made_of, row, state, of_jobs)
-    if of_jobs:
-        labels = store.survey(campaign / "nodes" / row.node).topology
-        processor = serialized.from_text(labels).machine if labels else None
-        kept = packed_jobs.NodeJobs(tuple(map(packed_jobs.packed_job, of_jobs)), processor)
-        packed_jobs.write(values.parent, row.node, kept)
-    return node, packed_from, [_in_file(part, values / f"{number}-{at}.npy") for at, part in enumerate(parts)]
-
-
-@dataclass(frozen=True)
-class _ValuesOfFile:
-    """The values of a part (run, pass, place), read where they are needed."""
-
-    path: Path
-
-    def __call__(self) -> Values:
-        values: Values = np.load(self.path)
-        return values
+    node, parts = packed_node.from_jobs(campaign, number, made_of, row, state, of_jobs)
+    return node, [_in_file(part, values / f"{number}-{at}.npy") for at, part in enumerate(parts)]
 
 
 def _in_file(part: JobPart, path: Path) -> JobPart:
+    """The same part with its values in a file, which is read when they are needed."""
     np.save(path, part.values())
-    return msgspec.structs.replace(part, values=_ValuesOfFile(path))
+    return msgspec.structs.replace(part, values=functools.partial(np.load, path))
 
 
-class _Alike:
-    """Layouts and places of parts, of which those that are equal become one object: nodes are alike by the hundred."""
+def _sharing() -> Callable[[JobPart], JobPart]:
+    """A function that gives a part the layout and places of the first part that has equal ones: nodes are alike by the
+    hundred."""
+    layouts: dict[bytes, NodeLayout] = {}
+    places: dict[tuple[Any, ...], Mapping[str, Ints]] = {}
 
-    def __init__(self) -> None:
-        self._layouts: dict[bytes, NodeLayout] = {}
-        self._places: dict[tuple[Any, ...], Mapping[str, Ints]] = {}
-
-    def part(self, part: JobPart) -> JobPart:
-        """The same part with the layout and places of the first one that has equal ones."""
+    def shared(part: JobPart) -> JobPart:
         columns = tuple((dim, column.tobytes()) for dim, column in part.places.items())
         return msgspec.structs.replace(
             part,
-            layout=self._layouts.setdefault(part.layout.key, part.layout),
-            places=self._places.setdefault(columns, part.places),
+            layout=layouts.setdefault(part.layout.key, part.layout),
+            places=places.setdefault(columns, part.places),
         )
 
-    def node(self, of_node: OfNode) -> OfNode:
-        """A node with such parts."""
-        node, packed_from, parts = of_node
-        return node, packed_from, [self.part(part) for part in parts]
+    return shared
 
 
-class _Earlier:
-    """The nodes that were packed before from the files that they have now (`nodes`), and what was packed of them.
+#: A node's rows of each of its jobs in each quantity.
+_Rows = Sequence[tuple[Measured, slice]]
 
-    A node whose log is shown is read anew, as its log is none of these files, and so is one whose jobs are not there.
+
+def _earlier(target: Path) -> PackedFleet:
+    """The fleet that was packed before; an empty one if there is none that can be used."""
+    with suppress(NodeprintError):
+        return read(target)
+    return PackedFleet("", simulated=False, nodes=(), quantities=())
+
+
+def _unchanged(earlier: PackedFleet, made_of: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
+    """The numbers of the measured nodes that have the files now that they were packed from, and of those that have not.
+
+    A node whose log is shown is in neither: it is read anew, because its log is none of these files.
     """
-
-    def __init__(self, target: Path, made_of: Mapping[str, str]) -> None:
-        self.nodes: dict[str, int] = {}
-        self._others: dict[str, int] = {}
-        try:
-            self._fleet = read(target)
-        except NodeprintError:
-            return
-        # none is packed from a campaign where the fleet is that of a table
-        for number, (node, packed_from) in enumerate(zip(self._fleet.nodes, self._fleet.packed_from, strict=False)):
-            if node.state != "measured":
-                continue
-            if made_of.get(node.name) != packed_from.made_of:
-                self._others[node.name] = number
-            elif not node.log_tail and packed_jobs.file_of(target / FOLDER, node.name).is_file():
-                self.nodes[node.name] = number
-
-    def places_are_in(self, anew: Mapping[str, OfNode]) -> bool:
-        """Whether the nodes that are read `anew` have all places now that they had then.
-
-        Where they have not, the others cannot be taken as they were packed: a quantity has the places of all its nodes,
-        and those of a node that has them no more, or is gone, would stay.
-        """
-        return all(
-            job_parts.has_places_of(_as_packed(0, quantity, rows), anew[name][2] if name in anew else ())
-            for name, at in self._others.items()
-            for quantity, rows in self._rows.get(at, ())
-        )
-
-    @functools.cached_property
-    def _rows(self) -> dict[int, list[tuple[Measured, slice]]]:
-        """By node the rows of each of its jobs in each quantity."""
-        out: dict[int, list[tuple[Measured, slice]]] = {}
-        for quantity in self._fleet.quantities:
-            begins = np.flatnonzero(np.diff(quantity.node, prepend=-1) | np.diff(quantity.job, prepend=-1)).tolist()
-            for begin, end in zip(begins, [*begins[1:], len(quantity.node)], strict=True):
-                out.setdefault(int(quantity.node[begin]), []).append((quantity, slice(begin, end)))
-        return out
-
-    def of(self, name: str, number: int) -> OfNode:
-        """What was packed of one of `nodes`, which now has this number."""
-        at = self.nodes[name]
-        parts = [_as_packed(number, quantity, rows) for quantity, rows in self._rows.get(at, ())]
-        return self._fleet.nodes[at], self._fleet.packed_from[at], parts
+    measured = {node.name: (at, node) for at, node in enumerate(earlier.nodes) if node.state == "measured"}
+    same = {name for name, (_, node) in measured.items() if made_of.get(name) == node.made_of}
+    unchanged = {name: at for name, (at, node) in measured.items() if name in same and not node.log_tail}
+    return unchanged, {name: at for name, (at, _) in measured.items() if name not in same}
 
 
-def _as_packed(number: int, quantity: Measured, rows: slice) -> JobPart:
+def _rows_by_node(earlier: PackedFleet) -> dict[int, list[tuple[Measured, slice]]]:
+    out: dict[int, list[tuple[Measured, slice]]] = {}
+    for quantity in earlier.quantities:
+        begins = np.flatnonzero(np.diff(quantity.node, prepend=-1) | np.diff(quantity.job, prepend=-1)).tolist()
+        for begin, end in zip(begins, [*begins[1:], len(quantity.node)], strict=True):
+            out.setdefault(int(quantity.node[begin]), []).append((quantity, slice(begin, end)))
+    return out
+
+
+def _has_places_of(rows: _Rows, of_node: OfNode | None) -> bool:
+    """Whether a node has all places now that it had in its earlier `rows`."""
+    parts = of_node[1] if of_node is not None else []
+    return all(job_parts.has_places_of(_as_packed(0, *of_job), parts) for of_job in rows)
+
+
+def _as_packed(number: int, quantity: Measured, of_job: slice) -> JobPart:
+    """The part of the node that now has this number, from the earlier rows of a job."""
     return JobPart(
         number,
-        int(quantity.job[rows.start]),
+        int(quantity.job[of_job.start]),
         quantity.measurement,
         quantity.operation,
         quantity.quantity,
@@ -264,10 +237,10 @@ def _as_packed(number: int, quantity: Measured, rows: slice) -> JobPart:
         quantity.layout,
         quantity.places,
         quantity.names,
-        tuple(quantity.run[rows].tolist()),
+        tuple(quantity.run[of_job].tolist()),
         quantity.values.shape[1],
-        quantity.started[rows],
-        lambda: quantity.values[rows],
-        quantity.disturbed[rows],
+        quantity.started[of_job],
+        lambda: quantity.values[of_job],
+        quantity.disturbed[of_job],
         quantity.tick_ns,
     )

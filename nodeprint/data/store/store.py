@@ -23,10 +23,12 @@ from nodeprint.campaign import derived, job_status, run_files
 from nodeprint.data.job import jobs, sensors
 from nodeprint.data.job.jobs import Job
 from nodeprint.data.store import kept
+from nodeprint.data.store.kept import Value
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, printable, unexpected
 from nodeprint.machine import preflight
 from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.topology import captured, processors, serialized
+from nodeprint.machine.topology.model import Machine
 from nodeprint.machine.tree import Tree, open_tree
 from nodeprint.settings.texts import say
 
@@ -60,14 +62,26 @@ _JOBS, _SURVEY = "jobs.msgpack.zst", "survey.msgpack.zst"
 
 
 def jobs_of(node_dir: Path) -> tuple[Job, ...]:
-    """The jobs of a node, the oldest first, of which the records are read once. Raises CannotWriteError."""
-    path, stamp = folder(node_dir) / _JOBS, kept.stamp(sources(node_dir))
-    of_node = kept.read(path, tuple[Job, ...], stamp)
-    if of_node is None:
+    """The jobs of a node, the oldest first. Records are read once; without any in the campaign the stored jobs count.
+
+    Raises CannotWriteError.
+    """
+    stamp = kept.stamp(sources(node_dir)) if node_dir.is_dir() else None
+    if stamp is None and node_dir.parent.is_dir():
+        return ()
+    of_node = _stored(node_dir, _JOBS, tuple[Job, ...], stamp)
+    if of_node is None and stamp is not None:
         of_node = tuple(jobs.read(job) for job in jobs.folders(node_dir))
         if any(job.measured for job in of_node):
-            kept.write(path, of_node, stamp)
-    return of_node
+            kept.write(folder(node_dir) / _JOBS, of_node, stamp)
+    return of_node or ()
+
+
+def _stored(node_dir: Path, name: str, kind: type[Value], stamp: str | None) -> Value | None:
+    """What the store of the campaign has of a node, or the temporary one of a campaign that cannot be written."""
+    places = dict.fromkeys((node_dir.parent.parent / derived.NODES / node_dir.name, folder(node_dir)))
+    read = (kept.read(place / name, kind, stamp) for place in places)
+    return next((value for value in read if value is not None), None)
 
 
 def remove_former(campaign: Path) -> None:
@@ -102,15 +116,24 @@ class Survey(msgspec.Struct, frozen=True):
 
 
 def survey(node_dir: Path, *, write: bool = True) -> Survey:
-    """What the newest survey of a node says, which is unpacked and labeled once. Raises CannotWriteError."""
-    # the table of parts labels CPUs
-    path, stamp = folder(node_dir) / _SURVEY, kept.stamp(_of_survey(node_dir), processors.digest())
-    of_node = kept.read(path, Survey, stamp)
+    """What the newest survey of a node says; it is unpacked and labeled once. Raises CannotWriteError."""
+    if not node_dir.is_dir():
+        gone = not node_dir.parent.is_dir()
+        return (_stored(node_dir, _SURVEY, Survey, None) if gone else None) or Survey()
+    # the processor table labels CPUs
+    stamp = kept.stamp(_of_survey(node_dir), processors.digest())
+    of_node = _stored(node_dir, _SURVEY, Survey, stamp)
     if of_node is None:
         of_node = _surveyed(node_dir)
         if write:
-            kept.write(path, of_node, stamp)
+            kept.write(folder(node_dir) / _SURVEY, of_node, stamp)
     return of_node
+
+
+def machine_of(node_dir: Path) -> Machine | None:
+    """The processor of a node by its newest survey; None if that is unknown."""
+    labels = survey(node_dir, write=False).topology
+    return serialized.from_text(labels).machine if labels else None
 
 
 def tree(node_dir: Path, problems: list[str] | None = None) -> Tree | None:

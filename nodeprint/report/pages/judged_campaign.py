@@ -12,12 +12,13 @@ import msgspec
 from msgspec.structs import replace
 
 from nodeprint import __version__
-from nodeprint.data.store import packed_jobs
+from nodeprint.data.job.jobs import Job
+from nodeprint.data.store import node_states, store
 from nodeprint.data.store.packed import PackedFleet, PackedNode
-from nodeprint.data.store.packed_jobs import NodeJobs
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.machine.topology.model import Machine
 from nodeprint.report import text
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.course import CourseData
@@ -141,11 +142,17 @@ class Campaign:
         same = [n for n in clear if nodes[n].outcome is Outcome.SAME]
         return _spread(same if len(same) > 2 else clear)
 
-    def jobs(self, node: str) -> NodeJobs:
-        """The jobs of a node as they were packed; none where they are not here, or names are not to be told."""
+    def jobs(self, node: str) -> list[Job]:
+        """The jobs of a node; none if they are not here, or if its name is hidden."""
         if self.folder is None or self.fleet.folder is None:
-            return NodeJobs()
-        return packed_jobs.read(self.fleet.folder, node)
+            return []
+        return node_states.jobs_of(self.fleet.folder, node)
+
+    def machine(self, node: str) -> Machine | None:
+        """The processor of a node; None if it is unknown, or if the node's name is hidden."""
+        if self.folder is None or self.fleet.folder is None:
+            return None
+        return store.machine_of(self.fleet.folder / "nodes" / node)
 
     def jobs_changed(self, node: str) -> tuple[str, ...] | None:
         """The jobs that the records of a node have, where they are others than were judged; else None."""

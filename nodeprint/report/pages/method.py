@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nodeprint import __version__
-from nodeprint.data.store.packed_jobs import JobMeasured, PackedJob
+from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
@@ -23,26 +23,26 @@ from nodeprint.settings.texts import say, texts
 How = tuple[tuple[str, FactRows], ...]
 
 
-def of_jobs(jobs: Sequence[PackedJob]) -> How:
+def of_jobs(jobs: Sequence[Job]) -> How:
     """How the measurements of a node were made, by its newest job that has each."""
-    newest: dict[str, JobMeasured] = {}
+    newest: dict[str, JobMeasurement] = {}
     for job in jobs:
         newest |= job.measured
     return tuple((name, _facts(name, measured, jobs)) for name, measured in sorted(newest.items()))
 
 
-def header(jobs: Sequence[PackedJob], measurement: str) -> Mapping[str, Any]:
+def header(jobs: Sequence[Job], measurement: str) -> Mapping[str, Any]:
     """The header of a measurement's records in the newest job that has it; empty without any."""
     headers = [job.measured[measurement].header for job in jobs if measurement in job.measured]
     return headers[-1] if headers else {}
 
 
-def _facts(name: str, measured: JobMeasured, jobs: Sequence[PackedJob]) -> FactRows:
+def _facts(name: str, measured: JobMeasurement, jobs: Sequence[Job]) -> FactRows:
     head = measured.header
     imported, clock = head.get("imported") or {}, head.get("clock") or {}
     hz, left_out = clock.get("hz"), head.get("not_measured") or {}
     counts = sorted({len(job.measured[name].runs) for job in jobs if name in job.measured})
-    rounds = f"{names.counted(measured.passes, 'pass', 'passes')} in each of {names.listed(map(str, counts))} runs"
+    rounds = f"{names.counted(len(measured.passes), 'pass', 'passes')} in each of {names.listed(map(str, counts))} runs"
     quantity = str(head.get("quantity", ""))
     in_words = texts()["method"]["quantities"].get(quantity, "")
     rows = {
@@ -68,7 +68,7 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
     and where all else is."""
     verdict = campaign.verdict
     first = next((name for name, node in verdict.nodes.items() if node.jobs), "")
-    jobs = campaign.jobs(first).jobs if first else ()
+    jobs = campaign.jobs(first) if first else ()
     kernels = dict.fromkeys(
         str(header(jobs, name).get("kernel", ""))
         for name in (*campaign.measurements(first, pairs=True), *campaign.measurements(first, pairs=False))
@@ -200,7 +200,7 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
     return tuple((key, "; ".join(filter(None, words))) for key, words in rows.items() if any(words))
 
 
-def tested(jobs: Sequence[PackedJob], measurements: Sequence[str]) -> tuple[Block, ...]:
+def tested(jobs: Sequence[Job], measurements: Sequence[str]) -> tuple[Block, ...]:
     """What each measurement does in plain words, for somebody who gets a node's page alone."""
     kernels = {name: str(header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}
     return tuple(

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nodeprint.data.store.packed_jobs import NodeJobs, PackedJob
+from nodeprint.data.job.jobs import Job
+from nodeprint.data.places import run_medians
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict
@@ -74,12 +75,10 @@ _IDENTITY = ("bmc", "serials", "ppin")
 _MOST_GROUPS = 8
 
 
-def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complete: bool = True) -> Page:
-    """The page of a node, with its appendix where it is to be `complete`. `kept` are its jobs, read where none are
-    given."""
+def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, complete: bool = True) -> Page:
+    """The page of a node, with its appendix if it is to be `complete`. Its `jobs` are read if none are given."""
     verdict = campaign.verdict.nodes[node]
-    kept = campaign.jobs(node) if kept is None else kept
-    jobs = kept.jobs
+    jobs = campaign.jobs(node) if jobs is None else jobs
     blocks = [
         finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement), is_first=number == 1)
         for number, finding in enumerate(verdict.counted[: None if complete else MOST_FINDINGS], 1)
@@ -91,7 +90,7 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complet
     of_peak = Bullets(tuple(text.peak(verdict)))
     elsewhere = Text(say("values_elsewhere"), quiet=True)
     brief = (elsewhere,) if verdict.outcome is Outcome.SAME else (main_cells(verdict), of_peak)
-    cells: tuple[Block, ...] = _cells(campaign, node, verdict, kept) if alone else brief
+    cells: tuple[Block, ...] = _cells(campaign, node, verdict, jobs) if alone else brief
     return Page(
         node,
         anchor(node),
@@ -109,17 +108,17 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None, *, complet
             Section("Core to core", tuple(_matrix(campaign, node, verdict))),
             Section("Memory, bandwidth and clock", cells),
             Section("How it was measured", method.brief(campaign) if alone else ()),
-            *(_appendix(campaign, node, kept, tuple(rest), alone) if complete else ()),
+            *(_appendix(campaign, node, jobs, tuple(rest), alone) if complete else ()),
         ),
     )
 
 
 def _appendix(
-    campaign: Campaign, node: str, kept: NodeJobs, findings: tuple[Block, ...], alone: bool
+    campaign: Campaign, node: str, jobs: Sequence[Job], findings: tuple[Block, ...], alone: bool
 ) -> tuple[Section, ...]:
     """What is no page of paper: all tables and figures."""
-    verdict, jobs = campaign.verdict.nodes[node], kept.jobs
-    cells = () if alone else _cells(campaign, node, verdict, kept)
+    verdict = campaign.verdict.nodes[node]
+    cells = () if alone else _cells(campaign, node, verdict, jobs)
     return appendix(
         Section("Further findings", findings),
         Section("Further matrices", tuple(_matrices(campaign, node, verdict, jobs))),
@@ -128,7 +127,9 @@ def _appendix(
         Section("Other findings", _others([finding for finding in verdict.findings if not finding.counts])),
         Section("Runs", (_runs(jobs, verdict),)),
         Section("Warnings", tuple(Advice(*_advice(warning)) for warning in verdict.warnings)),
-        Section("Files that could not be used", (Bullets(tuple(p for job in jobs for p in job.problems)),)),
+        Section(
+            "Files that could not be used", (Bullets(tuple(problem.text for job in jobs for problem in job.problems)),)
+        ),
         Section("Configuration", _configuration(verdict)),
     )
 
@@ -150,7 +151,7 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     return tuple(filter(None, (text.node_sentence([verdict], groups), apart, changed, where, beside)))
 
 
-def _further(node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> tuple[Block, ...]:
+def _further(node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Block, ...]:
     """Findings beyond those with figures, in a row each, with the command that checks it; how many more there are."""
     rows: list[tuple[Cell, ...]] = [
         (
@@ -169,15 +170,15 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> tupl
     return table, Text(f"{names.counted(left, 'more finding')} of it in verdict.json." if left > 0 else "", quiet=True)
 
 
-def _identity(
-    campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob], *, alone: bool
-) -> FactRows:
+def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job], *, alone: bool) -> FactRows:
     """Which machine this is; where it is `alone` also what it was measured by."""
     if alone:
         serials = str(verdict.fingerprint.get("serials") or "")
         return (*accepted.rows(campaign), *((("serial numbers", serials),) if serials else ()))
     fields = verdict.fingerprint
-    times = sorted(run.started[:10] for job in jobs for m in job.measured.values() for run in m.runs if run.started)
+    times = sorted(
+        at[:10] for job in jobs for m in job.measured.values() for run in m.runs if (at := run["start_time"])
+    )
     rows: dict[str, Any] = {
         "node": node,
         **dict(accepted.machines({node: verdict})),
@@ -237,7 +238,7 @@ def _quadrants(campaign: Campaign, node: str, measurement: str, first: str) -> l
     return sentences if measurement == first else [f"{name}: {words}" for words in sentences]
 
 
-def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> list[Block]:
+def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
     """What paper has no room for: every other matrix, with medians by class."""
     blocks: list[Block] = []
     measured = campaign.measurements(node, pairs=True)
@@ -247,7 +248,7 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
         levels = campaign.levels(name, node)
         if levels.quantity.quantity == "message":
             runs = next((job.measured[name].runs for job in reversed(jobs) if name in job.measured), ())
-            slowest = [pair for run in runs for pair in run.slowest_again]
+            slowest = [pair for run in runs for pair in run.get("slowest_again", ())]
             blocks.append(FactList(message_rates.facts(levels.of(node), method.header(jobs, name), slowest), 2))
         if number:
             blocks += _structure(campaign, node, name)
@@ -298,14 +299,14 @@ def _of_classes(classes: Sequence[PairClass]) -> str:
     return f"{', '.join(each)} ({max(medians) / min(medians):.1f} times)"
 
 
-def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) -> tuple[Block, ...]:
+def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Block, ...]:
     """Every other measurement: what a reader looks for as a table, what curves say in words, and the figure of each
     that has one."""
     sentences = tuple(text.peak(verdict))
-    curves = kept.jobs[-1].curves if kept.jobs else []
-    sentences += readings.readings(curves, kept.machine)
+    cells = jobs[-1].cells if jobs else []
+    sentences += readings.readings(cells, campaign.machine(node))
     sentences += counter_words.of_sensors(campaign.packed[node].sensors) if node in campaign.packed else ()
-    figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs))
+    figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, jobs))
     few = tuple(of for of in figures if of.name.startswith(pictures.BY_CPU) and of.width < pictures.PAGE)
     main = tuple(of for of in figures if of not in few)
     # of few CPUs values are in a table, too
@@ -315,11 +316,11 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) 
         *shown,
         further_cells(verdict),
         Bullets(sentences),
-        *mapped_twice.of_curves(curves),
+        *mapped_twice.of_curves(cells),
     )
 
 
-def _runs(jobs: Sequence[PackedJob], verdict: NodeVerdict) -> Table:
+def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
     """A row for each measurement of each job: its passes and runs, the median of every run where its values are of one
     kind, flagged values, and when its first run began."""
     kinds = Counter([figure.measurement for figure in verdict.classes])
@@ -331,21 +332,23 @@ def _runs(jobs: Sequence[PackedJob], verdict: NodeVerdict) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for job in jobs:
         for name, measured in sorted(job.measured.items()):
-            medians = [run.median for run in measured.runs if run.median is not None]
+            values = run_medians.values_of_runs(measured)
+            medians = [median for run in values if (median := run_medians.median_over_points(run)) is not None]
             if not medians:
                 continue
             alike = kinds[name] == 1 and name not in mixtures
-            bad = [run.number for run in measured.runs if (name, f"job{job.number}/run{run.number}") in invalid]
+            bad = [run for run in measured.numbers if (name, f"job{job.number}/run{run}") in invalid]
+            spread, flagged = run_medians.between_runs(values), run_medians.flagged_share(measured)
             rows.append(
                 (
                     str(job.number),
                     name,
-                    str(measured.passes),
+                    str(len(measured.passes)),
                     str(len(medians)),
-                    _together(medians, measured.unit) if alike else "",
-                    names.percent(measured.between_runs) if measured.between_runs is not None else "",
-                    names.percent(measured.flagged) if measured.flagged else "",
-                    min(run.started for run in measured.runs)[:16],
+                    _together(medians, run_medians.unit_of(measured)) if alike else "",
+                    names.percent(spread) if spread is not None else "",
+                    names.percent(flagged) if flagged else "",
+                    min(str(run["start_time"]) for run in measured.runs)[:16],
                     f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
                 )
             )

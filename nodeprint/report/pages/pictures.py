@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from nodeprint.data.job.jobs import Job
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import SOCKET
 from nodeprint.data.places.measured import is_metric
-from nodeprint.data.store.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding, NodeVerdict
@@ -364,10 +364,10 @@ def _in_strips(measurement: str) -> bool:
     return of is not None and of.strips
 
 
-def under_load(campaign: Campaign, node: str, jobs: Sequence[PackedJob]) -> Iterator[Picture]:
+def under_load(campaign: Campaign, node: str, jobs: Sequence[Job]) -> Iterator[Picture]:
     """Of the newest job that loaded the node, clock and rate second by second, where that is more than one or two."""
     by_job = (
-        {name: [s for run in of.runs for s in run.load_seconds] for name, of in sorted(job.measured.items())}
+        {name: [s for run in of.runs for s in run.get("load_seconds", ())] for name, of in sorted(job.measured.items())}
         for job in reversed(jobs)
     )
     loaded = ({name: seconds for name, seconds in of_job.items() if seconds} for of_job in by_job)

@@ -129,7 +129,7 @@ def _content(path: Path) -> str:
         return str(tarfile.open(path).getnames())
     data = path.read_bytes()
     if path.suffix == ".zst":
-        value = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data))["value"]
+        _, value = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data))
         if path.name == "jobs.msgpack.zst":
             return "simulated" if all(job["status"]["simulated"] for job in value) else ""
         return str(value)

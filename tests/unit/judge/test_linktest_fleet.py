@@ -13,7 +13,6 @@ from nodeprint.data.format import records
 from nodeprint.data.job import jobs
 from nodeprint.data.places.layout import pair_classes
 from nodeprint.data.places.measured import Measured
-from nodeprint.data.store import packed_jobs
 from nodeprint.judge import acceptance
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
@@ -104,8 +103,7 @@ def test_slowest_pairs_have_their_first_and_their_second_time(tmp_path: Path) ->
     file.write_text(lines(head, *first, differ, again))
     measured = jobs.of_file(file)
     assert measured is not None
-    kept = packed_jobs.packed_job(jobs.Job(1, None, {"linktest-node": measured})).measured["linktest-node"]
-    (slowest,) = kept.runs[0].slowest_again
+    (slowest,) = measured.runs[0]["slowest_again"]
     assert slowest == {"a": 0, "b": 2, "first_ns": 104e3, "again_ns": 80e3}
     facts = dict(message_rates.facts(np.array([80e3, 104e3]), head, [slowest]))
     assert facts["slowest, measured again alone"] == "CPUs 0 and 2 104 \N{MICRO SIGN}s, again 80 \N{MICRO SIGN}s"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.data.store import packed, packed_jobs
+from nodeprint.data.store import node_states
 from nodeprint.judge.verdict import Finding
 from nodeprint.report import check_scripts, documents, names, protocol, text, verdict_files
 from nodeprint.settings.measurements import measurements
@@ -65,14 +65,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(folder: Path, node: str) -> list[check_scripts.Again]:
-    verdict, jobs = verdict_files.read(folder), packed_jobs.read(packed_folder(folder), node)
-    return check_scripts.again(jobs.jobs, verdict.nodes[node].counted)
-
-
-def packed_folder(folder: Path) -> Path:
-    of = packed.read(folder).folder
-    assert of is not None
-    return of
+    verdict, jobs = verdict_files.read(folder), node_states.jobs_of(folder, node)
+    return check_scripts.again(jobs, verdict.nodes[node].counted)
 
 
 def run(script: str, place: Path, number: int, runs: list[bytes], shell: str = "dash") -> tuple[int, str]:

@@ -413,7 +413,7 @@ def test_pages_of_a_campaign_whose_records_are_gone_are_the_same(measured: Path,
     titles = [section.title for section in page.sections]
     assert "Runs" in titles and titles == [section.title for section in without.sections]
     assert page.sections == without.sections
-    of_jobs = [source(folder).jobs("node001").jobs for folder in (measured, gone)]
+    of_jobs = [source(folder).jobs("node001") for folder in (measured, gone)]
     assert of_jobs[0] and method.of_jobs(of_jobs[0]) == method.of_jobs(of_jobs[1])
 
 

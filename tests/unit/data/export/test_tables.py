@@ -9,7 +9,7 @@ import numpy as np
 from nodeprint.data.export import tables
 from nodeprint.data.job.fabric_times import Fabric, Fabrics
 from nodeprint.data.job.jobs import Job, JobMeasurement
-from nodeprint.data.store import packed_jobs
+from nodeprint.data.store import kept
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 
 FLAGS = {"flags": np.zeros((1, 2, 2), dtype=np.uint8)}
@@ -18,7 +18,7 @@ FLAGS = {"flags": np.zeros((1, 2, 2), dtype=np.uint8)}
 def measured(name: str, operation: str, places: dict[str, list[int]], **columns: list[list[float]]) -> JobMeasurement:
     cells = {"values": dict.fromkeys(columns, "s")}
     header = {"kernel": name.partition("-")[0], "operation": operation, "cells": cells, "cpus": [0, 2]}
-    runs = ({"run": 3, "start_time": "2026-01-01T00:00:00Z"},)
+    runs = ({"run": 3, "start_time": "2026-01-01T00:00:00Z", "seed": 0, "trailer": {"complete": True}},)
     values = {key: np.array([column]) for key, column in columns.items()} | FLAGS
     return JobMeasurement(name, header, runs, (0, 1), {dim: np.array(at) for dim, at in places.items()}, {}, values)
 
@@ -43,9 +43,8 @@ def test_every_column_of_a_cell_is_in_one_row_by_os_number(tmp_path: Path) -> No
     seconds = {"writer_s": [[1.0, 2.0], [3.0, np.nan]], "reader_s": [[5.0, 6.0], [7.0, np.nan]]}
     ring = measured("remap-ring", "ring", {"writer": [0, 2], "reader": [2, 0]}, **seconds)
     touch = measured("touch-ratio", "ratio", {"a": [0, 0], "b": [2, 2]}, ratio=[[1.5, 1.5], [1.5, 1.5]])
-    kept = packed_jobs.packed_job(Job(2, None, {"remap-ring": ring, "touch-ratio": touch}))
-    (tmp_path / packed_jobs.FOLDER).mkdir()
-    packed_jobs.write(tmp_path, "cn1", packed_jobs.NodeJobs((kept,)))
+    jobs = (Job(2, None, {"remap-ring": ring, "touch-ratio": touch}),)
+    kept.write(tmp_path / "store/nodes/cn1/jobs.msgpack.zst", jobs, "")
     frames = list(tables.details(PackedFleet("main", False, (PackedNode("cn1"),), (), folder=tmp_path)))
     rows = frames[0]
     assert [list(frame.columns) for frame in frames] == [list(rows.columns)] * 2

@@ -57,8 +57,7 @@ def pairs(ends: list[tuple[int, int]], values: Any, flags: Any = 0, **header: An
     runs = tuple({"run": n + 1, "start_time": f"t{n}"} for n in range(len(columns["latency_ns"])))
     passes = tuple(range(columns["latency_ns"].shape[1]))
     measured = JobMeasurement("coherence-cas", usual | header, runs, passes, coordinates, {}, columns)
-    of_machine = job_parts.machine(TOPOLOGY)
-    return job_parts.of_pairs(4, 2, measured, TOPOLOGY, of_machine.layout, of_machine.cpus)
+    return job_parts.of_pairs(4, 2, measured, TOPOLOGY, job_parts.machine(TOPOLOGY))
 
 
 def rows(part: JobPart) -> dict[tuple[int, int], list[float]]:

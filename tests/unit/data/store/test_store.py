@@ -99,6 +99,18 @@ def test_kept_jobs_are_those_of_the_records_and_made_again_where_they_are_damage
     assert read[0].measured["coherence-cas"].runs == store.jobs_of(node)[0].measured["coherence-cas"].runs
 
 
+def test_jobs_outlive_their_records_and_are_of_no_removed_node(campaign: Make) -> None:
+    folder = campaign("n1", "n2")
+    whole = store.jobs_of(folder / "nodes/n1")
+    shutil.rmtree(folder / "nodes/n1")
+    assert store.jobs_of(folder / "nodes/n1") == ()  # the campaign has records, and none of this node
+    shutil.rmtree(folder / "nodes")
+    (kept,) = store.jobs_of(folder / "nodes/n1")
+    assert same(kept, whole[0])
+    for name in ("../../etc/passwd", "\ud800", "a\0b", "n" * 300):
+        assert store.jobs_of(folder / "nodes" / name) == ()
+
+
 def test_a_survey_is_labeled_once_and_again_where_it_changed(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     node = campaign("n1") / "nodes/n1"
     path = node / "job1/survey.tar.gz"
