@@ -31,13 +31,13 @@ from nodeprint import simulate
 from nodeprint.machine import dies
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part, preset
-from nodeprint.simulate.line_values import detailed
 from nodeprint.simulate.lines import Hashing
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie import analysis, die, geometry, line_clusters, node_lines, paths, sites
 from nodeprint_addons.iodie.data import LatencyPass
 from nodeprint_addons.iodie.die import Die
 from tests.support import routed_dies as apart
+from tests.support.detailed_runs import detailed, passes_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -121,13 +121,13 @@ def ours(case: Case, hop_ns: float, seed: int, *, drift: float = 0.0015, port_ns
         hashing=case.hashing,
     )
     plan = simulate.Plan(
-        case.topology, nodes=1, runs=runs, modes=modes, seed=seed, spread=replace(simulate.Spread(), drift=drift)
+        case.topology, nodes=1, runs=runs, modes=modes, seed=seed, spread=replace(simulate.Variation(), drift=drift)
     )
     passes: list[LatencyPass] = []
     truth: dict[tuple[str, int], Ints] = {}
     ccds: Ints = np.zeros(0, dtype=np.int64)
     for number, run in enumerate(detailed(plan), start=1):
-        passes += apart.passes_of(run, number)
+        passes += passes_of(run, number)
         pool = run.pools[0]
         truth |= {(f"job1/run{number}", p): pool.site[pool.drawn[p]] for p in range(len(run.ns))}
         site = simulate.sites_of(run.layout, modes)

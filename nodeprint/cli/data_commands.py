@@ -104,7 +104,7 @@ def simulate(
     from nodeprint.settings import config
 
     machine = captured.read(open_tree(Path(topology))) if Path(topology).exists() else presets.preset(topology)
-    spread = simulator.Spread().times(noise)
+    spread = simulator.Variation().times(noise)
     lived = simulator.modes_named(modes)
     plan = simulator.Plan(
         machine,

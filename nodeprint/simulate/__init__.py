@@ -5,6 +5,6 @@ from nodeprint.simulate.defects import EXAMPLES
 from nodeprint.simulate.lines import Modes, modes_named, sites_of
 from nodeprint.simulate.packed_arrays import fleet
 from nodeprint.simulate.plan import Plan
-from nodeprint.simulate.silicon import Spread
+from nodeprint.simulate.silicon import Variation
 
-__all__ = ["EXAMPLES", "Modes", "Plan", "Spread", "fleet", "modes_named", "sites_of", "write"]
+__all__ = ["EXAMPLES", "Modes", "Plan", "Variation", "fleet", "modes_named", "sites_of", "write"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from nodeprint.simulate import load_cells, memory_cells, system_cells
-from nodeprint.simulate.drawn_run import DrawnRun, Noise
+from nodeprint.simulate.drawn_run import DrawnRun, with_noise
 from nodeprint.simulate.simulated_node import NodeRun
 
 #: What `draw` gives: measurements that share one model of the chip (a slow clock shows in all of them), and so are no
@@ -29,14 +31,14 @@ MEASUREMENTS = (
 def draw(of: NodeRun) -> list[DrawnRun]:
     """One run of each of `MEASUREMENTS`, in their order."""
     rng = np.random.default_rng([*of.seeds, 7])
-    noise = Noise(rng, of.passes)
+    measure = partial(with_noise, rng, of.passes)
     # in this order, as all take from one stream of random numbers: with another the same seed gives another fleet
     lost = load_cells.lost_time(of, rng)
-    drawn = [load_cells.clocks(of, lost, noise)]
-    drawn += memory_cells.chases(of, noise)
-    drawn += memory_cells.bandwidths(of, noise)
-    drawn.append(load_cells.hops_beside_load(of, noise))
-    drawn += load_cells.loads(of, noise)
+    drawn = [load_cells.clocks(of, lost, measure)]
+    drawn += memory_cells.chases(of, measure)
+    drawn += memory_cells.bandwidths(of, measure)
+    drawn.append(load_cells.hops_beside_load(of, measure))
+    drawn += load_cells.loads(of, measure)
     drawn.append(load_cells.jitter(of, lost))
     drawn += system_cells.draw(of)
     return sorted(drawn, key=lambda drawn_run: MEASUREMENTS.index(drawn_run.measurement))

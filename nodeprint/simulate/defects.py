@@ -18,50 +18,32 @@ import numpy.typing as npt
 from nodeprint.data.places.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, codes
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.measurements import measurements
-from nodeprint.simulate.silicon import Chip, Disturbance, Floats, Paths, with_pairs
+from nodeprint.simulate.silicon import Chip, CoreDisturbance, Floats, Paths, with_pairs
 from nodeprint.simulate.survey import FINGERPRINT
 
 _CHANGE = r"(?P<sign>[+-])(?P<size>[0-9]{1,4}(?:\.[0-9]+)?)(?P<unit>%|ns)"
 
 
 @dataclass(frozen=True)
-class MemoryPath:
-    """Factor `by` on the latency from the CPUs of NUMA node or CCD (`level`) `number` to the memory of NUMA node
-    `memory`."""
-
-    level: str
-    number: int
-    memory: int
-    by: float
-
-
-@dataclass(frozen=True)
-class CellDefect:
-    """Factor `by` on what a kernel's file simulates and has this defect's `name`, on one `core` or on all."""
-
-    name: str
-    core: int | None
-    by: float
-
-
-@dataclass(frozen=True)
 class NodeDefects:
     """What is wrong with one node, apart from its chip."""
 
-    disturbances: tuple[Disturbance, ...] = ()
+    disturbances: tuple[CoreDisturbance, ...] = ()
     fingerprint: dict[str, str] = field(default_factory=dict)
     renumbered: bool = False
     harvest: int = 0
     missing: bool = False
     cut: bool = False
     memory_channel: dict[int, float] = field(default_factory=dict)
-    memory_path: tuple[MemoryPath, ...] = ()
+    #: Factors on the latency from the CPUs of a NUMA node or CCD (level and number) to the memory of a NUMA node.
+    memory_path: dict[tuple[str, int, int], float] = field(default_factory=dict)
     #: By socket what a power limit leaves of the clock with all cores at work, and bad cooling when it is hot.
     power_limit: dict[int, float] = field(default_factory=dict)
     cooling: dict[int, float] = field(default_factory=dict)
     #: By NUMA node the share of memory that has no huge pages.
     fragmented: dict[int, float] = field(default_factory=dict)
-    of_cells: tuple[CellDefect, ...] = ()
+    #: Factors on the simulated values of kernels' files: by the name of the defect there, and the core (None: all).
+    of_cells: dict[tuple[str, int | None], float] = field(default_factory=dict)
 
 
 Effect = Callable[[Paths, Chip, NodeDefects], tuple[Chip, NodeDefects]]
@@ -236,7 +218,7 @@ def _disturbed(rate: float) -> Callable[[re.Match[str]], Effect]:
 
         def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
             core = _core_at(path, int(match["n"]))
-            return chip, replace(node, disturbances=(*node.disturbances, Disturbance(core, by, run, rate, busy)))
+            return chip, replace(node, disturbances=(*node.disturbances, CoreDisturbance(core, by, run, rate, busy)))
 
         return effect
 
@@ -270,8 +252,8 @@ def _channel(match: re.Match[str]) -> Effect:
 
 
 def _memory_path(match: re.Match[str]) -> Effect:
-    path_of = MemoryPath(match["level"], int(match["n"]), int(match["m"]), _factor(match))
-    return lambda path, chip, node: (chip, replace(node, memory_path=(*node.memory_path, path_of)))
+    factor = {(match["level"], int(match["n"]), int(match["m"])): _factor(match)}
+    return lambda path, chip, node: (chip, replace(node, memory_path=node.memory_path | factor))
 
 
 def _power_limit(match: re.Match[str]) -> Effect:
@@ -295,8 +277,8 @@ def _fragmented(match: re.Match[str]) -> Effect:
 
 def _of_cells(match: re.Match[str]) -> Effect:
     def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
-        core = None if match["n"] is None else _core_at(path, int(match["n"]))
-        return chip, replace(node, of_cells=(*node.of_cells, CellDefect(match["name"], core, _factor(match))))
+        key = match["name"], None if match["n"] is None else _core_at(path, int(match["n"]))
+        return chip, replace(node, of_cells={**node.of_cells, key: _factor(match)})
 
     return effect
 

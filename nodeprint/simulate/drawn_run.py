@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from nodeprint.data.places.measured import Key
 from nodeprint.settings.measurements import measurements
 
 Floats = npt.NDArray[np.float64]
+#: `with_noise` of one run: true cells, and how many times as large as usual noise and shift are, give passes.
+Measure = Callable[..., Floats]
 
 #: Relative standard deviations: of a run, of a cell in a run, of a pass of it.
 _RUN, _CELL, _PASS = 0.003, 0.005, 0.006
@@ -38,18 +40,12 @@ class DrawnRun:
         return {"dims": list(self.coordinates), "values": {key: unit for key, (unit, _) in self.values.items()}}
 
 
-@dataclass(frozen=True)
-class Noise:
-    """What a run and its `passes` add to true cells, drawn one after the other."""
-
-    rng: np.random.Generator
-    passes: int
-
-    def seen(self, truth: Floats, noise: float = 1.0, run: float = 1.0) -> Floats:
-        """Passes of a run over true cells: the run's own shift, what stays in it, and each pass's noise."""
-        tails = self.rng.standard_t(4, (self.passes, *truth.shape)) / np.sqrt(2)
-        stays = 1 + run * _RUN * self.rng.standard_normal() + noise * _CELL * self.rng.standard_normal(truth.shape)
-        return np.asarray(truth * stays * (1 + noise * _PASS * tails))
+def with_noise(rng: np.random.Generator, passes: int, truth: Floats, noise: float = 1.0, run: float = 1.0) -> Floats:
+    """True cells as the passes of a run show them: with the run's own shift, an error of each cell that stays in the
+    run, and noise of each pass."""
+    tails = rng.standard_t(4, (passes, *truth.shape)) / np.sqrt(2)
+    stays = 1 + run * _RUN * rng.standard_normal() + noise * _CELL * rng.standard_normal(truth.shape)
+    return np.asarray(truth * stays * (1 + noise * _PASS * tails))
 
 
 def statistics(value: Floats) -> dict[str, tuple[str, Floats]]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.layout import Layout
-from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate import lines, silicon
-from nodeprint.simulate.plan import Plan, draw_pairs, homes_of, planned_nodes, pools_of
+from nodeprint.simulate.plan import Plan
 from nodeprint.simulate.simulated_node import NodePlan
 
 
 def line_values(
     plan: Plan,
     node: NodePlan,
-    pools: Sequence[lines.Pool],
+    pools: Sequence[lines.LinePool],
     home: npt.NDArray[np.int64],
     values: npt.NDArray[np.float32],
     run_pass: int,
@@ -41,7 +38,7 @@ def line_values(
 
 
 def line_texts(
-    pools: Sequence[lines.Pool], home: npt.NDArray[np.int64], each: silicon.Floats, run_pass: int
+    pools: Sequence[lines.LinePool], home: npt.NDArray[np.int64], each: silicon.Floats, run_pass: int
 ) -> list[str]:
     """What `--detail` adds to the record of each pair."""
     out = [""] * len(each)
@@ -54,35 +51,3 @@ def line_texts(
                 f',"cluster_ns":[{",".join(f"{ns:.3f}" for ns in of_clusters)}]'
             )
     return out
-
-
-@dataclass(frozen=True)
-class Detailed:
-    """One run of a node with the value of each line, as `write` would have it in the records of `--detail`.
-
-    `a` and `b` are the OS numbers of each pair (p) and `socket` that of its lines (p), `ns` its hops (pass, p, line);
-    `pools` has the lines of each socket, and where they live.
-    """
-
-    node: str
-    topology: Topology
-    a: npt.NDArray[np.int64]
-    b: npt.NDArray[np.int64]
-    socket: npt.NDArray[np.int64]
-    ns: silicon.Floats
-    pools: Sequence[lines.Pool]
-    layout: Layout
-    cpus: Sequence[int]
-
-
-def detailed(plan: Plan) -> Iterator[Detailed]:
-    """The runs of the plan's nodes in order, from the same draws as `write`, for the first of its homes."""
-    for number, node in enumerate(planned_nodes(plan)):
-        home = homes_of(plan, node.topology, node.path)[0]
-        a, b = np.array(node.cpus)[node.layout.pairs].T
-        for run in range(1, plan.runs_of_pairs + 1):
-            rng = np.random.default_rng([plan.seed, number, 1, run, 98])
-            values = draw_pairs(plan, number, node, 1, run)[:, 0]
-            pools = pools_of(plan, number, node, 1, run)
-            ns = [line_values(plan, node, pools, home, values[p], p, rng) for p in range(plan.passes)]
-            yield Detailed(node.name, node.topology, a, b, home, np.stack(ns), pools, node.layout, node.cpus)

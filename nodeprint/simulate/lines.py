@@ -132,7 +132,7 @@ def _drawn_sites(modes: Modes, lines: Ints, rng: np.random.Generator) -> Ints:
 
 
 @dataclass(frozen=True)
-class Pool:
+class LinePool:
     """The lines of one home in a run: indices in the pool (n), the site of each (n), by which share each is slower
     for all pairs (n), and which of them each pass draws (pass, lines)."""
 
@@ -157,13 +157,13 @@ class Pool:
         return np.asarray(rank[self.site], dtype=np.int64)
 
 
-def pool(modes: Modes, line_sd: float, lines: int, passes: int, rng: np.random.Generator) -> Pool:
+def pool(modes: Modes, line_sd: float, lines: int, passes: int, rng: np.random.Generator) -> LinePool:
     """Lines drawn anew; `line_sd` is the relative SD of a line that all pairs see alike, `lines` those of a pass."""
     count = max(CENSUS_LINES, 2 * lines)
     numbers = rng.permutation(POOL_LINES)[:count]
     site = _drawn_sites(modes, numbers, rng)
     own = line_sd * rng.standard_normal(count)
-    where = Pool(numbers, site, own, np.empty((0, lines), dtype=np.int64), modes)
+    where = LinePool(numbers, site, own, np.empty((0, lines), dtype=np.int64), modes)
     cluster, clusters = where.cluster, where.clusters
     drawn = np.empty((passes, lines), dtype=np.int64)
     for p in range(passes):
@@ -173,7 +173,7 @@ def pool(modes: Modes, line_sd: float, lines: int, passes: int, rng: np.random.G
             members = order[cluster[order] == c]
             turns[members] = np.arange(len(members)) + c / clusters
         drawn[p] = np.argsort(turns, kind="stable")[:lines]
-    return Pool(numbers, site, own, drawn, modes)
+    return LinePool(numbers, site, own, drawn, modes)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def ways(layout: Layout, base_ns: Floats, modes: Modes, socket: int) -> Ways:
     return Ways((np.cumsum(counts > 0) - 1)[keys], first, second, totals)
 
 
-def line_ns(pool: Pool, on: Ways, run_pass: int) -> Floats:
+def line_ns(pool: LinePool, on: Ways, run_pass: int) -> Floats:
     """What each line of a pass adds to a hop of each way, ns (way, line), around the mean of all sites."""
     drawn = pool.drawn[run_pass]
     none = np.zeros(pool.modes.sites)
@@ -210,7 +210,7 @@ def line_ns(pool: Pool, on: Ways, run_pass: int) -> Floats:
     return np.asarray(pool.modes.step_ns * steps + slow + on.base_ns[:, None] * pool.own[drawn])
 
 
-def figure(pool: Pool, run_pass: int, values: Floats) -> Floats:
+def figure(pool: LinePool, run_pass: int, values: Floats) -> Floats:
     """What the kernel makes of `values` (..., line): the mean over clusters of the median over their lines."""
     if pool.clusters == 1:
         return np.asarray(np.median(values, axis=-1))
@@ -218,14 +218,14 @@ def figure(pool: Pool, run_pass: int, values: Floats) -> Floats:
     return np.asarray(np.mean([np.median(values[..., cluster == c], axis=-1) for c in np.unique(cluster)], axis=0))
 
 
-def medians(pool: Pool, run_pass: int, values: Floats) -> Floats:
+def medians(pool: LinePool, run_pass: int, values: Floats) -> Floats:
     """The median of each cluster's lines (..., cluster)."""
     cluster = pool.cluster[pool.drawn[run_pass]]
     return np.stack([np.median(values[..., cluster == c], axis=-1) for c in range(pool.clusters)], axis=-1)
 
 
 def records(
-    pool: Pool, home: int, socket: int, layout: Layout, cpus: Sequence[int], rng: np.random.Generator
+    pool: LinePool, home: int, socket: int, layout: Layout, cpus: Sequence[int], rng: np.random.Generator
 ) -> Iterator[str]:
     """The records `census`, from one CPU of each CCX, and `clusters` of a home on a socket, as the kernel's."""
     first = np.unique(layout.slots[:, : CCX + 1], axis=0, return_index=True)[1]

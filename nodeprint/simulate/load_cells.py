@@ -11,7 +11,7 @@ import numpy as np
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.data.places.measured import Key
-from nodeprint.simulate.drawn_run import DrawnRun, Floats, Noise, statistics
+from nodeprint.simulate.drawn_run import DrawnRun, Floats, Measure, statistics
 from nodeprint.simulate.memory_cells import PORT, first_of_socket
 from nodeprint.simulate.silicon import Paths
 from nodeprint.simulate.silicon import latency as hop_latency
@@ -48,9 +48,9 @@ def jitter(of: NodeRun, lost: Floats) -> DrawnRun:
     return DrawnRun("jitter-detours", {"cpu": list(of.cpu_of_core)}, values)
 
 
-def clocks(of: NodeRun, lost: Floats, noise: Noise) -> DrawnRun:
+def clocks(of: NodeRun, lost: Floats, measure: Measure) -> DrawnRun:
     """The clock of each core, with what is `lost` of it (pass, core)."""
-    hz = noise.seen(of.core_hz, 0.1, run=0.1)[:1]  # a median over a second's windows
+    hz = measure(of.core_hz, 0.1, run=0.1)[:1]  # a median over a second's windows
     values = {
         "core_hz": hz,
         "ci_low_hz": hz * 0.9995,
@@ -63,15 +63,15 @@ def clocks(of: NodeRun, lost: Floats, noise: Noise) -> DrawnRun:
     return DrawnRun("clock-together", {"cpu": cores}, {key: ("Hz", value) for key, value in values.items()})
 
 
-def loads(of: NodeRun, noise: Noise) -> list[DrawnRun]:
+def loads(of: NodeRun, measure: Measure) -> list[DrawnRun]:
     """Each core alone, by the number of cores, and all together."""
     hertz, clock_share = of.core_hz, _under_load(of)
     cores: list[Key] = list(of.cpu_of_core)
     sockets: list[Key] = [of.cpu_of_core[core] for core in first_of_socket(of)]
     steps = _steps(int(np.bincount(of.socket_of_core).max()))
-    alone = noise.seen(hertz, _LOAD_CELL)[:1]
-    together = noise.seen(hertz[:, None] * clock_share, _LOAD_CELL)[:1]
-    ladder = noise.seen(_ladder(hertz, clock_share[:, 1], of.socket_of_core, steps), _LOAD_CELL)[:1]
+    alone = measure(hertz, _LOAD_CELL)[:1]
+    together = measure(hertz[:, None] * clock_share, _LOAD_CELL)[:1]
+    ladder = measure(_ladder(hertz, clock_share[:, 1], of.socket_of_core, steps), _LOAD_CELL)[:1]
 
     def at_work(clock: Floats) -> dict[str, tuple[str, Floats]]:
         return {"flops_per_s": ("1/s", clock * _FLOPS_A_CYCLE), "core_hz": ("Hz", clock)}
@@ -87,11 +87,11 @@ def loads(of: NodeRun, noise: Noise) -> list[DrawnRun]:
     ]
 
 
-def hops_beside_load(of: NodeRun, noise: Noise) -> DrawnRun:
+def hops_beside_load(of: NodeRun, measure: Measure) -> DrawnRun:
     """Hops of the first core beside the traffic of another CCX."""
     path, chip = of.node.path, of.node.chip
     beside = _hops_beside(path, hop_latency(path, chip), of.memory_of_core)
-    hops = noise.seen(np.array([[[list(hop.values())] for hop in beside.values()]]))
+    hops = measure(np.array([[[list(hop.values())] for hop in beside.values()]]))
     drawn = np.array([0.0, 5e9, PORT["load"]]) / (chip.port * chip.fabric).mean()
     injectors = np.array([0.0, 1.0, float(np.bincount(path.ccx_of_core)[-1])])
     return DrawnRun(

@@ -6,15 +6,14 @@ socket carries 70), caches of 4, 14 and 46 cycles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from nodeprint.data.places.layout import CCD
 from nodeprint.data.places.measured import Key
 from nodeprint.machine.topology.model import Topology
-from nodeprint.simulate.defects import MemoryPath
-from nodeprint.simulate.drawn_run import DrawnRun, Floats, Noise, statistics
+from nodeprint.simulate.drawn_run import DrawnRun, Floats, Measure, statistics
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.simulated_node import HZ, NodeRun
 from nodeprint.simulate.survey import FINGERPRINT, memory_modules
@@ -31,11 +30,11 @@ _SHARING_CCX, _FROM = 0.85, {"own": 1.0, "other_socket": 0.8, "all": 0.9}
 _CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
 
 
-def chases(of: NodeRun, noise: Noise) -> list[DrawnRun]:
+def chases(of: NodeRun, measure: Measure) -> list[DrawnRun]:
     """Latency of memory and of caches, by core."""
     whole = of.node.chip.whole
-    memory = noise.seen(latency(of) * whole)
-    caches = noise.seen(_cache_latency(of) * whole)
+    memory = measure(latency(of) * whole)
+    caches = measure(_cache_latency(of) * whole)
     cores: list[Key] = list(of.cpu_of_core)
 
     def with_clock(latency_ns: Floats) -> dict[str, tuple[str, Floats]]:
@@ -48,13 +47,13 @@ def chases(of: NodeRun, noise: Noise) -> list[DrawnRun]:
     ]
 
 
-def bandwidths(of: NodeRun, noise: Noise) -> list[DrawnRun]:
+def bandwidths(of: NodeRun, measure: Measure) -> list[DrawnRun]:
     """Rates between NUMA nodes, of each CCX, and of all cores."""
     path, chip, cpus = of.node.path, of.node.chip, of.cpu_of_core
     rates = _rates(of) / chip.whole
-    between = noise.seen(rates)[:1]
-    ports = noise.seen(_ports(path, chip, len(of.memories)), 0.3)[:1]
-    machine = noise.seen(_machine(np.diagonal(rates).T, of.socket_of_memory), 0.3)
+    between = measure(rates)[:1]
+    ports = measure(_ports(path, chip, len(of.memories)), 0.3)[:1]
+    machine = measure(_machine(np.diagonal(rates).T, of.socket_of_memory), 0.3)
     numbers: list[Key] = list(of.memories)
     streams: list[Key] = list(_RATE)
     places: list[dict[str, list[Key]]] = [
@@ -122,16 +121,16 @@ def _rates(of: NodeRun) -> Floats:
 
 
 def _longer_paths(
-    paths_of: Sequence[MemoryPath], topology: Topology, cpus: Sequence[int], memories: Sequence[int]
+    factors: Mapping[tuple[str, int, int], float], topology: Topology, cpus: Sequence[int], memories: Sequence[int]
 ) -> Floats:
     """By which factor the way of each of the `cpus` to the memory of each NUMA node takes longer (cpu, memory)."""
-    factor = np.ones((len(cpus), len(memories)))
+    out = np.ones((len(cpus), len(memories)))
     by_number = {cpu.cpu: cpu for cpu in topology.cpus}
-    for memory_path in paths_of:
-        level = "numa" if memory_path.level == "node" else memory_path.level
-        of_part = [getattr(by_number[cpu], level) == memory_path.number for cpu in cpus]
-        factor[np.ix_(of_part, [number == memory_path.memory for number in memories])] *= memory_path.by
-    return factor
+    for (level, number, memory), factor in factors.items():
+        part = "numa" if level == "node" else level
+        in_part = [getattr(by_number[cpu], part) == number for cpu in cpus]
+        out[np.ix_(in_part, [of == memory for of in memories])] *= factor
+    return out
 
 
 def _first_of_ccx(path: Paths) -> list[int]:

@@ -27,7 +27,7 @@ from nodeprint.simulate.machines import (
     renumbered,
     socket_index,
 )
-from nodeprint.simulate.silicon import Spread
+from nodeprint.simulate.silicon import Variation
 from nodeprint.simulate.simulated_node import NodePlan, NodeRun
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,7 +53,7 @@ class Plan:
     runs: int = 2
     passes: int = 3
     seed: int = 1
-    spread: Spread = field(default_factory=Spread)
+    spread: Variation = field(default_factory=Variation)
     defects: tuple[str, ...] = ()
     homes: tuple[int, ...] = (NEAR,)
     cells: bool = False
@@ -115,14 +115,14 @@ def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int)
     if late > runs:
         raise NodeprintError(f"a defect of {name} names run {late}", advice=f"runs are 1 to {runs}")
     numbers = [node.node for node in topology.numa_nodes]
-    named = {*state.memory_channel, *state.fragmented, *(path.memory for path in state.memory_path)}
-    named |= {path.number for path in state.memory_path if path.level == "node"}
+    named = {*state.memory_channel, *state.fragmented, *(memory for _, _, memory in state.memory_path)}
+    named |= {number for level, number, _ in state.memory_path if level == "node"}
     absent = sorted(named - set(numbers))
     if absent:
         advice = f"NUMA nodes here are {', '.join(map(str, numbers)) or 'not known'}"
         raise NodeprintError(f"a defect of {name} names NUMA node {absent[0]}", advice=advice)
     dies = set(topology.groups("ccd"))
-    absent = sorted({path.number for path in state.memory_path if path.level == "ccd"} - dies)
+    absent = sorted({number for level, number, _ in state.memory_path if level == "ccd"} - dies)
     if absent:
         advice = f"CCDs here are {min(dies)} to {max(dies)}" if dies else "CCDs here are not known"
         raise NodeprintError(f"a defect of {name} names CCD {absent[0]}", advice=advice)
@@ -151,7 +151,7 @@ def draw_pairs(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> n
     )
 
 
-def pools_of(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> list[lines.Pool]:
+def pools_of(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> list[lines.LinePool]:
     """The lines of each socket in a run."""
     rng = np.random.default_rng([plan.seed, number, job, run, 33])
     own = plan.spread.line * np.sqrt(0.5)

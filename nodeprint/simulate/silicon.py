@@ -38,7 +38,7 @@ STREAMED_NS, CONTROLLERS_NS, FAR_NS = -4000.0 / (1 << 20), 6000.0 / (1 << 20), 1
 
 
 @dataclass(frozen=True)
-class Spread:
+class Variation:
     """Healthy spread: relative standard deviations between chips, and between jobs, runs and passes.
 
     Defaults follow docs/validation.md: lines differ by 3.1 % (32 a pass), half of it common and half per CCX; a run
@@ -63,7 +63,7 @@ class Spread:
     tail: float = 4.0
     chip_tail: float = 0.0
 
-    def times(self, factor: float) -> Spread:
+    def times(self, factor: float) -> Variation:
         """All standard deviations so many times as large."""
         sizes = ("node", "socket", "port", "link", "core", "line", "run", "drift", "cell", "run_cell")
         return replace(self, **{name: factor * getattr(self, name) for name in sizes})
@@ -165,7 +165,7 @@ def standard_draws(rng: np.random.Generator, tail: float, size: int | tuple[int,
     return np.asarray(rng.standard_t(tail, size) * np.sqrt((tail - 2) / tail))
 
 
-def chip(path: Paths, spread: Spread, rng: np.random.Generator, positions: int) -> Chip:
+def chip(path: Paths, spread: Variation, rng: np.random.Generator, positions: int) -> Chip:
     """Silicon drawn for one node; each CCX of a harvested part has its cores at some of `positions` (0: at all)."""
 
     def factor(sd: float, size: int | tuple[int, ...]) -> Floats:
@@ -240,7 +240,7 @@ def _through_die_ns(path: Paths) -> Floats:
 
 
 @dataclass(frozen=True)
-class Disturbance:
+class CoreDisturbance:
     """Factor `by` on the pairs of a core, with probability `rate` each, in run `run` (from 1; 0 is every run).
 
     `busy`: something else takes the core's time.
@@ -256,13 +256,13 @@ class Disturbance:
 def draw_run(
     path: Paths,
     truth: Sequence[Floats],
-    spread: Spread,
+    spread: Variation,
     rng: np.random.Generator,
     *,
     passes: int,
     run: int,
-    disturbances: Sequence[Disturbance],
-    pools: Sequence[lines.Pool] = (),
+    disturbances: Sequence[CoreDisturbance],
+    pools: Sequence[lines.LinePool] = (),
     homes: Sequence[Ints] = (),
 ) -> npt.NDArray[np.float32]:
     """What one run measures: (pass, home, pair) in ns, `truth` having a home each.
@@ -305,7 +305,7 @@ def draw_run(
 
 
 def common_of_lines(
-    path: Paths, base: Floats, pools: Sequence[lines.Pool], home: Ints, on: Sequence[lines.Ways], run_pass: int
+    path: Paths, base: Floats, pools: Sequence[lines.LinePool], home: Ints, on: Sequence[lines.Ways], run_pass: int
 ) -> Floats:
     """By which share the lines of a pass make each pair slower (p): inside a CCX not by their place.
 
@@ -325,4 +325,4 @@ def with_pairs(chip: Chip, factor: Floats) -> Chip:
     return replace(chip, pair=chip.pair * factor)
 
 
-__all__ = ["CCD", "Chip", "Disturbance", "Paths", "Spread", "chip", "draw_run", "latency", "paths", "with_pairs"]
+__all__ = ["CCD", "Chip", "CoreDisturbance", "Paths", "Variation", "chip", "draw_run", "latency", "paths", "with_pairs"]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nodeprint.data.places.layout import SOCKET, Ints, Layout, codes
 from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate.defects import NodeDefects
-from nodeprint.simulate.silicon import Chip, Disturbance, Paths
+from nodeprint.simulate.silicon import Chip, CoreDisturbance, Paths
 
 Floats = npt.NDArray[np.float64]
 
@@ -127,7 +127,7 @@ class NodeRun:
         return out
 
     @property
-    def disturbances(self) -> list[Disturbance]:
+    def disturbances(self) -> list[CoreDisturbance]:
         """What disturbs this run."""
         _, _, job, run = self.seeds
         return [d for d in self.node.state.disturbances if d.run == 0 or (d.run == run and job == 1)]

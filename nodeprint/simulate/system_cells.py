@@ -60,13 +60,13 @@ def _declared(simulated: Simulated, measurement: Measurement, of: NodeRun) -> Ce
     values = simulated.value * clock
     for factors in simulated.words.values():
         values = np.multiply.outer(values, list(factors.values()))
-    for defect in of.node.state.of_cells:
-        if defect.name not in simulated.defects:
+    for (name, core), factor in of.node.state.of_cells.items():
+        if name not in simulated.defects:
             continue
-        here = np.ones(len(firsts), dtype=np.bool_) if defect.core is None else part[firsts] == part[defect.core]
-        words = simulated.defects[defect.name]
+        here = np.ones(len(firsts), dtype=np.bool_) if core is None else part[firsts] == part[core]
+        words = simulated.defects[name]
         chosen = [[not words or word in words for word in factors] for factors in simulated.words.values()]
-        values[np.ix_(here, *map(np.array, chosen))] *= defect.by
+        values[np.ix_(here, *map(np.array, chosen))] *= factor
     return {"cpu": _cpus(of, firsts), **{dim: list(factors) for dim, factors in simulated.words.items()}}, values
 
 

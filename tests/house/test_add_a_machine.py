@@ -15,7 +15,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.machine.tree import Tree, open_tree
-from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.simulate import Plan, Variation, fleet
 from nodeprint.simulate.survey import survey
 from tests.support.labels import assert_labeled, ids, read
 from tests.support.machines import Epyc, epyc
@@ -73,7 +73,7 @@ def test_it_is_labeled_after(example: Epyc) -> None:
 @pytest.mark.usefixtures("entered")
 def test_it_is_simulated_and_its_matrix_agrees_with_its_labels() -> None:
     topology = from_part("EPYC 1F01", 2)
-    (stack,) = fleet(Plan(topology, nodes=1, spread=Spread(core=0.002))).pairs
+    (stack,) = fleet(Plan(topology, nodes=1, spread=Variation(core=0.002))).pairs
     slots, cpus = layout.slots_of(topology, [cpu.cpu for cpu in topology.cpus])
     assert (slots == stack.layout.slots).all()
     latency = np.full((len(cpus), len(cpus)), np.nan)

@@ -8,14 +8,13 @@ CCDs reach slower whatever their place, a fabric clock that drifts, and CCDs at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from nodeprint.machine.topology.model import Topology
-from nodeprint.simulate.line_values import Detailed
 from nodeprint_addons.iodie.data import LatencyPass
 
 Floats = npt.NDArray[np.float64]
@@ -141,15 +140,3 @@ def _shortest(die: str, sites: int, costs: Floats) -> Floats:
     for via in range(sites):
         apart = np.minimum(apart, apart[:, [via]] + apart[[via]])
     return np.where(np.isfinite(apart), apart, 0.0)
-
-
-def passes_of(run: Detailed, number: int) -> Iterator[LatencyPass]:
-    """A run of nodeprint's simulator as its records would have it."""
-    homes = sorted(node.node for node in run.topology.numa_nodes if node.cpus)
-    for p, ns in enumerate(run.ns):
-        for socket, of in enumerate(run.pools):
-            own = run.socket == socket
-            if own.any():
-                ghz = np.full((int(own.sum()), 2), 3.0)
-                drawn = of.lines[of.drawn[p]]
-                yield LatencyPass(f"job1/run{number}", p, homes[socket], run.a[own], run.b[own], drawn, ns[own], ghz)

@@ -21,7 +21,7 @@ from nodeprint.machine.topology.presets import from_part
 from nodeprint.report import glance, verdict_files
 from nodeprint.report.figures import matrix
 from nodeprint.report.figures.node_levels import levels
-from nodeprint.simulate import Plan, Spread, fleet, write
+from nodeprint.simulate import Plan, Variation, fleet, write
 
 MACHINE = from_part("EPYC 7302", 2, False)
 
@@ -31,7 +31,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A judged campaign with the home policy `sockets`; core 7 of a node is slower."""
     where = tmp_path_factory.mktemp("homes") / "both"
     defects = ("node001: renumbered", "node003: core 7 +9%")
-    plan = Plan(MACHINE, 4, 2, 3, 2, 1, Spread(), defects, homes=(homes.NEAR, homes.FAR), cells=False)
+    plan = Plan(MACHINE, 4, 2, 3, 2, 1, Variation(), defects, homes=(homes.NEAR, homes.FAR), cells=False)
     write(plan, where)
     verdict_files.write(judge(where).verdict, where)
     return where
@@ -74,7 +74,7 @@ def test_the_terminal_has_the_near_ones_and_pages_have_both(both: Path) -> None:
 @pytest.fixture(scope="module")
 def at_each() -> PackedFleet:
     """Two nodes that were measured at each NUMA node; socket 1 lacks most of its pairs, so that no count is even."""
-    found = fleet(Plan(MACHINE, 2, 2, 3, 2, 1, Spread(), homes=(0, 1), cells=False))
+    found = fleet(Plan(MACHINE, 2, 2, 3, 2, 1, Variation(), homes=(0, 1), cells=False))
     pairs = found.pairs[0]
     values = np.array(pairs.by_home)
     values[..., (pairs.layout.slots[pairs.pairs, SOCKET] == 1).all(axis=1) & (pairs.pairs[:, 0] % 4 > 0)] = np.nan

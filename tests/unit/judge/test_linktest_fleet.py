@@ -18,7 +18,7 @@ from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import message_rates, names, text
-from nodeprint.simulate import Plan, Spread, fleet, write
+from nodeprint.simulate import Plan, Variation, fleet, write
 from tests.support.made_records import header, lines
 from tests.support.schemas import valid_records
 
@@ -37,7 +37,7 @@ def test_a_planted_ccd_is_named_by_linktest_alone() -> None:
         jobs=2,
         runs=2,
         passes=1,
-        spread=Spread(core=0.004),
+        spread=Variation(core=0.004),
         linktest=True,
         defects=("node003: ccd 5 +10%",),
     )

@@ -15,7 +15,7 @@ from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import names, text
-from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.simulate import Plan, Variation, fleet
 from tests.support import verdicts
 from tests.support.fleets import judged, made
 
@@ -93,7 +93,7 @@ def test_remedies_are_few_and_can_be_done(seed: int, noise: float) -> None:
         passes=1,
         seed=seed,
         cells=True,
-        spread=Spread().times(noise),
+        spread=Variation().times(noise),
     )
     for node in judge(fleet(plan)).verdict.nodes.values():
         for agreement in node.agreements:

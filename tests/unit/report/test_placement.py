@@ -14,7 +14,7 @@ from nodeprint.machine.topology.presets import preset
 from nodeprint.readers import campaign_writer, matrix_file
 from nodeprint.report.figures.node_levels import levels
 from nodeprint.report.placement_words import ends, isolation, of_node, rooms, sentences
-from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.simulate import Plan, Variation, fleet
 
 CPUS = (10, 11, 12, 13, 20, 21, 22, 23)
 GROUPS: Mapping[str, Sequence[Sequence[int]]] = {
@@ -76,7 +76,7 @@ def test_isolation_is_said_as_found(cmdline: str, words: str) -> None:
 
 
 def test_a_simulated_node_says_it_of_hops_alone() -> None:
-    simulated = fleet(Plan(preset("rome-2x64"), 1, 1, 2, 1, 1, Spread(), (), cells=False, linktest=True))
+    simulated = fleet(Plan(preset("rome-2x64"), 1, 1, 2, 1, 1, Variation(), (), cells=False, linktest=True))
     pin, extremes, found = of_node(levels(simulated, "coherence-cas", "node000"), "node000", {"cmdline": "quiet"})
     assert "4 fit into one CCX, 2" in pin and "16 fit into one quadrant" in pin and "64 fit into one socket" in pin
     assert extremes.startswith("Of different cores lowest 2") and "governor not reported" in found

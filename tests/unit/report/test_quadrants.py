@@ -20,7 +20,7 @@ from nodeprint.report.pages.blocks import Bullets
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.quadrant_words import blocks as quadrant_blocks
 from nodeprint.report.quadrant_words import of_node, sentences, table
-from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.simulate import Plan, Variation, fleet
 from nodeprint.structure.quadrants import Blocks, dies, of_pairs
 
 PAIRS = tuple((a, b) for a in range(8) for b in range(a, 8))
@@ -123,7 +123,7 @@ def test_pairs_of_one_ccx_do_not_count() -> None:
 
 
 def rome(linktest: bool = True, seed: int = 1, nodes: int = 1) -> PackedFleet:
-    return fleet(Plan(preset("rome-2x64"), nodes, 1, 2, 3, seed, Spread(), (), cells=False, linktest=linktest))
+    return fleet(Plan(preset("rome-2x64"), nodes, 1, 2, 3, seed, Variation(), (), cells=False, linktest=linktest))
 
 
 def test_published_picture_is_drawn_and_read_back_on_the_page() -> None:
@@ -177,5 +177,5 @@ def test_structure_says_it_of_a_simulated_node(tmp_path: Path) -> None:
 
 
 def test_machine_without_quadrants_says_nothing() -> None:
-    simulated = fleet(Plan(preset("icelake-2x40"), 1, 1, 2, 1, 1, Spread(), (), cells=False))
+    simulated = fleet(Plan(preset("icelake-2x40"), 1, 1, 2, 1, 1, Variation(), (), cells=False))
     assert of_node(levels(simulated, "coherence-cas", "node000"), "node000") == []

@@ -20,7 +20,7 @@ from nodeprint.judge.campaign import judge
 from nodeprint.machine.topology.captured import read
 from nodeprint.machine.topology.presets import PRESETS, from_part, preset
 from nodeprint.machine.tree import open_tree
-from nodeprint.simulate import EXAMPLES, Modes, Plan, Spread, fleet, modes_named, write
+from nodeprint.simulate import EXAMPLES, Modes, Plan, Variation, fleet, modes_named, write
 from tests.support.schemas import valid_records
 
 SMALL = preset("naples-2x32")
@@ -96,7 +96,7 @@ def test_classes_are_in_the_order_of_distance() -> None:
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_every_example_is_understood(text: str) -> None:
     what = text.replace("37", "7").replace("core 9", "core 3")
-    found = fleet(Plan(SMALL, nodes=2, spread=Spread(), defects=(f"node001: {what}",)))
+    found = fleet(Plan(SMALL, nodes=2, spread=Variation(), defects=(f"node001: {what}",)))
     assert len(found.nodes) == 2
 
 

@@ -23,8 +23,7 @@ from nodeprint.machine import dies
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.report.pages.blocks import Text
-from nodeprint.simulate import Modes, Plan, Spread, write
-from nodeprint.simulate.line_values import Detailed, detailed
+from nodeprint.simulate import Modes, Plan, Variation, write
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie import (
     analysis,
@@ -41,8 +40,8 @@ from nodeprint_addons.iodie import (
 from nodeprint_addons.iodie import die as dies_of
 from nodeprint_addons.iodie.campaign_dies import DieMaps
 from nodeprint_addons.iodie.data import LatencyPass, LineLatencies, Lines
+from tests.support.detailed_runs import Detailed, detailed, passes_of
 from tests.support.real_parts import built
-from tests.support.routed_dies import passes_of
 from tests.support.schemas import valid
 
 ROME = from_part("EPYC 7742", 1, smt=False)
@@ -50,7 +49,7 @@ GENOA = from_part("EPYC 9654", 1, smt=False)
 
 
 def analyzed(
-    topology: Topology, modes: Modes, *, seed: int = 1, runs: int = 2, spread: Spread | None = None, defect: str = ""
+    topology: Topology, modes: Modes, *, seed: int = 1, runs: int = 2, spread: Variation | None = None, defect: str = ""
 ) -> tuple[analysis.NodeDies, list[np.ndarray]]:
     """A simulated node, and where each line of its dies truly is."""
     plan = Plan(
@@ -59,7 +58,7 @@ def analyzed(
         runs=runs,
         modes=modes,
         seed=seed,
-        spread=spread or Spread(),
+        spread=spread or Variation(),
         defects=(f"node000: {defect}",) if defect else (),
     )
     passes: list[LatencyPass] = []
@@ -109,7 +108,7 @@ def test_a_planted_die_is_found(topology: Topology, modes: Modes) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_without_geometry_there_is_no_map_and_it_says_what_could_be_found(seed: int) -> None:
-    found, _ = analyzed(ROME, Modes(0, pair_step_ns=0), seed=seed, spread=Spread(tail=3))
+    found, _ = analyzed(ROME, Modes(0, pair_step_ns=0), seed=seed, spread=Variation(tail=3))
     (die,) = found.dies
     assert die.sites is None and die.geometry is None and die.no_map == "all lines are alike"
     assert 0 < die.clusters.detectable_ns < 0.5
@@ -563,7 +562,7 @@ def test_the_fit_recovers_every_part() -> None:
     (die,) = analyzed(
         ROME,
         Modes(2.0, pair_step_ns=3.0),
-        spread=Spread(0, 0, 0, 0, 0, 0.0, run=0, drift=0, cell=0, run_cell=0, burst_rate=0),
+        spread=Variation(0, 0, 0, 0, 0, 0.0, run=0, drift=0, cell=0, run_cell=0, burst_rate=0),
     )[0].dies
     assert die.sites is not None and die.distances is not None
     assert np.ptp(die.end_ns[1]) < 0.05 and die.fit.identified.all()

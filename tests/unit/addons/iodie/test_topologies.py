@@ -16,7 +16,7 @@ from nodeprint.machine.topology import captured
 from nodeprint.machine.topology.model import NumaNode, Topology
 from nodeprint.machine.topology.presets import PRESETS, preset
 from nodeprint.machine.tree import open_tree
-from nodeprint.simulate import Plan, Spread, write
+from nodeprint.simulate import Plan, Variation, write
 from nodeprint_addons.iodie import analysis, listing, node_lines
 from tests.support.combinations import in_turn
 
@@ -81,7 +81,7 @@ def test_every_machine_is_judged_and_mapped(tmp_path: Path, machine: str | Path,
         name, _, nps = machine.partition(" nps")
         full = with_nodes(preset(name), int(nps)) if nps else preset(name)
     known = few_cores(full, 1 if len(full.groups("ccx")) >= 8 else 2)
-    plan = Plan(known, nodes=1, runs=1, passes=1, detail=True, homes=homes_of(known, policy), spread=Spread(lines=8))
+    plan = Plan(known, nodes=1, runs=1, passes=1, detail=True, homes=homes_of(known, policy), spread=Variation(lines=8))
     folder = write(plan, tmp_path / "a")
     assert set(judge(folder).verdict.nodes) == {"node000"}
     found = analysis.analyze(node_lines.read(folder / "nodes/node000"))

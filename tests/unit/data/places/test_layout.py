@@ -20,7 +20,7 @@ from nodeprint.judge.verdict import Verdict
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.machine.topology.presets import from_part
-from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.simulate import Plan, Variation, fleet
 from nodeprint.simulate.machines import measured_places
 from tests.support import machines
 from tests.support.labels import read
@@ -81,7 +81,7 @@ def test_cores_without_an_l3_are_in_no_ccx_of_the_others() -> None:
 
 def test_a_slow_core_of_a_harvested_part_is_named_by_its_cpu() -> None:
     """Other cores are fused off on each chip: cores of a CCX are compared as sorted profiles."""
-    spread = Spread(core=0.002)
+    spread = Variation(core=0.002)
     made = fleet(Plan(from_part("EPYC 7402", 2), nodes=16, jobs=2, spread=spread, defects=("node003: core 7 +6%",)))
     assert made.pairs[0].layout.harvested
     nodes = judge(made).verdict.nodes

@@ -19,7 +19,7 @@ from nodeprint.data.store import packed, packing, store
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import captured
 from nodeprint.machine.topology.presets import from_part, preset
-from nodeprint.simulate import Plan, Spread, write
+from nodeprint.simulate import Plan, Variation, write
 from nodeprint.simulate.survey import survey
 from tests.support.made_records import TRAILER, cell, cell_header, header, lines, pair
 
@@ -252,7 +252,7 @@ def test_the_order_of_arrival_does_not_matter(tmp_path: Path) -> None:
         nodes=4,
         jobs=2,
         passes=1,
-        spread=Spread(core=0.002),
+        spread=Variation(core=0.002),
         cells=True,
         defects=("node002: core 3 +9%",),
     )
