@@ -103,10 +103,11 @@ class Node:
         return rand_index(die.sites.of_end, self.ccds) if die.sites is not None else 0.0
 
     def truth_of(self, die: Die) -> Floats:
-        """The true distance of each two found sites, in the order of die.distances."""
-        assert die.sites is not None and die.distances is not None
+        """The true distance of each two found sites, in the order of die.to_lines.between."""
+        assert die.sites is not None and die.to_lines is not None
+        ends = die.to_lines.between.ends
         at = np.array([np.bincount(self.ccds[die.sites.of_end == site]).argmax() for site in range(die.sites.count)])
-        return np.asarray(self.apart_ns[at[die.distances.ends[:, 0]], at[die.distances.ends[:, 1]]])
+        return np.asarray(self.apart_ns[at[ends[:, 0]], at[ends[:, 1]]])
 
 
 def ours(case: Case, hop_ns: float, seed: int, *, drift: float = 0.0015, port_ns: float = 0.0, runs: int = 2) -> Node:
@@ -169,11 +170,12 @@ def planted(nodes: int) -> list[Row]:
                         costs.append(float(np.abs(die.geometry.hop_ns - hop).max()))
                     whole = len(np.unique(node.ccds)) == case.sites and die.frame.here.sum() > case.sites
                     wrong.append(float(whole and (die.geometry is None or die.geometry.kind != case.kind)))
-                    if die.distances is not None and node.ccd_index(die) == 1:
+                    if die.to_lines is not None and die.to_cpus is not None and node.ccd_index(die) == 1:
                         truth = node.truth_of(die)
-                        inside += (np.abs(die.distances.line - truth) <= die.distances.line_half).tolist()
-                        good = np.isfinite(die.distances.pair)
-                        pairs += (np.abs(die.distances.pair - truth) <= die.distances.pair_half)[good].tolist()
+                        to_lines, to_cpus = die.to_lines.between, die.to_cpus
+                        inside += (np.abs(to_lines.ns - truth) <= to_lines.half).tolist()
+                        good = np.isfinite(to_cpus.ns)
+                        pairs += (np.abs(to_cpus.ns - truth) <= to_cpus.half)[good].tolist()
             inside, pairs = inside or [False], pairs or [False]  # without any map no interval holds anything
             label = f"{name}, step {hop:g} ns"
             rows += [
@@ -251,7 +253,7 @@ def ports(nodes: int) -> list[Row]:
         missed, false = [], []
         for seed in range(nodes):
             for case in (CASES[0], CASES[2]):
-                missed.append([end for end, _ in make(case, 2.0, seed, port_ns=3.0).found().odd_ends] != [1])
+                missed.append(list(make(case, 2.0, seed, port_ns=3.0).found().odd_ends) != [1])
                 false.append(bool(make(case, 2.0, 1000 + seed).found().odd_ends))
         rows.append(row(f"{name}: port of one CCD 3 ns slow, not named", float(np.mean(missed)), 0.05))
         rows.append(row(f"{name}: healthy nodes with a port named", float(np.mean(false)), 0.05))

@@ -6,37 +6,28 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+import pandas as pd
 from msgspec.structs import replace
 
 from nodeprint.machine.topology.model import Level, Topology
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import data
-from nodeprint_addons.iodie.data import Floats
-from nodeprint_addons.iodie.die import Die, Link
+from nodeprint_addons.iodie.data import Estimate, rows_of
+from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.die import find as find_die
 from nodeprint_addons.iodie.node_lines import NodeLines
 
-#: What a part is (an "end", the "way" between two sites to a line, a "link", the "share" of lines at a site), the
-#: socket of the lines, and the numbers of its ends: of a way those of both sites, of a link the other socket.
-Key = tuple[str, int, tuple[tuple[int, ...], ...]]
-
-
-class Costs(msgspec.Struct, frozen=True):
-    """What the parts of a node's dies cost, ns (of "share" the share): `value` with `half` of its 95 % interval (p)."""
-
-    parts: tuple[Key, ...]
-    value: Floats
-    half: Floats
+#: The columns that identify a part of a die.
+PART = ["kind", "socket", "where"]
 
 
 class NodeDies(msgspec.Struct, frozen=True):
-    """The dies of a node, what their parts cost, and what of its data is missing, a sentence each."""
+    """The dies of a node, and what of its data is missing, a sentence each."""
 
     node: str
     measurement: str
     topology: Topology
     dies: tuple[Die, ...]
-    costs: Costs
     missing: tuple[str, ...]
     simulated: bool
 
@@ -48,20 +39,12 @@ class NodeDies(msgspec.Struct, frozen=True):
 
 def analyze(source: NodeLines) -> NodeDies:
     """The dies of a node."""
-    tensors, missing = data.tensors(source.passes, source.topology)
+    tensors, missing_parts = data.tensors(source.passes, source.topology)
     dies = tuple(find_die(tensor, source.censuses, source.topology) for tensor in tensors)
-    if not source.censuses:
-        missing.append(say("dies", "missing", "census"))
-    dies = _linked(dies)
-    return NodeDies(
-        source.node,
-        source.measurement,
-        source.topology,
-        dies,
-        _costs(dies),
-        (*source.missing, *missing),
-        source.simulated,
-    )
+    dies = tuple(_with_links(die, dies) for die in dies)
+    no_census = [] if source.censuses else [say("dies", "missing", "census")]
+    missing = (*source.missing, *missing_parts, *no_census)
+    return NodeDies(source.node, source.measurement, source.topology, dies, missing, source.simulated)
 
 
 def site_ends(die: Die) -> tuple[tuple[int, ...], ...]:
@@ -72,56 +55,42 @@ def site_ends(die: Die) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(ends[die.sites.of_end == site].tolist()) for site in range(die.sites.count))
 
 
-def _costs(dies: Sequence[Die]) -> Costs:
-    """What the parts of dies cost."""
-    parts = _parts(dies)
-    value, half = (np.array([cost[i] for cost in parts.values()]) for i in (0, 1))
-    return Costs(tuple(parts), value, half)
+def part_costs(dies: Sequence[Die]) -> pd.DataFrame:
+    """What the parts of dies cost, a row each: `value` with `half` of its 95% interval, in `unit`.
 
-
-def _parts(dies: Sequence[Die]) -> dict[Key, tuple[float, float]]:
-    """What each part costs with half of its interval."""
-    out: dict[Key, tuple[float, float]] = {}
+    `kind` is an "end", the "way" between two sites to a line, a "link", or the "share" of lines at a site; `socket` is
+    that of the lines; `where` has the numbers of its ends: of a way those of both sites, of a link the other socket.
+    """
+    rows: list[tuple[str, int, tuple[tuple[int, ...], ...], str, float, float]] = []
     # dies of NUMA nodes that were kept apart are numbered by their first node, as they share a socket
     several = len(dies) > len({die.frame.socket for die in dies})
     for die in dies:
         socket = die.homes[0] if several else die.frame.socket
-        for end, ns, half, _ in zip(*die.end_ns, strict=True):
-            out["end", socket, ((int(end),),)] = (float(ns), float(half))
+        rows += [("end", socket, ((end.Index,),), "ns", end.ns, end.half) for end in rows_of(die.own_parts)]
         sites = site_ends(die)
-        if die.distances is not None and die.sites is not None:
-            for (p, q), ns, half in zip(die.distances.ends, die.distances.line, die.distances.line_half, strict=True):
-                out["way", socket, (sites[p], sites[q])] = (float(ns), float(half))
-            for site in range(die.sites.count):
-                out["share", socket, (sites[site],)] = die.share(site)
-        for link in die.links:
-            out["link", socket, ((link.socket,),)] = (link.ns, link.half)
-    return out
-
-
-def _linked(dies: Sequence[Die]) -> tuple[Die, ...]:
-    """Dies with the links between their sockets."""
-    return tuple(_with_links(die, dies) for die in dies)
+        if die.to_lines is not None:
+            ways = die.to_lines.between
+            for (p, q), ns, half in zip(ways.ends, ways.ns.tolist(), ways.half.tolist(), strict=True):
+                rows.append(("way", socket, (sites[p], sites[q]), "ns", ns, half))
+            shares = map(die.share, range(len(sites)))
+            rows += [("share", socket, (e,), "share", s.value, s.half) for e, s in zip(sites, shares, strict=True)]
+        rows += [("link", socket, ((to,),), "ns", link.value, link.half) for to, link in die.links.items()]
+    return pd.DataFrame(rows, columns=[*PART, "unit", "value", "half"])
 
 
 def _with_links(die: Die, every: Sequence[Die]) -> Die:
     """A die with the links to other sockets, from what their ends cost at home and from here."""
-    if die.far is None:
-        return die
-    links = []
+    far = die.fit.positions("far")
+    links = {}
     for neighbor in every:
         if neighbor.frame.socket == die.frame.socket:
             continue
         index_of = neighbor.fit.positions("end")
         own = {int(neighbor.frame.ends[end]): index for (end,), index in index_of.items()}
-        rows = [
-            (ns - neighbor.fit.value[own[number]], variance + neighbor.fit.covariance[own[number], own[number]])
-            for number, ns, variance in zip(
-                die.frame.ends[die.far.ends].tolist(), die.far.ns.tolist(), die.far.variance.tolist(), strict=True
-            )
-            if number in own
-        ]
-        if rows:
-            ns, variance = np.array(rows).T
-            links.append(Link(neighbor.frame.socket, float(ns.mean()), 1.96 * float(np.sqrt(variance.mean()))))
-    return replace(die, links=tuple(links))
+        both = [(index, own[int(die.frame.ends[end])]) for (end,), index in far.items() if die.frame.ends[end] in own]
+        if both:
+            here, there = np.array(both).T
+            ns = die.fit.value[here] - neighbor.fit.value[there]
+            variance = np.diag(die.fit.covariance)[here] + np.diag(neighbor.fit.covariance)[there]
+            links[neighbor.frame.socket] = Estimate(float(ns.mean()), 1.96 * float(np.sqrt(variance.mean())))
+    return replace(die, links=links)

@@ -20,21 +20,19 @@ from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.model import Topology
 from nodeprint.processes import mapped
 from nodeprint.waiting import counted
-from nodeprint_addons.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
+from nodeprint_addons.iodie import analysis, json_output, line_files, listing, node_lines
 from nodeprint_addons.iodie.analysis import NodeDies
-from nodeprint_addons.iodie.part_comparison import DieComparison
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
-SCHEMA = 3
+SCHEMA = 4
 _FILE = "dies.msgpack.zst"
 
 
 class DieMaps(msgspec.Struct, frozen=True):
-    """Nodes that were analyzed, of the others why not, and the comparison of the nodes where there are several."""
+    """Nodes that were analyzed, and of the others why not."""
 
     nodes: tuple[NodeDies, ...]
     not_analyzed: Mapping[str, str]
-    fleet: DieComparison | None = None
 
     @property
     def simulated(self) -> bool:
@@ -47,14 +45,15 @@ class DieMaps(msgspec.Struct, frozen=True):
             "simulated": self.simulated,
             "nodes": [json_output.of_node(node) for node in self.nodes],
             "not_analyzed": dict(self.not_analyzed),
-            "fleet": json_output.of_fleet(self.fleet) if self.fleet is not None else None,
+            "fleet": json_output.of_fleet(self.nodes),
         }
 
     def as_text(self) -> str:
         """For a terminal."""
         text = listing.listing(self.nodes)
         text += [f"{node}: not analyzed: {reason}" for node, reason in self.not_analyzed.items()]
-        return "\n".join([*text, *(["", *listing.fleet_rows(self.fleet)] if self.fleet is not None else ())])
+        fleet = listing.fleet_rows(self.nodes)
+        return "\n".join([*text, *([""] if fleet else []), *fleet])
 
 
 def read(where: Path) -> DieMaps:
@@ -80,7 +79,7 @@ def read(where: Path) -> DieMaps:
     failed = {name: error for name in folders if isinstance(error := results[name], NodeprintError)}
     if not nodes:
         raise next(iter(failed.values()), NodeprintError("lists no node", where=sheet, advice="measure one first"))
-    return DieMaps(tuple(nodes), {name: str(error) for name, error in failed.items()}, part_comparison.compare(nodes))
+    return DieMaps(tuple(nodes), {name: str(error) for name, error in failed.items()})
 
 
 def of_files(paths: Sequence[Path], labels: Topology | None) -> DieMaps:

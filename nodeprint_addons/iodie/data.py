@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level, Topology
@@ -25,6 +27,18 @@ FEWEST_ENDS = 3
 _GROUPS = 4
 #: A pair of cores further than this from the others of its two CCDs, in robust standard deviations, is left out.
 _ODD = 6.0
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """An estimate with half of its 95% interval."""
+
+    value: float
+    half: float
+
+
+def rows_of(table: pd.DataFrame) -> Iterable[Any]:
+    """The rows of a table as named tuples, whose types pandas does not know."""
+    return table.itertuples()
 
 
 class LatencyPass(msgspec.Struct, frozen=True):

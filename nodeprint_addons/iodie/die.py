@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
+import pandas as pd
 from scipy.special import stdtrit
 
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie import data, geometry, hashing, line_clusters, paths, sites
-from nodeprint_addons.iodie.data import Bools, DieFrame, Floats, Ints, LineLatencies, Lines, Tensor
-from nodeprint_addons.iodie.geometry import Distances, Geometry
+from nodeprint_addons.iodie.data import Bools, DieFrame, Estimate, Floats, Ints, LineLatencies, Lines, Tensor
+from nodeprint_addons.iodie.geometry import Geometry, WayCosts
 from nodeprint_addons.iodie.hashing import Rule
-from nodeprint_addons.iodie.line_clusters import ClusterAgreement, LineClusters
-from nodeprint_addons.iodie.paths import CoreCycles, Fit, RemoteEnds
+from nodeprint_addons.iodie.line_clusters import LineClusters
+from nodeprint_addons.iodie.paths import Fit
 from nodeprint_addons.iodie.sites import Sites
 
 #: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
 _APART_NS, _FALSE = 2.0, 0.01
-
-
-class Link(msgspec.Struct, frozen=True):
-    """The link to another socket: what it adds to a hop, with the ways to it on both dies, and half of the interval."""
-
-    socket: int
-    ns: float
-    half: float
 
 
 class Die(msgspec.Struct, frozen=True):
@@ -36,53 +29,57 @@ class Die(msgspec.Struct, frozen=True):
 
     `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `counted` has
     the cluster of each line by which shares are counted: of the lines of the census, which are drawn from all of the
-    pool, where its clusters are those of hops. `agrees` says whether the sites are the labeled quadrants, as
-    adjusted Rand index, None where either is unknown.
+    pool, where its clusters are those of hops. `census_agreement` is whether hops and census put the `common_lines`
+    into the same clusters, `agrees` whether the sites are the labeled quadrants, each an adjusted Rand index, None if
+    either is unknown. `core_cycles` is how many cycles of its clock a core spends on a hop. `links` are what the link
+    to another socket (its number) adds to a hop, with the ways to it on both dies.
     """
 
     frame: DieFrame
     homes: tuple[int, ...]
     clusters: LineClusters
     census: LineClusters | None
-    agreement: ClusterAgreement | None
+    common_lines: int
+    census_agreement: float | None
     rules: tuple[Rule, ...]
     sites: Sites | None
     no_map: str
     fit: Fit
-    far: RemoteEnds | None
-    distances: Distances | None
+    to_lines: WayCosts | None
+    to_cpus: WayCosts | None
     geometry: Geometry | None
     no_geometry: str
     counted: Ints
     agrees: float | None
-    core: CoreCycles | None
-    links: tuple[Link, ...] = ()
+    core_cycles: Estimate | None
+    links: Mapping[int, Estimate] = {}
 
     @property
-    def end_ns(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """Of the ends in the socket: their numbers, cost, half of its interval, and by how many standard deviations of
-        the others it is above their mean."""
+    def own_parts(self) -> pd.DataFrame:
+        """The ends in the socket by number: what each costs in `ns` with `half` of its interval, by how many standard
+        deviations of the others it is above their mean (`apart_sd`), and whether it is much longer (`odd`)."""
         position_of = self.fit.positions("end")
         own = np.flatnonzero(self.frame.here)
         index = [position_of[(int(end),)] for end in own]
         ns = self.fit.value[index]
         half = np.array([self.fit.half(i) for i in index])
-        return self.frame.ends[own], ns, half, above_others(ns)
+        columns = {"ns": ns, "half": half, "apart_sd": above_others(ns), "odd": stands_apart(ns, half)}
+        return pd.DataFrame(columns, index=self.frame.ends[own])
 
-    def share(self, site: int) -> tuple[float, float]:
-        """The share of lines at a site with half of its 95 % interval; NaN without lines."""
+    def share(self, site: int) -> Estimate:
+        """The share of lines at a site; UNKNOWN without lines."""
         in_cluster = self.counted >= 0
         if self.sites is None or not in_cluster.any():
-            return float("nan"), float("nan")
+            return paths.UNKNOWN
         share = float((self.sites.of_cluster[self.counted[in_cluster]] == site).mean())
-        return share, 1.96 * float(np.sqrt(share * (1 - share) / in_cluster.sum()))
+        return Estimate(share, 1.96 * float(np.sqrt(share * (1 - share) / in_cluster.sum())))
 
     @property
-    def odd_ends(self) -> list[tuple[int, float]]:
+    def odd_ends(self) -> dict[int, float]:
         """Ends whose own part is much longer than that of the others, and by how much, ns."""
-        ends, ns, half, _ = self.end_ns
-        beyond, odd = ns - np.median(ns), stands_apart(ns, half)
-        return [(int(end), float(by)) for end, by, is_odd in zip(ends, beyond, odd, strict=True) if is_odd]
+        parts = self.own_parts
+        beyond = (parts["ns"] - parts["ns"].median())[parts["odd"]]
+        return dict(zip(beyond.index.tolist(), beyond.tolist(), strict=True))
 
 
 def above_others(values: Floats) -> Floats:
@@ -115,20 +112,21 @@ def find(tensor: Tensor, censuses: Sequence[LineLatencies], topology: Topology) 
     clusters = line_clusters.of_hops(tensor)
     homes = tuple(np.unique(tensor.lines.home).tolist())
     of_census, census_lines, bits = _census(tensor, [census for census in censuses if census.home in homes], topology)
-    both = (
-        line_clusters.agreement(clusters, tensor.lines, of_census, census_lines) if of_census and census_lines else None
-    )
     where = sites.find(clusters)
-    site_map = where if isinstance(where, Sites) else None
+    site_map, no_map = (where, "") if isinstance(where, Sites) else (None, where)
     fit = paths.fit(tensor, clusters, site_map)
-    distances = geometry.distances(fit, site_map) if site_map else None
-    no_map = where if isinstance(where, str) else ""
-    if distances is not None and not (np.nan_to_num(distances.line - distances.line_half, nan=1.0) > 0).all():
-        no_map, site_map, distances = say("dies", "no_geometry", "coincide"), None, None
-        fit = paths.fit(tensor, clusters, None)
-    shape = _shape(distances, clusters) if site_map and distances else say("dies", "no_geometry", "no_map")
+    to_lines = geometry.to_lines(fit, site_map) if site_map else None
+    if to_lines is not None:
+        between = to_lines.between
+        if not (np.nan_to_num(between.ns - between.half, nan=1.0) > 0).all():
+            no_map, site_map, to_lines = say("dies", "no_geometry", "coincide"), None, None
+            fit = paths.fit(tensor, clusters, None)
+    to_cpus = geometry.to_cpus(fit, site_map) if site_map else None
+    shape = _shape(to_lines, to_cpus, clusters) if to_lines and to_cpus else say("dies", "no_geometry", "no_map")
+    common, agreement = 0, None
     counted = clusters.label
     if of_census is not None and census_lines is not None:
+        common, agreement = line_clusters.agreement(clusters, tensor.lines, of_census, census_lines)
         label = line_clusters.in_hops(clusters, tensor.lines, of_census, census_lines)
         counted = label if label is not None else counted
     labels = tensor.labels[tensor.here]
@@ -139,13 +137,14 @@ def find(tensor: Tensor, censuses: Sequence[LineLatencies], topology: Topology) 
         homes,
         clusters,
         of_census,
-        both,
+        common,
+        agreement,
         tuple(rules),
         site_map,
         no_map,
-        fit,
-        paths.far(tensor, clusters, site_map, fit),
-        distances,
+        paths.with_far(fit, tensor, clusters, site_map),
+        to_lines,
+        to_cpus,
         shape if isinstance(shape, Geometry) else None,
         shape if isinstance(shape, str) else "",
         counted,
@@ -154,11 +153,11 @@ def find(tensor: Tensor, censuses: Sequence[LineLatencies], topology: Topology) 
     )
 
 
-def _shape(distances: Distances, clusters: LineClusters) -> Geometry | str:
+def _shape(to_lines: WayCosts, to_cpus: WayCosts, clusters: LineClusters) -> Geometry | str:
     """The geometry of the sites; none where some are known to be missing."""
     if clusters.hidden:
         return say("dies", "no_geometry", "few_lines")
-    return geometry.find(distances)
+    return geometry.find(to_lines, to_cpus)
 
 
 def _census(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
+from msgspec.structs import astuple
 
 from nodeprint.machine import dies
 from nodeprint.machine.topology.level_names import level_name
@@ -13,6 +16,7 @@ from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import listing, sentences
+from nodeprint_addons.iodie.data import rows_of
 from nodeprint_addons.iodie.die import Die
 
 #: In mm: a site, a CCD beside it, and what is between sites across and along.
@@ -22,55 +26,27 @@ _WIDTH = 2 * (_END[0] + 3 + _SITE[0]) + _ACROSS
 _MOST_LINKED = 6
 
 
-class DieEnd(msgspec.Struct, frozen=True):
-    """A CCD (or CCX) at a site: its own part of a hop in ns with half of its 95 % interval; `odd`: much longer than
-    that of the others."""
-
-    name: str
-    ns: float
-    half: float
-    odd: bool
-
-
-class DieSite(msgspec.Struct, frozen=True):
-    """A site of the die at its row and column, the share of lines that live there (half: of its 95 % interval), and
-    what is connected to it."""
-
-    name: str
-    row: int
-    column: int
-    share: float
-    half: float
-    ends: tuple[DieEnd, ...]
-
-
-class Way(msgspec.Struct, frozen=True):
-    """What the way between two sites (by their order) adds to the way to a line, in ns; `drawn` where it is a step."""
-
-    start: int
-    end: int
-    ns: float
-    half: float
-    drawn: bool
-
-
 class DieData(msgspec.Struct, frozen=True):
-    """The sites and the ways between them."""
+    """A die as tables: `sites` with their name, row, column, and the share of lines that live there; `ends`, the CCDs
+    (or CCXs) at a site, with what each adds in ns, and `odd` if that is much more than for the others; `ways` between
+    two sites (`start`, `end`) with what each adds to the way to a line in ns, `drawn` if it is a step. All with `half`
+    of the 95% interval."""
 
     title: str
-    sites: tuple[DieSite, ...]
-    ways: tuple[Way, ...]
+    sites: pd.DataFrame
+    ends: pd.DataFrame
+    ways: pd.DataFrame
 
     @property
     def row_height(self) -> float:
         """What a row of sites takes, with the way to the next, in mm."""
-        most = max(len(site.ends) for site in self.sites)
+        most = int(self.ends["site"].value_counts().max())
         return max(_SITE[1], most * (_END[1] + 1)) + _ALONG
 
     @property
     def rows(self) -> int:
         """How many rows of sites there are."""
-        return 1 + max(site.row for site in self.sites)
+        return 1 + int(self.sites["row"].max())
 
     def frame(self, width: float) -> Frame:
         """As large as its boxes; it has no scale."""
@@ -78,34 +54,32 @@ class DieData(msgspec.Struct, frozen=True):
 
     def table(self) -> pd.DataFrame:
         """A row for each way, site and end."""
-        rows = [("way", self.sites[w.start].name, self.sites[w.end].name, w.ns, w.half, "ns") for w in self.ways]
-        rows += [("lines", site.name, "", 100 * site.share, 100 * site.half, "%") for site in self.sites]
-        rows += [("own part", site.name, end.name, end.ns, end.half, "ns") for site in self.sites for end in site.ends]
+        name = self.sites["name"]
+        rows = [("way", name[way.start], name[way.end], way.ns, way.half, "ns") for way in rows_of(self.ways)]
+        rows += [("lines", s.name, "", 100 * s.share, 100 * s.half, "%") for s in rows_of(self.sites)]
+        rows += [("own part", name[end.site], end.name, end.ns, end.half, "ns") for end in rows_of(self.ends)]
         return pd.DataFrame(rows, columns=["what", "site", "to", "value, in its unit", "half of the interval", "unit"])
 
 
 def of_die(die: Die) -> DieData | None:
     """What is drawn of a die; None where there is no map, or too many sites without a geometry."""
-    if die.sites is None or die.distances is None or (die.geometry is None and die.sites.with_memory > _MOST_LINKED):
+    if die.sites is None or die.to_lines is None or (die.geometry is None and die.sites.with_memory > _MOST_LINKED):
         return None
-    costs = {int(end): (float(value), float(half)) for end, value, half, _ in zip(*die.end_ns, strict=True)}
-    odd = {end for end, _ in die.odd_ends}
-    places = _places(die)
-    sites = []
-    for number in range(die.sites.with_memory):
-        ends = tuple(
-            DieEnd(f"{level_name(die.frame.level)} {end}", *costs[end], end in odd)
-            for end in sentences.ends_of(die, number)
-        )
-        sites.append(DieSite(sentences.site_name(die, number), *places[number], *die.share(number), ends))
-    ways = tuple(
-        Way(p, q, float(ns), float(half), _is_step(die, p, q))
-        for (p, q), ns, half in zip(
-            die.distances.ends.tolist(), die.distances.line, die.distances.line_half, strict=True
-        )
+    word, places, numbers = level_name(die.frame.level), _places(die), range(die.sites.with_memory)
+    sites = pd.DataFrame(
+        [(sentences.site_name(die, number), *places[number], *astuple(die.share(number))) for number in numbers],
+        columns=["name", "row", "column", "share", "half"],
+    )
+    site_of = {end: number for number in numbers for end in sentences.ends_of(die, number)}
+    ends = die.own_parts.loc[list(site_of)].assign(
+        site=list(site_of.values()), name=[f"{word} {end}" for end in site_of]
+    )
+    between = die.to_lines.between
+    ways = pd.DataFrame(between.ends, columns=["start", "end"]).assign(
+        ns=between.ns, half=between.half, drawn=[_is_step(die, int(p), int(q)) for p, q in between.ends]
     )
     shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
-    return DieData(f"{sentences.title(die)}, {shape}", tuple(sites), ways)
+    return DieData(f"{sentences.title(die)}, {shape}", sites, ends, ways)
 
 
 def _places(die: Die) -> dict[int, tuple[int, int]]:
@@ -133,14 +107,13 @@ def die(ax: Axes, data: DieData, style: Style) -> None:
     ax.set_aspect("equal", anchor="NW")
     ax.set_title(say("axes", "die", title=data.title), fontsize=style.letters_pt)
     above = (data.row_height - _ALONG - _SITE[1]) / 2
-    top = [site.row * data.row_height + above for site in data.sites]
-    left = [_END[0] + 3 + site.column * (_SITE[0] + _ACROSS) for site in data.sites]
-    for way in data.ways:
-        if way.drawn:
-            ends = [(left[n] + _SITE[0] / 2, top[n] + _SITE[1] / 2) for n in (way.start, way.end)]
-            _draw_way(ax, ends[0], ends[1], sentences.cost(way.ns, way.half), style)
-    for site, x, y in zip(data.sites, left, top, strict=True):
-        _draw_site(ax, site, x, y, style)
+    top = data.sites["row"] * data.row_height + above
+    left = _END[0] + 3 + data.sites["column"] * (_SITE[0] + _ACROSS)
+    for way in rows_of(data.ways[data.ways["drawn"]]):
+        ends = [(left[n] + _SITE[0] / 2, top[n] + _SITE[1] / 2) for n in (way.start, way.end)]
+        _draw_way(ax, ends[0], ends[1], sentences.cost(way.ns, way.half), style)
+    for site in rows_of(data.sites):
+        _draw_site(ax, site, data.ends[data.ends["site"] == site.Index], left[site.Index], top[site.Index], style)
 
 
 def _draw_way(ax: Axes, start: tuple[float, float], end: tuple[float, float], cost: str, style: Style) -> None:
@@ -160,7 +133,8 @@ def _draw_way(ax: Axes, start: tuple[float, float], end: tuple[float, float], co
     )
 
 
-def _draw_site(ax: Axes, site: DieSite, x: float, y: float, style: Style) -> None:
+def _draw_site(ax: Axes, site: Any, ends: pd.DataFrame, x: float, y: float, style: Style) -> None:
+    """A site (its row) with its `ends` beside it."""
     small, ink, quiet = style.smallest_letters_pt, style.colors["ink"], style.colors["quiet"]
     ax.add_patch(Rectangle((x, y), *_SITE, facecolor=style.colors["wash"], edgecolor=ink, linewidth=0.8, zorder=3))
     ax.text(x + _SITE[0] / 2, y + 3, site.name, ha="center", va="center", zorder=4, fontweight="bold")
@@ -170,8 +144,8 @@ def _draw_site(ax: Axes, site: DieSite, x: float, y: float, style: Style) -> Non
         bar = Rectangle((x + 3, y + 10.2), (_SITE[0] - 6) * length, 2.2, facecolor=style.colors[color], zorder=4)
         ax.add_patch(bar)
     outside = x - _END[0] - 1.5 if site.column == 0 else x + _SITE[0] + 1.5
-    first = y + _SITE[1] / 2 - len(site.ends) * (_END[1] + 1) / 2
-    for number, end in enumerate(site.ends):
+    first = y + _SITE[1] / 2 - len(ends) * (_END[1] + 1) / 2
+    for number, end in enumerate(rows_of(ends)):
         at = first + number * (_END[1] + 1)
         edge = style.color("alarm" if end.odd else "hair")
         ax.add_patch(Rectangle((outside, at), *_END, facecolor=style.colors["paper"], edgecolor=edge, zorder=3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from nodeprint import files
 from nodeprint.machine.topology.level_names import level_name
@@ -24,11 +25,10 @@ from nodeprint.report.pages.blocks import (
 )
 from nodeprint.report.pages.common import anchor
 from nodeprint.settings.texts import say
-from nodeprint_addons.iodie import die_figure, sentences
+from nodeprint_addons.iodie import die_figure, part_comparison, sentences
 from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.campaign_dies import DieMaps
 from nodeprint_addons.iodie.die import Die
-from nodeprint_addons.iodie.part_comparison import DieComparison
 
 _WIDTH = 128.0
 
@@ -44,11 +44,13 @@ def write(die: DieMaps, campaign: str, to: Path) -> Path:
 def pages(die: DieMaps) -> list[Page]:
     """A page for each node, and before them the comparison where there are several."""
     nodes = [_node(node) for node in die.nodes]
-    if die.fleet is None:
+    compared = part_comparison.compare(die.nodes)
+    if compared is None:
         return nodes
-    lead = (say("dies", "page", "nodes", nodes=len(die.fleet.nodes)),)
-    compared = sections(Section("Parts of the I/O dies", _fleet(die.fleet)))
-    return [Page("cluster", "cluster", "I/O dies of all nodes", None, lead, compared), *nodes]
+    lead = (say("dies", "page", "nodes", nodes=compared["node"].nunique()),)
+    others = [f"{node}: not compared: {why}" for node, why in part_comparison.not_compared(die.nodes).items()]
+    parts = sections(Section("Parts of the I/O dies", (Bullets(tuple(others)), _compared_parts(compared))))
+    return [Page("cluster", "cluster", "I/O dies of all nodes", None, lead, parts), *nodes]
 
 
 def _node(node: NodeDies) -> Page:
@@ -93,32 +95,27 @@ def floorplan(die: Die) -> Picture | None:
 
 def _ways(die: Die) -> Block:
     """What the way between two sites adds."""
-    assert die.distances is not None
-    ways = die.distances
+    assert die.to_lines is not None and die.to_cpus is not None
+    to_lines, to_cpus = die.to_lines.between, die.to_cpus
     rows = tuple(
         (
             sentences.site_name(die, int(p)),
             sentences.site_name(die, int(q)),
-            sentences.interval(ways.line[i], ways.line_half[i]),
-            sentences.interval(ways.pair[i], ways.pair_half[i]),
+            sentences.interval(to_lines.ns[i], to_lines.half[i]),
+            sentences.interval(to_cpus.ns[i], to_cpus.half[i]),
         )
-        for i, (p, q) in enumerate(ways.ends)
+        for i, (p, q) in enumerate(to_lines.ends)
     )
     return Table(("from", "to", "way to a line", "way from CPU to CPU"), rows, "llrr")
 
 
-def _fleet(compared: DieComparison) -> tuple[Block, ...]:
-    rows = tuple(
-        (
-            part.name,
-            sentences.in_unit(part, float(np.median(part.value))),
-            sentences.in_unit(part, float(part.value.min())),
-            compared.nodes[int(part.value.argmin())],
-            sentences.in_unit(part, float(part.value.max())),
-            compared.nodes[int(part.value.argmax())],
+def _compared_parts(compared: pd.DataFrame) -> Block:
+    """Each part over all nodes."""
+    rows = []
+    for name, part in compared.groupby("name", sort=False):
+        value, node, unit = part["value"].to_numpy(), part["node"].tolist(), part["unit"].iloc[0]
+        median, lowest, highest = (
+            sentences.in_unit(unit, float(figure)) for figure in (np.median(value), value.min(), value.max())
         )
-        for part in compared.parts
-    )
-    table = Table(("part", "median", "lowest", "on", "highest", "on"), rows, "lrrlrl", 0)
-    others = tuple(f"{node}: not compared: {reason}" for node, reason in compared.not_compared.items())
-    return Bullets(others), table
+        rows.append((str(name), median, lowest, node[value.argmin()], highest, node[value.argmax()]))
+    return Table(("part", "median", "lowest", "on", "highest", "on"), tuple(rows), "lrrlrl", 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 from math import lgamma, log, pi
 
 import msgspec
@@ -13,8 +13,8 @@ from scipy.special import chdtrc, stdtrit
 
 from nodeprint.machine import dies
 from nodeprint.settings.texts import say
-from nodeprint_addons.iodie.data import Floats, Ints
-from nodeprint_addons.iodie.paths import Fit
+from nodeprint_addons.iodie.data import Bools, Floats, Ints
+from nodeprint_addons.iodie.paths import UNKNOWN, Fit
 from nodeprint_addons.iodie.sites import Sites
 
 #: By so much in logarithms a geometry must predict distances better than any other: a hundred to one.
@@ -33,43 +33,51 @@ _PROFILE = 1.92
 _LEAST_NS = 0.05
 
 
-class Distances(msgspec.Struct, frozen=True):
-    """What the way from site to site adds, ns: to lines (`line`) and to other CPUs (`pair`), each (m) in the order of
-    `ends` (m, 2), with half of its 95 % interval. NaN where the data do not identify it.
+class WayCosts(msgspec.Struct, frozen=True):
+    """What each way between two sites `ends` (m, 2) adds, `ns` with `half` of its 95% interval (m), NaN if the data do
+    not identify it.
 
-    Of the ways to the lines of a site without ends only differences are known: `further` (s, p) is by how much each is
-    longer than their mean over the sites with ends.
+    The sites from number `sites` on have memory alone. Of the ways to their lines only differences are known: by how
+    much each is longer than their mean over the sites with ends.
     """
 
+    sites: int
     ends: Ints
-    line: Floats
-    line_half: Floats
-    pair: Floats
-    pair_half: Floats
-    further: Floats = msgspec.field(default_factory=lambda: np.zeros((0, 0)))
-    further_half: Floats = msgspec.field(default_factory=lambda: np.zeros((0, 0)))
+    ns: Floats
+    half: Floats
 
     @property
-    def sites(self) -> int:
-        """The number of sites with ends."""
-        return int(self.ends.max(initial=0)) + 1
+    def between(self) -> WayCosts:
+        """The ways between two sites with ends."""
+        return self._only(self.ends[:, 1] < self.sites)
+
+    def to_site(self, site: int) -> WayCosts:
+        """The ways to a site without ends."""
+        return self._only(self.ends[:, 1] == site)
+
+    def _only(self, ways: Bools) -> WayCosts:
+        return WayCosts(self.sites, self.ends[ways], self.ns[ways], self.half[ways])
 
     @property
     def with_memory(self) -> int:
         """The number of all sites."""
-        return self.sites + len(self.further)
-
-    @property
-    def to_lines(self) -> tuple[Ints, Floats, Floats]:
-        """All ways to lines: their two sites (m, 2), ns and half of the interval (m)."""
-        to = np.array([(p, q) for q in range(self.sites, self.with_memory) for p in range(self.sites)], dtype=np.int64)
-        ends = np.concatenate([self.ends, to.reshape(-1, 2)])
-        return ends, np.append(self.line, self.further), np.append(self.line_half, self.further_half)
+        return int(self.ends.max(initial=self.sites - 1)) + 1
 
     @property
     def offsets(self) -> Ints:
-        """Which of all ways to lines lead to each site without ends (m, s): what they have in common is not known."""
-        return np.asarray(self.to_lines[0][:, 1:] == np.arange(self.sites, self.with_memory), dtype=np.int64)
+        """Which ways lead to each site without ends (m, s): their common part is not known."""
+        return np.asarray(self.ends[:, 1:] == np.arange(self.sites, self.with_memory), dtype=np.int64)
+
+    def designs(self, kind: dies.Kind, sites: int, places: Sequence[tuple[int, ...]]) -> Floats:
+        """Steps on each way by their direction, for each placement of the sites (d, m, direction)."""
+        place_of = np.array(places)
+        moves = dies.moves(kind, sites)[:, place_of[:, self.ends[:, 0]], place_of[:, self.ends[:, 1]]]
+        return np.asarray(moves.transpose(1, 2, 0).astype(float))
+
+    def likelihood(self, designs: Floats) -> Floats:
+        """How well each placement predicts each way from the others (d)."""
+        offsets = np.broadcast_to(self.offsets, (len(designs), *self.offsets.shape))
+        return _leave_one_out(np.concatenate([designs, offsets], axis=2), self.ns, self.half)
 
 
 class Geometry(msgspec.Struct, frozen=True):
@@ -92,23 +100,22 @@ class Geometry(msgspec.Struct, frozen=True):
     certain: float
 
 
-def distances(fit: Fit, sites: Sites) -> Distances:
-    """The free distances of a fit."""
-    ends = [(p, q) for p in range(sites.count) for q in range(p + 1, sites.count)]
+def to_lines(fit: Fit, sites: Sites) -> WayCosts:
+    """What a fit says of the ways to lines: between two sites, then to each site without ends."""
     beyond = [(p, q) for q in range(sites.count, sites.with_memory) for p in range(sites.count)]
+    return _ways(fit, "line", sites.count, [*combinations(range(sites.count), 2), *beyond])
 
-    def estimates(kind: str, ways: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
-        index_of = fit.positions(kind)
-        positions = [index_of.get(way, -1) for way in ways]
-        good = [i >= 0 and bool(fit.identified[i]) for i in positions]
-        value = [fit.value[i] if ok else np.nan for i, ok in zip(positions, good, strict=True)]
-        half = [fit.half(i) if ok else np.nan for i, ok in zip(positions, good, strict=True)]
-        return np.array(value), np.array(half)
 
-    further, further_half = (values.reshape(-1, sites.count) for values in estimates("line", beyond))
-    return Distances(
-        np.array(ends, dtype=np.int64), *estimates("line", ends), *estimates("pair", ends), further, further_half
-    )
+def to_cpus(fit: Fit, sites: Sites) -> WayCosts:
+    """What a fit says of the ways from CPU to CPU."""
+    return _ways(fit, "pair", sites.count, [*combinations(range(sites.count), 2)])
+
+
+def _ways(fit: Fit, kind: str, sites: int, ends: Sequence[tuple[int, int]]) -> WayCosts:
+    index_of = fit.positions(kind)
+    costs = [fit.estimate(index_of[way]) if way in index_of else UNKNOWN for way in ends]
+    ns, half = (np.array([getattr(cost, key) for cost in costs]) for key in ("value", "half"))
+    return WayCosts(sites, np.array(ends, dtype=np.int64), ns, half)
 
 
 @cache
@@ -132,48 +139,24 @@ def _candidates(count: int) -> Iterator[tuple[dies.Kind, int]]:
     yield "crossbar", count
 
 
-class _Series(msgspec.Struct, frozen=True):
-    """Ways between two sites (m, 2), what each costs with half of its interval (m), and what some have in common that
-    is not known (m, s)."""
-
-    ends: Ints
-    value: Floats
-    half: Floats
-    offsets: Ints
-
-    def designs(self, kind: dies.Kind, sites: int, places: Sequence[tuple[int, ...]]) -> Floats:
-        """Steps on each way by their direction, for each placement of the sites (d, m, direction)."""
-        place_of = np.array(places)
-        moves = dies.moves(kind, sites)[:, place_of[:, self.ends[:, 0]], place_of[:, self.ends[:, 1]]]
-        return np.asarray(moves.transpose(1, 2, 0).astype(float))
-
-    def likelihood(self, designs: Floats) -> Floats:
-        """How well each placement predicts each way from the others (d)."""
-        offsets = np.broadcast_to(self.offsets, (len(designs), *self.offsets.shape))
-        return _leave_one_out(np.concatenate([designs, offsets], axis=2), self.value, self.half)
-
-
-def find(measured: Distances) -> Geometry | str:
+def find(to_lines: WayCosts, to_cpus: WayCosts) -> Geometry | str:
     """The geometry of the sites, or a sentence that says why none is named.
 
     Each distance is predicted from the others (leave-one-out predictive likelihood, Student's t with the scatter of the
     others); each placement of a kind is as likely as the others before the data. Distances to lines and from CPU to
     CPU have costs of their own, which must agree.
     """
-    count = measured.with_memory
-    if len(measured.ends) + len(measured.further) * (measured.sites - 1) < _FEWEST_DISTANCES:
+    count = to_lines.with_memory
+    if len(to_lines.ends) - (count - to_lines.sites) < _FEWEST_DISTANCES:
         return say("dies", "no_geometry", "few_distances", sites=count)
     if count > _MOST_SITES:
         return say("dies", "no_geometry", "placements", sites=count)
-    if not (np.isfinite(measured.line).all() and np.isfinite(measured.further).all()):
+    if not np.isfinite(to_lines.ns).all():
         return say("dies", "no_geometry", "identified")
-    series = [_Series(*measured.to_lines, measured.offsets)]
-    if np.isfinite(measured.pair).all():
-        no_offsets = np.zeros((len(measured.ends), 0), dtype=np.int64)
-        series.append(_Series(measured.ends, measured.pair, measured.pair_half, no_offsets))
+    series = [to_lines, *([to_cpus] if np.isfinite(to_cpus.ns).all() else [])]
     scores: dict[tuple[dies.Kind, int], list[tuple[float, tuple[int, ...]]]] = {}
     for kind, sites in _candidates(count):
-        options = _placements(kind, sites, measured.sites, count)
+        options = _placements(kind, sites, to_lines.sites, count)
         designs = [ways.designs(kind, sites, options) for ways in series]
         by_columns = [
             np.sum([ways.likelihood(x) for ways, x in zip(series, columns, strict=True)], axis=0)
@@ -184,7 +167,8 @@ def find(measured: Distances) -> Geometry | str:
     total = {key: _log_sum([score for score, _ in scored]) for key, scored in scores.items()}
     (kind, sites), *runners_up = sorted(total, key=lambda key: -total[key])
     advantage = total[kind, sites] - max(total[key] for key in runners_up)
-    mean, scatter = float(measured.line.mean()), float(measured.line.std(ddof=1))
+    between = to_lines.between.ns
+    mean, scatter = float(between.mean()), float(between.std(ddof=1))
     if advantage < PREFERRED or (kind == "crossbar" and scatter > _EVEN * mean):
         return say("dies", "no_geometry", "none_better")
     best, site = max(scores[kind, sites])
@@ -245,21 +229,21 @@ def _words(cost: Floats, half: Floats) -> str:
     return " and ".join(steps)
 
 
-def _profile(ways: _Series, kind: dies.Kind, sites: int, places: Sequence[tuple[int, ...]]) -> tuple[Floats, Floats]:
+def _profile(ways: WayCosts, kind: dies.Kind, sites: int, places: Sequence[tuple[int, ...]]) -> tuple[Floats, Floats]:
     """The cost of a step by direction at the first placement, with half of an interval that holds those of all."""
     every = [_hops(ways, steps) for steps in ways.designs(kind, sites, places)]
     cost = every[0][0]
     return cost, np.max([np.abs(placement_cost - cost) + half for placement_cost, half in every], axis=0)
 
 
-def _hops(ways: _Series, steps: Floats) -> tuple[Floats, Floats]:
+def _hops(ways: WayCosts, steps: Floats) -> tuple[Floats, Floats]:
     """The cost of a step by direction with half of its interval: from the scatter of the distances, or their own
     intervals where those are wider."""
     x = np.concatenate([steps, ways.offsets], axis=1)
     inverse = np.linalg.pinv(x.T @ x)
-    cost = inverse @ (x.T @ ways.value)
-    residual = ways.value - x @ cost
-    degrees = max(len(ways.value) - x.shape[1], 1)
+    cost = inverse @ (x.T @ ways.ns)
+    residual = ways.ns - x @ cost
+    degrees = max(len(ways.ns) - x.shape[1], 1)
     scatter = float(residual @ residual) / degrees * np.diag(inverse) * float(stdtrit(degrees, 0.975)) ** 2
     own = np.diag(inverse @ x.T @ np.diag(ways.half**2) @ x @ inverse)
     directions = steps.shape[1]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from nodeprint_addons.iodie import sentences
-from nodeprint_addons.iodie.analysis import NodeDies
+from nodeprint_addons.iodie import part_comparison, sentences
+from nodeprint_addons.iodie.analysis import PART, NodeDies
+from nodeprint_addons.iodie.data import rows_of
 from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.line_clusters import LineClusters
-from nodeprint_addons.iodie.part_comparison import DieComparison
 
 
 def of_node(node: NodeDies) -> dict[str, Any]:
@@ -25,15 +27,14 @@ def of_node(node: NodeDies) -> dict[str, Any]:
 
 
 def _die_json(die: Die) -> dict[str, Any]:
-    ends, ns, half, apart = die.end_ns
-    odd, both = dict(die.odd_ends), die.agreement
+    common, index, core = die.common_lines, die.census_agreement, die.core_cycles
     return {
         "socket": die.frame.socket,
         "homes": list(die.homes),
         "level": die.frame.level,
         "lines": _clusters_json(die.clusters),
         "census": _clusters_json(die.census) if die.census is not None else None,
-        "agreement": None if both is None else {"lines": both.lines, "index": _figure(both.index)},
+        "agreement": {"lines": common, "index": _figure(index)} if die.census is not None else None,
         "rules": [
             {
                 "bits": list(r.bits),
@@ -49,17 +50,20 @@ def _die_json(die: Die) -> dict[str, Any]:
         "no_geometry": die.no_geometry,
         "ends": [
             {
-                "end": int(e),
-                "ns": _figure(v),
-                "half_ns": _figure(h),
-                "apart_sd": _figure(z, 2),
-                "stands_apart": int(e) in odd,
+                "end": int(end.Index),
+                "ns": _figure(end.ns),
+                "half_ns": _figure(end.half),
+                "apart_sd": _figure(end.apart_sd, 2),
+                "stands_apart": bool(end.odd),
             }
-            for e, v, h, z in zip(ends, ns, half, apart, strict=True)
+            for end in rows_of(die.own_parts)
         ],
-        "links": [{"socket": link.socket, "ns": _figure(link.ns), "half_ns": _figure(link.half)} for link in die.links],
+        "links": [
+            {"socket": socket, "ns": _figure(link.value), "half_ns": _figure(link.half)}
+            for socket, link in die.links.items()
+        ],
         "scatter_ns": _figure(die.fit.scatter_ns),
-        "core": None if die.core is None else {"cycles": _figure(die.core.cycles), "half": _figure(die.core.half)},
+        "core": None if core is None else {"cycles": _figure(core.value), "half": _figure(core.half)},
         "clock_spread": _figure(die.frame.clock_spread),
     }
 
@@ -79,33 +83,34 @@ def _clusters_json(clusters: LineClusters) -> dict[str, Any]:
 
 
 def _map_json(die: Die) -> dict[str, Any] | None:
-    if die.sites is None or die.distances is None:
+    if die.sites is None or die.to_lines is None or die.to_cpus is None:
         return None
-    sites, distances, shape_of = die.sites, die.distances, die.geometry
+    sites, shape_of, to_lines, to_cpus = die.sites, die.geometry, die.to_lines.between, die.to_cpus
     return {
         "sites": [
             {
                 "name": sentences.site_name(die, site),
                 "ends": sentences.ends_of(die, site),
                 "clusters": np.flatnonzero(sites.of_cluster == site).tolist(),
-                "share": _figure(die.share(site)[0]),
-                "share_half": _figure(die.share(site)[1]),
+                "share": _figure(die.share(site).value),
+                "share_half": _figure(die.share(site).half),
             }
             for site in range(sites.with_memory)
         ],
         "further": [
-            {"site": sites.count + i, "ns": list(map(_figure, ns)), "half_ns": list(map(_figure, half))}
-            for i, (ns, half) in enumerate(zip(distances.further, distances.further_half, strict=True))
+            {"site": site, "ns": list(map(_figure, further.ns)), "half_ns": list(map(_figure, further.half))}
+            for site in range(sites.count, sites.with_memory)
+            for further in (die.to_lines.to_site(site),)
         ],
         "distances": [
             {
                 "sites": [int(p), int(q)],
-                "line_ns": _figure(distances.line[i]),
-                "line_half_ns": _figure(distances.line_half[i]),
-                "pair_ns": _figure(distances.pair[i]),
-                "pair_half_ns": _figure(distances.pair_half[i]),
+                "line_ns": _figure(to_lines.ns[i]),
+                "line_half_ns": _figure(to_lines.half[i]),
+                "pair_ns": _figure(to_cpus.ns[i]),
+                "pair_half_ns": _figure(to_cpus.half[i]),
             }
-            for i, (p, q) in enumerate(distances.ends)
+            for i, (p, q) in enumerate(to_lines.ends)
         ],
         "geometry": None
         if shape_of is None
@@ -125,23 +130,29 @@ def _map_json(die: Die) -> dict[str, Any] | None:
     }
 
 
-def of_fleet(comparison: DieComparison) -> dict[str, Any]:
-    """The comparison of nodes."""
+def of_fleet(nodes: Sequence[NodeDies]) -> dict[str, Any] | None:
+    """The comparison of nodes; None if fewer than two have the same dies."""
+    compared = part_comparison.compare(nodes)
+    if compared is None:
+        return None
     return {
-        "nodes": list(comparison.nodes),
-        "others": dict(comparison.not_compared),
-        "parts": [
-            {
-                "kind": part.key[0],
-                "socket": part.key[1],
-                "where": [list(ends) for ends in part.key[2]],
-                "unit": part.unit,
-                "median": _figure(np.median(part.value)),
-                "values": [_figure(value) for value in part.value],
-                "half": [_figure(value) for value in part.half],
-            }
-            for part in comparison.parts
-        ],
+        "nodes": [node.node for node in part_comparison.alike(nodes)],
+        "others": part_comparison.not_compared(nodes),
+        "parts": [_part_json(part) for _, part in compared.groupby(PART, sort=False)],
+    }
+
+
+def _part_json(part: pd.DataFrame) -> dict[str, Any]:
+    """One part on all nodes."""
+    first = part.iloc[0]
+    return {
+        "kind": first["kind"],
+        "socket": int(first["socket"]),
+        "where": [list(ends) for ends in first["where"]],
+        "unit": first["unit"],
+        "median": _figure(np.median(part["value"])),
+        "values": [_figure(value) for value in part["value"]],
+        "half": [_figure(value) for value in part["half"]],
     }
 
 

@@ -270,21 +270,15 @@ def _mixture(values: Floats, scale: Floats, label: Ints) -> LineClusters:
     return LineClusters(assigned.astype(np.int64), most, centers * scale, noise, apart_by, detectable)
 
 
-class ClusterAgreement(msgspec.Struct, frozen=True):
-    """Whether hops and census put the lines that both have into the same clusters: their number, and the adjusted Rand
-    index (None where one of the two found a single cluster)."""
-
-    lines: int
-    index: float | None
-
-
-def agreement(hops: LineClusters, hop_lines: Lines, census: LineClusters, census_lines: Lines) -> ClusterAgreement:
-    """Clusters by hops and by census, compared over the lines of the same run and home."""
+def agreement(
+    hops: LineClusters, hop_lines: Lines, census: LineClusters, census_lines: Lines
+) -> tuple[int, float | None]:
+    """How many lines hops and census have in common, and whether both put them into the same clusters: the adjusted
+    Rand index, None if one of the two found a single cluster."""
     joined = _joined(hops, hop_lines, census, census_lines)
     sure = joined[(joined >= 0).all(axis=1)]
-    if hops.count < 2 or census.count < 2 or len(sure) < 2:
-        return ClusterAgreement(len(joined), None)
-    return ClusterAgreement(len(joined), rand_index(sure[:, 0], sure[:, 1]))
+    several = hops.count > 1 and census.count > 1 and len(sure) > 1
+    return len(joined), rand_index(sure[:, 0], sure[:, 1]) if several else None
 
 
 def in_hops(hops: LineClusters, hop_lines: Lines, census: LineClusters, census_lines: Lines) -> Ints | None:

@@ -9,11 +9,10 @@ import numpy as np
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings.texts import say
-from nodeprint_addons.iodie import sentences
+from nodeprint_addons.iodie import part_comparison, sentences
 from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.geometry import Geometry
-from nodeprint_addons.iodie.part_comparison import DieComparison
 
 
 def as_text(node: NodeDies) -> str:
@@ -52,23 +51,28 @@ def listing(nodes: Sequence[NodeDies]) -> list[str]:
     return "\n\n".join(as_text(node) for node in nodes).splitlines()
 
 
-def fleet_rows(comparison: DieComparison) -> list[str]:
-    """The comparison for a terminal: a line for each part, and the nodes where it costs least and most."""
-    rows = [say("dies", "compared_nodes", nodes=len(comparison.nodes))]
-    rows += [say("dies", "not_compared", node=node, reason=reason) for node, reason in comparison.not_compared.items()]
-    width = max((len(part.name) for part in comparison.parts), default=0)
+def fleet_rows(nodes: Sequence[NodeDies]) -> list[str]:
+    """The comparison for a terminal: a line for each part, and the nodes where it costs least and most; none if fewer
+    than two nodes have the same dies."""
+    compared = part_comparison.compare(nodes)
+    if compared is None:
+        return []
+    rows = [say("dies", "compared_nodes", nodes=compared["node"].nunique())]
+    others = part_comparison.not_compared(nodes)
+    rows += [say("dies", "not_compared", node=node, reason=reason) for node, reason in others.items()]
+    width = max(map(len, compared["name"]), default=0)
     rows.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  {say('dies', 'ends')}")
-    for part in comparison.parts:
-        figures = (np.median(part.value), part.value.min(), part.value.max())
-        columns = "  ".join(f"{sentences.in_unit(part, float(value)):>9}" for value in figures)
-        ends = [comparison.nodes[index] for index in (int(part.value.argmin()), int(part.value.argmax()))]
-        rows.append(f"  {part.name:<{width}}  {columns}  {', '.join(ends)}")
+    for name, part in compared.groupby("name", sort=False):
+        value, node, unit = part["value"].to_numpy(), part["node"].tolist(), part["unit"].iloc[0]
+        figures = (np.median(value), value.min(), value.max())
+        columns = "  ".join(f"{sentences.in_unit(unit, float(figure)):>9}" for figure in figures)
+        rows.append(f"  {name:<{width}}  {columns}  {node[value.argmin()]}, {node[value.argmax()]}")
     return rows
 
 
 def plan(die: Die) -> list[str]:
     """The floor plan in characters: sites where the geometry has them, with costs on the links; or a table."""
-    assert die.sites is not None and die.distances is not None
+    assert die.sites is not None
     if die.geometry is not None and die.geometry.kind in ("mesh", "ring"):
         return _drawn(die, die.geometry)
     names = [sentences.site_name(die, site) for site in range(die.sites.count)]
@@ -83,8 +87,9 @@ def plan(die: Die) -> list[str]:
 
 
 def _costs(die: Die) -> dict[tuple[int, int], float]:
-    assert die.distances is not None
-    return {(int(p), int(q)): float(v) for (p, q), v in zip(die.distances.ends, die.distances.line, strict=True)}
+    assert die.to_lines is not None
+    ways = die.to_lines.between
+    return {(int(p), int(q)): float(v) for (p, q), v in zip(ways.ends, ways.ns, strict=True)}
 
 
 def grid(geometry: Geometry) -> list[tuple[int | None, int | None]]:
@@ -112,10 +117,9 @@ def _drawn(die: Die, geometry: Geometry) -> list[str]:
     def box(site: int | None) -> str:
         if site is None:
             return "(no CPU)"
-        share, _ = die.share(site)
         of_ends, name = sentences.ends_of(die, site), sentences.site_name(die, site)
         ends = f"{level_name(die.frame.level)} {list_text(of_ends)}" if of_ends else name
-        return f"[{'' if name == ends else name + ': '}{ends}, {100 * share:.0f} % of lines]"
+        return f"[{'' if name == ends else name + ': '}{ends}, {100 * die.share(site).value:.0f} % of lines]"
 
     rows = grid(geometry)
     width = max(len(box(left)) for left, _ in rows)

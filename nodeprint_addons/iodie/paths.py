@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from nodeprint_addons.iodie.data import Bools, Floats, Ints, Tensor
+from nodeprint_addons.iodie.data import Bools, Estimate, Floats, Ints, Tensor
 from nodeprint_addons.iodie.line_clusters import LineClusters, less_pass_means
 from nodeprint_addons.iodie.sites import Sites
 
@@ -16,6 +16,8 @@ Name = tuple[str, tuple[int, ...]]
 CLOCKS_APART = 0.03
 #: A direction of the parameters that moves no hop by more than this is not identified.
 _NULL = 1e-8
+#: What the data do not identify.
+UNKNOWN = Estimate(float("nan"), float("nan"))
 
 
 class Fit(msgspec.Struct, frozen=True):
@@ -26,7 +28,9 @@ class Fit(msgspec.Struct, frozen=True):
     `names` are ("end", (i,)): an end's own part, its cores and port, once for each of both ends; ("pair", (p, q)) and
     ("line", (p, q)): what the way between two sites adds to the way from CPU to CPU, and from a CPU to a line. To the
     lines of a site q without ends only differences are known: the ways there are less their mean over all p.
-    ("cluster", (s,)): by how much a cluster of lines differs from the mean of all. Ends are indices of the tensor's.
+    ("cluster", (s,)): by how much a cluster of lines differs from the mean of all. ("far", (i,)): what an end in
+    another socket adds to the ways from the ends here: its own part, the link, and the ways to it on both dies. Ends
+    are indices of the tensor's.
     """
 
     names: tuple[Name, ...]
@@ -40,19 +44,16 @@ class Fit(msgspec.Struct, frozen=True):
         """Where the parameters of a kind are, by the numbers of their parts."""
         return {parts: index for index, (name_kind, parts) in enumerate(self.names) if name_kind == kind}
 
+    def estimate(self, index: int) -> Estimate:
+        """A parameter with its interval; UNKNOWN if the data do not identify it."""
+        if not self.identified[index]:
+            return UNKNOWN
+        return Estimate(float(self.value[index]), self.half(index))
+
     def half(self, index: int) -> float:
-        """Half of the 95 % interval of a parameter."""
+        """Half of the 95% interval of a parameter."""
         variance = max(float(self.covariance[index, index]), 0.0)
         return float(stdtrit(self.degrees[index], 0.975)) * float(np.sqrt(variance))
-
-
-class RemoteEnds(msgspec.Struct, frozen=True):
-    """What the other sockets' ends add to the ways from the ends here: `ns` of each end that is not here (j), with its
-    `variance`. It contains their own parts, the link, and the ways to it on both dies."""
-
-    ends: Ints
-    ns: Floats
-    variance: Floats
 
 
 def fit(tensor: Tensor, clusters: LineClusters, sites: Sites | None) -> Fit:
@@ -124,15 +125,8 @@ def _of_means(inverse: Floats, visits: Floats, residual: Floats, degrees: int) -
     return inverse * of_mean + beyond + np.diag(np.maximum(-np.diag(beyond), 0.0)), of_mean
 
 
-class CoreCycles(msgspec.Struct, frozen=True):
-    """How many cycles of its clock a core spends on a hop at each end, with half of the 95 % interval."""
-
-    cycles: float
-    half: float
-
-
-def core(tensor: Tensor) -> CoreCycles | None:
-    """The part of the ends that follows the cores' clocks, None where those did not change by CLOCKS_APART.
+def core(tensor: Tensor) -> Estimate | None:
+    """How many cycles of its clock a core spends on a hop at each end; None if clocks did not change by CLOCKS_APART.
 
     Least squares of the mean hops of a cell in each visit against the time of a cycle of both its ends, each less the
     cell's mean over visits; the variance is by visits. What else changed with the clock, as the fabric's, is in it.
@@ -154,7 +148,7 @@ def core(tensor: Tensor) -> CoreCycles | None:
     cycles = float((w * x * y).sum()) / size
     influence = (w * x * (y - cycles * x)).sum(axis=0) / size
     variance = float((influence**2).sum()) * len(visits) / (len(visits) - 2)
-    return CoreCycles(cycles, float(stdtrit(len(visits) - 2, 0.975)) * float(np.sqrt(variance)))
+    return Estimate(cycles, float(stdtrit(len(visits) - 2, 0.975)) * float(np.sqrt(variance)))
 
 
 def _to_lines(ns: Floats, ways: Floats, weight: Floats, visit: Ints, together: Floats) -> tuple[Floats, Floats, Bools]:
@@ -210,13 +204,13 @@ def _blocks(*matrices: Floats) -> Floats:
     return out
 
 
-def far(tensor: Tensor, clusters: LineClusters, sites: Sites | None, fitted: Fit) -> RemoteEnds | None:
-    """What ends in other sockets add, from the pairs of an end here and one there; None where there are none."""
+def with_far(fitted: Fit, tensor: Tensor, clusters: LineClusters, sites: Sites | None) -> Fit:
+    """A fit with the ends in other sockets, from the pairs of an end here and one there."""
     label = _labels(clusters)
     inside = tensor.here[tensor.between]
     cells = inside.any(axis=1) & ~inside.all(axis=1)
     if not cells.any():
-        return None
+        return fitted
     between, first_here = tensor.between[cells], inside[cells][:, 0]
     here, away = (np.where(first_here == side, between[:, 0], between[:, 1]) for side in (True, False))
     count = int(label.max()) + 1
@@ -234,7 +228,14 @@ def far(tensor: Tensor, clusters: LineClusters, sites: Sites | None, fitted: Fit
     ends = np.unique(away)
     ns = np.array([np.average(rest[away == end], weights=tensor.count[cells][away == end]) for end in ends])
     variance = np.array([rest[away == end].var() / max((away == end).sum() - 1, 1) for end in ends])
-    return RemoteEnds(ends, ns, variance)
+    return Fit(
+        (*fitted.names, *(("far", (end,)) for end in ends.tolist())),
+        np.concatenate([fitted.value, ns]),
+        _blocks(fitted.covariance, np.diag(variance)),
+        np.concatenate([fitted.identified, np.ones(len(ends), dtype=bool)]),
+        np.concatenate([fitted.degrees, np.full(len(ends), np.inf)]),
+        fitted.scatter_ns,
+    )
 
 
 def _labels(clusters: LineClusters) -> Ints:

@@ -12,7 +12,6 @@ from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.geometry import Geometry
 from nodeprint_addons.iodie.hashing import Rule
 from nodeprint_addons.iodie.line_clusters import LineClusters
-from nodeprint_addons.iodie.part_comparison import ComparedPart
 
 #: A place with a smaller share of the lines is not expected: a channel of twelve has 8 %.
 _SMALL_SHARE = 0.04
@@ -77,10 +76,9 @@ def lines_sentence(die: Die) -> str:
         )
     if die.census is None:
         return text + say("dies", "census", "few")
-    if die.agreement is not None and die.agreement.index is not None:
-        alike = "same" if die.agreement.index > 0.95 else "other"
-        index, lines = f"{die.agreement.index:.2f}", die.agreement.lines
-        return text + say("dies", "census", alike, index=index, lines=lines)
+    if die.census_agreement is not None:
+        alike = "same" if die.census_agreement > 0.95 else "other"
+        return text + say("dies", "census", alike, index=f"{die.census_agreement:.2f}", lines=die.common_lines)
     return text + say("dies", "census", "one" if die.census.count == 1 else "several", count=die.census.count)
 
 
@@ -140,16 +138,15 @@ def map_sentences(die: Die) -> list[str]:
 
 def _beyond_sentence(die: Die, site: int) -> str:
     """How far the lines of a site without ends are."""
-    assert die.sites is not None and die.distances is not None
-    ways = zip(
-        *(rows[site - die.sites.count] for rows in (die.distances.further, die.distances.further_half)), strict=True
-    )
-    further = [f"{interval(ns, half)} from {site_name(die, p)}" for p, (ns, half) in enumerate(ways)]
+    assert die.to_lines is not None
+    ways = die.to_lines.to_site(site)
+    costs = zip(ways.ends[:, 0].tolist(), ways.ns, ways.half, strict=True)
+    further = [f"{interval(ns, half)} from {site_name(die, p)}" for p, ns, half in costs]
     return say(
         "dies",
         "beyond",
         site=site_name(die, site),
-        share=f"{100 * die.share(site)[0]:.0f}",
+        share=f"{100 * die.share(site).value:.0f}",
         word=level_name(die.frame.level),
         further=", ".join(further),
     )
@@ -173,37 +170,40 @@ def rule_sentence(rule: Rule) -> str:
 
 def part_sentences(die: Die) -> list[str]:
     """What the parts of a way cost, and what is not identified."""
-    ends, ns, half, _ = die.end_ns
+    own = die.own_parts
+    ns = own["ns"]
     word = level_name(die.frame.level)
     sentences = [
         say(
             "dies",
             "own_part",
             word=word,
-            median=f"{np.median(ns):.1f}",
+            median=f"{ns.median():.1f}",
             lowest=f"{ns.min():.1f}",
-            lowest_end=ends[ns.argmin()],
+            lowest_end=ns.idxmin(),
             highest=f"{ns.max():.1f}",
-            highest_end=ends[ns.argmax()],
-            half=f"{np.median(half):.1f}",
+            highest_end=ns.idxmax(),
+            half=f"{own['half'].median():.1f}",
         )
     ]
-    sentences += [say("dies", "odd_end", word=word, end=end, by=f"{by:.1f}") for end, by in die.odd_ends]
-    sentences += [say("dies", "link", socket=link.socket, cost=interval(link.ns, link.half)) for link in die.links]
-    if die.core is None:
+    sentences += [say("dies", "odd_end", word=word, end=end, by=f"{by:.1f}") for end, by in die.odd_ends.items()]
+    sentences += [
+        say("dies", "link", socket=to, cost=interval(link.value, link.half)) for to, link in die.links.items()
+    ]
+    if die.core_cycles is None:
         sentences.append(say("dies", "core_unknown"))
     else:
         sentences.append(
             say(
                 "dies",
                 "core_share",
-                cycles=cost(die.core.cycles, die.core.half),
+                cycles=cost(die.core_cycles.value, die.core_cycles.half),
                 spread=f"{100 * die.frame.clock_spread:.0f}",
             )
         )
     return sentences
 
 
-def in_unit(part: ComparedPart, value: float) -> str:
+def in_unit(unit: str, value: float) -> str:
     """A value of a part with its unit."""
-    return f"{100 * value:.1f} %" if part.unit == "share" else f"{value:.2f} ns"
+    return f"{100 * value:.1f} %" if unit == "share" else f"{value:.2f} ns"

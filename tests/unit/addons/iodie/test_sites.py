@@ -30,20 +30,19 @@ def mapped(
 
 def held(die: Die, made: apart.Made) -> list[bool]:
     """Whether the interval of each way to lines holds its true cost."""
-    assert die.sites is not None and die.distances is not None
+    assert die.sites is not None and die.to_lines is not None
     lines = np.concatenate([made.site_of_line[run, number] for run, _, number in die.frame.lines.parts])
     ends = [int(made.site_of_ccd[die.sites.of_end == site][0]) for site in range(die.sites.count)]
     memory = {
         int(site): int(np.bincount(lines[die.clusters.label == cluster]).argmax())
         for cluster, site in enumerate(die.sites.of_cluster)
     }
-    between = [made.apart_ns[ends[p], ends[q]] for p, q in die.distances.ends]
-    inside: list[bool] = (np.abs(die.distances.line - between) <= die.distances.line_half).tolist()
-    for site, ns, half in zip(
-        range(die.sites.count, die.sites.with_memory), die.distances.further, die.distances.further_half, strict=True
-    ):
-        further = made.apart_ns[ends, memory[site]]
-        inside += (np.abs(ns - (further - further.mean())) <= half).tolist()
+    ways = die.to_lines.between
+    between = [made.apart_ns[ends[p], ends[q]] for p, q in ways.ends]
+    inside: list[bool] = (np.abs(ways.ns - between) <= ways.half).tolist()
+    for site in range(die.sites.count, die.sites.with_memory):
+        further, measured = made.apart_ns[ends, memory[site]], die.to_lines.to_site(site)
+        inside += (np.abs(measured.ns - (further - further.mean())) <= measured.half).tolist()
     return inside
 
 
