@@ -345,9 +345,9 @@ def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[
 
 def _long(cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.DataFrame:
     column = {kind: cells[place] for kind, place in known.named.items()}
-    read = _numbers(column["value"], known.named["value"], source)
-    unit = _joined(column.get("unit"), read.units, column["value"], source, known.named["value"])
-    return pd.DataFrame(_common(cells, known) | {"metric": column["metric"], "unit": unit, "value": read.values})
+    values, units = _numbers(column["value"], known.named["value"], source)
+    unit = _joined(column.get("unit"), units, column["value"], source, known.named["value"])
+    return pd.DataFrame(_common(cells, known) | {"metric": column["metric"], "unit": unit, "value": values})
 
 
 def _wide(names: Sequence[str], cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.DataFrame:
@@ -356,11 +356,11 @@ def _wide(names: Sequence[str], cells: Sequence[pd.Series[str]], known: Columns,
     runs = {metric: table_columns.run_of(metric) for metric in known.metrics}
     are_runs = "run" not in known.named and len(runs) > 1 and all(runs.values())
     for metric, (place, unit) in known.metrics.items():
-        read = _numbers(cells[place], place, source)
+        values, units = _numbers(cells[place], place, source)
         given = cells[known.named["unit"]] if "unit" in known.named and not unit else None
-        own = _joined(given, read.units, cells[place], source, place)
+        own = _joined(given, units, cells[place], source, place)
         own_run = {"metric": "value", "run": runs[metric]} if are_runs else {"metric": metric}
-        parts.append(common.assign(**own_run, unit=unit or own, value=read.values))
+        parts.append(common.assign(**own_run, unit=unit or own, value=values))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -374,7 +374,7 @@ def _common(cells: Sequence[pd.Series[str]], known: Columns) -> dict[str, Any]:
     return texts | {"line": cells[0].index.to_numpy()} | {name: cells[place] for name, place in known.parts.items()}
 
 
-def _numbers(column: pd.Series[str], place: int, source: str) -> table_numbers.Numbers:
+def _numbers(column: pd.Series[str], place: int, source: str) -> tuple[table_numbers.Floats, Any]:
     try:
         return table_numbers.read_numbers(column.tolist())
     except table_numbers.NotANumber as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -30,14 +29,6 @@ _ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _WITH_UNIT = re.compile(r"([+-]?[\d.,'\u2019 ]*\d[.]?(?:[eE][+-]?\d+)?)\s*([A-Za-z%\u00b5\u03bc][^\d\s,;]{0,15})")
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """The `values` of cells, NaN where nothing was measured, and by cell the unit that stands behind it."""
-
-    values: Floats
-    units: npt.NDArray[np.object_]
-
-
 class NotANumber(ValueError):  # noqa: N818 (it says what a cell is)
     """A cell (its number in the column) that cannot be read, and why."""
 
@@ -52,8 +43,11 @@ def has_any(cells: Sequence[str]) -> bool:
     return any(style.fullmatch(cell) for cell in map(str.strip, cells) for style in styles)
 
 
-def read_numbers(cells: Sequence[str]) -> Numbers:
-    """Read a column. Raises NotANumber naming the first cell that is no number or may be two."""
+def read_numbers(cells: Sequence[str]) -> tuple[Floats, npt.NDArray[np.object_]]:
+    """Read a column: the values of its cells, NaN where nothing was measured, and the units that stand behind them.
+
+    Raises NotANumber naming the first cell that is no number or may be two.
+    """
     column = pd.Series(cells, dtype=object)
     units = np.full(len(column), "", dtype=object)
     values = np.full(len(column), np.nan)
@@ -66,7 +60,7 @@ def read_numbers(cells: Sequence[str]) -> Numbers:
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         raise NotANumber(int(infinite[0]), f"{_shown(texts[infinite[0]])} is too large", "leave the row out")
-    return Numbers(values, units)
+    return values, units
 
 
 def _read_others(

@@ -16,10 +16,10 @@ from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.settings.texts import say
 from nodeprint.stats.robust import median_of_passes
 from nodeprint.structure import quadrants
-from nodeprint.structure.quadrants import Blocks, Difference, SocketDie
+from nodeprint.structure.quadrants import LevelDifference, QuadrantBlocks, SocketDie
 
 
-def blocks(levels: NodeLevels, node: str) -> Blocks | None:
+def blocks(levels: NodeLevels, node: str) -> QuadrantBlocks | None:
     """The blocks of a node at the first home of the measurement; None without two known quadrants."""
     quantity = levels.quantity
     number = list(quantity.newest_rows)[levels.rows[node]]
@@ -35,7 +35,7 @@ def of_node(levels: NodeLevels, node: str) -> list[str]:
     return sentences(crossing, level_name(levels.quantity.layout.levels[QUADRANT])) if crossing is not None else []
 
 
-def sentences(blocks: Blocks, component: str = "quadrant") -> list[str]:
+def sentences(blocks: QuadrantBlocks, component: str = "quadrant") -> list[str]:
     """Of each socket its own `component`, partner and others, the slowest way to other sockets, and whether these
     differ."""
     out = []
@@ -79,7 +79,7 @@ def _inside(die: SocketDie, component: str) -> Iterator[str]:
         yield say("quadrants", key, component=component, of=of, change=text.change(-1.0, ""))
 
 
-def _compared(difference: Difference, first: str, second: str) -> Iterator[str]:
+def _compared(difference: LevelDifference, first: str, second: str) -> Iterator[str]:
     if math.isnan(difference.half_ns):
         return
     if not difference.is_apart:
@@ -97,7 +97,7 @@ def _compared(difference: Difference, first: str, second: str) -> Iterator[str]:
     yield text.sentence(words)
 
 
-def _paths(die: SocketDie, blocks: Blocks) -> Iterator[str]:
+def _paths(die: SocketDie, blocks: QuadrantBlocks) -> Iterator[str]:
     """The fastest and slowest paths where no partners say it."""
     for key, paths in (("least", die.fastest), ("most", die.slowest)):
         if paths and not die.partners:
@@ -106,7 +106,7 @@ def _paths(die: SocketDie, blocks: Blocks) -> Iterator[str]:
             yield say("quadrants", "paths", word=say("change", "time", key), ends=ends, level=names.duration(level))
 
 
-def _outside(die: SocketDie, difference: Difference, component: str) -> str:
+def _outside(die: SocketDie, difference: LevelDifference, component: str) -> str:
     """The quadrants of a socket by their way to others."""
     near, far = (names.listed(map(str, of)) for of in (die.near, die.far))
     near_level, far_level = (names.duration(level) for level in (difference.first_ns, difference.second_ns))
@@ -138,7 +138,7 @@ def _mean(*levels: tuple[float, int]) -> float:
     return sum(level * count for level, count in levels) / sum(count for _, count in levels)
 
 
-def _interval(difference: Difference) -> str:
+def _interval(difference: LevelDifference) -> str:
     """The interval of a difference's size, both ends in the unit of the larger."""
     low, high = abs(difference.ns) - difference.half_ns, difference.most_ns
     size, unit = names.shown_unit(high, "ns")
@@ -165,7 +165,7 @@ class QuadrantDifference:
     far: tuple[int, ...]
 
 
-def table(blocks: Blocks) -> list[QuadrantDifference]:
+def table(blocks: QuadrantBlocks) -> list[QuadrantDifference]:
     """A row for each difference of a node's sockets."""
     rows: list[QuadrantDifference] = []
     for die in quadrants.dies(blocks):
@@ -175,7 +175,7 @@ def table(blocks: Blocks) -> list[QuadrantDifference]:
     return rows
 
 
-def _row(die: SocketDie, where: Literal["inside", "outside"], difference: Difference) -> QuadrantDifference:
+def _row(die: SocketDie, where: Literal["inside", "outside"], difference: LevelDifference) -> QuadrantDifference:
     low, high = difference.ns - difference.half_ns, difference.ns + difference.half_ns
     return QuadrantDifference(
         die.socket,

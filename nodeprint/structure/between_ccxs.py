@@ -8,9 +8,9 @@ import numpy.typing as npt
 from nodeprint.stats.robust import robust_sd
 from nodeprint.structure.linkage import groups_at, linkage_tree
 from nodeprint.structure.matrix_arithmetic import (
-    Cells,
     Labels,
     Matrix,
+    SortedCells,
     additive_residual,
     numbered,
     profile_distances,
@@ -71,7 +71,7 @@ def _auc(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> float:
     return float(np.searchsorted(np.sort(low), high).mean() / len(low))
 
 
-def cell_noise(cells: Cells, ccx: Labels) -> float:
+def cell_noise(cells: SortedCells, ccx: Labels) -> float:
     """Standard error of a median between two CCXs, from two halves of its cells in the manner of a chessboard."""
     order = np.argsort(ccx, kind="stable")
     start = np.cumsum(sizes(ccx)) - sizes(ccx)

@@ -24,7 +24,7 @@ from nodeprint.structure.between_ccxs import (
 )
 from nodeprint.structure.found import LevelName
 from nodeprint.structure.linkage import are_nested, group_of, nearer_in_every_group, separated_groups
-from nodeprint.structure.matrix_arithmetic import Cells, Labels, Matrix, numbered, profile_distances, sizes
+from nodeprint.structure.matrix_arithmetic import Labels, Matrix, SortedCells, numbered, profile_distances, sizes
 from nodeprint.structure.siblings import paired_by_elimination, sibling_labels
 
 # Thresholds: docs/validation.md says on which machines they were chosen. Gaps are differences of logarithms.
@@ -102,7 +102,7 @@ def levels_of_cores(between: Matrix, threads: Labels) -> list[Partition]:
     core has."""
     if len(between) < 4:
         return []
-    cells = Cells.of(between)
+    cells = SortedCells.of(between)
     whole = np.zeros(len(between), dtype=np.int64)
     nested = _nested([_refined(cells, labels) for labels in separated_groups(between, cells)])
     finest: list[Labels] = [np.arange(len(between))]
@@ -149,7 +149,7 @@ def _clusters_of_singles(between: Matrix, threads: Labels) -> Labels | None:
     return numbered(labels)
 
 
-def _refined(cells: Cells, labels: Labels) -> Labels:
+def _refined(cells: SortedCells, labels: Labels) -> Labels:
     """Every row in the group that it is nearest to by the median, which a disturbed or missing cell does not move; a
     row alone joins a group only if it is like its members, and nearer to their latency than to that of the next group:
     a core of another kind is as far from all.
@@ -187,7 +187,7 @@ def _nested(refined: list[Labels]) -> list[Labels]:
     return out
 
 
-def _named(cells: Cells, nested: list[Labels], threads: bool) -> list[tuple[LevelName, Labels]]:
+def _named(cells: SortedCells, nested: list[Labels], threads: bool) -> list[tuple[LevelName, Labels]]:
     """A name for each partition, by its groups' count, cores and latency; `group` where these do not decide."""
     out: list[tuple[LevelName, Labels]] = []
     for index, labels in enumerate(nested):
@@ -224,7 +224,7 @@ def _spans_package(between: float, cores: npt.NDArray[np.int64], smt: bool) -> b
     return bool(cores.max() >= MIN_PACKAGE_CORES and (far or ring))
 
 
-def _package_or_die(cells: Cells, parts: Labels, ccx: Labels) -> LevelName:
+def _package_or_die(cells: SortedCells, parts: Labels, ccx: Labels) -> LevelName:
     """The name of parts of several CCXs: the parts of one package are nearer to each other, in ns and compared with the
     nearest of their own.
     """
@@ -241,7 +241,7 @@ def _package_or_die(cells: Cells, parts: Labels, ccx: Labels) -> LevelName:
     return "socket" if far and (not inside_ns or 1 - min(inside_ns) / nearest >= SOCKETS_CONTRAST) else "quadrant"
 
 
-def _above_ccx(cells: Cells, ccx: Labels, levels: list[Partition]) -> list[Partition]:
+def _above_ccx(cells: SortedCells, ccx: Labels, levels: list[Partition]) -> list[Partition]:
     """Sockets and quadrants over the medians between CCXs, where linkage did not find them."""
     blocks = cells.block_medians(ccx)
     if len(blocks) < 4:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.structure.matrix_arithmetic import Cells, Labels, Matrix, numbered, row_quantile, sizes
+from nodeprint.structure.matrix_arithmetic import Labels, Matrix, SortedCells, numbered, row_quantile, sizes
 
 # Thresholds: docs/validation.md says on which machines they were chosen. Gaps are differences of logarithms.
 LINKAGE_GAP = 0.2  # between consecutive merges, for a cut to be looked at
@@ -33,7 +33,7 @@ def groups_at(tree: Matrix, at: float, criterion: str) -> Labels:
     return numbered(fcluster(tree, at, criterion))
 
 
-def separated_groups(matrix: Matrix, cells: Cells) -> list[Labels]:
+def separated_groups(matrix: Matrix, cells: SortedCells) -> list[Labels]:
     """Cuts of the average-linkage tree (on logarithms) that separate nearly every row, from fine to coarse.
 
     What a cut must bridge depends on the spread inside its groups: much where cells differ anyhow, little where they
@@ -58,7 +58,7 @@ def separated_groups(matrix: Matrix, cells: Cells) -> list[Labels]:
     return sorted(kept, key=lambda labels: -int(labels.max()))
 
 
-def _spread_inside(matrix: Matrix, cells: Cells, labels: Labels) -> float:
+def _spread_inside(matrix: Matrix, cells: SortedCells, labels: Labels) -> float:
     """Relative standard deviation of cells about the median of their block (from quartiles), blocks being all pairs of
     groups: groups that are no more than neighbors on a mesh have a wide one. Where blocks have too few cells, by how
     much the rows of one group differ.
@@ -96,7 +96,7 @@ def _grid(values: npt.NDArray[np.float64]) -> float:
     return 0.0
 
 
-def nearer_in_every_group(cells: Cells, labels: Labels, finer: Labels) -> bool:
+def nearer_in_every_group(cells: SortedCells, labels: Labels, finer: Labels) -> bool:
     """Whether in every group the pairs that share none of a finer one are nearer, by the median, than its pairs with
     other groups."""
     blocks = cells.block_medians(finer)

@@ -60,7 +60,7 @@ def sizes(labels: Labels) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Cells:
+class SortedCells:
     """The measured cells of the upper triangle of a symmetric (n, n) matrix, by value: sorted once, every median after
     that is counting.
     """
@@ -72,7 +72,7 @@ class Cells:
     _by_labels: dict[bytes, Matrix] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, matrix: Matrix) -> Cells:
+    def of(cls, matrix: Matrix) -> SortedCells:
         """The cells of a symmetric matrix with NaN where nothing was measured."""
         place = np.flatnonzero(np.triu(~np.isnan(matrix), 1)).astype(np.int64)
         values = matrix.ravel()[place]
@@ -80,9 +80,9 @@ class Cells:
         rows, columns = np.divmod(place[order], len(matrix))
         return cls(len(matrix), rows, columns, values[order])
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> Cells:
+    def only(self, chosen: npt.NDArray[np.bool_]) -> SortedCells:
         """Those of the cells, (cells,)."""
-        return Cells(self.count, self.rows[chosen], self.columns[chosen], self.values[chosen])
+        return SortedCells(self.count, self.rows[chosen], self.columns[chosen], self.values[chosen])
 
     def block_medians(self, labels: Labels) -> Matrix:
         """(g, g) medians of the cells between every two groups, inside a group on the diagonal; NaN where no cell was

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -29,75 +28,66 @@ SIBLINGS_NEAR = 0.8
 ALIKE: dict[LevelName, float] = {"ccx": 1.3, "quadrant": 1.3, "half": 1.3, "socket": 1.3}
 
 
-@dataclass(frozen=True, slots=True)
-class CellSummary:
-    """What the cells themselves say: in how many pairs which CPUs have none, how far pairs between cores differ (5 and
-    95 % quantiles, ns), how the two directions do (the ratio that one pair in twenty exceeds, and the widest pair).
-    """
-
-    missing: int
-    pairs: int
-    low_ns: float
-    high_ns: float
-    directions: float
-    widest: tuple[int, int]
-
-
-def cells(latency_ns: Matrix, levels: Sequence[Partition]) -> CellSummary:
-    """Of an (n, n) matrix in ns with NaN where a direction was not measured, and its levels.
-
-    CPUs with one partner alone, as second threads of which only the core's own pair was measured, lack nothing.
-    """
-    smt = next((level.labels for level in levels if level.name == "smt"), np.arange(len(latency_ns)))
+def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) -> tuple[StructureFinding, ...]:
+    """Findings on the cells of an (n, n) matrix in ns, with NaN where a direction was not measured: directions that
+    differ, missing pairs, and how far pairs between cores differ where no level above cores was found."""
+    out = []
     measured = ~np.isnan(latency_ns)
     measured |= measured.T
-    partners = measured.sum(1) > 1
-    pairs = int(partners.sum()) * (int(partners.sum()) - 1) // 2
-    missing = pairs - int(measured[np.ix_(partners, partners)].sum()) // 2
-
-    measured = np.triu(measured, 1)
-    forward, backward = latency_ns[measured], latency_ns.T[measured]
-    between = np.fmax(forward, backward)[(smt[:, None] != smt[None, :])[measured]]
-    low, high = np.quantile(between, [0.05, 0.95], overwrite_input=True) if len(between) else (np.nan, np.nan)
-    del between
-    forward /= backward
-    ratio = np.maximum(forward, 1 / forward)
-    both = ~np.isnan(ratio)
-    directions, widest = 1.0, (0, 0)
-    if both.any():
-        widest = divmod(int(np.flatnonzero(measured)[np.nanargmax(ratio)]), len(measured))
-        directions = float(np.quantile(ratio[both], 0.95, overwrite_input=True))
-    return CellSummary(missing, pairs, float(low), float(high), directions, widest)
-
-
-def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) -> tuple[StructureFinding, ...]:
-    """What the cells say, in words."""
-    summary = cells(latency_ns, levels)
-    out = []
-    if summary.directions > ONE_WAY:
-        a, b = summary.widest
-        out.append(
-            StructureFinding.of(
-                "asymmetric",
-                "warning",
-                ratio=f"{summary.directions:.2f}",
-                a=cpus[a],
-                b=cpus[b],
-                forward=f"{latency_ns[a, b]:.1f}",
-                backward=f"{latency_ns[b, a]:.1f}",
-            )
-        )
-    if summary.missing:
-        out.append(StructureFinding.of("missing-pairs", "info", missing=summary.missing, pairs=summary.pairs))
-    if any(level.name != "smt" for level in levels) or np.isnan(summary.low_ns):
+    upper = np.triu(measured, 1)
+    directions, (a, b) = _directions(latency_ns, upper)
+    if directions > ONE_WAY:
+        forward, backward = f"{latency_ns[a, b]:.1f}", f"{latency_ns[b, a]:.1f}"
+        ends = {"a": str(cpus[a]), "b": str(cpus[b]), "forward": forward, "backward": backward}
+        out.append(StructureFinding.of("asymmetric", "warning", ratio=f"{directions:.2f}", **ends))
+    missing, pairs = _missing(measured)
+    if missing:
+        out.append(StructureFinding.of("missing-pairs", "info", missing=missing, pairs=pairs))
+    low, high = _between_cores(latency_ns, upper, levels)
+    if any(level.name != "smt" for level in levels) or np.isnan(low):
         return tuple(out)
-    between = {"low": f"{summary.low_ns:.1f}", "high": f"{summary.high_ns:.1f}"}
-    if summary.high_ns > FLAT * summary.low_ns:
-        factor = f"{summary.high_ns / summary.low_ns:.2f}"
-        out.append(StructureFinding.of("no-clear-cut", "info", factor=factor, **between))
+    between = {"low": f"{low:.1f}", "high": f"{high:.1f}"}
+    if high > FLAT * low:
+        out.append(StructureFinding.of("no-clear-cut", "info", factor=f"{high / low:.2f}", **between))
     elif not levels:
         out.append(StructureFinding.of("flat", "info", **between))
     return tuple(out)
+
+
+def _missing(measured: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """How many pairs were not measured, and of how many.
+
+    CPUs with one partner alone, as second threads of which only the core's own pair was measured, lack nothing.
+    """
+    partners = measured.sum(1) > 1
+    count = int(partners.sum())
+    pairs = count * (count - 1) // 2
+    return pairs - int(measured[np.ix_(partners, partners)].sum()) // 2, pairs
+
+
+def _between_cores(
+    latency_ns: Matrix, measured: npt.NDArray[np.bool_], levels: Sequence[Partition]
+) -> tuple[float, float]:
+    """The 5% and 95% quantiles of the `measured` pairs (upper triangle) between cores, ns; NaN without any."""
+    smt = next((level.labels for level in levels if level.name == "smt"), np.arange(len(latency_ns)))
+    between = measured & (smt[:, None] != smt[None, :])
+    values = np.fmax(latency_ns[between], latency_ns.T[between])
+    if not len(values):
+        return np.nan, np.nan
+    low, high = np.quantile(values, [0.05, 0.95], overwrite_input=True)
+    return float(low), float(high)
+
+
+def _directions(latency_ns: Matrix, measured: npt.NDArray[np.bool_]) -> tuple[float, tuple[int, int]]:
+    """The ratio of both directions that one of the `measured` pairs (upper triangle) in twenty exceeds, and the pair
+    with the widest one."""
+    ratio = latency_ns[measured] / latency_ns.T[measured]
+    ratio = np.maximum(ratio, 1 / ratio)
+    both = ~np.isnan(ratio)
+    if not both.any():
+        return 1.0, (0, 0)
+    a, b = divmod(int(np.flatnonzero(measured)[np.nanargmax(ratio)]), len(measured))
+    return float(np.quantile(ratio[both], 0.95, overwrite_input=True)), (a, b)
 
 
 def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology) -> StructureFinding | None:

@@ -28,7 +28,7 @@ MOST_NAMED = 3
 _FOUND: Mapping[int, LevelName] = {SOCKET: "socket", QUADRANT: "quadrant", CCX: "ccx"}
 
 
-class Difference(msgspec.Struct, frozen=True):
+class LevelDifference(msgspec.Struct, frozen=True):
     """By how much pairs at `second` are slower than at `first`, `ns` with half of its simultaneous interval; NaN for
     half where one run alone was measured."""
 
@@ -66,17 +66,17 @@ class SocketDie(msgspec.Struct, frozen=True):
     socket: int
     quadrants: tuple[int, ...]
     partners: tuple[tuple[int, int], ...]
-    inside: tuple[Difference, ...]
+    inside: tuple[LevelDifference, ...]
     near: tuple[int, ...]
     far: tuple[int, ...]
-    outside: Difference | None
-    across: Difference | None
+    outside: LevelDifference | None
+    across: LevelDifference | None
     faster_than_own: tuple[int, ...]
     fastest: tuple[tuple[int, int], ...]
     slowest: tuple[tuple[int, int], ...]
 
 
-class Blocks(msgspec.Struct, frozen=True):
+class QuadrantBlocks(msgspec.Struct, frozen=True):
     """Medians of the pairs between quadrants, run by run (run x block) in ns; a block is a pair of quadrants, each by
     its number and with its socket. Only pairs of cores of different CCXs, as the others do not cross the I/O die."""
 
@@ -123,7 +123,7 @@ class Blocks(msgspec.Struct, frozen=True):
         ]
 
 
-def of_pairs(values: Floats, slots: Ints, pairs: Ints) -> Blocks | None:
+def of_pairs(values: Floats, slots: Ints, pairs: Ints) -> QuadrantBlocks | None:
     """The blocks of pairs (run x pair, ns) between places (`slots`, docs/formats.md); None without two known quadrants
     or where some run lacks a block."""
     if slots[:, QUADRANT].min(initial=0) < 0 or len(np.unique(slots[:, QUADRANT])) < 2:
@@ -141,10 +141,12 @@ def of_pairs(values: Floats, slots: Ints, pairs: Ints) -> Blocks | None:
     if len(ends) < 2:
         return None
     sockets = tuple((socket_of[a], socket_of[b]) for a, b in ends)
-    return Blocks(tuple(ends), sockets, np.stack(columns, axis=1).astype(np.float64))
+    return QuadrantBlocks(tuple(ends), sockets, np.stack(columns, axis=1).astype(np.float64))
 
 
-def of_matrices(of_runs: Floats, cpus: Sequence[int], topology: Topology | None, structure: Structure) -> Blocks | None:
+def of_matrices(
+    of_runs: Floats, cpus: Sequence[int], topology: Topology | None, structure: Structure
+) -> QuadrantBlocks | None:
     """The blocks of matrices (run, cpu, cpu) by the quadrants of the labels, else by those that were found in them.
 
     None where neither has two of them."""
@@ -171,7 +173,7 @@ def _found(cpus: Sequence[int], structure: Structure) -> Ints | None:
     return slots if structure.level("quadrant") is not None else None
 
 
-def dies(blocks: Blocks) -> tuple[SocketDie, ...]:
+def dies(blocks: QuadrantBlocks) -> tuple[SocketDie, ...]:
     """Socket by socket what is between its quadrants and towards other sockets; all intervals hold at once."""
     quadrants = {
         end: of
@@ -190,7 +192,7 @@ def _compared(quadrants: int) -> int:
     return int(blocks * (blocks - 1) // 2 + 3 + 2 ** (quadrants - 1))
 
 
-def _die(blocks: Blocks, socket: int, quadrants: Sequence[int], comparisons: int) -> SocketDie:
+def _die(blocks: QuadrantBlocks, socket: int, quadrants: Sequence[int], comparisons: int) -> SocketDie:
     own, between = blocks.own(socket), blocks.inside(socket)
     partners = _partners(blocks, quadrants, between, comparisons)
     matched = [number for number in between if blocks.ends[number] in partners]
@@ -220,7 +222,7 @@ def _die(blocks: Blocks, socket: int, quadrants: Sequence[int], comparisons: int
     )
 
 
-def _named(blocks: Blocks, ordered: Sequence[int], comparisons: int) -> tuple[tuple[int, int], ...]:
+def _named(blocks: QuadrantBlocks, ordered: Sequence[int], comparisons: int) -> tuple[tuple[int, int], ...]:
     """The ends of the first of some paths and of those that are not apart from it, where each of these is apart from
     all others; none where they are too many."""
     medians, apart = blocks.medians, blocks.apart(comparisons)
@@ -231,14 +233,14 @@ def _named(blocks: Blocks, ordered: Sequence[int], comparisons: int) -> tuple[tu
 
 
 def _difference(
-    blocks: Blocks, first: str, of_first: Sequence[int], second: str, of_second: Sequence[int], comparisons: int
-) -> Difference:
+    blocks: QuadrantBlocks, first: str, of_first: Sequence[int], second: str, of_second: Sequence[int], comparisons: int
+) -> LevelDifference:
     first_ns, second_ns = (float(blocks.medians[list(numbers)].mean()) for numbers in (of_first, of_second))
-    return Difference(first, second, first_ns, second_ns, blocks.apart(comparisons, len(of_first), len(of_second)))
+    return LevelDifference(first, second, first_ns, second_ns, blocks.apart(comparisons, len(of_first), len(of_second)))
 
 
 def _partners(
-    blocks: Blocks, quadrants: Sequence[int], between: Sequence[int], comparisons: int
+    blocks: QuadrantBlocks, quadrants: Sequence[int], between: Sequence[int], comparisons: int
 ) -> tuple[tuple[int, int], ...]:
     """The quadrants two by two where each such path is apart from, and faster than, every other path of the socket."""
     medians, apart = blocks.medians, blocks.apart(comparisons)
@@ -261,7 +263,7 @@ def _matchings(quadrants: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]
 
 
 def _is_faster_elsewhere(
-    blocks: Blocks, quadrant: int, own: Sequence[int], between: Sequence[int], comparisons: int
+    blocks: QuadrantBlocks, quadrant: int, own: Sequence[int], between: Sequence[int], comparisons: int
 ) -> bool:
     """Whether from a quadrant another of its socket is reached faster than itself."""
     inside = [float(blocks.medians[number]) for number in own if quadrant in blocks.ends[number]]
@@ -270,8 +272,8 @@ def _is_faster_elsewhere(
 
 
 def _outside(
-    blocks: Blocks, quadrants: Sequence[int], comparisons: int
-) -> tuple[tuple[int, ...], tuple[int, ...], Difference | None]:
+    blocks: QuadrantBlocks, quadrants: Sequence[int], comparisons: int
+) -> tuple[tuple[int, ...], tuple[int, ...], LevelDifference | None]:
     """The quadrants in two sets, near and far from other sockets, where the largest step between their levels is; and
     their difference. No sets where nothing outside was measured or there is one quadrant."""
     paths = {q: blocks.outside(q) for q in quadrants}

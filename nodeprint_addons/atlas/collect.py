@@ -18,14 +18,15 @@ from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_file
 from nodeprint_addons.atlas import card_file
 from nodeprint_addons.atlas.matrix_card import card_of_matrix
-from nodeprint_addons.atlas.published_machines import PublishedMachine, ReferenceSource, ReferenceTable
+from nodeprint_addons.atlas.published_machines import PublishedMachine, ReferenceTable
 
 _PUBLISHED = "core-to-core-latency"
 _ISSUES = "core-to-core-latency-issues"
+_PROJECT = "https://github.com/nviennot/core-to-core-latency"
 _SOURCES = {
-    _ISSUES: ReferenceSource("https://github.com/nviennot/core-to-core-latency/issues", "November 2026", ""),
-    _PUBLISHED: ReferenceSource("https://github.com/nviennot/core-to-core-latency", "96a943a", "MIT"),
-    "card": ReferenceSource("sent by users", "", ""),
+    _ISSUES: {"url": f"{_PROJECT}/issues", "version": "November 2026", "licence": ""},
+    _PUBLISHED: {"url": _PROJECT, "version": "96a943a", "licence": "MIT"},
+    "card": {"url": "sent by users", "version": "", "licence": ""},
 }
 
 

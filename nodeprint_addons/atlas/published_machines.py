@@ -36,18 +36,10 @@ class PublishedMachine(msgspec.Struct, frozen=True):
     file: str = ""
 
 
-class ReferenceSource(msgspec.Struct, frozen=True):
-    """Where figures are from: an address, a version there, its licence."""
-
-    url: str
-    version: str = ""
-    licence: str = ""
-
-
 class ReferenceTable(msgspec.Struct, frozen=True):
-    """The whole reference."""
+    """The whole reference; each of its `sources` has a `url`, a `version` there, and a `licence`."""
 
-    sources: Mapping[str, ReferenceSource]
+    sources: Mapping[str, Mapping[str, str]]
     machines: tuple[PublishedMachine, ...]
     schema: int = 1
 

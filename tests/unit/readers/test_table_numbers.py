@@ -23,16 +23,16 @@ from nodeprint.readers import table_numbers
     ],
 )
 def test_numbers_as_countries_write_them(cells: list[str], values: list[float]) -> None:
-    assert table_numbers.read_numbers(cells).values.tolist() == values
+    assert table_numbers.read_numbers(cells)[0].tolist() == values
 
 
 def test_what_stands_for_nothing_is_nothing() -> None:
-    assert all(math.isnan(value) for value in table_numbers.read_numbers(["", "NaN", "n/a", "-", "None"]).values)
+    assert all(math.isnan(value) for value in table_numbers.read_numbers(["", "NaN", "n/a", "-", "None"])[0])
 
 
 def test_a_unit_behind_the_number_is_its_unit() -> None:
-    read = table_numbers.read_numbers(["3792.1 MB/s", "12GB/s", "5"])
-    assert (read.values.tolist(), read.units.tolist()) == ([3792.1, 12.0, 5.0], ["MB/s", "GB/s", ""])
+    values, units = table_numbers.read_numbers(["3792.1 MB/s", "12GB/s", "5"])
+    assert (values.tolist(), units.tolist()) == ([3792.1, 12.0, 5.0], ["MB/s", "GB/s", ""])
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_what_can_be_read_in_two_ways_is_refused(cells: list[str], cell: int, pr
 
 @given(st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=20))
 def test_what_programs_print_is_read_as_it_was(values: list[float]) -> None:
-    assert table_numbers.read_numbers([f"{value:.3f}" for value in values]).values.tolist() == [
+    assert table_numbers.read_numbers([f"{value:.3f}" for value in values])[0].tolist() == [
         float(f"{v:.3f}") for v in values
     ]
     german = [f"{value:,.2f}".translate(str.maketrans(",.", ".,")) for value in values]
-    assert table_numbers.read_numbers(german).values.tolist() == [float(f"{value:.2f}") for value in values]
+    assert table_numbers.read_numbers(german)[0].tolist() == [float(f"{value:.2f}") for value in values]

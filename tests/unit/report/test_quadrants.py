@@ -21,7 +21,7 @@ from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.quadrant_words import blocks as quadrant_blocks
 from nodeprint.report.quadrant_words import of_node, sentences, table
 from nodeprint.simulate import Plan, Variation, fleet
-from nodeprint.structure.quadrants import Blocks, dies, of_pairs
+from nodeprint.structure.quadrants import QuadrantBlocks, dies, of_pairs
 
 PAIRS = tuple((a, b) for a in range(8) for b in range(a, 8))
 #: The picture that LinkTest of Forschungszentrum Juelich has of two Rome, us: own quadrant, partner, others, and what
@@ -29,12 +29,12 @@ PAIRS = tuple((a, b) for a in range(8) for b in range(a, 8))
 OWN, PARTNER, OTHERS, FURTHER = 78e3, 74e3, 84e3, 10e3
 
 
-def blocks(values: dict[tuple[int, int], float], runs: int = 6, noise: float = 0.3, seed: int = 1) -> Blocks:
+def blocks(values: dict[tuple[int, int], float], runs: int = 6, noise: float = 0.3, seed: int = 1) -> QuadrantBlocks:
     """Two sockets of four quadrants with runs of their own level."""
     rng = np.random.default_rng(seed)
     row = np.array([values[pair] for pair in PAIRS])
     noisy = row + rng.normal(0, 2.0, (runs, 1)) + rng.normal(0, noise, (runs, len(PAIRS)))
-    return Blocks(PAIRS, tuple((a // 4, b // 4) for a, b in PAIRS), noisy)
+    return QuadrantBlocks(PAIRS, tuple((a // 4, b // 4) for a, b in PAIRS), noisy)
 
 
 def hops(slow: float = 0.0) -> dict[tuple[int, int], float]:
@@ -97,7 +97,7 @@ def test_steps_without_a_gap_name_nothing() -> None:
     exact = blocks({pair: ns + steps.get(pair, 0.0) for pair, ns in hops().items()}, noise=0.0)
     of_runs = np.tile(np.repeat([-0.3, 0.3], 3)[:, None], (1, len(PAIRS)))  # whose mean is 0
     noise = np.random.default_rng(1).permuted(of_runs, axis=0)
-    (die, _) = dies(Blocks(exact.ends, exact.sockets, exact.values + noise))
+    (die, _) = dies(QuadrantBlocks(exact.ends, exact.sockets, exact.values + noise))
     assert die.fastest == die.slowest == die.partners == ()
 
 

@@ -21,7 +21,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.readers import campaign_writer, matrix_file
-from nodeprint.structure.matrix_arithmetic import Cells, averaged, numbered, positive, rand_index
+from nodeprint.structure.matrix_arithmetic import SortedCells, averaged, numbered, positive, rand_index
 from tests.support.latencies import Made, Matrix, epyc, homed, made, mesh, spoiled, with_ports
 from tests.support.made_records import TRAILER, header, lines, pair
 from tests.support.strange_matrices import LEVELS, MILAN, ROME, packages
@@ -432,8 +432,8 @@ def test_block_medians_are_lower_medians(labels: list[int], seed: int) -> None:
     part = numbered(np.array(labels))
     n = len(part)
     matrix = averaged(positive(np.random.default_rng(seed).uniform(1, 9, (n, n))))
-    blocks = Cells.of(matrix).block_medians(part)
-    rows = Cells.of(matrix).row_medians(part)
+    blocks = SortedCells.of(matrix).block_medians(part)
+    rows = SortedCells.of(matrix).row_medians(part)
     for one in range(int(part.max()) + 1):
         for other in range(int(part.max()) + 1):
             cells = matrix[np.ix_(part == one, part == other)]

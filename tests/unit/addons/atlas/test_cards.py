@@ -140,9 +140,7 @@ def machines(*medians: float, **of: object) -> published_machines.ReferenceTable
     """A table of machines like those of `bare`, with these medians inside the CCX."""
     fields = {"processor": "AMD EPYC 7742", "sockets": 1, "cpus": 128, "operation": "cas"} | of
     each = (published_machines.PublishedMachine(classes={"same CCX": ns}, source="x", **fields) for ns in medians)  # type: ignore[arg-type]
-    return published_machines.ReferenceTable(
-        {"x": published_machines.ReferenceSource("https://example.org")}, tuple(each)
-    )
+    return published_machines.ReferenceTable({"x": {"url": "https://example.org"}}, tuple(each))
 
 
 def test_as_published_machines_of_this_processor() -> None:
