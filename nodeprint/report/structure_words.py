@@ -62,5 +62,5 @@ def _clause(classes: Sequence[PairClass], place: str, level: FoundLevel | None =
 
 
 def _component(pairs: PairClass) -> str:
-    kind = "kinds" if "cores" in pairs.part else "halves" if pairs.part.endswith("half") else "parts"
-    return " " + say("structure", kind, part=pairs.part) if pairs.part else ""
+    kind = "kinds" if "cores" in pairs.part else "halves" if pairs.part.endswith("half") else "components"
+    return " " + say("structure", kind, component=pairs.part) if pairs.part else ""
