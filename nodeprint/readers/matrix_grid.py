@@ -55,30 +55,28 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A line of the file with its number from 1."""
-
-    number: int
-    text: str
-
-
-@dataclass(frozen=True)
 class _PastedTable:
-    """Lines that are one table, and what separates their cells."""
+    """One table: the `rows` (numbers from 1) of a file's `lines` that it has, and the separator of its cells."""
 
-    rows: Sequence[_Row]
+    lines: Sequence[str]
+    rows: Sequence[int]
     separator: Separator
 
-    def cells(self, row: _Row) -> list[str]:
+    def text(self, row: int) -> str:
+        """The line of a row."""
+        return self.lines[row - 1]
+
+    def cells(self, row: int) -> list[str]:
         """The cells of a row, without blanks and quotes."""
-        text = row.text.strip().strip("|") if self.separator == "|" else row.text
+        text = self.text(row).strip().strip("|") if self.separator == "|" else self.text(row)
         return [cell.strip().strip('"') for cell in text.split(self.separator)] or [""]
 
-    def width(self, row: _Row) -> int:
+    def width(self, row: int) -> int:
         """How many cells a row has: counted, as the cells of 2,048 CPUs take 250 MB."""
         if self.separator is None:
-            return len(row.text.split())
-        return (row.text.strip().strip("|") if self.separator == "|" else row.text).count(self.separator) + 1
+            return len(self.text(row).split())
+        text = self.text(row).strip().strip("|") if self.separator == "|" else self.text(row)
+        return text.count(self.separator) + 1
 
 
 @dataclass(frozen=True)
@@ -113,14 +111,14 @@ def read_grid(path: Path, lines: Sequence[str]) -> Grid:
     every = [row for block in blocks for row in block]
     if not every:
         raise NodeprintError("no table of numbers", where=path, advice="give a matrix with a row for each CPU")
-    table, form = _decided(path, every)
+    table, form = _decided(path, lines, every)
     if form is None:
         large = [block for block in blocks if len(block) > 1]
-        decided = [(block, *_decided(path, block)) for block in large]
+        decided = [(block, *_decided(path, lines, block)) for block in large]
         readable = [(block, table, form) for block, table, form in decided if form is not None]
         if len(large) > 1 and len(readable) == len(large):
             raise NodeprintError(
-                f"{len(large)} tables, from line {' and from line '.join(str(block[0].number) for block in large)}",
+                f"{len(large)} tables, from line {' and from line '.join(str(block[0]) for block in large)}",
                 where=path,
                 advice="give one table a file",
             )
@@ -132,15 +130,13 @@ def read_grid(path: Path, lines: Sequence[str]) -> Grid:
     commas = False
     for place, row in enumerate(every[form.head :]):
         cells = table.cells(row)
-        if "±" in row.text or "+/-" in row.text:
+        if "±" in table.text(row) or "+/-" in table.text(row):
             cells = [_DEVIATION.sub("", cell) for cell in cells]
-        if table.separator != "," and "," in row.text:
+        if table.separator != "," and "," in table.text(row):
             commas, cells = True, [_DECIMAL_COMMA.sub(".", cell) for cell in cells]
         cells = cells[form.index : len(cells) - form.ends if form.ends else None]
         _check_separators(path, row, cells, table.separator, form.index)
-        values[form.first + place, _columns(form, place, len(cells))] = latencies(
-            cells, path, row.number, 1 + form.index
-        )
+        values[form.first + place, _columns(form, place, len(cells))] = latencies(cells, path, row, 1 + form.index)
     if commas:
         notes = (*notes, "decimal commas were read as points")
     return Grid(form.cpus, values, notes)
@@ -153,13 +149,13 @@ def _columns(form: _Form, place: int, width: int) -> Columns:
     return slice(form.n - width, form.n) if form.shape == "upper" else slice(0, width)
 
 
-def _decided(path: Path, rows: Sequence[_Row]) -> tuple[_PastedTable, _Form | None]:
+def _decided(path: Path, lines: Sequence[str], rows: Sequence[int]) -> tuple[_PastedTable, _Form | None]:
     """The table of some rows and its form, None where it has none that is known. Raises NodeprintError where two forms
     remain."""
-    separator = _separator(rows)
-    tables = [_PastedTable(rows, separator)]
+    separator = _separator([lines[row - 1] for row in rows])
+    tables = [_PastedTable(lines, rows, separator)]
     if separator == "\t":  # also used to align columns, several in a row
-        tables.append(_PastedTable(rows, None))
+        tables.append(_PastedTable(lines, rows, None))
     for table in tables:
         forms = list(_forms(table))
         plain = next((form for form in forms if not form.labels), None)
@@ -171,7 +167,7 @@ def _decided(path: Path, rows: Sequence[_Row]) -> tuple[_PastedTable, _Form | No
             raise NodeprintError(
                 "its first line and first column may be CPU numbers or latencies",
                 where=path,
-                line=rows[0].number,
+                line=rows[0],
                 column=1,
                 advice="write CPU in the corner, or latencies with a decimal point",
             )
@@ -203,7 +199,7 @@ def _forms(table: _PastedTable) -> Iterator[_Form]:
 
 
 def _shapes(
-    table: _PastedTable, body: Sequence[_Row], widths: Sequence[int], skip: int, ends: int
+    table: _PastedTable, body: Sequence[int], widths: Sequence[int], skip: int, ends: int
 ) -> Iterator[tuple[Literal["square", "without diagonal", "lower", "upper"], int, int]]:
     """By the widths of the rows the shapes that they can have, the number of CPUs and the first that has a row."""
     count = len(body)
@@ -274,36 +270,34 @@ def _surely_numbers(table: _PastedTable, form: _Form) -> bool:
     named = any(_CPU_NAME.match(head) for head in heads)
     word = corner.isalpha() and corner.lower() != "x"
     from_zero = form.cpus[0] == 0 and not corner
-    decimals = any("." in row.text for row in table.rows)
+    decimals = any("." in table.text(row) for row in table.rows)
     return named or word or from_zero or (decimals and not (corner and nothing(corner)))
 
 
-def _separator(rows: Sequence[_Row]) -> Separator:
+def _separator(rows: Sequence[str]) -> Separator:
     """What separates the cells of most rows; a comma beside another separator is a decimal comma."""
-    counts = {kind: sum(kind in row.text for row in rows) for kind in _SEPARATORS if kind is not None}
+    counts = {kind: sum(kind in row for row in rows) for kind in _SEPARATORS if kind is not None}
     most = max(counts.values())
     if 2 * most < len(rows) and not (most and len(rows) < 3):
         return None
     return next(kind for kind in _SEPARATORS if kind is not None and counts[kind] == most)
 
 
-def _blocks(lines: Sequence[str]) -> list[list[_Row]]:
-    """Lines that may be rows of a table, those between two other lines together; empty lines and rules are neither."""
-    some = [
-        _Row(number, line)
-        for number, line in enumerate(lines, start=1)
-        if line.strip(" ") and not _RULE.fullmatch(line)
-    ]
-    inside = [_is_row(row.text) for row in some]
+def _blocks(lines: Sequence[str]) -> list[list[int]]:
+    """The numbers of lines (from 1) that may be rows of a table, those between two other lines together; empty lines
+    and rules are neither."""
+    rows = [row for row, line in enumerate(lines, start=1) if line.strip(" ") and not _RULE.fullmatch(line)]
+    some = [lines[row - 1] for row in rows]
+    inside = [_is_row(line) for line in some]
     for place in range(1, len(some)):  # one with a fault has as many separators as the one before it
-        inside[place] |= inside[place - 1] and _as_wide(some[place].text, some[place - 1].text)
+        inside[place] |= inside[place - 1] and _as_wide(some[place], some[place - 1])
     if len(some) > 1 and inside[1]:
-        inside[0] |= _as_wide(some[0].text, some[1].text)
+        inside[0] |= _as_wide(some[0], some[1])
     for place in reversed(range(len(some) - 1)):  # the first CPU has no latency in a lower triangle: tabs alone
-        is_empty = not some[place].text.strip()
-        inside[place] |= inside[place + 1] and is_empty and _as_wide(some[place].text, some[place + 1].text)
-    blocks: list[list[_Row]] = [[]]
-    for row, is_inside in zip(some, inside, strict=True):
+        is_empty = not some[place].strip()
+        inside[place] |= inside[place + 1] and is_empty and _as_wide(some[place], some[place + 1])
+    blocks: list[list[int]] = [[]]
+    for row, is_inside in zip(rows, inside, strict=True):
         if is_inside:
             blocks[-1].append(row)
         elif blocks[-1]:
@@ -330,31 +324,34 @@ def _is_row(line: str) -> bool:
     return good > 0 and 2 * good >= len(cells)
 
 
-def _left_out(path: Path, lines: Sequence[str], rows: Sequence[_Row], form: _Form) -> tuple[str, ...]:
+def _left_out(path: Path, lines: Sequence[str], rows: Sequence[int], form: _Form) -> tuple[str, ...]:
     """Notes on the lines that are no rows. Raises NodeprintError where the table may have been cut by what follows."""
-    inside = {row.number for row in rows}
-    texts = [
-        _Row(number, line)
+    inside = set(rows)
+    others = [
+        number
         for number, line in enumerate(lines, start=1)
         if line.strip() and number not in inside and not _RULE.fullmatch(line)
     ]
-    after = [row for row in texts if row.number > rows[-1].number]
+    after = [number for number in others if number > rows[-1]]
     if after and form.shape in ("lower", "upper") and not form.head:
         raise NodeprintError(
-            f"{printable(repr(after[0].text.strip()), _QUOTED)} after a triangle, which may be cut there",
+            f"{_quoted(lines[after[0] - 1])} after a triangle, which may be cut there",
             where=path,
-            line=after[0].number,
+            line=after[0],
             column=1,
             advice="take the line out where the table is complete",
         )
-    if not texts:
+    if not others:
         return ()
-    quoted = printable(repr(texts[0].text.strip()), _QUOTED)
-    lines = f"{len(texts)} line{'s' * (len(texts) > 1)}"
-    return (say("read", "beside", lines=lines, first=quoted),)
+    count = f"{len(others)} line{'s' * (len(others) > 1)}"
+    return (say("read", "beside", lines=count, first=_quoted(lines[others[0] - 1])),)
 
 
-def _check_separators(path: Path, row: _Row, cells: Sequence[str], separator: Separator, skip: bool) -> None:
+def _quoted(line: str) -> str:
+    return printable(repr(line.strip()), _QUOTED)
+
+
+def _check_separators(path: Path, row: int, cells: Sequence[str], separator: Separator, skip: bool) -> None:
     """Raise NodeprintError where a cell has another separator in it."""
     for column, cell in enumerate(cells, start=1 + skip):
         kind = next((kind for kind in _SEPARATORS if kind and kind != separator and kind in cell), None)
@@ -362,7 +359,7 @@ def _check_separators(path: Path, row: _Row, cells: Sequence[str], separator: Se
             raise NodeprintError(
                 f"{_NAMES[kind]} beside {_NAMES[separator]} as separator",
                 where=path,
-                line=row.number,
+                line=row,
                 column=column,
                 advice="write the whole table with one separator",
             )
@@ -378,7 +375,7 @@ def _misfit(path: Path, table: _PastedTable) -> NodeprintError:
             return NodeprintError(
                 f"CPU {_number(twice)} is listed twice",
                 where=path,
-                line=table.rows[0].number,
+                line=table.rows[0],
                 column=1,
                 advice="give each CPU one column",
             )
@@ -387,7 +384,7 @@ def _misfit(path: Path, table: _PastedTable) -> NodeprintError:
                 return NodeprintError(
                     f"the row is not that of CPU {_number(text)}",
                     where=path,
-                    line=row.number,
+                    line=row,
                     column=1,
                     advice="order rows as columns",
                 )
@@ -402,7 +399,7 @@ def _misfit(path: Path, table: _PastedTable) -> NodeprintError:
     return NodeprintError(
         f"{widths[odd]} cells in a table of {len(widths)} lines",
         where=path,
-        line=table.rows[odd].number,
+        line=table.rows[odd],
         column=min(widths[odd], len(widths)),
         advice="give a square matrix or its lower triangle, complete",
     )

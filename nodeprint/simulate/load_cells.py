@@ -112,7 +112,7 @@ def hops_beside_load(of: NodeRun, measure: Measure) -> DrawnRun:
 
 def _under_load(of: NodeRun) -> Floats:
     """What of a core's clock is left with all cores at work: (core, phase)."""
-    state, processor = of.node.state, of.silicon.processor
+    state, processor = of.node.state, of.processor_factor
     limit = np.array([state.power_limit.get(socket, 1.0) for socket in range(len(processor))])
     cooling = np.array([state.cooling.get(socket, 1.0) for socket in range(len(processor))])
     phases = np.outer(processor * limit, list(_PHASES.values()))

@@ -93,7 +93,7 @@ def latency(of: NodeRun) -> Floats:
     ]
     dram = np.array([[_DRAM_NS[distance] for distance in row] for row in distances])[of.memory_of_core]
     own = (_CORE_NS / of.clock * of.busy)[:, None]
-    out = own + dram * of.silicon.link[of.memory_of_core] / of.silicon.memory * node.chip.fabric
+    out = own + dram * of.link_factor[of.memory_of_core] / of.memory_factor * node.chip.fabric
     return np.asarray(out * _longer_paths(node.state.memory_path, node.topology, of.cpu_of_core, of.memories))
 
 
@@ -112,9 +112,9 @@ def _rates(of: NodeRun) -> Floats:
     modules = memory_modules(of.node.topology, {**FINGERPRINT, **state.fingerprint})
     configured = modules.bytes_per_s / modules.most_bytes_per_s if modules else 1.0
     channels = configured * np.array([state.memory_channel.get(number, 1.0) for number in of.memories])
-    memory = np.multiply.outer(of.silicon.memory, list(_RATE.values())) * channels[:, None]
+    memory = np.multiply.outer(of.memory_factor, list(_RATE.values())) * channels[:, None]
     count = len(of.memories)
-    out = np.minimum(_LINK_RATE * of.silicon.link[:, :, None], memory[None])
+    out = np.minimum(_LINK_RATE * of.link_factor[:, :, None], memory[None])
     own = np.arange(count)
     out[own, own] = memory
     return np.asarray(out)

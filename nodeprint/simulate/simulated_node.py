@@ -45,16 +45,6 @@ class NodePlan:
 
 
 @dataclass(frozen=True)
-class Silicon:
-    """What the seed of a node makes of its parts, as factors: `memory` (NUMA node), `link` (NUMA node, NUMA node) and
-    `processor` (socket)."""
-
-    memory: Floats
-    link: Floats
-    processor: Floats
-
-
-@dataclass(frozen=True)
 class NodeRun:
     """A run of a node: the `seeds` of the campaign, node, job and run, and the `passes` over every place.
 
@@ -97,13 +87,26 @@ class NodeRun:
         return np.asarray(path.layout.slots[path.core_slots, SOCKET])
 
     @cached_property
-    def silicon(self) -> Silicon:
-        """What the node's seed makes of its parts."""
+    def _silicon(self) -> list[Floats]:
+        """Standard draws by the node's seed for its memories, the links between them, and its processors."""
         rng = np.random.default_rng([*self.seeds[:2], 0, 7])
         memories, sockets = len(self.memories), int(self.socket_of_core.max()) + 1
-        memory = 1 + _MEMORY * rng.standard_normal(memories)
-        link = 1 + _MEMORY * rng.standard_normal((memories, memories))
-        return Silicon(memory, link, 1 + _PROCESSOR * rng.standard_normal(sockets))
+        return [rng.standard_normal(size) for size in ((memories,), (memories, memories), (sockets,))]
+
+    @property
+    def memory_factor(self) -> Floats:
+        """How fast the memory of each NUMA node is (1 is nominal)."""
+        return np.asarray(1 + _MEMORY * self._silicon[0])
+
+    @property
+    def link_factor(self) -> Floats:
+        """How fast the way between each two NUMA nodes is (1 is nominal)."""
+        return np.asarray(1 + _MEMORY * self._silicon[1])
+
+    @property
+    def processor_factor(self) -> Floats:
+        """How fast each socket's processor is under load (1 is nominal)."""
+        return np.asarray(1 + _PROCESSOR * self._silicon[2])
 
     @cached_property
     def core_hz(self) -> Floats:

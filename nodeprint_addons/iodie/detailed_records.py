@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -13,28 +12,17 @@ import numpy.typing as npt
 
 from nodeprint.data.format import records
 from nodeprint.data.format.record_format import COMPANIONS, Pair, narrowed
-from nodeprint.data.format.records import PAIR_CLOCKS, PAIR_KEYS
+from nodeprint.data.format.records import PAIR_CLOCKS, PAIR_KEYS, Records
 from nodeprint.errors import NodeprintError
 
 _PAIR = narrowed(Pair, (*PAIR_KEYS, *PAIR_CLOCKS, "line_ns", "flags"))
 
 
-class LineDetail(msgspec.Struct, frozen=True):
-    """The lines of a record file of pairs with `--detail`: of each pair that has them and no flag `a`, `b`, `home` and
-    `pass` (int64), `ns` of its first lines (p, l) and `ghz` of both CPUs (p, 2). `headers`, `passes` and `companions`
-    are as in Records."""
+def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
+    """Read the values of lines in a record file; `raw` as for `records.read`.
 
-    headers: tuple[dict[str, Any], ...]
-    passes: tuple[dict[str, Any], ...]
-    companions: tuple[dict[str, Any], ...]
-    columns: Mapping[str, npt.NDArray[np.int64]]
-    ns: npt.NDArray[np.float64]
-    ghz: npt.NDArray[np.float64]
-    complete: bool
-
-
-def read(path: Path, called: str = "", raw: bytes | None = None) -> LineDetail:
-    """Read the values of lines in a record file, without what else it says of pairs; `raw` as for `records.read`.
+    The columns are those of pairs that have lines and no flag: `a`, `b`, `home`, `pass`, both clocks, and `line_ns`,
+    the values of their first lines (pair, line).
 
     Raises NodeprintError as `records.read` does, and where a pair has other lines than numbers.
     """
@@ -55,15 +43,11 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> LineDetail:
         advice = "measure it again with --detail"
         raise NodeprintError("the values of lines (line_ns) are not as expected", where=where, advice=advice) from error
     names = {"a": "a", "b": "b", "home": "home", "pass": "number"}
-    columns = {key: np.array(list(map(attrgetter(name), good)), dtype=np.int64) for key, name in names.items()}
-    clocks = [np.array(list(map(attrgetter(name), good)), dtype=np.float64) for name in PAIR_CLOCKS]  # None becomes NaN
-    trailer = kinds.get("trailer", [{}])[-1]
-    return LineDetail(
-        tuple(kinds["header"]),
-        tuple(kinds.get("pass", ())),
-        tuple(record for kind in sorted(COMPANIONS) for record in kinds.get(kind, ())),
-        columns,
-        ns,
-        np.stack(clocks, axis=1),
-        trailer.get("complete") is True,
-    )
+    columns: dict[str, npt.NDArray[Any]] = {"line_ns": ns}
+    for key, name in names.items():
+        columns[key] = np.array(list(map(attrgetter(name), good)), dtype=np.int64)
+    for name in PAIR_CLOCKS:
+        columns[name] = np.array(list(map(attrgetter(name), good)), dtype=np.float64)  # None becomes NaN
+    companions = tuple(record for kind in sorted(COMPANIONS) for record in kinds.get(kind, ()))
+    trailer = kinds.get("trailer", [None])[-1]
+    return Records(path, tuple(kinds["header"]), tuple(kinds.get("pass", ())), columns, {}, trailer, (), companions)

@@ -25,14 +25,14 @@ _APART_NS, _FALSE = 2.0, 0.01
 
 
 class Die(msgspec.Struct, frozen=True):
-    """What was found of the lines at home in one socket, or in one of its NUMA nodes (`homes`).
+    """The results for the lines at home in one socket, or in one of its NUMA nodes (`homes`).
 
-    `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `counted` has
-    the cluster of each line by which shares are counted: of the lines of the census, which are drawn from all of the
-    pool, where its clusters are those of hops. `census_agreement` is whether hops and census put the `common_lines`
-    into the same clusters, `agrees` whether the sites are the labeled quadrants, each an adjusted Rand index, None if
-    either is unknown. `core_cycles` is how many cycles of its clock a core spends on a hop. `links` are what the link
-    to another socket (its number) adds to a hop, with the ways to it on both dies.
+    `no_map` is the reason for a missing map of sites, `no_geometry` that for an unnamed geometry. `counted` has the
+    cluster of each line that a share counts: lines of the census if its clusters are those of hops, as they come from
+    the whole pool. Two adjusted Rand indices are None if a side is unknown: `census_agreement` compares the clusters
+    of the `common_lines` of hops and census, `agrees` the sites with the labeled quadrants. `core_cycles` are the
+    clock cycles that a core spends on a hop. `links` have the cost of the link to another socket (its number), with
+    the ways to it on both dies.
     """
 
     frame: DieFrame
@@ -56,8 +56,10 @@ class Die(msgspec.Struct, frozen=True):
 
     @property
     def own_parts(self) -> pd.DataFrame:
-        """The ends in the socket by number: what each costs in `ns` with `half` of its interval, by how many standard
-        deviations of the others it is above their mean (`apart_sd`), and whether it is much longer (`odd`)."""
+        """The ends in the socket by number: their cost in `ns` with `half` of its interval.
+
+        `apart_sd` is the distance above the mean of the others in their standard deviations; `odd` ends cost much more.
+        """
         position_of = self.fit.positions("end")
         own = np.flatnonzero(self.frame.here)
         index = [position_of[(int(end),)] for end in own]

@@ -46,11 +46,11 @@ def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
         run = f"{path.name} ({number})" if len(paths) > 1 else path.name
         if record_file.evidence(lines):
             detail = detailed_records.read(path)
-            simulated |= detail.headers[0].get("simulated") is True
+            simulated |= detail.header.get("simulated") is True
             of_run, census = node_lines.of_records(run, detail, missing)
             passes += of_run
             censuses += census
-            names.append(str(detail.headers[0].get("operation", "")))
+            names.append(str(detail.header.get("operation", "")))
         else:
             passes.append(_of_table(run, path, lines, missing))
             names.append("a table of addresses")

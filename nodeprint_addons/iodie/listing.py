@@ -52,8 +52,10 @@ def listing(nodes: Sequence[NodeDies]) -> list[str]:
 
 
 def fleet_rows(nodes: Sequence[NodeDies]) -> list[str]:
-    """The comparison for a terminal: a line for each part, and the nodes where it costs least and most; none if fewer
-    than two nodes have the same dies."""
+    """The comparison for a terminal: a line for each part, with the nodes where it costs least and most.
+
+    Empty if fewer than two nodes have the same dies.
+    """
     compared = part_comparison.compare(nodes)
     if compared is None:
         return []

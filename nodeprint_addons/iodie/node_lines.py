@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from nodeprint.campaign import run_files
+from nodeprint.data.format.records import PAIR_CLOCKS, Records
 from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
@@ -18,7 +19,6 @@ from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records
 from nodeprint_addons.iodie.data import LatencyPass, LineLatencies
-from nodeprint_addons.iodie.detailed_records import LineDetail
 
 T = TypeVar("T")
 
@@ -81,19 +81,19 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Lat
         except NodeprintError as error:
             missing.append(str(error))
             continue
-        simulated |= detail.headers[0].get("simulated") is True
+        simulated |= detail.header.get("simulated") is True
         of_run, census = of_records(run, detail, missing)
         passes += of_run
         censuses += census
     return passes, censuses, simulated
 
 
-def of_records(run: str, detail: LineDetail, missing: list[str]) -> tuple[list[LatencyPass], list[LineLatencies]]:
+def of_records(run: str, detail: Records, missing: list[str]) -> tuple[list[LatencyPass], list[LineLatencies]]:
     """The passes and censuses of a record file, which is called `run`; what it lacks is added to `missing`."""
-    if not len(detail.ns):
+    if not len(detail.pairs["line_ns"]):
         missing.append(f"{run} was measured without --detail")
         return [], []
-    if int(detail.headers[0].get("parallel") or 1) > 1:
+    if int(detail.header.get("parallel") or 1) > 1:
         missing.append(say("dies", "missing", "parallel", run=run))
         return [], []
     if not detail.complete:
@@ -103,7 +103,7 @@ def of_records(run: str, detail: LineDetail, missing: list[str]) -> tuple[list[L
 
 
 def _tolerantly(
-    reader: Callable[[str, LineDetail], list[T]], run: str, detail: LineDetail, kind: str, missing: list[str]
+    reader: Callable[[str, Records], list[T]], run: str, detail: Records, kind: str, missing: list[str]
 ) -> list[T]:
     """What a reader finds; where its records are not as they should be nothing, which is said."""
     try:
@@ -113,21 +113,21 @@ def _tolerantly(
         return []
 
 
-def _passes(run: str, detail: LineDetail) -> list[LatencyPass]:
+def _passes(run: str, detail: Records) -> list[LatencyPass]:
     sets: dict[tuple[int, int], Sequence[int]] = {}
     for record in detail.passes:  # of a pass that was continued, the lines that it began with
         sets.setdefault((int(record["pass"]), int(record["home"])), record["line_set"])
-    out = []
+    pairs, out = detail.pairs, []
+    ns, ghz = pairs["line_ns"], np.stack([pairs[clock] for clock in PAIR_CLOCKS], axis=1)
     for (number, home), lines in sorted(sets.items()):
-        in_pass = (detail.columns["pass"] == number) & (detail.columns["home"] == home)
-        if in_pass.any() and len(lines) >= detail.ns.shape[1]:
-            line_numbers = np.array(lines[: detail.ns.shape[1]], dtype=np.int64)
-            a, b = detail.columns["a"][in_pass], detail.columns["b"][in_pass]
-            out.append(LatencyPass(run, number, home, a, b, line_numbers, detail.ns[in_pass], detail.ghz[in_pass]))
+        here = (pairs["pass"] == number) & (pairs["home"] == home)
+        if here.any() and len(lines) >= ns.shape[1]:
+            numbers = np.array(lines[: ns.shape[1]], dtype=np.int64)
+            out.append(LatencyPass(run, number, home, pairs["a"][here], pairs["b"][here], numbers, ns[here], ghz[here]))
     return out
 
 
-def _censuses(run: str, detail: LineDetail) -> list[LineLatencies]:
+def _censuses(run: str, detail: Records) -> list[LineLatencies]:
     """The last census of each home; an earlier one is of pages that have moved since."""
     distances: dict[int, dict[int, Sequence[Sequence[float]]]] = {}
     clusters_of: dict[int, Mapping[str, Any]] = {}
