@@ -72,7 +72,8 @@ def since(
         names = [campaign.name for campaign in judged]
         facts = {"simulated": simulated, "campaigns": names, "left_out": selected.left_out, "nodes": histories.nodes}
         facts |= {"common": histories.common.changes if histories.common is not None else ()}
-        facts |= {"copies": selected.copies, "other_machines": selected.other_machines, "arguments_differ": apart}
+        facts |= {"copies": selected.copies, "arguments_differ": apart}
+        facts |= {"other_machines": selected.other_machines.to_dict("records")}
         print_json(facts)
         return
     say_origin(simulated)
@@ -117,13 +118,13 @@ def next(
     alike = selection.of_one_machine(selected).judged
     histories = changes.histories(alike).nodes if alike else ()
     chosen = next_nodes.choose(seconds, selected.judged, histories, 3600 * hours)
-    if seconds and not chosen:
+    if seconds and chosen.empty:
         least = min(seconds.values()) / 3600
         raise NodeprintError(
             f"a node takes {least:.2f} hours", key="--hours", advice="give more, or choose `preset: quick`"
         )
     if json:
-        print_json({"nodes": chosen})
+        print_json({"nodes": chosen.to_dict("records")})
         return
     typer.echo(change_sentences.reasons(chosen), err=True)
-    typer.echo(node_lists.fold(node.node for node in chosen))
+    typer.echo(node_lists.fold(chosen["node"]))

@@ -6,13 +6,14 @@ import itertools
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+import pandas as pd
 from rich.console import Group
 from rich.table import Table
 
 from nodeprint.errors import printable
 from nodeprint.history.changes import Change, Course, Histories, NodeHistory
-from nodeprint.history.next_nodes import NextNode, Why
-from nodeprint.history.selection import ALL_NODES, OtherMachine, Selected
+from nodeprint.history.next_nodes import Why
+from nodeprint.history.selection import ALL_NODES, Selected
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
 from nodeprint.report import text as report_text
@@ -191,25 +192,21 @@ def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
     unknown = say("history", "left_out", "unknown", nodes=names.nodes(nodes))
     left_out = (
         (simulated, selected.left_out),
-        (machines, selected.other_machines),
+        (machines, machines),
         (copies, selected.copies),
         (unknown, nodes),
     )
     return [words for words, of in left_out if of]
 
 
-def _other_machines(others: Sequence[OtherMachine]) -> list[str]:
+def _other_machines(others: pd.DataFrame) -> list[str]:
     """Which nodes had another processor, in which campaigns: they are not compared with what has their name now."""
-    kinds: dict[tuple[str, str, str], list[OtherMachine]] = {}
-    for machine in others:
-        kinds.setdefault((machine.field, machine.before, machine.now), []).append(machine)
     out = []
-    for (field, before, now), of_kind in kinds.items():
-        nodes = names.nodes(list(dict.fromkeys(machine.node for machine in of_kind)))
-        campaigns = few(list(dict.fromkeys(machine.campaign for machine in of_kind)))
-        fields = say(
-            "history", "other_fields", field=label(field), before=printable(before, 80), now=printable(now, 80)
-        )
+    for _, of_kind in others.groupby(["field", "before", "now"], sort=False):
+        field, before, now = of_kind[["field", "before", "now"]].iloc[0]
+        nodes, campaigns = names.nodes(of_kind["node"].unique().tolist()), few(of_kind["campaign"].unique().tolist())
+        shown = {"before": printable(before, 80), "now": printable(now, 80)}
+        fields = say("history", "other_fields", field=label(field), **shown)
         out.append(say("history", "other_machine", nodes=nodes, campaigns=campaigns, fields=fields))
     return out
 
@@ -251,11 +248,11 @@ def as_text(of_campaigns: Histories, selected: Selected) -> Group:
     return Group(*lines, *([courses] if courses.rows else []), *ending)
 
 
-def reasons(chosen: Sequence[NextNode]) -> str:
+def reasons(chosen: pd.DataFrame) -> str:
     """The nodes to measure next by why, a line each, and how long they take together."""
-    by_why = {why: [node.node for node in chosen if node.why is why] for why in Why}
+    by_why = {why: chosen["node"][chosen["why"] == why].tolist() for why in Why}
     lines = [f"{why}: {names.nodes(nodes)}" for why, nodes in by_why.items() if nodes]
-    hours = sum(node.seconds for node in chosen) / 3600
+    hours = chosen["seconds"].sum() / 3600
     return "\n".join(
         [*lines, say("history", "node_hours", nodes=names.counted(len(chosen), "node"), hours=f"{hours:.1f}")]
     )

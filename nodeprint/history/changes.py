@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.data.store import packing
-from nodeprint.history.judged import JudgedCampaign
+from nodeprint.history.judged import PastCampaign
 from nodeprint.judge import acceptance, agreements, joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import Cause
@@ -139,7 +139,7 @@ class Histories(msgspec.Struct, frozen=True):
     copies: tuple[str, ...] = ()
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _LevelSeries(msgspec.Struct, frozen=True):
     """A node in one matrix over time (its `position`; ALL: what all moved by): the `values` of each component (sample,
     component) with their `errors`, the first of the jobs that each sample is, and the `rows` of all of them (sample,
     job; -1 where there is none)."""
@@ -173,7 +173,7 @@ class _Found(msgspec.Struct, frozen=True, eq=False):
     """A cause of a change of a node (its position), or of all, between which samples, and by how much."""
 
     past: Past
-    line: _Line
+    line: _LevelSeries
     position: int
     step: _Step
     cause: Cause
@@ -212,7 +212,7 @@ class _Found(msgspec.Struct, frozen=True, eq=False):
         return (ends[0][0] < ends[1][1] and ends[1][0] < ends[0][1]) or ends[0] == ends[1]
 
 
-def histories(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = None) -> Histories:
+def histories(judged: Sequence[PastCampaign], nodes: Collection[str] | None = None) -> Histories:
     """Every node of some campaigns, which are in the order of time; with `nodes` of these, compared with others of the
     same campaigns.
 
@@ -224,14 +224,14 @@ def histories(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = 
     return of_joined(joined.join(fleets, rules, _wanted(judged, nodes)), rules, judged)
 
 
-def of_joined(all_joined: Joined, rules: Acceptance, judged: Sequence[JudgedCampaign]) -> Histories:
+def of_joined(all_joined: Joined, rules: Acceptance, judged: Sequence[PastCampaign]) -> Histories:
     """The same of campaigns that are joined; `judged` are their verdicts, in the same order."""
     pasts = [joined.past(of, rules) for of in all_joined.matrices]
     components = sum(len(past.tolerance) for past in pasts)
     most = max((int(np.bincount(past.matrix.owner).max()) for past in pasts), default=1)
     z = change_points.threshold(ALARM, components, max(most, YEAR))
-    by_node: dict[int, list[_Line]] = {}
-    common: list[_Line] = []
+    by_node: dict[int, list[_LevelSeries]] = {}
+    common: list[_LevelSeries] = []
     found: dict[int, list[_Found]] = {}
     for past in pasts:
         lines = _lines(past)
@@ -256,7 +256,7 @@ def of_joined(all_joined: Joined, rules: Acceptance, judged: Sequence[JudgedCamp
 ALL = -1
 
 
-def _wanted(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None) -> list[Collection[str]]:
+def _wanted(judged: Sequence[PastCampaign], nodes: Collection[str] | None) -> list[Collection[str]]:
     """The nodes of each campaign that are looked at: with `nodes` these, and beside them those of the others that most
     campaigns have, which say what all moved by."""
     if nodes is None:
@@ -269,7 +269,7 @@ def _wanted(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None) -> 
 # --- what is there over time ---
 
 
-def _lines(past: Past) -> list[_Line]:
+def _lines(past: Past) -> list[_LevelSeries]:
     """Each node of a matrix over time, without what all nodes moved by. What jobs differ by beyond their runs is what
     is assumed, or as much more as successive jobs of the nodes of this fleet differ by, and of a node itself if it was
     measured often."""
@@ -283,7 +283,9 @@ def _lines(past: Past) -> list[_Line]:
         factor = np.maximum(of_all, factors[position] if len(of_node) > _STEPS else 1.0)
         jobs = tuple(past.of.jobs[row] for row in of_node.tolist())
         out.append(
-            _Line(past, position, of_node[:, None], own[of_node], errors[of_node] * np.maximum(factor, 1.0), jobs)
+            _LevelSeries(
+                past, position, of_node[:, None], own[of_node], errors[of_node] * np.maximum(factor, 1.0), jobs
+            )
         )
     return out
 
@@ -299,7 +301,7 @@ def _scatter(past: Past, values: Floats, errors: Floats) -> Floats:
     return out
 
 
-def _line_of_all(past: Past, job: JobSpread) -> _Line | None:
+def _line_of_all(past: Past, job: JobSpread) -> _LevelSeries | None:
     """What all nodes move by over time, a sample a round; None if it is not known."""
     known = np.flatnonzero(past.rounds.error > 0)
     if not len(known):
@@ -311,10 +313,10 @@ def _line_of_all(past: Past, job: JobSpread) -> _Line | None:
     widest = max(map(len, rows))
     padded = np.array([[*rows[number], *[-1] * (widest - len(rows[number]))] for number in order], dtype=np.int64)
     jobs = tuple(first[number] for number in order)
-    return _Line(past, ALL, padded, past.rounds.shift[known][order], np.sqrt(variance)[order], jobs)
+    return _LevelSeries(past, ALL, padded, past.rounds.shift[known][order], np.sqrt(variance)[order], jobs)
 
 
-def _levels(past: Past, lines: Sequence[_Line], z: float) -> tuple[Floats, Ints]:
+def _levels(past: Past, lines: Sequence[_LevelSeries], z: float) -> tuple[Floats, Ints]:
     """The level that each node had in each of its jobs (row, component), and how many levels it had (node,
     component)."""
     levels = np.zeros_like(past.own)
@@ -331,19 +333,19 @@ def _levels(past: Past, lines: Sequence[_Line], z: float) -> tuple[Floats, Ints]
     return levels, fitted
 
 
-def _moving(line: _Line) -> list[int]:
+def _moving(line: _LevelSeries) -> list[int]:
     """The components that have values as far apart as their tolerance: the others cannot have moved by it."""
     return np.flatnonzero(_reach(line) >= 1).tolist()
 
 
-def _reach(line: _Line) -> Floats:
+def _reach(line: _LevelSeries) -> Floats:
     """How many tolerances apart the values of each component are (component)."""
     present = np.isfinite(line.values)
     low, high = np.where(present, line.values, np.inf).min(axis=0), np.where(present, line.values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), high - low, 0.0) / line.past.tolerance)
 
 
-def _stretches(line: _Line, component: int, z: float) -> tuple[Ints, list[Stretch]]:
+def _stretches(line: _LevelSeries, component: int, z: float) -> tuple[Ints, list[Stretch]]:
     """The samples that show a component, without single ones that no other shows, and the stretches of one level in
     them."""
     values, errors = line.values[:, component], line.errors[:, component]
@@ -362,7 +364,7 @@ class _OfNode(msgspec.Struct, frozen=True):
     (`z`)."""
 
     past: Past
-    line: _Line
+    line: _LevelSeries
     position: int
     job: JobSpread
     alike: float
@@ -467,7 +469,7 @@ def _together(found: Sequence[_Found]) -> list[tuple[_Found, int]]:
 
 
 def _history(
-    name: str, lines: Sequence[_Line], found: Sequence[_Found], judged: Sequence[JudgedCampaign]
+    name: str, lines: Sequence[_LevelSeries], found: Sequence[_Found], judged: Sequence[PastCampaign]
 ) -> NodeHistory:
     changes = []
     for first, further in _together(found):
@@ -478,7 +480,11 @@ def _history(
 
 
 def _history_of_all(
-    lines: Sequence[_Line], found: Sequence[_Found], names: Sequence[str], judged: Sequence[JudgedCampaign], z: float
+    lines: Sequence[_LevelSeries],
+    found: Sequence[_Found],
+    names: Sequence[str],
+    judged: Sequence[PastCampaign],
+    z: float,
 ) -> NodeHistory | None:
     """What all nodes changed by together; what moves without any change of their configuration is one change in each
     metric, with its range."""
@@ -578,10 +584,10 @@ def _component(found: _Found) -> Component:
 
 def _with_courses(
     name: str,
-    lines: Sequence[_Line],
+    lines: Sequence[_LevelSeries],
     found: Sequence[_Found],
     changes: Sequence[Change],
-    judged: Sequence[JudgedCampaign],
+    judged: Sequence[PastCampaign],
 ) -> NodeHistory:
     """A node with its changes by date, and the courses of these components, or of the one that moved most."""
     by_date = tuple(sorted(changes, key=lambda change: change.since))
@@ -605,7 +611,7 @@ def _with_courses(
     )
 
 
-def _course(line: _Line, number: int, component: Component, judged: Sequence[JudgedCampaign]) -> Course:
+def _course(line: _LevelSeries, number: int, component: Component, judged: Sequence[PastCampaign]) -> Course:
     """One part of a line, whose name is that of `component`."""
     past, matrix = line.past, line.past.matrix
     values, errors, size = line.values[:, number], line.errors[:, number], float(past.tolerance[number])
@@ -634,7 +640,7 @@ def is_of(change: Change, course: Course) -> bool:
 # --- what changed with it ---
 
 
-def _fields_of_all(found: _Found, names: Sequence[str], judged: Sequence[JudgedCampaign]) -> dict[str, tuple[str, str]]:
+def _fields_of_all(found: _Found, names: Sequence[str], judged: Sequence[PastCampaign]) -> dict[str, tuple[str, str]]:
     """The fields of the fingerprint that changed on all nodes meanwhile, and alike."""
     owner, nodes, step = found.past.matrix.owner, found.past.matrix.nodes, found.step
     sides = [rows[rows >= 0] for rows in (found.line.rows[step.unchanged], found.line.rows[step.by])]
@@ -646,7 +652,7 @@ def _fields_of_all(found: _Found, names: Sequence[str], judged: Sequence[JudgedC
     return {key: values for key, values in first.items() if all(of.get(key) == values for of in fields)}
 
 
-def _fields(name: str, first: JobAt, second: JobAt, judged: Sequence[JudgedCampaign]) -> dict[str, tuple[str, str]]:
+def _fields(name: str, first: JobAt, second: JobAt, judged: Sequence[PastCampaign]) -> dict[str, tuple[str, str]]:
     """What changed in a node's fingerprint from one job to another; what was not known before or after did not.
 
     A verdict has the newest fingerprint of a campaign; of jobs of one campaign their surveys are read.

@@ -10,7 +10,7 @@ from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.history import change_sentences, changes, selection
 from nodeprint.history.changes import NodeHistory
-from nodeprint.history.judged import JudgedCampaign
+from nodeprint.history.judged import PastCampaign
 from nodeprint.report import names
 from nodeprint.report.figures.course import CourseData, CourseLine
 from nodeprint.report.pages.judged_campaign import OverTime
@@ -55,7 +55,7 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
     return of_nodes
 
 
-def _is_packed(campaign: JudgedCampaign) -> bool:
+def _is_packed(campaign: PastCampaign) -> bool:
     """Whether its measurements can be read: of an older version, or damaged, it is no part of this report."""
     with suppress(NodeprintError):
         packing.pack(campaign.folder)
@@ -70,7 +70,7 @@ def _over_time(history: NodeHistory, shared: Sequence[str], selected: selection.
     if selected.beside:
         more = names.counted(selected.beside, "further one")
         since += say("history", "some", more=more)
-    if gone := sum(other.node == history.node for other in selected.other_machines):
+    if gone := int((selected.other_machines["node"] == history.node).sum()):
         since += say("history", "gone", gone=names.counted(gone, "campaign"))
     sentences = [change_sentences.of_node(change) for change in history.changes]
     words = (*(tuple(sentences) or (change_sentences.unchanged(history),)), *shared)

@@ -1,12 +1,13 @@
-"""What a history reads of a judged campaign: of verdict.json a tenth, in a tenth of the time that the whole takes."""
+"""The part of a campaign's verdict that a history needs: of each node its outcome, its time and its fingerprint."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from nodeprint import reading
 from nodeprint.errors import NodeprintError
@@ -16,74 +17,42 @@ from nodeprint.report import verdict_files
 
 
 class JudgedNode(msgspec.Struct, frozen=True):
-    """What a campaign's verdict says of a node: when its newest run began (ISO 8601; empty where that is unknown), and
-    the fields of its fingerprint."""
+    """A node in a campaign's verdict: `measured` is the start of its newest run (ISO 8601, empty if unknown)."""
 
     outcome: Outcome
     measured: str = ""
     fingerprint: Mapping[str, Any] = {}
 
 
-class JudgedCampaign(msgspec.Struct, frozen=True):
-    """A campaign's folder, its name and nodes, and when its last run began (ISO 8601; empty where none did)."""
+class PastCampaign(msgspec.Struct, frozen=True):
+    """A judged campaign. `last` is the start of its last run (ISO 8601, empty if it has none)."""
 
-    folder: Path
-    name: str
+    name: str = msgspec.field(name="campaign")
     simulated: bool
     nodes: Mapping[str, JudgedNode]
-    last: str
+    last: str = ""
+    folder: Path = Path()
+    schema: int = SCHEMA
 
 
-class _Verdict(msgspec.Struct):
-    schema: int
-    campaign: str
-    simulated: bool
-    nodes: dict[str, JudgedNode]
+_VERDICTS = msgspec.json.Decoder(PastCampaign)
 
 
-class _BriefNode(msgspec.Struct):
-    outcome: Outcome
-    measured: str = ""
-
-
-class _BriefVerdict(msgspec.Struct):
-    schema: int
-    campaign: str
-    simulated: bool
-    nodes: dict[str, _BriefNode]
-
-
-_VERDICTS, _BRIEF = msgspec.json.Decoder(_Verdict), msgspec.json.Decoder(_BriefVerdict)
-
-
-def read(campaign: Path) -> JudgedCampaign:
+def read(campaign: Path) -> PastCampaign:
     """A judged campaign. Raises NodeprintError when its verdict is missing or cannot be read."""
-    verdict = _decoded(campaign, _VERDICTS)
-    return JudgedCampaign(campaign, verdict.campaign, verdict.simulated, verdict.nodes, _last(verdict))
-
-
-def read_brief(campaign: Path) -> JudgedCampaign:
-    """A judged campaign with nothing of its nodes but outcomes and times, for what is chosen of very many. Raises
-    NodeprintError as `read` does."""
-    verdict = _decoded(campaign, _BRIEF)
-    nodes = {name: JudgedNode(node.outcome, node.measured) for name, node in verdict.nodes.items()}
-    return JudgedCampaign(campaign, verdict.campaign, verdict.simulated, nodes, _last(verdict))
-
-
-_V = TypeVar("_V", _Verdict, _BriefVerdict)
-
-
-def _decoded(campaign: Path, decoder: msgspec.json.Decoder[_V]) -> _V:
     path = campaign / "verdict.json"
     try:
-        verdict = decoder.decode(reading.content(path, reading.VERDICT_BYTES, follows=True))
+        past = _VERDICTS.decode(reading.content(path, reading.VERDICT_BYTES, follows=True))
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
-        verdict = None
-    if verdict is None or verdict.schema != SCHEMA:
+        past = None
+    if past is None or past.schema != SCHEMA:
         verdict_files.read(campaign)  # says what is wrong with it
         raise NodeprintError("not a verdict", where=path, advice=f"run `nodeprint judge {campaign}`")
-    return verdict
+    last = max((node.measured for node in past.nodes.values()), default="")
+    return replace(past, folder=campaign, last=last)
 
 
-def _last(verdict: _Verdict | _BriefVerdict) -> str:
-    return max((node.measured for node in verdict.nodes.values()), default="")
+def without_fingerprints(campaign: PastCampaign) -> PastCampaign:
+    """A campaign with outcomes and times alone, as the fingerprints of very many campaigns fill the memory."""
+    nodes = {name: JudgedNode(node.outcome, node.measured) for name, node in campaign.nodes.items()}
+    return replace(campaign, nodes=nodes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-import msgspec
+import pandas as pd
 
 from nodeprint.history.changes import NodeHistory
-from nodeprint.history.judged import JudgedCampaign, JudgedNode
+from nodeprint.history.judged import JudgedNode, PastCampaign
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.fingerprint import DRIFT
 
@@ -29,46 +29,26 @@ class Why(StrEnum):
     LONGEST = "measured longest ago"
 
 
-class NextNode(msgspec.Struct, frozen=True):
-    """A node to measure, why, when it was measured last (ISO 8601; empty if never) and how long it takes (seconds)."""
-
-    node: str
-    why: Why
-    measured: str
-    seconds: float
-
-
 def choose(
-    seconds: Mapping[str, float], judged: Sequence[JudgedCampaign], histories: Sequence[NodeHistory], budget_s: float
-) -> list[NextNode]:
-    """The nodes to measure within `budget_s` of node time, the most urgent first.
+    seconds: Mapping[str, float], judged: Sequence[PastCampaign], histories: Sequence[NodeHistory], budget_s: float
+) -> pd.DataFrame:
+    """The nodes to measure within `budget_s` of node time, a row each, the most urgent first.
 
-    `seconds` has the nodes that may be measured, each with how long it takes.
+    `seconds` has the nodes that may be measured, each with how long it takes. Columns are `node`, `why`, `measured`
+    (last, ISO 8601, empty if never) and `seconds`.
     """
     candidates = _ordered(seconds, judged, histories)
-    urgent = [c for c in candidates if c.why not in (Why.CONTROL, Why.LONGEST)]
-    rest = [c for c in candidates if c.why is Why.LONGEST]
-    controls = [c for c in candidates if c.why is Why.CONTROL]
-    fits = sum(total <= budget_s for total in _sums([*urgent, *rest, *controls]))
-    kept = controls[: min(CONTROLS, fits // _SHARE)]
-    names = {control.node for control in kept}
-    left = budget_s - sum(control.seconds for control in kept)
-    ordered = [*urgent, *(c for c in rest if c.node not in names)]
-    chosen = [c for c, total in zip(ordered, _sums(ordered), strict=True) if total <= left]
-    return [*chosen, *kept]
-
-
-def _sums(nodes: Sequence[NextNode]) -> list[float]:
-    total, out = 0.0, []
-    for node in nodes:
-        total += node.seconds
-        out.append(total)
-    return out
+    fits = int((candidates["seconds"].cumsum() <= budget_s).sum())
+    is_control = candidates["why"] == Why.CONTROL
+    controls = candidates[is_control].head(min(CONTROLS, fits // _SHARE))
+    others = candidates[~is_control & ~candidates["node"].isin(controls["node"])]
+    left = budget_s - controls["seconds"].sum()
+    return pd.concat([others[others["seconds"].cumsum() <= left], controls])
 
 
 def _ordered(
-    seconds: Mapping[str, float], judged: Sequence[JudgedCampaign], histories: Sequence[NodeHistory]
-) -> list[NextNode]:
+    seconds: Mapping[str, float], judged: Sequence[PastCampaign], histories: Sequence[NodeHistory]
+) -> pd.DataFrame:
     """All nodes by urgency, then by how long ago they were measured; then those again that may be controls."""
     verdicts: dict[str, list[JudgedNode]] = {}
     for campaign in judged:
@@ -79,7 +59,7 @@ def _ordered(
     doubtful = {h.node for h in histories if any(change.counts[1] < _ENOUGH for change in h.changes)}
     # of jobs of one campaign the verdict has the last, and the series all
     counts = {history.node: len(history.measured) for history in histories}
-    out = []
+    rows = []
     for name, duration in seconds.items():
         past = verdicts.get(name, [])
         last = past[-1].measured if past else ""
@@ -91,15 +71,17 @@ def _ordered(
             why = Why.SUSPICIOUS
         else:
             why = Why.LONGEST
-        out.append(NextNode(name, why, last, duration))
+        times = max(counts.get(name, 0), len(past))
+        rows.append((name, why, last, duration, times))
         if why is Why.LONGEST and past[-1].outcome is Outcome.SAME:
-            out.append(NextNode(name, Why.CONTROL, last, duration))
-    urgency = list(Why)
-    out.sort(key=lambda candidate: (urgency.index(candidate.why), candidate.measured, candidate.node))
+            rows.append((name, Why.CONTROL, last, duration, times))
+    table = pd.DataFrame(rows, columns=["node", "why", "measured", "seconds", "times"])
+    table["why"] = pd.Categorical(table["why"], list(Why), ordered=True)
+    table = table.sort_values(["why", "measured", "node"], ignore_index=True)
     # the best known controls: those that were measured most often, and of these the last
-    controls = [candidate for candidate in out if candidate.why is Why.CONTROL]
-    controls.sort(key=lambda c: (max(counts.get(c.node, 0), len(verdicts[c.node])), c.measured), reverse=True)
-    return [*(candidate for candidate in out if candidate.why is not Why.CONTROL), *controls]
+    is_control = table["why"] == Why.CONTROL
+    controls = table[is_control].sort_values(["times", "measured"], ascending=False, kind="stable")
+    return pd.concat([table[~is_control], controls]).drop(columns="times")
 
 
 def _changed(past: Sequence[JudgedNode]) -> bool:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas as pd
 from msgspec.structs import replace
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import NodeHistory
-from nodeprint.history.judged import JudgedCampaign, read, read_brief
+from nodeprint.history.judged import PastCampaign, read, without_fingerprints
 from nodeprint.judge.baseline_folder import judged_folders
 
 #: The fields of a fingerprint that only another processor changes.
@@ -23,29 +24,21 @@ PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets")
 MOST_EACH, _NEWEST = 16, 8
 #: Fleets up to this size are shown with all nodes, larger ones with those that changed, at most MOST_DRAWN on a page.
 ALL_NODES, MOST_DRAWN = 16, 64
-
-
-class OtherMachine(msgspec.Struct, frozen=True):
-    """A node that was another machine under the same name in earlier campaigns: a field of its fingerprint there and in
-    its newest campaign."""
-
-    node: str
-    campaign: str
-    field: str
-    before: str
-    now: str
+_OTHER_MACHINE = ["node", "campaign", "field", "before", "now"]
 
 
 class Selected(msgspec.Struct, frozen=True):
-    """Campaigns in the order of time; the names of those that were `left_out`, as they are simulated and the others
-    were measured; folders that hold `copies` of others; nodes that were `other_machines`, which are no part of those
-    campaigns; and how many further ones lie `beside`, which a cap left out.
+    """Campaigns in the order of time.
+
+    `left_out` has the names of simulated ones if the others were measured, `copies` those that copy another, and
+    `beside` how many a cap left out. `other_machines` has the nodes that were another machine in a campaign, which
+    lacks them: a `field` of the fingerprint `before`, and `now` in the newest campaign.
     """
 
-    judged: tuple[JudgedCampaign, ...]
+    judged: tuple[PastCampaign, ...]
     left_out: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
-    other_machines: tuple[OtherMachine, ...] = ()
+    other_machines: pd.DataFrame = msgspec.field(default_factory=lambda: pd.DataFrame(columns=_OTHER_MACHINE))
     beside: int = 0
 
 
@@ -55,7 +48,7 @@ def campaigns(folders: Sequence[Path]) -> Selected:
 
     Raises NodeprintError where a folder holds none, or a verdict cannot be read.
     """
-    judged: dict[Path, JudgedCampaign] = {}
+    judged: dict[Path, PastCampaign] = {}
     for folder in folders:
         paths = judged_folders(folder)
         if not paths:
@@ -68,7 +61,7 @@ def campaigns(folders: Sequence[Path]) -> Selected:
     return Selected(_by_time(measured or distinct), tuple(left_out))
 
 
-def _told_apart(judged: Sequence[JudgedCampaign]) -> list[JudgedCampaign]:
+def _told_apart(judged: Sequence[PastCampaign]) -> list[PastCampaign]:
     """The same, those of one name by the ends of their folders' paths: `january/main` and `february/main`."""
     count = Counter(campaign.name for campaign in judged)
     several = {name: [files.real(of.folder).parts for of in judged if of.name == name] for name in count}
@@ -88,19 +81,20 @@ def of_one_machine(selected: Selected) -> Selected:
     """What is selected, without nodes in those campaigns in which they had another processor than in their newest; a
     campaign that has no node then is left out."""
     newest = {name: node.fingerprint for of in selected.judged for name, node in of.nodes.items() if node.fingerprint}
-    judged, others = [], []
+    judged: list[PastCampaign] = []
+    others: list[tuple[str, ...]] = []
     for campaign in selected.judged:
         apart = [
-            OtherMachine(name, campaign.name, *difference)
+            (name, campaign.name, *difference)
             for name, node in campaign.nodes.items()
             if (difference := _other_processor(node.fingerprint, newest.get(name, {})))
         ]
-        gone = {other.node for other in apart}
+        gone = {name for name, *_ in apart}
         kept = {name: node for name, node in campaign.nodes.items() if name not in gone}
         others += apart
         if kept or not gone:
             judged.append(replace(campaign, nodes=kept) if gone else campaign)
-    return replace(selected, judged=tuple(judged), other_machines=tuple(others))
+    return replace(selected, judged=tuple(judged), other_machines=pd.DataFrame(others, columns=_OTHER_MACHINE))
 
 
 def _other_processor(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, str] | None:
@@ -110,17 +104,16 @@ def _other_processor(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple
 
 
 def beside(campaign: Path) -> Selected:
-    """A campaign after those in the same folder that are older, of its kind, and have nodes of it: such as have the
-    same name, a fingerprint in both, and the same processor.
+    """A campaign after the older ones beside it, both simulated or both measured, that share nodes with it.
 
-    Of many campaigns each node has at most MOST_EACH. What cannot be read is passed over: it is no part of this
-    campaign. Raises NodeprintError where `campaign` itself cannot be read.
+    A node is the same if name and processor are, and both campaigns have its fingerprint. Each node has at most
+    MOST_EACH campaigns. Campaigns that cannot be read are skipped. Raises NodeprintError if `campaign` is one of them.
     """
     own, folder = read(campaign), files.real(campaign)
     earlier = []
     for path in sorted(folder.parent.glob("*/verdict.json")):
         with suppress(NodeprintError):
-            campaign_beside = read_brief(path.parent)
+            campaign_beside = without_fingerprints(read(path.parent))
             alike = campaign_beside.simulated == own.simulated and not own.nodes.keys().isdisjoint(
                 campaign_beside.nodes
             )
@@ -134,7 +127,7 @@ def beside(campaign: Path) -> Selected:
     return of_one_machine(Selected(judged, beside=len(earlier) - len(taken)))
 
 
-def _identified(campaign: JudgedCampaign, reference: JudgedCampaign) -> JudgedCampaign:
+def _identified(campaign: PastCampaign, reference: PastCampaign) -> PastCampaign:
     """A campaign with those of its nodes alone that have a fingerprint here and in the `reference`."""
     nodes = {
         name: node
@@ -144,7 +137,7 @@ def _identified(campaign: JudgedCampaign, reference: JudgedCampaign) -> JudgedCa
     return replace(campaign, nodes=nodes)
 
 
-def _with(campaigns: Sequence[JudgedCampaign], node: str) -> list[int]:
+def _with(campaigns: Sequence[PastCampaign], node: str) -> list[int]:
     """The numbers of the campaigns that measured a node."""
     return [
         number
@@ -162,7 +155,7 @@ def _spread(numbers: Sequence[int]) -> list[int]:
     return [*(older[i * len(older) // count] for i in range(count)), *newest]
 
 
-def _by_time(judged: Iterable[JudgedCampaign]) -> tuple[JudgedCampaign, ...]:
+def _by_time(judged: Iterable[PastCampaign]) -> tuple[PastCampaign, ...]:
     return tuple(sorted(judged, key=lambda campaign: (campaign.last, str(campaign.folder))))
 
 

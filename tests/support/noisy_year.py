@@ -14,7 +14,7 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.history import changes
 from nodeprint.history.changes import Histories
-from nodeprint.history.judged import JudgedCampaign, JudgedNode
+from nodeprint.history.judged import JudgedNode, PastCampaign
 from nodeprint.judge import acceptance, joined
 from nodeprint.judge.outcome import Outcome
 from tests.support.fleets import made
@@ -119,7 +119,7 @@ def histories(of: Sequence[PackedFleet], fingerprints: Mapping[int, Mapping[str,
             key: value for first, more in (fingerprints or {}).items() if first <= week for key, value in more.items()
         }
         nodes = {node.name: JudgedNode(Outcome.SAME, "", {"bios": "1", **known}) for node in fleet.nodes}
-        judged.append(JudgedCampaign(Path(fleet.campaign), fleet.campaign, True, nodes, ""))
+        judged.append(PastCampaign(fleet.campaign, True, nodes, folder=Path(fleet.campaign)))
     rules = acceptance.load()
     return changes.of_joined(joined.join(of, rules), rules, judged)
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from nodeprint.campaign import node_sheet
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.history.judged import JudgedCampaign, JudgedNode
+from nodeprint.history.judged import JudgedNode, PastCampaign
 from nodeprint.history.next_nodes import Why, choose
 from nodeprint.judge.outcome import Outcome
 
@@ -20,8 +20,8 @@ def node(outcome: Outcome = Outcome.SAME, day: int = 1, bios: str = "1") -> Judg
     return JudgedNode(outcome, f"2026-03-{day:02d}T00:00:00Z", {"bios": bios})
 
 
-def night(day: int, nodes: dict[str, JudgedNode]) -> JudgedCampaign:
-    return JudgedCampaign(Path(f"night{day}"), f"night{day}", False, nodes, f"2026-03-{day:02d}T00:00:00Z")
+def night(day: int, nodes: dict[str, JudgedNode]) -> PastCampaign:
+    return PastCampaign(f"night{day}", False, nodes, f"2026-03-{day:02d}T00:00:00Z", Path(f"night{day}"))
 
 
 FLEET = [f"cn{i:02d}" for i in range(1, 11)]
@@ -33,8 +33,9 @@ PAST = [
 ]
 
 
-def chosen(hours: float, past: list[JudgedCampaign] = PAST) -> dict[str, Why]:
-    return {c.node: c.why for c in choose(dict.fromkeys(FLEET, 600.0), past, [], 3600 * hours)}
+def chosen(hours: float, past: list[PastCampaign] = PAST) -> dict[str, Why]:
+    table = choose(dict.fromkeys(FLEET, 600.0), past, [], 3600 * hours)
+    return dict(zip(table["node"], table["why"], strict=True))
 
 
 def test_urgent_nodes_come_first_with_controls_beside() -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from nodeprint.cli import app
 from nodeprint.history import change_sentences, selection
 from nodeprint.history.changes import Change, Course, Histories, NodeHistory
-from nodeprint.history.judged import JudgedCampaign, JudgedNode
+from nodeprint.history.judged import JudgedNode, PastCampaign
 from nodeprint.history.selection import Selected
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Component, Interval
@@ -64,8 +64,8 @@ def changed(name: str, effect: float = 0.06) -> NodeHistory:
     return NodeHistory(name, times, ("a", "b"), (change,), (course,))
 
 
-def campaign(nodes: list[str], outcome: Outcome = Outcome.SAME) -> JudgedCampaign:
-    return JudgedCampaign(Path("a"), "a", False, dict.fromkeys(nodes, JudgedNode(outcome)), "2026-01-01T00:00:00Z")
+def campaign(nodes: list[str], outcome: Outcome = Outcome.SAME) -> PastCampaign:
+    return PastCampaign("a", False, dict.fromkeys(nodes, JudgedNode(outcome)), "2026-01-01T00:00:00Z", Path("a"))
 
 
 def shown(histories: list[NodeHistory], selected: Selected) -> str:
@@ -156,14 +156,14 @@ def test_a_node_beyond_its_tolerance_without_a_shown_change_is_to_be_measured_ag
     histories[1] = structs.replace(histories[1], courses=(near,))
     last = shown(histories, Selected((campaign(["cn01", "cn02"]),))).splitlines()[-1]
     assert last == (
-        "1 campaign; no component moved by more than its tolerance on 1 of 2 nodes; "
-        "no change is shown yet on cn01, where a component is beyond its tolerance: measure again"
+        "1 campaign; no part moved by more than its tolerance on 1 of 2 nodes; "
+        "no change is shown yet on cn01, where a part is beyond its tolerance: measure again"
     )
     assert change_sentences.unchanged(histories[0]).startswith(
         "No change is shown yet: core 17 to the other cores of its socket is +1.5 "
     )
     assert change_sentences.unchanged(histories[1]).startswith(
-        "No component moved by more than its tolerance for good."
+        "No part moved by more than its tolerance for good."
     )
 
 
