@@ -22,8 +22,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.layout import OTHER_SOCKET, SAME_CCD, SAME_CCX, SAME_QUADRANT, SAME_SOCKET, pair_classes
-from nodeprint.data.places.measured import Measured, NodeLayout, models
+from nodeprint.data.places.layout import (
+    OTHER_SOCKET,
+    SAME_CCD,
+    SAME_CCX,
+    SAME_QUADRANT,
+    SAME_SOCKET,
+    Layout,
+    pair_classes,
+)
+from nodeprint.data.places.measured import Measured, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge import acceptance, pairs, sets, tolerances
 from nodeprint.judge.reduction import EffectScale, term_values
@@ -362,9 +370,9 @@ def _blank(machine_name: str, name: str) -> tuple[Measured, Floats]:
     machine = MACHINES[machine_name]
     cpus = np.arange(len(machine.slots))
     nodes = int(machine.numa.max()) + 1
-    layout = NodeLayout(machine.slots, machine.numa, nodes)
+    layout = Layout(machine.slots, numa=machine.numa, numa_nodes=nodes)
     if name == PAIRS:
-        layout = NodeLayout(machine.slots, np.full(len(cpus), -1), 0)
+        layout = Layout(machine.slots, numa=np.full(len(cpus), -1))
         a, b = machine.pairs.T
         places = {"home": np.full(len(a), -1), "a": a, "b": b}
         classes = pair_classes(machine.slots, machine.pairs)

@@ -33,7 +33,7 @@ FLOORS = (
     ("errors",),
 )
 #: The rooms of a room, from the top down.
-INSIDE = {"data": ("export", "store", "places", "job", "format")}
+INSIDE = {"data": ("export", "store", "job", "places", "format")}
 
 
 def first_sentence(path: Path) -> str:

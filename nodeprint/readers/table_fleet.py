@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from nodeprint.campaign.derived import State
-from nodeprint.data.places.measured import Ints, Measured, NodeLayout, models
+from nodeprint.data.places.layout import Layout
+from nodeprint.data.places.measured import Ints, Measured, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import units
@@ -20,7 +21,7 @@ from nodeprint.settings.measurements import Model, measurements
 from nodeprint.settings.texts import say
 
 #: No table says which CPUs a node has: figures are at the places that it names.
-_NO_LAYOUT = NodeLayout(np.zeros((0, 6), dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
+_NO_LAYOUT = Layout(np.zeros((0, 6), dtype=np.int64))
 #: More dimensions of a place than these make no sets of their own.
 _MOST_DIMENSIONS = 4
 

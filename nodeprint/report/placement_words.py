@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET, THREAD, codes
-from nodeprint.data.places.measured import NodeLayout
+from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET, THREAD, Layout, codes
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names
@@ -146,7 +145,7 @@ def of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, object]) ->
     return [*sentences_of_levels, isolation(fingerprint)] if sentences_of_levels and is_known else sentences_of_levels
 
 
-def _of_labels(matrix: Floats, cpus: Sequence[int], layout: NodeLayout, drawn: Ints) -> list[str]:
+def _of_labels(matrix: Floats, cpus: Sequence[int], layout: Layout, drawn: Ints) -> list[str]:
     """The sentences of a matrix of the slots `drawn`, one CPU of each core, by their labels."""
     first = np.flatnonzero(layout.slots[drawn, THREAD] == layout.slots[drawn, THREAD].min())
     slots, kept = layout.slots[drawn[first]], [cpus[row] for row in first.tolist()]

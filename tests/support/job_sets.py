@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.layout import SAME_CCX, pair_classes
-from nodeprint.data.places.measured import Measured, NodeLayout, models
+from nodeprint.data.places.layout import SAME_CCX, Layout, pair_classes
+from nodeprint.data.places.measured import Measured, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge.judge import judge
 
@@ -55,7 +55,7 @@ def fleet(
         "hop",
         "ns",
         models()["coherence-cas"],
-        NodeLayout(_SLOTS, np.full(_CORES, -1), 0),
+        Layout(_SLOTS, numa=np.full(_CORES, -1)),
         {"home": np.full(len(a), -1), "a": a, "b": b},
         np.stack([row[4] for row in rows])[:, None].astype(np.float32),
         node,

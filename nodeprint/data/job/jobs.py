@@ -24,6 +24,7 @@ from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.campaign.run_files import Problem
 from nodeprint.data.format import records
 from nodeprint.data.format.records import PAIR_CLOCKS, PAIR_VALUES, Records
+from nodeprint.data.places.layout import Layout
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, printable, unexpected
 from nodeprint.stats.distinct import distinct
 
@@ -35,17 +36,22 @@ Array = npt.NDArray[Any]
 
 
 class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
-    """One measurement of one job, at places as they were measured.
+    """One measurement of one job of one node: runs x passes x measurement points.
 
-    `places` has the int64 coordinates (place) of each of its dimensions, by OS number; of a dimension of words they are
-    numbers of `names`. Pairs of CPUs have home, a and b, each pair once (a < b) unless it is directed; home is -1 where
-    it follows from the policy. Places are sorted, each once. `columns` are (run, pass, place): float32 in ns, float64
-    in other units, NaN where nothing was measured, `flags` (uint8, their bits), and of pairs `pair_home`, the NUMA
-    node that the lines were on (int16, -1 unknown). `header` holds what all runs share, `runs` what each has of its
-    own: run, folder (where its record is), seed, start_time, boot_id, segments, complete, sensors, trailer, and of
-    pairs clock_ghz, the median clock of each of the CPUs that were measured just before its pairs (None unknown); of
-    the kernel load load_seconds, its records of each second; of LinkTest slowest_again, the pairs that it
-    measured again.
+    It comes from the records as measured, and `nodeprint.data.job.job_points` brings it to canonical points.
+
+    **As measured**, `places` has the int64 coordinates (place) of each dimension, by OS number. Coordinates of a
+    dimension of words are numbers of `names`. Places are sorted, each once. Pairs of CPUs have the dimensions home, a
+    and b, with a < b unless the measurement is directed; home is -1 if it follows from the policy. `columns` are
+    (run, pass, place): float32 in ns, float64 in other units, NaN if not measured. `flags` are uint8 bits. Pairs also
+    have `pair_home`, the NUMA node of the lines (int16, -1 unknown). `header` holds the keys that all runs share.
+    `runs` has for each run its run, folder, seed, start_time, boot_id, segments, complete, sensors and trailer. Pairs
+    add clock_ghz, the median clock of each CPU just before its pairs (None unknown). The kernel load adds
+    load_seconds, LinkTest slowest_again (`_slowest_again`).
+
+    **At canonical points** it has a `layout`, the numbers of its `node` in the fleet and of its `job`, and coordinates
+    as in `Measured`. Its only column is `value`. `header` has operation, quantity, unit and tick_ns, a run its run,
+    start_time and share disturbed. The properties below are those of a measurement as measured.
     """
 
     name: str
@@ -55,6 +61,9 @@ class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
     places: Mapping[str, Array]
     names: Mapping[str, tuple[str, ...]]
     columns: Mapping[str, Array]
+    node: int = -1
+    job: int = 0
+    layout: Layout | None = None
 
     @property
     def pairs(self) -> bool:

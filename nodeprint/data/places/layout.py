@@ -11,7 +11,7 @@ one whose pairs are of several kinds of cores (performance, efficiency) is a cla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,19 +41,24 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Layout:
-    """Slots (n x 6, sorted) and pairs (p x 2 rows of `slots`) of one kind of node.
+    """The measurement points of one kind of node, by canonical order and never by OS number.
 
-    `harvested`: fewer cores of a CCX are active than the die has, so that a rank says nothing of the place on the die.
-    `ordered`: parts are numbered as they are on the chip, not by OS CPU numbers. `levels` are what the first four
-    columns of a slot hold, `kinds` is the kind of each slot's core, empty where all are alike or nothing is known.
+    `slots` (n x 6, sorted) are its CPUs: of a measurement of pairs those that were measured, else all. `pairs` (p x 2)
+    are rows of `slots`. `numa` (n) is the NUMA node of each slot by its order, -1 if unknown: NUMA nodes are in the
+    order of their first slot, those without CPUs after them, `numa_nodes` in all. Pairs leave it unknown.
+    `harvested`: fewer cores of a CCX are active than the die has, so that a rank is no position on the die.
+    `ordered`: components are numbered as they are on the chip, not by OS CPU numbers. `levels` are what the first four
+    columns of a slot hold. `kinds` is the kind of each slot's core, empty if all are alike or nothing is known.
     """
 
     slots: Ints
-    pairs: Ints
+    pairs: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     harvested: bool = False
     ordered: bool = True
     levels: tuple[str, ...] = LEVELS
     kinds: tuple[str, ...] = ()
+    numa: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    numa_nodes: int = 0
 
     @cached_property
     def closeness(self) -> Ints:
@@ -100,11 +105,12 @@ class Layout:
         levels = range(1, self.slots.shape[1] + 1)
         return tuple(np.unique(codes(self.slots[:, :level]), return_index=True)[1] for level in levels)
 
-    @property
+    @cached_property
     def key(self) -> bytes:
-        """Equal for layouts that can be compared place by place."""
-        flags = bytes([self.harvested + 2 * (not self.ordered)])
-        return self.slots.astype(np.int32).tobytes() + flags + " ".join((*self.levels, *self.kinds)).encode()
+        """Equal for layouts that can be compared point by point."""
+        shape = np.array([len(self.slots), self.numa_nodes, self.harvested, self.ordered], dtype=np.int32)
+        held = " ".join((*self.levels, *self.kinds)).encode()
+        return shape.tobytes() + self.slots.astype(np.int32).tobytes() + self.numa.astype(np.int32).tobytes() + held
 
 
 def levels_of(topology: Topology) -> tuple[str, ...]:

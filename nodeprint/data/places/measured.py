@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from nodeprint.data.places.homes import FAR
-from nodeprint.data.places.layout import LEVELS, RANK, THREAD, Layout, codes
+from nodeprint.data.places.layout import RANK, THREAD, Layout, codes
 from nodeprint.settings.measurements import Model, imported, known, measurements
 from nodeprint.stats.disagreement import differing
 
@@ -44,37 +44,6 @@ def is_metric(name: str) -> bool:
 def cell_models() -> dict[str, Model]:
     """Those of measurements that are not of pairs."""
     return {name: model for name, model in models().items() if model.places == "cells"}
-
-
-@dataclass(frozen=True)
-class NodeLayout:
-    """The places of a kind of node, by canonical order and never by OS number.
-
-    `slots` (n, 6) has the CPUs, a row (socket, quadrant, CCD, CCX, rank, thread) each, sorted, -1 where a level is
-    unknown; columns as in `nodeprint.data.places.layout`. All CPUs of the node have a slot, whether they were measured
-    or not; of pairs those that pairs were measured of.
-    `numa` (n) is the NUMA node of each slot by its order, -1 unknown; NUMA nodes are in the order of their first slot,
-    those without CPUs after them, `numa_nodes` in all. `harvested`: fewer cores of a CCX are active than the die has,
-    so that a rank says nothing of the place on the die; `ordered`: parts are numbered as they are on the chip, not by
-    OS CPU numbers. `levels` are what the first four columns of a slot hold, `kinds` is the kind of each slot's core,
-    empty where all are alike. What the OS calls a slot or a NUMA node of
-    one node is in `PackedNode.numbers`.
-    """
-
-    slots: Ints
-    numa: Ints
-    numa_nodes: int
-    harvested: bool = False
-    ordered: bool = True
-    levels: tuple[str, ...] = LEVELS
-    kinds: tuple[str, ...] = ()
-
-    @cached_property
-    def key(self) -> bytes:
-        """Equal for nodes that can be compared place by place."""
-        shape = np.array([len(self.slots), self.numa_nodes, self.harvested, self.ordered], dtype=np.int32)
-        held = " ".join((*self.levels, *self.kinds)).encode()
-        return shape.tobytes() + self.slots.astype(np.int32).tobytes() + self.numa.astype(np.int32).tobytes() + held
 
 
 #: The coordinates of rows.
@@ -112,7 +81,7 @@ class Measured:
     """
 
     dataset: xr.Dataset
-    layout: NodeLayout
+    layout: Layout
     model: Model
 
     @classmethod
@@ -123,7 +92,7 @@ class Measured:
         quantity: str,
         unit: str,
         model: Model,
-        layout: NodeLayout,
+        layout: Layout,
         places: Mapping[str, Ints],
         values: Values,
         node: Ints,
@@ -361,8 +330,7 @@ class Measured:
     @cached_property
     def pair_layout(self) -> Layout:
         """The slots and pairs of a measurement of pairs, with their classes."""
-        layout = self.layout
-        return Layout(layout.slots, self.pairs, layout.harvested, layout.ordered, layout.levels, layout.kinds)
+        return replace(self.layout, pairs=self.pairs)
 
     @cached_property
     def homes(self) -> tuple[int, ...]:
@@ -388,7 +356,7 @@ def coordinate(dim: str) -> str:
     return "numa_node" if dim == "node" else f"point_{dim}" if dim in (*_ROW, *_TAKEN) else dim
 
 
-def _levels(layout: NodeLayout) -> dict[str, Ints]:
+def _levels(layout: Layout) -> dict[str, Ints]:
     """By level the number of each slot in it; cores over the whole machine."""
     columns = dict(zip(layout.levels, layout.slots.T, strict=False))
     cores = {_CORE: codes(layout.slots[:, : RANK + 1]), _THREAD: layout.slots[:, THREAD]}

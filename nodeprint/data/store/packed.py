@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +19,8 @@ from nodeprint.campaign import derived
 from nodeprint.campaign.derived import State
 from nodeprint.campaign.followed import Followed
 from nodeprint.data import seal
-from nodeprint.data.places.measured import Key, Measured, NodeLayout, is_metric, models
+from nodeprint.data.places.layout import Layout
+from nodeprint.data.places.measured import Key, Measured, is_metric, models
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.measurements import Model
 
@@ -159,6 +160,10 @@ def _places_of(file: Path) -> Path:
     return file.with_suffix(".places.npy")
 
 
+#: A layout in the index: its pairs are points of the quantity.
+_LAYOUT = ("slots", "numa", "numa_nodes", "harvested", "ordered", "levels", "kinds")
+
+
 def _entry(quantity: Measured, file: str) -> dict[str, Any]:
     """A quantity in the index: all but its values and places, which are in `file` and beside it."""
     return {
@@ -168,7 +173,7 @@ def _entry(quantity: Measured, file: str) -> dict[str, Any]:
         "quantity": quantity.quantity,
         "unit": quantity.unit,
         "tick_ns": quantity.tick_ns,
-        "layout": asdict(quantity.layout),
+        "layout": {key: value for key, value in vars(quantity.layout).items() if key in _LAYOUT},
         "dims": quantity.dims,
         "names": quantity.names,
         "node": quantity.node,
@@ -277,10 +282,10 @@ def _quantity(
     )
 
 
-def _layout(slots: Any, numa: Any, levels: Any, kinds: Any, **others: Any) -> NodeLayout:
-    return NodeLayout(
+def _layout(slots: Any, numa: Any, levels: Any, kinds: Any, **others: Any) -> Layout:
+    return Layout(
         np.array(slots, dtype=np.int64).reshape(-1, 6),
-        np.array(numa, dtype=np.int64),
+        numa=np.array(numa, dtype=np.int64),
         levels=tuple(levels),
         kinds=tuple(kinds),
         **others,

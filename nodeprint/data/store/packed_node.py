@@ -1,4 +1,4 @@
-"""What is packed of a node: all that is known of it, and its parts of the quantities, from its jobs and its survey."""
+"""What is packed of a node: all that is known of it, and its jobs at canonical points."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import numpy as np
 from nodeprint.campaign import node_sheet, preparation
 from nodeprint.campaign.followed import read as read_followed
 from nodeprint.campaign.gathered import NodeState
-from nodeprint.data.job import sensors
-from nodeprint.data.job.jobs import Job, number_of
-from nodeprint.data.places import job_parts
-from nodeprint.data.places.job_parts import JobPart, NodePlaces
+from nodeprint.data.job import job_points, sensors
+from nodeprint.data.job.job_points import NodePlaces
+from nodeprint.data.job.jobs import Job, JobMeasurement, number_of
 from nodeprint.data.places.layout import layout_of, slots_of
 from nodeprint.data.places.measured import cell_models
 from nodeprint.data.store import node_states, store
@@ -25,8 +24,8 @@ from nodeprint.data.store.store import Survey
 from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Cpu, Machine, Topology, warning
 
-#: A node and its parts of the quantities.
-OfNode = tuple[PackedNode, list[JobPart]]
+#: A node and the measurements of its jobs at canonical points.
+OfNode = tuple[PackedNode, list[JobMeasurement]]
 
 
 def from_jobs(
@@ -63,7 +62,7 @@ def from_jobs(
 
 def _of_node(
     node: PackedNode, number: int, place: Path, of_jobs: Sequence[Job], survey: Survey
-) -> tuple[PackedNode, list[JobPart]]:
+) -> tuple[PackedNode, list[JobMeasurement]]:
     measured_cpus = {
         int(cpu) for job in of_jobs for measured in job.measured.values() for cpu in measured.header["cpus"]
     }
@@ -79,9 +78,9 @@ def _of_node(
     warnings += {w["id"]: w for w in (*of_labels, *survey.warnings)}.values()
     parts = []
     for job in of_jobs:
-        parts += [job_parts.of_pairs(number, job.number, measured, machine, of_pairs) for measured in job.pairs]
+        parts += [job_points.of_pairs(number, job.number, measured, machine, of_pairs) for measured in job.pairs]
         parts += [
-            job_parts.of_cells(number, job.number, measured, whole)
+            job_points.of_cells(number, job.number, measured, whole)
             for measured in job.cells
             if measured.name in cell_models()
         ]
@@ -145,8 +144,8 @@ def _places(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -
     slots, order = slots_of(machine, paired)
     core_of = {cpu.cpu: cpu.core for cpu in machine.cpus}
     cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)
-    layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64), order))
-    return NodePlaces(layout, tuple(order), cores, ()), job_parts.machine(machine, everywhere)
+    layout = job_points.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64), order))
+    return NodePlaces(layout, tuple(order), cores, ()), job_points.machine(machine, everywhere)
 
 
 def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:

@@ -20,9 +20,10 @@ import numpy as np
 from nodeprint import files
 from nodeprint.campaign import derived, gathered, node_sheet
 from nodeprint.campaign.gathered import NodeState
-from nodeprint.data.places import job_parts
-from nodeprint.data.places.job_parts import JobPart
-from nodeprint.data.places.measured import Ints, Measured, NodeLayout, models
+from nodeprint.data.job import job_points
+from nodeprint.data.job.jobs import JobMeasurement
+from nodeprint.data.places.layout import Layout
+from nodeprint.data.places.measured import Ints, Measured, models
 from nodeprint.data.store import kept, node_states, packed_node, store
 from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedNode, read, write_index
 from nodeprint.data.store.packed_node import OfNode
@@ -105,7 +106,7 @@ def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) 
 
         def read_anew(apart_from: Collection[str]) -> dict[str, OfNode]:
             of_nodes = _read_anew(campaign, made_of, values, apart_from)
-            return {node.name: (node, [shared(part) for part in parts]) for node, parts in of_nodes}
+            return {node.name: (node, [shared(job) for job in of_jobs]) for node, of_jobs in of_nodes}
 
         anew = read_anew(unchanged)
         # a quantity has the places of all its nodes: those that only a changed or removed node had would stay
@@ -123,7 +124,7 @@ def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) 
         sheet = node_sheet.read_sheet(campaign / "nodes.tsv")  # says so of nodes that have no record, too
         simulated = any(node.simulated for node in nodes) or any(row.state == "simulated" for row in sheet)
         versions = {key: value for node in nodes for key, value in node.versions.items()}
-        quantities = job_parts.assemble([shared(part) for _, parts in of_nodes for part in parts], partial)
+        quantities = job_points.assemble([shared(job) for _, of_jobs in of_nodes for job in of_jobs], partial, values)
         shutil.rmtree(values)
         write_index(PackedFleet(campaign.name, simulated, nodes, quantities, versions), partial, stamp)
 
@@ -161,28 +162,29 @@ def _read_node(campaign: Path, values: Path, task: tuple[int, str, node_sheet.No
 def _read_expected(campaign: Path, values: Path, task: tuple[int, str, node_sheet.Node]) -> OfNode:
     number, made_of, row = task
     state, of_jobs = node_states.read(campaign, row)
-    node, parts = packed_node.from_jobs(campaign, number, made_of, row, state, of_jobs)
-    return node, [_in_file(part, values / f"{number}-{at}.npy") for at, part in enumerate(parts)]
+    node, at_points = packed_node.from_jobs(campaign, number, made_of, row, state, of_jobs)
+    return node, [_in_file(measured, values) for measured in at_points]
 
 
-def _in_file(part: JobPart, path: Path) -> JobPart:
-    """The same part with its values in a file, which is read when they are needed."""
-    np.save(path, part.values())
-    return msgspec.structs.replace(part, values=functools.partial(np.load, path))
+def _in_file(measured: JobMeasurement, folder: Path) -> JobMeasurement:
+    """The same with its values in a file."""
+    np.save(job_points.values_file(folder, measured), measured.columns[job_points.VALUE])
+    return msgspec.structs.replace(measured, columns={})
 
 
-def _sharing() -> Callable[[JobPart], JobPart]:
-    """A function that gives a part the layout and places of the first part that has equal ones: nodes are alike by the
+def _sharing() -> Callable[[JobMeasurement], JobMeasurement]:
+    """A function that gives a job the layout and points of the first job that has equal ones: nodes are alike by the
     hundred."""
-    layouts: dict[bytes, NodeLayout] = {}
+    layouts: dict[bytes, Layout] = {}
     places: dict[tuple[Any, ...], Mapping[str, Ints]] = {}
 
-    def shared(part: JobPart) -> JobPart:
-        columns = tuple((dim, column.tobytes()) for dim, column in part.places.items())
+    def shared(measured: JobMeasurement) -> JobMeasurement:
+        assert measured.layout is not None
+        columns = tuple((dim, column.tobytes()) for dim, column in measured.places.items())
         return msgspec.structs.replace(
-            part,
-            layout=layouts.setdefault(part.layout.key, part.layout),
-            places=places.setdefault(columns, part.places),
+            measured,
+            layout=layouts.setdefault(measured.layout.key, measured.layout),
+            places=places.setdefault(columns, measured.places),
         )
 
     return shared
@@ -221,26 +223,16 @@ def _rows_by_node(earlier: PackedFleet) -> dict[int, list[tuple[Measured, slice]
 
 def _has_places_of(rows: _Rows, of_node: OfNode | None) -> bool:
     """Whether a node has all places now that it had in its earlier `rows`."""
-    parts = of_node[1] if of_node is not None else []
-    return all(job_parts.has_places_of(_as_packed(0, *of_job), parts) for of_job in rows)
+    now = of_node[1] if of_node is not None else []
+    return all(job_points.has_places_of(_as_packed(0, *of_job), now) for of_job in rows)
 
 
-def _as_packed(number: int, quantity: Measured, of_job: slice) -> JobPart:
-    """The part of the node that now has this number, from the earlier rows of a job."""
-    return JobPart(
-        number,
-        int(quantity.job[of_job.start]),
-        quantity.measurement,
-        quantity.operation,
-        quantity.quantity,
-        quantity.unit,
-        quantity.layout,
-        quantity.places,
-        quantity.names,
-        tuple(quantity.run[of_job].tolist()),
-        quantity.values.shape[1],
-        quantity.started[of_job],
-        lambda: quantity.values[of_job],
-        quantity.disturbed[of_job],
-        quantity.tick_ns,
+def _as_packed(number: int, quantity: Measured, of_job: slice) -> JobMeasurement:
+    """The measurement of a job of the node that now has this number, from its earlier rows."""
+    header = {name: getattr(quantity, name) for name in ("operation", "quantity", "unit", "tick_ns")}
+    runs = job_points.runs_of(
+        quantity.run[of_job].tolist(), quantity.started[of_job], quantity.disturbed[of_job].tolist()
     )
+    job, values = int(quantity.job[of_job.start]), quantity.values[of_job]
+    described = (quantity.measurement, header, runs, quantity.layout, quantity.places, quantity.names)
+    return job_points.at_points(number, job, *described, values)

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nodeprint.data.job import run_medians
 from nodeprint.data.job.jobs import Job
-from nodeprint.data.places import run_medians
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodeprint.data.places import job_parts
+from nodeprint.data.job import job_points
 from nodeprint.data.places.measured import Measured
 from nodeprint.judge import sets
 from nodeprint.machine.topology.presets import from_part
@@ -50,9 +50,9 @@ def test_memory_without_cpus_has_a_distance_of_its_own() -> None:
 
 def test_numa_nodes_are_places_by_their_cpus_and_not_by_their_numbers() -> None:
     topology = from_part("EPYC 7742", 2, nps=4)
-    of = job_parts.machine(topology)
+    of = job_points.machine(topology)
     swapped = {0: 5, 5: 0}
     nodes = tuple(replace(n, node=swapped.get(n.node, n.node)) for n in topology.numa_nodes)
-    again = job_parts.machine(replace(topology, numa_nodes=nodes))
+    again = job_points.machine(replace(topology, numa_nodes=nodes))
     assert of.layout.key == again.layout.key
     assert [swapped.get(n, n) for n in of.nodes] == list(again.nodes)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from nodeprint.data.places.job_parts import JobPart, assemble, pair_places
-from nodeprint.data.places.measured import Measured, NodeLayout, models
+from nodeprint.data.job.job_points import assemble, at_points, pair_places, runs_of
+from nodeprint.data.job.jobs import JobMeasurement
+from nodeprint.data.places.layout import Layout
+from nodeprint.data.places.measured import Measured, models
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
 
@@ -45,12 +47,13 @@ def test_words_keep_their_places() -> None:
 
 def test_the_order_of_parts_with_other_places_does_not_matter() -> None:
     unknown = np.full(4, -1, dtype=np.int64)
-    layout = NodeLayout(np.arange(24, dtype=np.int64).reshape(4, 6), unknown, 0)
+    layout = Layout(np.arange(24, dtype=np.int64).reshape(4, 6), numa=unknown)
 
-    def of(node: int, pairs: list[list[int]], value: float) -> JobPart:
+    def of(node: int, pairs: list[list[int]], value: float) -> JobMeasurement:
         values = np.full((1, 1, len(pairs)), value, dtype=np.float32)
         places = pair_places((-1,), np.array(pairs))
-        return JobPart(node, 1, "coherence-cas", "cas", "hop", "ns", layout, places, {}, (1,), 1, ("",), lambda: values)
+        header = {"operation": "cas", "quantity": "hop", "unit": "ns", "tick_ns": 0.0}
+        return at_points(node, 1, "coherence-cas", header, runs_of([1], [""]), layout, places, {}, values)
 
     (one,) = assemble([of(0, [[0, 1], [2, 3]], 1), of(1, [[1, 2]], 2)])
     assert one.pairs.tolist() == [[0, 1], [1, 2], [2, 3]]

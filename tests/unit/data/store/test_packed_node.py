@@ -35,8 +35,8 @@ def test_a_node_has_its_jobs_at_their_places_and_what_they_were_packed_from(camp
     assert (node.name, node.state, node.cpus, node.quality) == ("a", "measured", (0, 1), ())
     assert (node.made_of, node.simulated, node.problems) == ("stamp", False, ())
     assert list(node.versions) == ["kernel coherence"]
-    assert (part.node, part.job, part.runs, part.passes) == (4, 1, (1, 2), 2)
-    np.testing.assert_allclose(part.values()[..., 0], [[51, 51.1], [52, 52.1]], rtol=1e-6)
+    assert (part.node, part.job, part.numbers, part.passes) == (4, 1, [1, 2], (0, 1))
+    np.testing.assert_allclose(part.columns["value"][..., 0], [[51, 51.1], [52, 52.1]], rtol=1e-6)
 
 
 def test_a_node_without_labels_is_not_identified(campaign: Make) -> None:

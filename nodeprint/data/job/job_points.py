@@ -1,14 +1,15 @@
-"""From the jobs of nodes to quantities: each job's measurement at canonical places, then one array for all of them.
+"""From jobs of nodes to quantities: each job's measurement at canonical points, then one array for all of them.
 
-A place's coordinates are a CPU's slot and a NUMA node's order, never OS numbers, so that nodes are compared place by
-place; what a coordinate is, the measurement's model says.
+A point's coordinates are a CPU's slot and a NUMA node's order, never OS numbers, so that nodes are compared point by
+point. The measurement's model defines the coordinates.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from nodeprint.data.format.record_format import FLAGS
 from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import RANK, Layout, codes, kinds_of, levels_of, slots_of
-from nodeprint.data.places.measured import Floats, Ints, Key, Measured, NodeLayout, Values, models
+from nodeprint.data.places.measured import Ints, Key, Measured, Values, models
 from nodeprint.machine.topology.model import Topology
 from nodeprint.stats.distinct import distinct
 
@@ -31,7 +32,7 @@ class NodePlaces(msgspec.Struct, frozen=True):
     """The canonical places of a node and what they are called there: by slot the OS numbers of CPUs and cores, by order
     the OS numbers of NUMA nodes."""
 
-    layout: NodeLayout
+    layout: Layout
     cpus: tuple[int, ...]
     cores: tuple[int, ...]
     nodes: tuple[int, ...]
@@ -48,31 +49,21 @@ class NodePlaces(msgspec.Struct, frozen=True):
         )
 
 
-class JobPart(msgspec.Struct, frozen=True):
-    """A measurement in one job of one node. `values` gives (run, pass, place) when it is needed; `places` and the rest
-    are as of `Measured`, in any order, each once."""
+#: The column of canonical points.
+VALUE = "value"
 
-    node: int
-    job: int
-    measurement: str
-    operation: str
-    quantity: str
-    unit: str
-    layout: NodeLayout
-    places: Mapping[str, Ints]
-    names: Mapping[str, tuple[str, ...]]
-    runs: tuple[int, ...]
-    passes: int
-    started: tuple[str, ...]
-    values: Callable[[], Values]
-    disturbed: Floats | None = None
-    tick_ns: float = 0.0
 
-    @property
-    def key(self) -> tuple[bool, str, str, str, tuple[str, ...], bytes]:
-        """Equal for parts of one quantity; pairs first."""
-        cells = models()[self.measurement].places != "pairs"
-        return cells, self.measurement, self.operation, self.quantity, tuple(self.places), self.layout.key
+def quantity_key(measured: JobMeasurement) -> tuple[bool, str, str, str, tuple[str, ...], bytes]:
+    """Equal for measurements, at canonical points, of one quantity; pairs first."""
+    assert measured.layout is not None
+    name, header = measured.name, measured.header
+    cells = models()[name].places != "pairs"
+    return cells, name, header["operation"], header["quantity"], tuple(measured.places), measured.layout.key
+
+
+def values_file(folder: Path, measured: JobMeasurement) -> Path:
+    """Where a process leaves the values of a job, at canonical points, for the one that assembles them."""
+    return derived.values_file(folder, f"{measured.node}-{measured.name}", measured.job)
 
 
 def machine(topology: Topology, measured: Sequence[int] = ()) -> NodePlaces:
@@ -93,14 +84,16 @@ def machine(topology: Topology, measured: Sequence[int] = ()) -> NodePlaces:
             if cpu in slot_of:
                 numa[slot_of[cpu]] = nodes.index(n.node)
     numbers = tuple(cpu if (core := cores.get(cpu)) is None else core for cpu in order)
-    layout = NodeLayout(slots, numa, len(nodes), levels=levels_of(topology), kinds=kinds_of(topology, order))
+    layout = Layout(
+        slots, levels=levels_of(topology), kinds=kinds_of(topology, order), numa=numa, numa_nodes=len(nodes)
+    )
     return NodePlaces(layout, tuple(order), numbers, tuple(nodes))
 
 
-def pair_layout(layout: Layout) -> NodeLayout:
+def pair_layout(layout: Layout) -> Layout:
     """The places of pairs: slots of the CPUs that they were measured of."""
     unknown = np.full(len(layout.slots), -1, dtype=np.int64)
-    return NodeLayout(layout.slots, unknown, 0, layout.harvested, layout.ordered, layout.levels, layout.kinds)
+    return replace(layout, pairs=layout.pairs[:0], numa=unknown, numa_nodes=0)
 
 
 def pair_places(homes: Sequence[int], pairs: Ints) -> dict[str, Ints]:
@@ -113,8 +106,10 @@ def pair_places(homes: Sequence[int], pairs: Ints) -> dict[str, Ints]:
     }
 
 
-def of_pairs(node: int, job: int, measured: JobMeasurement, topology: Topology, node_places: NodePlaces) -> JobPart:
-    """A job's latencies of pairs; `node_places` has the CPUs that pairs were measured of."""
+def of_pairs(
+    node: int, job: int, measured: JobMeasurement, topology: Topology, node_places: NodePlaces
+) -> JobMeasurement:
+    """A job's latencies of pairs at canonical points; `node_places` has the CPUs that pairs were measured of."""
     coordinates = (
         homes.of_pairs(measured.places, str(measured.header.get("home")), topology),
         measured.places["a"],
@@ -128,32 +123,40 @@ def of_pairs(node: int, job: int, measured: JobMeasurement, topology: Topology, 
         flags = np.zeros(shape, dtype=np.uint8)
         flags[..., at[placed]] = measured.columns["flags"][..., placed]
         disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
-
-    def values() -> Values:
-        out = np.full(shape, np.nan, dtype=np.float32)
-        out[..., at[placed]] = measured.columns["latency_ns"][..., placed]
-        return out
-
+    values = np.full(shape, np.nan, dtype=np.float32)
+    values[..., at[placed]] = measured.columns["latency_ns"][..., placed]
     clock, header = measured.header.get("clock"), measured.header
     step_ns = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
     round_trips = float(header.get("round_trips") or 0)
-    return JobPart(
-        node,
-        job,
-        measured.name,
-        str(header["operation"]),
-        str(header["quantity"]),
-        str(header["unit"]),
-        node_places.layout,
-        places,
-        {},
-        tuple(measured.numbers),
-        len(measured.passes),
-        tuple(str(run["start_time"]) for run in measured.runs),
-        values,
-        disturbed,
-        step_ns / (2 * round_trips) if round_trips else 0.0,
-    )
+    tick_ns = step_ns / (2 * round_trips) if round_trips else 0.0
+    described = {**{key: str(header[key]) for key in ("operation", "quantity", "unit")}, "tick_ns": tick_ns}
+    runs = runs_of(measured.numbers, [str(run["start_time"]) for run in measured.runs], disturbed.tolist())
+    return at_points(node, job, measured.name, described, runs, node_places.layout, places, {}, values)
+
+
+def runs_of(
+    numbers: Sequence[int], started: Sequence[str], disturbed: Sequence[float] | None = None
+) -> tuple[Mapping[str, Any], ...]:
+    """The runs of a job, at canonical points."""
+    shares = disturbed if disturbed is not None else [0.0] * len(numbers)
+    of_runs = zip(numbers, started, shares, strict=True)
+    return tuple({"run": number, "start_time": time, "disturbed": share} for number, time, share in of_runs)
+
+
+def at_points(
+    node: int,
+    job: int,
+    name: str,
+    header: Mapping[str, Any],
+    runs: tuple[Mapping[str, Any], ...],
+    layout: Layout,
+    places: Mapping[str, Ints],
+    names: Mapping[str, tuple[str, ...]],
+    values: Values,
+) -> JobMeasurement:
+    """A job's `values` (run, pass, point) at the canonical points `places` of a `layout`, in any order, each once."""
+    passes = tuple(range(values.shape[1]))
+    return JobMeasurement(name, header, runs, passes, places, names, {VALUE: values}, node, job, layout)
 
 
 @lru_cache(maxsize=64)
@@ -176,9 +179,10 @@ def _measured_pairs(
     return pair_places(homes.tolist(), np.stack(np.divmod(numbers, len(order)), axis=1)), place_of
 
 
-def of_cells(node: int, job: int, measured: JobMeasurement, node_places: NodePlaces) -> JobPart:
-    """A job's values of a measurement that is not of pairs."""
-    job_part = part(
+def of_cells(node: int, job: int, measured: JobMeasurement, node_places: NodePlaces) -> JobMeasurement:
+    """A job's values of a measurement that is not of pairs, at canonical points."""
+    disturbed = ((measured.columns["flags"] & FLAGS["disturbed"]) != 0).reshape(len(measured.runs), -1).mean(axis=1)
+    return cells_at_points(
         node,
         job,
         measured.name,
@@ -186,14 +190,11 @@ def of_cells(node: int, job: int, measured: JobMeasurement, node_places: NodePla
         node_places,
         {dim: measured.keys(dim) for dim in measured.places},
         measured.columns[models()[measured.name].value],
-        measured.numbers,
-        [str(run["start_time"]) for run in measured.runs],
+        runs_of(measured.numbers, [str(run["start_time"]) for run in measured.runs], disturbed.tolist()),
     )
-    disturbed = (measured.columns["flags"] & FLAGS["disturbed"]) != 0
-    return msgspec.structs.replace(job_part, disturbed=disturbed.reshape(len(measured.runs), -1).mean(axis=1))
 
 
-def part(
+def cells_at_points(
     node: int,
     job: int,
     measurement: str,
@@ -201,12 +202,11 @@ def part(
     node_places: NodePlaces,
     coordinates: Mapping[str, Sequence[Key]],
     values: npt.NDArray[Any],
-    runs: Sequence[int],
-    started: Sequence[str],
-) -> JobPart:
-    """A job's values (run, pass, place) that are not of pairs, `coordinates` of each place as measured.
+    runs: tuple[Mapping[str, Any], ...],
+) -> JobMeasurement:
+    """A job's values (run, pass, place) that are not of pairs, at canonical points; `coordinates` are as measured.
 
-    Where places become one, as two CPUs of one NUMA node do, their median counts. A place without a value is none.
+    If places become one point, as two CPUs of one NUMA node do, their median counts. A place without values is none.
     """
     keys = tuple(map(tuple, coordinates.values()))
     places, names, place, first, joined = _canonical(measurement, node_places, tuple(coordinates), keys)
@@ -218,22 +218,8 @@ def part(
     if not valued.all():
         places, out = {dim: column[valued] for dim, column in places.items()}, out[..., valued]
     unit = str(header.get("cells", {}).get("values", {}).get(models()[measurement].value, header.get("unit", "")))
-    operation, quantity = (str(header.get(key, "")) for key in ("operation", "quantity"))
-    return JobPart(
-        node,
-        job,
-        measurement,
-        operation,
-        quantity,
-        unit,
-        node_places.layout,
-        places,
-        names,
-        tuple(runs),
-        out.shape[1],
-        tuple(started),
-        lambda: out,
-    )
+    described = {**{key: str(header.get(key, "")) for key in ("operation", "quantity")}, "unit": unit, "tick_ns": 0.0}
+    return at_points(node, job, measurement, described, runs, node_places.layout, places, names, out)
 
 
 @lru_cache(maxsize=256)
@@ -274,112 +260,123 @@ def _of_dimension(measurement: str, dim: str, keys: Sequence[Key], node_places: 
     return [core_of.index(core) if alone[core] == 1 else slot for slot, core in zip(slots, cores, strict=True)]
 
 
-def assemble(parts: Sequence[JobPart], folder: Path | None = None) -> tuple[Measured, ...]:
-    """Quantities from parts: those of one measurement and layout share one, in memory, or memory-mapped in `folder`.
+def assemble(
+    jobs: Sequence[JobMeasurement], folder: Path | None = None, left: Path | None = None
+) -> tuple[Measured, ...]:
+    """Quantities from jobs: those of one measurement and layout share one, in memory, or memory-mapped in `folder`.
 
-    The places of a quantity are the union of its parts', NaN where a part has none.
+    The points of a quantity are the union of its jobs', NaN if a job has none. The values of a job without its column
+    were `left` in a file of that folder (`values_file`).
     """
-    groups: dict[tuple[Any, ...], list[JobPart]] = {}
-    for job_part in parts:
-        groups.setdefault(job_part.key, []).append(job_part)
+    groups: dict[tuple[Any, ...], list[JobMeasurement]] = {}
+    for measured in jobs:
+        groups.setdefault(quantity_key(measured), []).append(measured)
     return tuple(
-        _merge(groups[key], derived.values_file(folder, key[1], number) if folder is not None else None)
+        _merge(groups[key], derived.values_file(folder, key[1], number) if folder is not None else None, left)
         for number, key in enumerate(sorted(groups))
     )
 
 
-def _merge(parts: Sequence[JobPart], path: Path | None) -> Measured:
-    first, model = parts[0], models()[parts[0].measurement]
+def _values(measured: JobMeasurement, left: Path | None) -> Values:
+    values: Values
+    if VALUE in measured.columns or left is None:
+        values = measured.columns[VALUE]
+    else:
+        values = np.load(values_file(left, measured))
+    return values
+
+
+def _merge(jobs: Sequence[JobMeasurement], path: Path | None, left: Path | None) -> Measured:
+    first, model = jobs[0], models()[jobs[0].name]
+    assert first.layout is not None
     names = {
-        dim: tuple(sorted({word for job_part in parts for word in job_part.names.get(dim, ())}))
+        dim: tuple(sorted({word for measured in jobs for word in measured.names.get(dim, ())}))
         for dim in first.places
-        if any(dim in job_part.names for job_part in parts)
+        if any(dim in measured.names for measured in jobs)
     }
 
     @cache
     def rows_of(number: int) -> Ints:
-        job_part = parts[number]
-        return np.stack([_in_words(job_part, dim, names) for dim in first.places], axis=1)
+        measured = jobs[number]
+        return np.stack([_in_words(measured, dim, names) for dim in first.places], axis=1)
 
-    #: Parts share their places by the hundred: each kind is looked up once.
+    #: Jobs share their points by the hundred: each kind is looked up once.
     same: dict[tuple[Any, ...], int] = {}
     kind = [
-        same.setdefault((*map(id, job_part.places.values()), *job_part.names.items()), n)
-        for n, job_part in enumerate(parts)
+        same.setdefault((*map(id, measured.places.values()), *measured.names.items()), n)
+        for n, measured in enumerate(jobs)
     ]
     places = _union([rows_of(number) for number in dict.fromkeys(kind)], pairs=model.places == "pairs")
     place_of = {
         number: codes(np.concatenate([places, rows_of(number)]))[len(places) :] for number in dict.fromkeys(kind)
     }
-    runs = [len(job_part.runs) for job_part in parts]
-    shape = (sum(runs), max(job_part.passes for job_part in parts), len(places))
+    runs = [len(measured.runs) for measured in jobs]
+    shape = (sum(runs), max(len(measured.passes) for measured in jobs), len(places))
     values: Values = (
         np.lib.format.open_memmap(path, "w+", np.float32, shape) if path is not None else np.empty(shape, np.float32)
     )
     row = 0
-    for job_part, number in zip(parts, kind, strict=True):
-        span = values[row : row + len(job_part.runs)]
-        if (job_part.passes, len(place_of[number])) == shape[1:] and np.array_equal(
+    for measured, number in zip(jobs, kind, strict=True):
+        span = values[row : row + len(measured.runs)]
+        if (len(measured.passes), len(place_of[number])) == shape[1:] and np.array_equal(
             place_of[number], np.arange(len(places))
         ):
-            span[...] = job_part.values()
+            span[...] = _values(measured, left)
         else:
             span[...] = np.nan
-            span[:, : job_part.passes][..., place_of[number]] = job_part.values()
-        row += len(job_part.runs)
+            span[:, : len(measured.passes)][..., place_of[number]] = _values(measured, left)
+        row += len(measured.runs)
     return Measured.from_arrays(
-        first.measurement,
-        first.operation,
-        first.quantity,
-        first.unit,
+        first.name,
+        first.header["operation"],
+        first.header["quantity"],
+        first.header["unit"],
         model,
         first.layout,
         dict(zip(first.places, places.T.copy(), strict=True)),
         values,
-        np.repeat([job_part.node for job_part in parts], runs),
-        np.repeat([job_part.job for job_part in parts], runs),
-        np.concatenate([np.array(job_part.runs, dtype=np.int64) for job_part in parts]),
-        tuple(time for job_part in parts for time in job_part.started),
-        np.concatenate(
-            [np.zeros(len(job_part.runs)) if job_part.disturbed is None else job_part.disturbed for job_part in parts]
-        ),
+        np.repeat([measured.node for measured in jobs], runs),
+        np.repeat([measured.job for measured in jobs], runs),
+        np.concatenate([np.array(measured.numbers, dtype=np.int64) for measured in jobs]),
+        tuple(str(run["start_time"]) for measured in jobs for run in measured.runs),
+        np.concatenate([np.array([run["disturbed"] for run in measured.runs], dtype=np.float64) for measured in jobs]),
         names,
-        first.tick_ns,
+        first.header["tick_ns"],
     )
 
 
-def has_places_of(earlier: JobPart, parts: Sequence[JobPart]) -> bool:
-    """Whether `parts` have between them every pass and place of the quantity in which the part `earlier` has values."""
-    alike = [job_part for job_part in parts if job_part.key == earlier.key]
-    valued = np.isfinite(earlier.values())
+def has_places_of(earlier: JobMeasurement, jobs: Sequence[JobMeasurement]) -> bool:
+    """Whether `jobs` have between them every pass and point of the quantity at which the `earlier` one has values."""
+    alike = [measured for measured in jobs if quantity_key(measured) == quantity_key(earlier)]
+    valued = np.isfinite(earlier.columns[VALUE])
     passes = np.flatnonzero(valued.any(axis=(0, 2)))
-    now = {place for job_part in alike for place in _named_places(job_part)}
+    now = {place for measured in alike for place in _named_places(measured)}
     then = np.flatnonzero(valued.any(axis=(0, 1))).tolist()
     named = _named_places(earlier)
-    return max((job_part.passes for job_part in alike), default=0) > passes.max(initial=-1) and all(
+    return max((len(measured.passes) for measured in alike), default=0) > passes.max(initial=-1) and all(
         named[place] in now for place in then
     )
 
 
-def _named_places(job_part: JobPart) -> list[tuple[Key, ...]]:
-    """The coordinates of each place, words where a dimension is of words."""
-    listed = {dim: column.tolist() for dim, column in job_part.places.items()}
+def _named_places(measured: JobMeasurement) -> list[tuple[Key, ...]]:
+    """The coordinates of each point, words in a dimension of words."""
+    listed = {dim: column.tolist() for dim, column in measured.places.items()}
     columns = (
-        [job_part.names[dim][number] for number in c] if dim in job_part.names else c for dim, c in listed.items()
+        [measured.names[dim][number] for number in c] if dim in measured.names else c for dim, c in listed.items()
     )
     return list(zip(*columns, strict=True))
 
 
-def _in_words(job_part: JobPart, dim: str, names: Mapping[str, tuple[str, ...]]) -> Ints:
-    """The coordinates of a part as numbers of the quantity's words."""
+def _in_words(measured: JobMeasurement, dim: str, names: Mapping[str, tuple[str, ...]]) -> Ints:
+    """The coordinates of a job as numbers of the quantity's words."""
     if dim not in names:
-        return job_part.places[dim]
-    return np.array([names[dim].index(word) for word in job_part.names[dim]], dtype=np.int64)[job_part.places[dim]]
+        return measured.places[dim]
+    return np.array([names[dim].index(word) for word in measured.names[dim]], dtype=np.int64)[measured.places[dim]]
 
 
-def _union(of_parts: Sequence[Ints], *, pairs: bool) -> Ints:
-    """All places (place, dimension), sorted; of pairs of_parts pair at of_parts home."""
-    rows = np.concatenate(of_parts)
+def _union(of_jobs: Sequence[Ints], *, pairs: bool) -> Ints:
+    """All points (point, dimension), sorted; with pairs every pair at every home."""
+    rows = np.concatenate(of_jobs)
     if not pairs:
         return rows[distinct(rows)[0]]
     homes, each = np.unique(rows[:, 0]), rows[distinct(rows[:, 1:])[0], 1:]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nodeprint.data.job import run_medians
 from nodeprint.data.job.jobs import JobMeasurement
-from nodeprint.data.places import run_medians
 
 
 def test_runs_have_medians_over_points_and_a_spread() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from nodeprint.data.format.record_format import FLAGS
+from nodeprint.data.job import job_points
+from nodeprint.data.job.job_points import NodePlaces
 from nodeprint.data.job.jobs import JobMeasurement
-from nodeprint.data.places import job_parts
-from nodeprint.data.places.job_parts import JobPart, NodePlaces
 from nodeprint.machine.topology.model import Cpu, Machine, NumaNode, Topology
 
 #: Two sockets of a CCX with two cores of two threads each; OS numbers run against the order of the chip.
@@ -30,7 +30,7 @@ NAN = float("nan")
 
 @pytest.fixture
 def places() -> NodePlaces:
-    return job_parts.machine(TOPOLOGY)
+    return job_points.machine(TOPOLOGY)
 
 
 def test_places_are_in_the_order_of_the_chip(places: NodePlaces) -> None:
@@ -38,16 +38,16 @@ def test_places_are_in_the_order_of_the_chip(places: NodePlaces) -> None:
     assert places.cores == (0, 0, 1, 1, 2, 2, 3, 3)
     assert places.nodes == (5, 3, 1), "by their first CPU, those without CPUs last"
     assert places.layout.numa.tolist() == [0, 0, 0, 0, 1, 1, 1, 1] and places.layout.numa_nodes == 3
-    more = job_parts.machine(TOPOLOGY, [0, 9])
+    more = job_points.machine(TOPOLOGY, [0, 9])
     assert 9 in more.cpus and len(more.cpus) == 9, "a CPU that was measured and is not known has a place, too"
     assert more.cores[more.cpus.index(9)] == 9 and more.layout.numa[more.cpus.index(9)] == -1
-    assert job_parts.machine(TOPOLOGY) == places != more
-    assert hash(job_parts.machine(TOPOLOGY)) == hash(places)
+    assert job_points.machine(TOPOLOGY) == places != more
+    assert hash(job_points.machine(TOPOLOGY)) == hash(places)
     other = replace(TOPOLOGY, cpus=tuple(replace(cpu, core=(cpu.core or 0) + 4) for cpu in TOPOLOGY.cpus))
-    assert job_parts.machine(other) != places, "its cores have other numbers"
+    assert job_points.machine(other) != places, "its cores have other numbers"
 
 
-def pairs(ends: list[tuple[int, int]], values: Any, flags: Any = 0, **header: Any) -> JobPart:
+def pairs(ends: list[tuple[int, int]], values: Any, flags: Any = 0, **header: Any) -> JobMeasurement:
     """A job's latencies of pairs of OS numbers, (run, pass, pair)."""
     columns = {"latency_ns": np.array(values, dtype=np.float32)}
     columns["flags"] = np.broadcast_to(np.array(flags, dtype=np.uint8), columns["latency_ns"].shape)
@@ -57,19 +57,20 @@ def pairs(ends: list[tuple[int, int]], values: Any, flags: Any = 0, **header: An
     runs = tuple({"run": n + 1, "start_time": f"t{n}"} for n in range(len(columns["latency_ns"])))
     passes = tuple(range(columns["latency_ns"].shape[1]))
     measured = JobMeasurement("coherence-cas", usual | header, runs, passes, coordinates, {}, columns)
-    return job_parts.of_pairs(4, 2, measured, TOPOLOGY, job_parts.machine(TOPOLOGY))
+    return job_points.of_pairs(4, 2, measured, TOPOLOGY, job_points.machine(TOPOLOGY))
 
 
-def rows(part: JobPart) -> dict[tuple[int, int], list[float]]:
+def rows(part: JobMeasurement) -> dict[tuple[int, int], list[float]]:
     """The values of the first run by pair of slots."""
     ends = zip(part.places["a"].tolist(), part.places["b"].tolist(), strict=True)
-    return dict(zip(ends, part.values()[0].T.tolist(), strict=True))
+    return dict(zip(ends, part.columns["value"][0].T.tolist(), strict=True))
 
 
 def test_pairs_are_by_slots_with_the_lower_first() -> None:
     part = pairs([(0, 1), (6, 7), (0, 7)], [[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])
     assert rows(part) == {(0, 1): [2.0, 5.0], (0, 7): [3.0, 6.0], (6, 7): [1.0, 4.0]}
-    assert (part.node, part.job, part.runs, part.passes, part.started) == (4, 2, (1,), 2, ("t0",))
+    assert (part.node, part.job, part.numbers, part.passes) == (4, 2, [1], (0, 1))
+    assert [run["start_time"] for run in part.runs] == ["t0"]
     directed = pairs([(0, 1), (1, 0), (6, 7), (7, 6)], [[[1.0, 2.0, 3.0, 4.0]]], directed=True)
     assert rows(directed) == {(0, 1): [4.0], (6, 7): [2.0]}, "the direction from the lower slot counts"
 
@@ -80,23 +81,24 @@ def test_pairs_are_by_slots_with_the_lower_first() -> None:
 )
 def test_a_tick_of_the_clock_is_over_all_hops_of_a_measurement(clock: Any, round_trips: int, tick_ns: float) -> None:
     """A round trip is two hops; 0 where clock or round trips are not known."""
-    assert pairs([(0, 1)], [[[1.0]]], clock=clock, round_trips=round_trips).tick_ns == tick_ns
+    assert pairs([(0, 1)], [[[1.0]]], clock=clock, round_trips=round_trips).header["tick_ns"] == tick_ns
 
 
 def test_what_was_disturbed_is_a_share_of_each_run() -> None:
     disturbed, other = FLAGS["disturbed"], sum(FLAGS.values()) - FLAGS["disturbed"]
     flags = [[[disturbed, other]], [[0, disturbed | other]], [[0, other]]]
     part = pairs([(0, 1), (2, 3)], [[[1.0, 2.0]]] * 3, flags)
-    assert part.disturbed is not None and part.disturbed.tolist() == [0.5, 0.5, 0.0]
+    assert [run["disturbed"] for run in part.runs] == [0.5, 0.5, 0.0]
     quiet = pairs([(0, 1)], [[[1.0]], [[2.0]]])
-    assert quiet.disturbed is not None and quiet.disturbed.tolist() == [0.0, 0.0]
+    assert [run["disturbed"] for run in quiet.runs] == [0.0, 0.0]
 
 
-def cells(places: NodePlaces, at: dict[str, list[Any]], values: Any, name: str = "bandwidth-nodes") -> JobPart:
+def cells(places: NodePlaces, at: dict[str, list[Any]], values: Any, name: str = "bandwidth-nodes") -> JobMeasurement:
     """A job's values of a measurement of cells, (run, pass, place)."""
     array = np.array(values, dtype=np.float64)
     runs = range(1, len(array) + 1)
-    return job_parts.part(4, 2, name, {"operation": "o"}, places, at, array, runs, [f"t{run}" for run in runs])
+    of_runs = job_points.runs_of(runs, [f"t{run}" for run in runs])
+    return job_points.cells_at_points(4, 2, name, {"operation": "o"}, places, at, array, of_runs)
 
 
 def test_cells_of_a_numa_node_are_by_its_order_and_words_by_the_alphabet(places: NodePlaces) -> None:
@@ -114,8 +116,8 @@ def test_cells_of_a_numa_node_are_by_its_order_and_words_by_the_alphabet(places:
         "threads": [4, 4],
     }
     assert part.names == {"stream": ("copy", "load", "triad")}
-    assert part.values().tolist() == [[[1.0, 2.0]]], "a place without a value is none"
-    assert part.started == ("t1",)
+    assert part.columns["value"].tolist() == [[[1.0, 2.0]]], "a place without a value is none"
+    assert part.runs[0]["start_time"] == "t1"
 
 
 def test_threads_that_were_measured_alone_stand_for_their_core(places: NodePlaces) -> None:
@@ -123,7 +125,7 @@ def test_threads_that_were_measured_alone_stand_for_their_core(places: NodePlace
     at: dict[str, list[Any]] = {"cpu": [6, 4, 5], "level": ["l1", "l1", "l1"]}
     part = cells(places, at, [[[1.0, 2.0, 3.0]]], "chase-levels")
     assert part.places["cpu"].tolist() == [0, 2, 3]
-    assert part.values().tolist() == [[[1.0, 3.0, 2.0]]]
+    assert part.columns["value"].tolist() == [[[1.0, 3.0, 2.0]]]
 
 
 def test_parts_with_other_passes_and_words_share_a_quantity(places: NodePlaces, tmp_path: Path) -> None:
@@ -131,7 +133,7 @@ def test_parts_with_other_passes_and_words_share_a_quantity(places: NodePlaces, 
     at = {"cpu_node": [5], "memory_node": [5], "threads": [4]}
     first = cells(places, {**at, "stream": ["triad"]}, [[[1.0], [2.0]], [[3.0], [4.0]]])
     second = cells(places, {**at, "stream": ["copy"]}, [[[5.0]]])
-    kept, mapped = (job_parts.assemble([first, second], folder)[0] for folder in (None, tmp_path))
+    kept, mapped = (job_points.assemble([first, second], folder)[0] for folder in (None, tmp_path))
     for quantity in (kept, mapped):
         assert quantity.names == {"stream": ("copy", "triad")}
         np.testing.assert_array_equal(
@@ -139,14 +141,14 @@ def test_parts_with_other_passes_and_words_share_a_quantity(places: NodePlaces, 
         )
         assert (quantity.run.tolist(), quantity.started) == ([1, 2, 1], ("t1", "t2", "t1"))
     assert [path.name for path in tmp_path.iterdir()] == ["bandwidth-nodes-0.npy"]
-    assert job_parts.has_places_of(first, [second, first]) and not job_parts.has_places_of(first, [second])
+    assert job_points.has_places_of(first, [second, first]) and not job_points.has_places_of(first, [second])
     shorter = cells(places, {**at, "stream": ["triad"]}, [[[1.0]]])
-    assert job_parts.has_places_of(shorter, [first]) and not job_parts.has_places_of(first, [shorter])
-    assert not job_parts.has_places_of(first, [])
+    assert job_points.has_places_of(shorter, [first]) and not job_points.has_places_of(first, [shorter])
+    assert not job_points.has_places_of(first, [])
 
 
 def test_pairs_come_before_cells(places: NodePlaces) -> None:
     of_cells = cells(places, {"cpu_node": [5], "memory_node": [5], "stream": ["copy"]}, [[[1.0]]])
-    both = job_parts.assemble([of_cells, pairs([(0, 1)], [[[1.0]]])])
+    both = job_points.assemble([of_cells, pairs([(0, 1)], [[[1.0]]])])
     assert [quantity.measurement for quantity in both] == ["coherence-cas", "bandwidth-nodes"]
     assert both[0].node.tolist() == [4] and both[0].job.tolist() == [2]
