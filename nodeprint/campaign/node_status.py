@@ -48,7 +48,7 @@ _LONGEST_LIST = 48
 
 
 @dataclass(frozen=True)
-class Standing:
+class NodeStanding:
     """How a node stands: one of STANDINGS, why, and where it runs the measurement and the seconds left, if known.
 
     `done` `of` its measurements are complete, all runs counted. `problem`: what of a former job cannot be used, of a
@@ -73,7 +73,7 @@ class Status:
     """How a campaign stands. `followed`: a call is at work on its Slurm jobs."""
 
     campaign: str
-    nodes: Sequence[Standing]
+    nodes: Sequence[NodeStanding]
     followed: bool
     left_s: float | None
 
@@ -157,8 +157,8 @@ def read(folder: Path) -> Status:
 
 
 def _gathered(
-    folder: Path, row: node_sheet.Node, node: Standing, unusable: Mapping[str, gathered.NodeState]
-) -> Standing:
+    folder: Path, row: node_sheet.Node, node: NodeStanding, unusable: Mapping[str, gathered.NodeState]
+) -> NodeStanding:
     """A node that did all it was asked for has failed where its records cannot be used, as those of another host, and
     is measured in part where some can; so is one that was simulated or imported. What a former job lacks is said."""
     if node.node not in unusable or node.standing not in ("measured", "partly measured", *_MADE):
@@ -183,18 +183,18 @@ def _asked_anew(folder: Path, queue: Mapping[str, list[str]]) -> dict[str, list[
     return {node: [*row[:3], *listed[row[2]]] for node, row in queue.items() if row[2] in listed}
 
 
-def _made(folder: Path, row: node_sheet.Node) -> Standing:
+def _made(folder: Path, row: node_sheet.Node) -> NodeStanding:
     """How a simulated or imported node stands."""
     begun = campaigns.job_folder(folder, row).is_dir()
-    return Standing(row.node, row.state if begun else "not begun", row.reason, row.job)
+    return NodeStanding(row.node, row.state if begun else "not begun", row.reason, row.job)
 
 
 def _standing(
     folder: Path, row: node_sheet.Node, seen: NodeProgress | None, queued: Sequence[str], state: State
-) -> Standing:
+) -> NodeStanding:
     """How a node stands; `queued` is its row of jobs.tsv, or empty."""
     job = campaigns.job_folder(folder, row)
-    none = Standing(row.node, "not begun", job=row.job, of=state.places, done=len(seen.done) if seen else 0)
+    none = NodeStanding(row.node, "not begun", job=row.job, of=state.places, done=len(seen.done) if seen else 0)
     if (job / job_status.NAME).exists():
         standing, message = _outcome(job)
         return replace(none, standing=standing, reason=message, done=len(complete(job, state.steps)))
@@ -212,7 +212,7 @@ def _standing(
     return replace(none, standing="interrupted") if (job / "node-run.log").exists() else none
 
 
-def _running(node: Standing, seen: NodeProgress | None, state: State, number: str, since: str) -> Standing:
+def _running(node: NodeStanding, seen: NodeProgress | None, state: State, number: str, since: str) -> NodeStanding:
     """The standing of a node that runs: what it measures now by its log; by Ansible only `since` when is known."""
     if since:
         return replace(node, standing="running", reason=since)
@@ -228,7 +228,7 @@ def _running(node: Standing, seen: NodeProgress | None, state: State, number: st
     )
 
 
-def _words(node: Standing) -> str:
+def _words(node: NodeStanding) -> str:
     """What is said of a node beside its name."""
     if node.measurement:
         time_left = f", {span(node.left_s)} left" if node.left_s is not None else ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nodeprint.machine.tree import Tree
 
@@ -16,27 +15,21 @@ from nodeprint.machine.tree import Tree
 _UNLIMITED_BYTES = 1 << 60
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """`cpus` is the quota in CPUs' worth of time, `memory_bytes` the most memory; None where there is no limit."""
-
-    cpus: float | None = None
-    memory_bytes: int | None = None
+def cpu_quota(tree: Tree) -> float | None:
+    """The quota of the process of `proc/self/cgroup` in CPUs' worth of time; None if there is no limit."""
+    quotas = (_quota(tree, folder) for folder in _folders_of_process(tree))
+    return min((quota for quota in quotas if quota is not None), default=None)
 
 
-def read(tree: Tree) -> Limits:
-    """The limits of the process of `proc/self/cgroup`; no limits where that is absent."""
-    cpus: list[float] = []
-    memory: list[int] = []
-    for folder in sorted(set(_folders(tree.read_text("proc/self/cgroup") or ""))):
-        quota = _quota(tree, folder)
-        if quota is not None:
-            cpus.append(quota)
-        for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):
-            size = _number(tree.read_text(f"{folder}/{name}"))
-            if size is not None and size < _UNLIMITED_BYTES:
-                memory.append(size)
-    return Limits(min(cpus, default=None), min(memory, default=None))
+def memory_limit(tree: Tree) -> int | None:
+    """The most memory of the process of `proc/self/cgroup` in bytes; None if there is no limit."""
+    names = ("memory.max", "memory.high", "memory.limit_in_bytes")
+    sizes = (_number(tree.read_text(f"{folder}/{name}")) for folder in _folders_of_process(tree) for name in names)
+    return min((size for size in sizes if size is not None and size < _UNLIMITED_BYTES), default=None)
+
+
+def _folders_of_process(tree: Tree) -> list[str]:
+    return sorted(set(_folders(tree.read_text("proc/self/cgroup") or "")))
 
 
 def _folders(groups: str) -> Iterator[str]:

@@ -48,8 +48,8 @@ class _Space(msgspec.Struct):
     bytes: float = 0.0
 
 
-class _Line(msgspec.Struct):
-    """What is read of a record's line."""
+class _CountedLine(msgspec.Struct):
+    """The keys of a record's line that are read."""
 
     record: str = ""
     cpu: int = -1
@@ -60,7 +60,7 @@ class _Line(msgspec.Struct):
     placement: dict[str, _Space] = {}
 
 
-_LINE = msgspec.json.Decoder(_Line)
+_LINE = msgspec.json.Decoder(_CountedLine)
 
 
 def read(tree: Tree) -> Counters | None:
@@ -142,7 +142,7 @@ def _reason(tree: Tree, group: str) -> str:
     return printable(said[-1], 200) if said else say("counters_no_metric")
 
 
-def _lines(tree: Tree, group: str) -> Iterator[_Line]:
+def _lines(tree: Tree, group: str) -> Iterator[_CountedLine]:
     for line in _text(tree, f"{group}.jsonl").splitlines():
         try:
             yield _LINE.decode(line)

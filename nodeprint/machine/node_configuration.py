@@ -235,11 +235,11 @@ def _serials(tree: Tree, dimms: Sequence[Mapping[str, str]]) -> Iterator[str]:
 
 
 def _limits(tree: Tree) -> dict[str, Value | None]:
-    limits = cgroup.read(tree)
+    memory = cgroup.memory_limit(tree)
     return {
         "cpus_allowed": len(allowed_cpus(tree)) or None,
-        "cgroup_cpus": limits.cpus,
-        "cgroup_memory_gib": None if limits.memory_bytes is None else round(limits.memory_bytes / 2**30, 2),
+        "cgroup_cpus": cgroup.cpu_quota(tree),
+        "cgroup_memory_gib": None if memory is None else round(memory / 2**30, 2),
     }
 
 

@@ -82,11 +82,8 @@ class _Thread(msgspec.Struct, frozen=True):
     cpu: int
 
 
-class _Times(msgspec.Struct, frozen=True):
-    """A process' share in /proc: the time that it had, and the time of its children that ended."""
-
-    ticks: int
-    children: int
+#: The ticks that a process had, and those of its children that ended.
+_Ticks = tuple[int, int]
 
 
 class Watch:
@@ -171,26 +168,26 @@ def _threads(proc: Path) -> Iterator[tuple[int, _Thread]]:
             )
 
 
-def _times(proc: Path) -> dict[int, _Times]:
+def _times(proc: Path) -> dict[int, _Ticks]:
     """The times of all processes that can be seen, by their number (proc_pid_stat(5): utime, stime, cutime, cstime)."""
     times = {}
     for process in proc.glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
             text = (process / "stat").read_text(errors="replace")
             own, system, children, children_system = map(int, text[text.rindex(")") + 2 :].split()[11:15])
-            times[int(process.name)] = _Times(own + system, children + children_system)
+            times[int(process.name)] = own + system, children + children_system
     return times
 
 
-def _ended(before: Mapping[int, _Times], after: Mapping[int, _Times], ours: set[int]) -> int:
+def _ended(before: Mapping[int, _Ticks], after: Mapping[int, _Ticks], ours: set[int]) -> int:
     """The ticks of processes that ended between two readings, without `ours`.
 
     All that an ended process had goes to the parent that waited for it, which may end in its turn, so the sum over all
     grows by what they took since. One whose parent does not wait is not counted, and the sum may fall.
     """
-    grown = sum(times.children for pid, times in after.items() if pid not in ours)
-    grown -= sum(times.children for pid, times in before.items() if pid not in ours)
-    return max(0, grown - sum(times.ticks for pid, times in before.items() if pid not in ours and pid not in after))
+    grown = sum(children for pid, (_, children) in after.items() if pid not in ours)
+    grown -= sum(children for pid, (_, children) in before.items() if pid not in ours)
+    return max(0, grown - sum(ticks for pid, (ticks, _) in before.items() if pid not in ours and pid not in after))
 
 
 def _family(root: int, threads: Mapping[int, _Thread]) -> set[int]:

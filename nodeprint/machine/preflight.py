@@ -123,12 +123,12 @@ def _allowance(tree: Tree) -> Iterator[Warning]:
     barred = sorted(set(online) - set(allowed)) if allowed else []
     if barred:
         yield warning("cpus-not-allowed", "machine", count=len(barred), all=len(online), cpus=list_text(barred))
-    limits = cgroup.read(tree)
-    if limits.cpus is not None and limits.cpus < len(allowed or online):
-        yield warning("cgroup-cpus", cpus=f"{limits.cpus:g}")
+    quota, memory = cgroup.cpu_quota(tree), cgroup.memory_limit(tree)
+    if quota is not None and quota < len(allowed or online):
+        yield warning("cgroup-cpus", cpus=f"{quota:g}")
     total = re.search(r"MemTotal:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
-    if limits.memory_bytes is not None and total and limits.memory_bytes < int(total[1]) * 1024:
-        yield warning("cgroup-memory", gib=f"{limits.memory_bytes / 2**30:.1f}")
+    if memory is not None and total and memory < int(total[1]) * 1024:
+        yield warning("cgroup-memory", gib=f"{memory / 2**30:.1f}")
 
 
 def _free_bytes(meminfo: str) -> int | None:

@@ -19,7 +19,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, cast
 
 from nodeprint import reading
 from nodeprint.errors import NodeprintError, unreadable
@@ -243,11 +243,7 @@ class _Archive(Tree):
         return [] if real is None else sorted(self._children.get(real, ()))
 
 
-class _Readable(Protocol):
-    def read(self, size: int = -1, /) -> bytes: ...
-
-
-def _read_all(stream: _Readable, packed: int) -> bytes:
+def _read_all(stream: io.BufferedIOBase, packed: int) -> bytes:
     """All of a stream that may unpack without end, from `packed` bytes. Raises tarfile.ReadError beyond the limit."""
     content = bytearray()
     while data := stream.read(1 << 20):

@@ -53,10 +53,10 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Term:
-    """A subject of findings, which several measurements may have: its words, and what is accepted and assumed of it.
+class FindingTerm:
+    """A metric of findings, which several measurements may share: its words, and what is accepted and assumed of it.
 
-    `name` is the subject in a list and `what` what differs. `tolerance`, `run` and `job` are the tolerance and the
+    `name` is the metric in a list and `what` what differs. `tolerance`, `run` and `job` are the tolerance and the
     standard deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.Cell`),
     `tolerance_without_boost` the tolerance where no node has a clock above its base clock, `source` is where they are
     from. `criterion`: an outcome rests on it unless acceptance.yaml says otherwise. `causes` are keys of
@@ -151,7 +151,7 @@ class KernelFile:
     heat the node), what the kernel does in a sentence (`test`), its terms and measurements by name."""
 
     measurements: Mapping[str, Measurement]
-    terms: Mapping[str, Term] = field(default_factory=dict)
+    terms: Mapping[str, FindingTerm] = field(default_factory=dict)
     test: str = ""
     order: int = 50
 
@@ -184,7 +184,7 @@ def imported() -> Mapping[str, Measurement]:
 
 
 @cache
-def terms() -> Mapping[str, Term]:
+def terms() -> Mapping[str, FindingTerm]:
     """What findings of cells are of, by term."""
     return {name: term for content in kernel_files().values() for name, term in content.terms.items()}
 

@@ -95,7 +95,7 @@ class Imported(Struct):
     notes: tuple[str, ...]
 
 
-class Cells(Struct):
+class CellColumns(Struct):
     """What cells are of."""
 
     dims: Annotated[tuple[str, ...], Meta(extra_json_schema=_EACH_ONCE)]
@@ -259,7 +259,7 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
     ) = UNSET
     cells: (
         Annotated[
-            Cells,
+            CellColumns,
             key("of what is no pair of CPUs: the coordinates of a cell, and its values with their units (below)"),
         ]
         | UnsetType
@@ -320,7 +320,7 @@ class Sentinel(Pair, tag_field="record", tag="sentinel", kw_only=True):
     at_s: _Seconds
 
 
-class Again(Pair, tag_field="record", tag="again", kw_only=True):
+class Remeasurement(Pair, tag_field="record", tag="again", kw_only=True):
     """A pair that was measured once more, alone."""
 
     reason: Literal["passes_differ", "budget", "slowest"]
@@ -358,7 +358,7 @@ class Clusters(Struct, tag_field="record", tag="clusters"):
     cluster: tuple[Count, ...] | UnsetType = UNSET
 
 
-class Difference(Struct):
+class WrongNumber(Struct):
     """A wrong result of arithmetic."""
 
     cpu: Count
@@ -373,7 +373,7 @@ class Cell(Open, tag_field="record", tag="cell", kw_only=True):
 
     number: Count = field(name="pass")
     flags: Flags
-    difference: Difference | UnsetType = UNSET
+    difference: WrongNumber | UnsetType = UNSET
 
 
 class Trailer(Open, tag_field="record", tag="trailer"):
@@ -430,11 +430,20 @@ def _by_tag(*kinds: type[Struct]) -> dict[str, type[Struct]]:
 
 
 #: Records beside the pairs and cells: what else was seen while they were measured (docs/formats.md).
-COMPANIONS = _by_tag(Sentinel, Second, Again, Census, Clusters, Offset, LoadSecond)
+COMPANIONS = _by_tag(Sentinel, Second, Remeasurement, Census, Clusters, Offset, LoadSecond)
 #: Every kind of line, by what it calls itself.
 KINDS = _by_tag(Header, Pass, Pair, Cell, Trailer) | COMPANIONS
 #: What is inside of lines and has no other members than its type says.
-_INSIDE: tuple[type[Struct], ...] = (Clock, RampUp, DmaLatency, Imported, Cells, Transport, Difference, SocketSecond)
+_INSIDE: tuple[type[Struct], ...] = (
+    Clock,
+    RampUp,
+    DmaLatency,
+    Imported,
+    CellColumns,
+    Transport,
+    WrongNumber,
+    SocketSecond,
+)
 _NO_OTHER = {"additionalProperties": False}
 
 #: What the members of a line must be together: what its writers keep to, and readers need not know.

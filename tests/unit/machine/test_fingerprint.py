@@ -111,7 +111,7 @@ def test_what_is_absent_is_unknown(tmp_path: Path) -> None:
     tree = open_tree(tmp_path)
     assert len(read_fingerprint(tree)) == 0
     assert preflight.check(tree) == []
-    assert cgroup.read(tree) == cgroup.Limits()
+    assert (cgroup.cpu_quota(tree), cgroup.memory_limit(tree)) == (None, None)
 
 
 @example([("sys/devices/system/node/node0/distance", b"p\x18w")])
@@ -236,7 +236,7 @@ def test_differences_hold_for_every_fleet(fleet: dict[str, dict[str, fingerprint
 def test_limits_of_control_groups(
     root: Callable[..., Tree], files: dict[str, str], cpus: float | None, memory: int | None
 ) -> None:
-    assert cgroup.read(root(files)) == cgroup.Limits(cpus, memory)
+    assert (cgroup.cpu_quota(root(files)), cgroup.memory_limit(root(files))) == (cpus, memory)
 
 
 def ids(tree: Tree) -> set[str]:
