@@ -162,9 +162,7 @@ def test_a_node_beyond_its_tolerance_without_a_shown_change_is_to_be_measured_ag
     assert change_sentences.unchanged(histories[0]).startswith(
         "No change is shown yet: core 17 to the other cores of its socket is +1.5 "
     )
-    assert change_sentences.unchanged(histories[1]).startswith(
-        "No part moved by more than its tolerance for good."
-    )
+    assert change_sentences.unchanged(histories[1]).startswith("No part moved by more than its tolerance for good.")
 
 
 def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:
