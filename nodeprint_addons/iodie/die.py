@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ from nodeprint_addons.iodie.sites import Sites
 _APART_NS, _FALSE = 2.0, 0.01
 
 
-class Die(msgspec.Struct, frozen=True):
+class Die(msgspec.Struct, frozen=True, dict=True):
     """The results for the lines at home in one socket, or in one of its NUMA nodes (`homes`).
 
     `no_map` is the reason for a missing map of sites, `no_geometry` that for an unnamed geometry. `counted` has the
@@ -54,7 +55,7 @@ class Die(msgspec.Struct, frozen=True):
     core_cycles: Estimate | None
     links: Mapping[int, Estimate] = {}
 
-    @property
+    @cached_property
     def own_parts(self) -> pd.DataFrame:
         """The ends in the socket by number: their cost in `ns` with `half` of its interval.
 

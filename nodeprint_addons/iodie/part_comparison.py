@@ -25,7 +25,9 @@ def compare(nodes: Sequence[NodeDies]) -> pd.DataFrame | None:
     parts = pd.concat([part_costs(node.dies).assign(node=node.node) for node in same], ignore_index=True)
     parts = parts[parts.groupby(PART)["node"].transform("size") == len(same)]
     level = same[0].level
-    return parts.assign(name=[part_name(level, *part) for part in parts[PART].itertuples(index=False)])
+    keys = list(parts[PART].itertuples(index=False, name=None))
+    names = {key: part_name(level, *key) for key in dict.fromkeys(keys)}
+    return parts.assign(name=[names[key] for key in keys])
 
 
 def not_compared(nodes: Sequence[NodeDies]) -> dict[str, str]:
