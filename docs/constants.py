@@ -96,7 +96,7 @@ SOURCES: Mapping[str, str] = {
     "judge/groups._STEPS": f"{_CHOICE}: values that are evenly apart are no groups",
     "judge/groups.FEWEST": f"{_CHOICE}: a group has two nodes",
     "judge/verdict/fleet_verdict.CONTESTED": f"{_CHOICE}: two of ten may be a batch",
-    "judge/judge.SUSPECT": f"{_CHOICE}: it costs second jobs alone",
+    "judge/deviations.SUSPECT": f"{_CHOICE}: it costs second jobs alone",
     "judge/joined._DAY_S, _MOST_DAYS": "a day; more than any calendar has",
     "judge/joined._SEVERAL": f"{_CHOICE}: fewer show no correlation",
     "judge/joined._MOST_ALIKE": f"{_CHOICE}: a mean of a year still says something",

@@ -19,9 +19,8 @@ from nodeprint.history.judged import PastCampaign
 from nodeprint.judge import acceptance, agreements, joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import Cause
-from nodeprint.judge.deviations import Levels
+from nodeprint.judge.deviations import SUSPECT, job_tail
 from nodeprint.judge.joined import Difference, JobAt, Joined, Past
-from nodeprint.judge.judge import SUSPECT
 from nodeprint.judge.reduction import mean_of_runs
 from nodeprint.judge.verdict import Component, Interval
 from nodeprint.machine.node_configuration import read_fingerprint
@@ -237,7 +236,7 @@ def of_joined(all_joined: Joined, rules: Acceptance, judged: Sequence[PastCampai
         lines = _lines(past)
         levels, fitted = _levels(past, lines, z)
         job, alike = past.between_jobs(levels, fitted), joined.correlation(past.own - levels, past.matrix.owner)
-        tails = Levels(SUSPECT, ALARM, len(all_joined.names), 1).tail(past.matrix.terms)
+        tails = job_tail(past.matrix.terms, SUSPECT, len(all_joined.names))
         for position, line in enumerate(lines):
             node = int(past.matrix.nodes[position])
             by_node.setdefault(node, []).append(line)

@@ -12,7 +12,7 @@ from nodeprint.data.places.measured import Measured, is_metric, models
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.deviations import NodeEstimate, Series
+from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.verdict import Agreement, Finding, Limit, Spread
 from nodeprint.stats.peers import TEMPLATE_ERROR
 
@@ -52,38 +52,44 @@ def metric_of(finding: Finding) -> str:
 
 
 class Worst(msgspec.Struct, frozen=True):
-    """The part of a node (its position in the series) that comes nearest to its tolerance in one series."""
+    """The component of a node that comes nearest to its tolerance in one table: the node's row (`number`) among rows of
+    all jobs `pooled`."""
 
-    series: Series
-    position: int
+    pooled: Deviations
+    number: int
     component: int
     reach: float
-    pooled: NodeEstimate
+
+    def at(self, column: npt.NDArray[np.number]) -> float:
+        """What a column (row, component) has there."""
+        return float(column[self.number, self.component])
+
+    @property
+    def position(self) -> int:
+        """The node's position in the matrix."""
+        return int(self.pooled.owner[self.number])
 
     @property
     def share(self) -> float:
         """How much of its tolerance it takes."""
-        return float(self.reach / self.series.tolerance[self.component])
+        return float(self.reach / self.pooled.tolerance[self.component])
 
 
-def worst(series: Series, position: int) -> Worst | None:
-    """The component that comes nearest to its tolerance; None where the node has no value."""
-    pooled = series.of_node(position)
-    reach = np.abs(pooled.difference) + pooled.half_90
-    share = np.where(np.isfinite(pooled.difference), reach / series.tolerance, -1.0)
+def worst(table: Deviations, position: int) -> Worst | None:
+    """The component that comes nearest to its tolerance; None if the node has no value."""
+    pooled, number = table.pooled_node(position)
+    difference = pooled.difference[number]
+    reach = np.abs(difference) + pooled.half_90[number]
+    share = np.where(np.isfinite(difference), reach / table.tolerance, -1.0)
     component = int(np.argmax(share)) if len(share) else -1
-    return (
-        None
-        if component < 0 or share[component] < 0
-        else Worst(series, position, component, float(reach[component]), pooled)
-    )
+    return None if component < 0 or share[component] < 0 else Worst(pooled, number, component, float(reach[component]))
 
 
 def agreements(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Agreement, ...]:
     """The agreement of a node in each metric, those that decide first."""
     by_metric: dict[str, Worst] = {}
     for candidate in worst:
-        name = metric(candidate.series.matrix.measured)
+        name = metric(candidate.pooled.matrix.measured)
         if name not in by_metric or candidate.share > by_metric[name].share:
             by_metric[name] = candidate
     out = [_agreement(name, agreement, node, rules) for name, agreement in by_metric.items()]
@@ -97,14 +103,15 @@ def _order(name: str, rules: Acceptance) -> int:
 
 
 def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Agreement:
-    tolerances, matrix, component = worst.series.tolerance, worst.series.matrix, worst.component
+    pooled, matrix, component = worst.pooled, worst.pooled.matrix, worst.component
+    tolerances = pooled.tolerance
     relative = matrix.scale.relative
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[component])
     within, tolerance = relative(worst.reach), relative(float(tolerances[component]))
     remedy, needed = "", 0
-    difference, half = abs(float(worst.pooled.difference[component])), float(worst.pooled.half_90[component])
+    difference, half = worst.at(pooled.difference), worst.at(pooled.half_90)
     # what is outside, or has no center, is no question of more measurements
-    if difference - half <= tolerances[component] < worst.reach < np.inf:
+    if abs(difference) - half <= tolerances[component] < worst.reach < np.inf:
         remedy, needed = remedy_of(worst)
     return Agreement(
         name,
@@ -117,8 +124,8 @@ def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> 
         within * unit_of,
         tolerance * unit_of,
         worst.share,
-        relative(float(worst.pooled.difference[component])),
-        int(worst.pooled.runs[component]),
+        relative(difference),
+        int(worst.at(pooled.runs)),
         remedy,
         needed,
         _oddest_run(worst) if remedy == "quiet" else "",
@@ -127,7 +134,7 @@ def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> 
 
 def _oddest_run(worst: Worst) -> str:
     """The run that is farthest from the median of all runs of the node in a component (job1/run2)."""
-    matrix, rows = worst.series.matrix, worst.series.matrix.jobs(worst.position)
+    matrix, rows = worst.pooled.matrix, worst.pooled.matrix.jobs(worst.position)
     values = matrix.values[rows.start : rows.stop, :, worst.component]
     apart = np.nan_to_num(np.abs(values - np.nanmedian(values)), nan=-1.0)
     row, run = np.unravel_index(int(np.argmax(apart)), apart.shape)
@@ -143,18 +150,18 @@ def remedy_of(worst: Worst) -> tuple[str, int]:
     difference beyond the tolerance that is not resolved, or an interval that is wider than it, is no matter of the
     tolerance.
     """
-    series, component, position, pooled = worst.series, worst.component, worst.position, worst.pooled
-    spread = series.spreads.run
-    runs = max(int(pooled.runs[component]), 1)
-    tolerance, error = float(series.tolerance[component]), float(pooled.error[component])
-    difference, half_90 = abs(float(pooled.difference[component])), float(pooled.half_90[component])
-    between = float(series.reference.between[series.reference.kind[position], component])
+    component, position, pooled = worst.component, worst.position, worst.pooled
+    spread, reference = pooled.spreads.run, pooled.reference
+    runs = max(int(worst.at(pooled.runs)), 1)
+    tolerance, error = float(pooled.tolerance[component]), worst.at(pooled.error)
+    difference, half_90 = abs(worst.at(pooled.difference)), worst.at(pooled.half_90)
+    between = float(reference.between[reference.kind[position], component])
     expected = difference * (1 - min(error**2 / max(between + error**2, 1e-30), 1.0))
     if difference > tolerance:
         return "quiet", 0
     own, usual = float(spread.pooled[component] * spread.ratio[position, component]), float(spread.pooled[component])
-    job = float(series.spreads.job.variance[component]) / max(pooled.jobs, 1)
-    count = max(float(series.reference.count[position]), 1.0)
+    job = float(pooled.spreads.job.variance[component]) / max(len(pooled.matrix.jobs(position)), 1)
+    count = max(float(reference.count[position]), 1.0)
     chips = max(between - own / runs, 0.0)
     quantile = half_90 / error if error > 0 and np.isfinite(half_90) else 2.0
     room = (max(tolerance - expected, 0.0) / (quantile + NINE_OF_TEN)) ** 2
@@ -175,13 +182,13 @@ def remedy_of(worst: Worst) -> tuple[str, int]:
     return ("tolerance", 0) if difference > _CLOSE * tolerance else ("none", 0)
 
 
-def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
+def limits(series: Sequence[Deviations]) -> tuple[Limit, ...]:
     """The detection limit of each component type: the difference that nine of ten nodes would show in one job, the
     median over nodes and components."""
     out = []
     for of_measurement in series:
         terms, tolerances = of_measurement.matrix.terms, of_measurement.tolerance
-        needs = tolerances + of_measurement.by_job.half_of_job + NINE_OF_TEN * of_measurement.by_job.error
+        needs = tolerances + of_measurement.half_of_job + NINE_OF_TEN * of_measurement.error
         for number, columns in terms.by_component_type:
             usable = needs[:, columns][np.isfinite(needs[:, columns])]
             if not len(usable):
@@ -207,12 +214,12 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
     return tuple(out)
 
 
-def _sharper(series: Series, columns: npt.NDArray[np.int64], effect: float, tolerance: float) -> tuple[str, int]:
+def _sharper(series: Deviations, columns: npt.NDArray[np.int64], effect: float, tolerance: float) -> tuple[str, int]:
     """What brings a detection limit to FAR tolerances: so many runs, or so many nodes; or nothing that is to be had."""
     runs = float(np.median(series.spreads.runs[:, columns]))
-    run = float(np.median(series.by_job.of_runs[:, columns])) * runs
-    job = float(np.median(series.by_job.of_jobs[:, columns]))
-    template = float(np.median(series.by_job.of_reference[:, columns]))
+    run = float(np.median(series.of_runs[:, columns])) * runs
+    job = float(np.median(series.of_jobs[:, columns]))
+    template = float(np.median(series.of_reference[:, columns]))
     width = (effect - tolerance) / np.sqrt(run / runs + job + template)
     room = ((FAR - 1) * tolerance / width) ** 2
     share = run / max(runs, 1) / (run / max(runs, 1) + template)
@@ -226,7 +233,7 @@ def _sharper(series: Series, columns: npt.NDArray[np.int64], effect: float, tole
     return "none", 0
 
 
-def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
+def spreads(series: Sequence[Deviations]) -> tuple[Spread, ...]:
     """The spread of each component type over the nodes."""
     out = []
     for of_measurement in series:

@@ -16,7 +16,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.deviations import Reference, Series, Spreads
+from nodeprint.judge.deviations import Deviations, PeerReference, Spreads, table
 from nodeprint.judge.findings import Shown, merged, of_standing
 from nodeprint.judge.joined import Joined, Past
 from nodeprint.judge.reduction import mean_of_runs
@@ -68,8 +68,8 @@ def against(fleet: PackedFleet, points: Sequence[PackedFleet], baseline: Path, r
             if of.past.runs[then].max(axis=1).sum() < MIN_RUNS or len(boots[name]) < MIN_BOOTS:
                 thin.add(name)
                 continue
-            series = _series(of, position, now, then, number[name], tail)
-            for i, standing in standings(series).items():
+            of_now = _table(of, position, now, then, number[name], tail)
+            for i, standing in standings(of_now).items():
                 of_node = of_standing(standing, i, fleet.nodes[i])
                 # a node that stayed as it was, while all others moved, did not change
                 shown.setdefault(name, []).extend(one for one in of_node if of.changed(position)[one.cause.head])
@@ -164,7 +164,7 @@ class _Sides(msgspec.Struct, frozen=True):
         return np.asarray(np.abs(change[0]) > self.past.tolerance)
 
 
-def _series(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: float) -> Series:
+def _table(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: float) -> Deviations:
     """Node number `i` by its jobs now, with what it was in the baseline as its template and its reference."""
     past, matrix = of.past, of.past.matrix
     usual = mean_of_runs(past.own[then][None])[0]
@@ -195,9 +195,9 @@ def _series(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: floa
     )
     of_jobs = ratio / len(then)
     kind = np.zeros(1, dtype=np.int64)
-    reference = Reference(none, np.ones(1), kind, none, of_runs[None], of_jobs, none, one, one)
+    reference = PeerReference(none, np.ones(1), kind, none, of_runs[None], of_jobs, none, one, one)
     referenced = np.ones(len(usual), dtype=np.bool_)
-    return Series(of_node, spreads, past.tolerance, reference, referenced, np.full(len(usual), tail), tail)
+    return table(of_node, spreads, past.tolerance, reference, referenced, np.full(len(usual), tail), tail)
 
 
 def _changed(finding: Finding, called: str) -> Finding:

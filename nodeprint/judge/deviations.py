@@ -34,32 +34,26 @@ _FEW = 64
 AT_ONCE = 256
 #: A component that fewer of the nodes have is missing on nobody.
 USUAL = 0.5
+#: The chance that in a component type any job of nodes within their tolerances shows a difference. It costs a second
+#: job, and only two that show it make a node DEVIATE.
+SUSPECT = 0.05
 #: Single runs are far from the peers from so many tolerances on.
 _FAR = 2.0
 
 
-class Levels(msgspec.Struct, frozen=True):
-    """How often a campaign may be wrong: `suspect` that in a component type of components any of its `jobs` of nodes
-    within their tolerances shows a difference; `campaign` that any of the `tests` of all jobs together does."""
-
-    suspect: float
-    campaign: float
-    jobs: int
-    tests: int
-
-    def tail(self, terms: Terms) -> Floats:
-        """The probability at each end of a component's interval in one job (component): shared by all components of its
-        component type and all jobs."""
-        size = np.bincount(terms.component_type, minlength=len(terms.component_types))[terms.component_type]
-        return np.asarray(self.suspect / (2.0 * max(self.jobs, 1) * size))
-
-    @property
-    def campaign_tail(self) -> float:
-        """The probability at each end of an interval from all jobs together: shared by all components and nodes."""
-        return self.campaign / (2.0 * max(self.tests, 1))
+def job_tail(terms: Terms, level: float, jobs: int) -> Floats:
+    """The probability at each end of an interval in one job (component). All components of a component type and all
+    `jobs` share the `level`."""
+    size = np.bincount(terms.component_type, minlength=len(terms.component_types))[terms.component_type]
+    return np.asarray(level / (2.0 * max(jobs, 1) * size))
 
 
-class Reference(msgspec.Struct, frozen=True):
+def campaign_tail(level: float, tests: int) -> float:
+    """The probability at each end of an interval from all jobs together. All `tests` share the `level`."""
+    return level / (2.0 * max(tests, 1))
+
+
+class PeerReference(msgspec.Struct, frozen=True):
     """What the nodes are compared with: the `center` of each one's peers (node, component), and how many peers it has
     (`count`, node).
 
@@ -81,22 +75,86 @@ class Reference(msgspec.Struct, frozen=True):
     degrees: Floats
 
 
-class Series(msgspec.Struct, frozen=True, dict=True):
-    """One measurement at one home over the nodes of one group, and all that is estimated of it.
+class Deviations(msgspec.Struct, frozen=True, dict=True):
+    """The table of one measurement at one home over the nodes of one group.
 
-    `spreads` say how its jobs vary. `tolerance` (component) is what is accepted. A component is `referenced`
-    (component) if so many nodes agree in it that it is known what is right: else no node is the same in it, and only
-    one beyond the spread of all others is different. `tail` (component) is the level of intervals of one job,
-    `campaign_tail` that of all jobs.
+    A row is the mean over some independent jobs of one node, which count alike. The whole table has a row for each job
+    (a row of the matrix), and `pooled` has a row for each node. `rows` are the jobs, those of one row of the table
+    together, and `first` is where those of each begin. `of_job` and `runs_of_job` replace the means of jobs and the
+    number of their runs (both job, component) if only some of the runs count.
+
+    Columns (row, component) are computed of the rows that are asked for: of ten thousand nodes each has 200 MB.
+
+    `spreads` say how the jobs vary, and `reference` is what nodes are compared with. `tolerance` (component) is what is
+    accepted. A component is `referenced` (component) if so many nodes agree in it that the right value is known. In
+    others no node matches its peers, and a node differs only if it is beyond the spread of all others. `tail`
+    (component) is the level of intervals of one job, `campaign_tail` that of all jobs.
     """
 
     matrix: Matrix
     spreads: Spreads
     tolerance: Floats
-    reference: Reference
+    reference: PeerReference
     referenced: Bools
     tail: Floats
     campaign_tail: float
+    rows: Ints
+    first: Ints
+    of_job: Floats | None = None
+    runs_of_job: Floats | None = None
+    of_table: Deviations | None = None
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __getitem__(self, numbers: Sequence[int] | Ints | slice) -> Deviations:
+        """Some of the rows."""
+        chosen = np.arange(len(self.first))[numbers]
+        ends = np.append(self.first[1:], len(self.rows))
+        spans = [self.rows[self.first[number] : ends[number]] for number in chosen.tolist()]
+        sizes = np.array([len(span) for span in spans], dtype=np.int64)
+        return self._with_rows(np.concatenate([self.rows[:0], *spans]), np.cumsum(sizes) - sizes)
+
+    def _with_rows(
+        self, rows: Ints, first: Ints, of_job: Floats | None = None, runs_of_job: Floats | None = None
+    ) -> Deviations:
+        return msgspec.structs.replace(
+            self, rows=rows, first=first, of_job=of_job, runs_of_job=runs_of_job, of_table=self.whole
+        )
+
+    @property
+    def whole(self) -> Deviations:
+        """The table with a row for each job, which has the columns of components and nodes."""
+        return self if self.of_table is None else self.of_table
+
+    @cached_property
+    def pooled(self) -> Deviations:
+        """Every node by all of its jobs, in the order of the matrix's nodes."""
+        return self._with_rows(np.arange(len(self.spreads.means)), self.matrix.first_row[:-1])
+
+    def pooled_node(self, position: int) -> tuple[Deviations, int]:
+        """Rows of `pooled` with that of a node, and its number among them. Nodes in their order are worked on AT_ONCE
+        together."""
+        chunk, number = divmod(position, AT_ONCE)
+        if chunk not in self._chunks:
+            self._chunks.clear()
+            self._chunks[chunk] = self.pooled[chunk * AT_ONCE : (chunk + 1) * AT_ONCE]
+        return self._chunks[chunk], number
+
+    @cached_property
+    def _chunks(self) -> dict[int, Deviations]:
+        return {}
+
+    def mean_of(self, rows: Sequence[int] | Ints, runs: Bools | None = None) -> Deviations:
+        """One row: a node by some of its jobs (rows of the matrix), or by some of their `runs` (job, run)."""
+        chosen, first = np.array(rows, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        if runs is None:
+            return self._with_rows(chosen, first)
+        shift = self.spreads.rounds.shift[self.spreads.rounds.number[chosen]]
+        values = np.where(runs[:, :, None], self.matrix.values[chosen], np.nan)
+        return self._with_rows(chosen, first, run_means(values) - shift, np.isfinite(values).sum(axis=1))
+
+    # --- columns of components, nodes and jobs ---
 
     @property
     def terms(self) -> Terms:
@@ -109,38 +167,9 @@ class Series(msgspec.Struct, frozen=True, dict=True):
         return np.asarray(np.isfinite(self.spreads.of_nodes).mean(axis=0) >= USUAL)
 
     @cached_property
-    def by_job(self) -> Estimates:
-        """Every job by itself, in the order of the matrix's rows."""
-        rows = np.arange(len(self.spreads.means))
-        return Estimates(self, rows, rows)
-
-    @cached_property
-    def pooled(self) -> Estimates:
-        """Every node by all of its jobs, which count alike, in the order of the matrix's nodes."""
-        return Estimates(self, np.arange(len(self.spreads.means)), self.matrix.first_row[:-1])
-
-    def of_node(self, position: int) -> NodeEstimate:
-        """One node by all of its jobs; of nodes in their order AT_ONCE are worked on together."""
-        number, place = divmod(position, AT_ONCE)
-        if number not in self._chunks:
-            self._chunks.clear()
-            self._chunks[number] = self.pooled[number * AT_ONCE : (number + 1) * AT_ONCE]
-        some = self._chunks[number]
-        jobs = len(self.matrix.jobs(position))
-        return NodeEstimate(some.difference[place], some.error[place], some.half_90[place], some.runs[place], jobs)
-
-    @cached_property
-    def _chunks(self) -> dict[int, Estimates]:
-        return {}
-
-    def of_jobs(self, rows: Sequence[int] | Ints) -> Estimates:
-        """One node by some of its jobs (rows of the matrix)."""
-        return Estimates(self, np.array(rows, dtype=np.int64), np.zeros(1, dtype=np.int64))
-
-    @cached_property
     def outside(self) -> Bools:
         """Where the interval of a job is outside the tolerance with all of it (row, component)."""
-        return _outside(self.by_job, self.tail)
+        return _outside(self, self.tail)
 
     @cached_property
     def outside_pooled(self) -> Bools:
@@ -155,7 +184,7 @@ class Series(msgspec.Struct, frozen=True, dict=True):
         """The nodes that are outside the tolerance on one `side` (1 above, -1 below) in a job, or in all together
         (node, component)."""
         first = self.matrix.first_row[:-1]
-        of_jobs = np.logical_or.reduceat(self.outside & (side * self.by_job.difference > 0), first)
+        of_jobs = np.logical_or.reduceat(self.outside & (side * self.difference > 0), first)
         return np.asarray(of_jobs | (self.outside_pooled & (side * self.pooled.difference > 0)))
 
     @cached_property
@@ -198,48 +227,12 @@ class Series(msgspec.Struct, frozen=True, dict=True):
         side = np.where((above.sum(axis=1) >= below.sum(axis=1))[:, None], above, below)
         return np.asarray(side & contradicted[:, None])
 
-
-class NodeEstimate(msgspec.Struct, frozen=True):
-    """The difference of one node (component) from all its jobs, its error and half of the 90 % interval; of how many
-    runs (component) and jobs it is."""
-
-    difference: Floats
-    error: Floats
-    half_90: Floats
-    runs: Ints
-    jobs: int
-
-
-class Estimates(msgspec.Struct, frozen=True, dict=True):
-    """Rows of the table: each the mean over some jobs of one node, which count alike.
-
-    `rows` are the jobs (rows of the matrix), those of one estimate together, and `first` where those of each begin.
-    `of_job` and `runs_of_job` replace the means of jobs and the number of their runs (both job, component), if only
-    some runs of them are meant. What follows is computed of the estimates that are asked for: of ten thousand nodes
-    each array (estimate, component) has 200 MB.
-    """
-
-    series: Series
-    rows: Ints
-    first: Ints
-    of_job: Floats | None = None
-    runs_of_job: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def __getitem__(self, numbers: Sequence[int] | Ints | slice) -> Estimates:
-        """Some of the estimates."""
-        of_it = np.arange(len(self.first))[numbers]
-        ends = np.append(self.first[1:], len(self.rows))
-        spans = [self.rows[self.first[number] : ends[number]] for number in of_it.tolist()]
-        sizes = np.array([len(span) for span in spans], dtype=np.int64)
-        return Estimates(self.series, np.concatenate([self.rows[:0], *spans]), np.cumsum(sizes) - sizes)
+    # --- columns of rows ---
 
     @cached_property
     def owner(self) -> Ints:
-        """The node of each estimate, by its position in the matrix."""
-        return self.series.matrix.owner[self.rows[self.first]]
+        """The node of each row, by its position in the matrix."""
+        return self.matrix.owner[self.rows[self.first]]
 
     @property
     def _group(self) -> Ints:
@@ -248,45 +241,45 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def means(self) -> Floats:
-        """The mean over jobs (estimate, component), on the model's scale."""
-        of_job = self.series.spreads.means[self.rows] if self.of_job is None else self.of_job
+        """The mean over jobs (row, component), on the model's scale."""
+        of_job = self.spreads.means[self.rows] if self.of_job is None else self.of_job
         same = len(self.rows) == len(self.first)
         return of_job if same else np.asarray(mean_of_groups(of_job, self._group), dtype=np.float64)
 
     @cached_property
     def difference(self) -> Floats:
-        """How far from the center of the peers (estimate, component)."""
-        difference = self.means - self.series.reference.center[self.owner]
+        """How far from the center of the peers (row, component)."""
+        difference = self.means - self.reference.center[self.owner]
         # losing less of its time than the peers is no fault
-        return np.maximum(difference, 0.0) if self.series.terms.share else difference
+        return np.maximum(difference, 0.0) if self.terms.share else difference
 
     @cached_property
     def runs(self) -> Ints:
-        """How many runs each estimate is of (estimate, component)."""
+        """How many runs each estimate is of (row, component)."""
         return np.asarray(np.add.reduceat(self._runs, self.first, axis=0), dtype=np.int64)
 
     @property
     def _runs(self) -> npt.NDArray[np.number]:
-        return self.series.spreads.runs[self.rows] if self.runs_of_job is None else self.runs_of_job
+        return self.spreads.runs[self.rows] if self.runs_of_job is None else self.runs_of_job
 
     @cached_property
     def jobs(self) -> Ints:
-        """How many jobs each estimate is of (estimate, component), at least 1."""
+        """How many jobs each estimate is of (row, component), at least 1."""
         return np.maximum(np.add.reduceat(self._runs > 0, self.first, axis=0, dtype=np.int64), 1)
 
     @cached_property
     def of_runs(self) -> Floats:
-        """The variance by runs (estimate, component)."""
-        spread, runs = self.series.spreads.run, self._runs
+        """The variance by runs (row, component)."""
+        spread, runs = self.spreads.run, self._runs
         share = np.add.reduceat(np.where(runs > 0, 1 / np.maximum(runs, 1), 0.0), self.first, axis=0)
         share = np.where(share > 0, share, 1.0) / self.jobs**2
         return np.asarray(spread.pooled * spread.ratio[self.owner] * share)
 
     @property
     def _of_movement(self) -> Floats:
-        """The variance by which a node moves more between jobs than others (estimate, component), where all its jobs
+        """The variance by which a node moves more between jobs than others (row, component), where all its jobs
         are meant: each job by itself is judged like any other."""
-        matrix, spreads = self.series.matrix, self.series.spreads
+        matrix, spreads = self.matrix, self.spreads
         used, made = np.diff(np.append(self.first, len(self.rows))), np.diff(matrix.first_row)[self.owner]
         if not ((used == made) & (used > 1)).any():
             return np.zeros((len(self.first), 1))
@@ -295,28 +288,28 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def of_jobs(self) -> Floats:
-        """The variance by jobs beyond their runs, and by rounds (estimate, component)."""
-        return np.asarray(self.series.spreads.job.variance / self.jobs + self._of_movement + self._of_rounds)
+        """The variance by jobs beyond their runs, and by rounds (row, component)."""
+        return np.asarray(self.spreads.job.variance / self.jobs + self._of_movement + self._of_rounds)
 
     @property
     def _of_rounds(self) -> Floats:
-        """The variance by the shifts of rounds, as far as the peers do not share them (estimate, component)."""
-        factor = self.series.spreads.rounds.factor(self.rows, self.first)
+        """The variance by the shifts of rounds, as far as the peers do not share them (row, component)."""
+        factor = self.spreads.rounds.factor(self.rows, self.first)
         if not factor.any():
             return np.zeros((len(self.first), 1))
-        return np.asarray(factor[:, None] * self.series.spreads.of_usual_job)
+        return np.asarray(factor[:, None] * self.spreads.of_usual_job)
 
     @property
     def of_reference(self) -> Floats:
-        """The variance of the peers' center (estimate, component)."""
-        reference = self.series.reference
+        """The variance of the peers' center (row, component)."""
+        reference = self.reference
         kind = reference.kind[self.owner]
         return np.asarray(reference.share[kind] * self._of_peer)
 
     @property
     def _of_peer(self) -> Floats:
-        """The variance of a peer by its runs and jobs (estimate, component)."""
-        reference, spreads = self.series.reference, self.series.spreads
+        """The variance of a peer by its runs and jobs (row, component)."""
+        reference, spreads = self.reference, self.spreads
         kind = reference.kind[self.owner]
         of_jobs = reference.of_jobs[kind] * spreads.job.variance + reference.of_movement[kind]
         return np.asarray(reference.of_runs[kind] + of_jobs)
@@ -325,82 +318,82 @@ class Estimates(msgspec.Struct, frozen=True, dict=True):
     def _variances(self) -> list[tuple[Floats, Floats]]:
         """What the error is made of, each with its degrees of freedom: runs, the assumed variance between jobs, which
         counts as known, and what jobs show beyond it."""
-        reference, jobs = self.series.reference, self.series.spreads.job
+        reference, jobs = self.reference, self.spreads.job
         kind = reference.kind[self.owner]
         share = reference.share[kind]
         of_jobs = 1 / self.jobs + share * reference.of_jobs[kind]
         more = self._of_movement + self._of_rounds + share * reference.of_movement[kind]
         return [
-            (self.of_runs + share * reference.of_runs[kind], self.series.spreads.run.degrees),
+            (self.of_runs + share * reference.of_runs[kind], self.spreads.run.degrees),
             (jobs.assumed * of_jobs, np.full(len(jobs.assumed), np.inf)),
             (jobs.excess * of_jobs + more, jobs.degrees),
         ]
 
     @cached_property
     def error(self) -> Floats:
-        """The standard error of the difference (estimate, component)."""
+        """The standard error of the difference (row, component)."""
         return intervals.combined(self._variances)[0]
 
     @cached_property
     def degrees(self) -> Floats:
-        """The degrees of freedom of the error (estimate, component)."""
+        """The degrees of freedom of the error (row, component)."""
         return intervals.combined(self._variances)[1]
 
     @cached_property
     def different(self) -> tuple[Floats, Floats]:
-        """The standard error of the difference and its degrees of freedom (estimate, component) where it has to be
+        """The standard error of the difference and its degrees of freedom (row, component) where it has to be
         shown that the node is another one: not only than the peers that are there, which a node is the same as, but
         than what they are drawn from. A few harvested components whose tolerance is two of their standard deviations
         have a center that is a quarter of the tolerance off that of others. If nodes do not agree, a node has to be
         beyond what all of them differ by."""
-        reference = self.series.reference
+        reference = self.reference
         kind = reference.kind[self.owner]
-        referenced, scatter = self.series.referenced, self.series.scatter[self.owner]
+        referenced, scatter = self.referenced, self.whole.scatter[self.owner]
         nature = np.where(referenced, reference.share[kind] * self.nature, scatter)
         degrees = np.where(referenced, reference.degrees[kind], max(len(reference.count) - 2.0, 1.0))
         return intervals.combined([*self._variances, (nature, degrees)])
 
     @property
     def nature(self) -> Floats:
-        """The variance that healthy nodes have by nature, beyond what runs and jobs explain (estimate, component)."""
-        reference = self.series.reference
+        """The variance that healthy nodes have by nature, beyond what runs and jobs explain (row, component)."""
+        reference = self.reference
         kind = reference.kind[self.owner]
         return np.maximum(reference.between[kind] - self._of_peer, 0.0)
 
     @property
     def between(self) -> Floats:
-        """The variance of a healthy node about the center (estimate, component)."""
-        return np.asarray(self.series.reference.between[self.series.reference.kind[self.owner]])
+        """The variance of a healthy node about the center (row, component)."""
+        return np.asarray(self.reference.between[self.reference.kind[self.owner]])
 
     @cached_property
     def half_90(self) -> Floats:
-        """Half of the 90 % interval (estimate, component); infinite where one run says nothing of how far runs differ,
+        """Half of the 90 % interval (row, component); infinite where one run says nothing of how far runs differ,
         or where it is not known what is right."""
-        unknown = (self.runs < 2) | ~self.series.referenced
+        unknown = (self.runs < 2) | ~self.referenced
         return np.where(unknown, np.inf, self.half(intervals.EQUIVALENCE, of="error"))
 
     @cached_property
     def inside(self) -> Bools:
-        """Where the 90 % interval is inside the tolerance (estimate, component): the node is the same in this
+        """Where the 90 % interval is inside the tolerance (row, component): the node is the same in this
         component."""
-        return intervals.inside(self.difference, self.half_90, self.series.tolerance)
+        return intervals.inside(self.difference, self.half_90, self.tolerance)
 
     def half(self, tail: Floats | float, of: str = "different") -> Floats:
-        """Half of the interval that leaves `tail` at each end (estimate, component)."""
+        """Half of the interval that leaves `tail` at each end (row, component)."""
         error, degrees = self.different if of == "different" else (self.error, self.degrees)
         return intervals.half_width(error, degrees, tail)
 
     @property
     def half_of_job(self) -> Floats:
-        """Half of the interval that decides in one job (estimate, component): it holds for all components of the
+        """Half of the interval that decides in one job (row, component): it holds for all components of the
         component type and all jobs of all nodes."""
-        return self.half(self.series.tail)
+        return self.half(self.tail)
 
     @property
     def in_unit(self) -> tuple[Floats, Floats]:
-        """What the node has and what its peers have (estimate, component), in the measurement's unit."""
-        scale, levels, difference = self.series.matrix.scale, self.series.matrix.levels, self.difference
-        if self.series.terms.share:
+        """What the node has and what its peers have (row, component), in the measurement's unit."""
+        scale, levels, difference = self.matrix.scale, self.matrix.levels, self.difference
+        if self.terms.share:
             peers_have = np.broadcast_to(levels, difference.shape)
             return peers_have + np.expm1(difference) * (scale.floor + peers_have), peers_have
         relative = np.expm1 if scale.kind == "log" else np.asarray
@@ -434,32 +427,33 @@ class Spreads(msgspec.Struct, frozen=True):
 
 def spreads(matrix: Matrix, rules: Acceptance) -> Spreads:
     """How the jobs of a measurement vary."""
-    assumed, pool = priors(matrix, rules), matrix.terms.pool
-    run = run_spread(matrix.values, pool, assumed.run, matrix.owner)
+    (assumed_job, assumed_run), pool = priors(matrix, rules), matrix.terms.pool
+    run = run_spread(matrix.values, pool, assumed_run, matrix.owner)
     raw, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1, dtype=np.int16)
     days = rounds(raw, matrix.owner, matrix.began)
     means = raw - days.shift[days.number]
     of_runs = run.pooled / np.maximum(np.median(runs, axis=0), 1)
-    job = job_spread(means, matrix.owner, of_runs, pool, assumed.job**2)
+    job = job_spread(means, matrix.owner, of_runs, pool, assumed_job**2)
     return Spreads(means, runs, of_each_node(matrix, means), run, job, days)
 
 
-def series(matrix: Matrix, rules: Acceptance, levels: Levels) -> Series:
-    """Everything that is estimated of a measurement at one home. Nodes that are outside a tolerance are no peers of
-    others: of few nodes the farthest is left out first, as others may differ only because it is among their peers."""
+def deviations(matrix: Matrix, rules: Acceptance, jobs: int, tests: int) -> Deviations:
+    """The table of a measurement at one home; intervals are shared by so many `jobs` and `tests` of the campaign. Nodes
+    that are outside a tolerance are no peers of others: of few nodes the farthest is left out first, as others may
+    differ only because it is among their peers."""
     of_it = spreads(matrix, rules)
     tolerance = tolerances.of_matrix(matrix, rules)
     usable = np.asarray(np.isfinite(of_it.of_nodes).mean(axis=1) > 0.5)
     trusted = usable if usable.sum() > 1 else np.ones_like(usable)
     enough = max(2, int(np.ceil(REMAINDER * trusted.sum())))
-    made = Series(
+    made = table(
         matrix,
         of_it,
         tolerance,
         _reference(matrix, of_it, trusted),
         agreeing(of_it.of_nodes, tolerance) >= MAJORITY,
-        levels.tail(matrix.terms),
-        levels.campaign_tail,
+        job_tail(matrix.terms, SUSPECT, jobs),
+        campaign_tail(rules.false_alarm, tests),
     )
     while True:
         share = np.where(trusted, _times_tolerance_outside(made), 0.0)
@@ -473,11 +467,25 @@ def series(matrix: Matrix, rules: Acceptance, levels: Levels) -> Series:
         made = msgspec.structs.replace(made, reference=_reference(matrix, of_it, trusted))
 
 
-def _times_tolerance_outside(made: Series) -> Floats:
+def table(
+    matrix: Matrix,
+    of_it: Spreads,
+    tolerance: Floats,
+    reference: PeerReference,
+    referenced: Bools,
+    tail: Floats,
+    campaign_tail: float,
+) -> Deviations:
+    """The table with a row for each job, from what is estimated of all jobs together."""
+    rows = np.arange(len(of_it.means))
+    return Deviations(matrix, of_it, tolerance, reference, referenced, tail, campaign_tail, rows, rows)
+
+
+def _times_tolerance_outside(made: Deviations) -> Floats:
     """How many tolerances the farthest component of each node is from the peers that is outside in a job, or in all
     together (node); 0 if none is."""
     first = made.matrix.first_row[:-1]
-    of_jobs = np.where(made.outside, np.abs(made.by_job.difference) / made.tolerance, 0.0).max(axis=1, initial=0.0)
+    of_jobs = np.where(made.outside, np.abs(made.difference) / made.tolerance, 0.0).max(axis=1, initial=0.0)
     out = np.maximum.reduceat(of_jobs, first)
     several = np.flatnonzero(made.outside_pooled.any(axis=1))
     if len(several):
@@ -486,16 +494,16 @@ def _times_tolerance_outside(made: Series) -> Floats:
     return np.asarray(out)
 
 
-def _outside(estimates: Estimates, tail: Floats | float) -> Bools:
-    """Where intervals are outside the tolerance with all of them, AT_ONCE estimates at a time."""
-    out = np.zeros((len(estimates), len(estimates.series.tolerance)), dtype=np.bool_)
-    for start in range(0, len(estimates), AT_ONCE):
-        some = estimates[start : start + AT_ONCE]
-        out[start : start + len(some)] = intervals.outside(some.difference, some.half(tail), estimates.series.tolerance)
+def _outside(table: Deviations, tail: Floats | float) -> Bools:
+    """Where intervals are outside the tolerance with all of them, AT_ONCE rows at a time."""
+    out = np.zeros((len(table), len(table.tolerance)), dtype=np.bool_)
+    for start in range(0, len(table), AT_ONCE):
+        some = table[start : start + AT_ONCE]
+        out[start : start + len(some)] = intervals.outside(some.difference, some.half(tail), table.tolerance)
     return out
 
 
-def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> Reference:
+def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> PeerReference:
     """The reference of each node, from the `trusted` ones: of few nodes each has its own, of many those with as many
     peers have one."""
     runs, run = of_it.runs, of_it.run
@@ -519,7 +527,7 @@ def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> Reference:
         others[~others.any(axis=1)] = True
         of_peers = [(others @ of) / others.sum(axis=1)[:, None] for of in (by_runs, by_jobs, by_movement)]
     share = TEMPLATE_ERROR / np.maximum(compared.count[first], 1.0)[:, None] * np.ones_like(of_peers[0])
-    return Reference(
+    return PeerReference(
         compared.center,
         compared.count,
         kind,
@@ -532,20 +540,14 @@ def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> Reference:
     )
 
 
-class Priors(msgspec.Struct, frozen=True):
-    """Standard deviations assumed of healthy nodes (component): between jobs of a node, and between its runs."""
-
-    job: Floats
-    run: Floats
-
-
-def priors(matrix: Matrix, rules: Acceptance) -> Priors:
-    """What acceptance.yaml assumes of each component."""
+def priors(matrix: Matrix, rules: Acceptance) -> tuple[Floats, Floats]:
+    """The standard deviations that acceptance.yaml assumes of healthy nodes (component): between the jobs of a node,
+    and between its runs."""
     ones = np.ones(len(matrix.terms.terms))
     if not matrix.measured.of_pairs:
         cell = rules.cell(matrix.measured.model.term)
-        return Priors(cell.job_sd * ones, cell.run_sd * ones)
-    return Priors(rules.prior("job") * ones, rules.prior("run") * ones)
+        return cell.job_sd * ones, cell.run_sd * ones
+    return rules.prior("job") * ones, rules.prior("run") * ones
 
 
 def run_means(values: Floats) -> Floats:

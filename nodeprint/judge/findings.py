@@ -16,7 +16,7 @@ from nodeprint.data.places.measured import Key
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import expected, naming
 from nodeprint.judge.causes import Cause, Deviation, causes
-from nodeprint.judge.deviations import Estimates, Series
+from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.reduction import Matrix
@@ -101,9 +101,9 @@ def _causes(standing: Standing, components: Bools) -> Sequence[Cause]:
     return explaining or [_largest(estimate, np.flatnonzero(components), matrix)]
 
 
-def _largest(estimate: Estimates, components: npt.NDArray[np.intp], matrix: Matrix) -> Cause:
+def _largest(estimate: Deviations, components: npt.NDArray[np.intp], matrix: Matrix) -> Cause:
     """The component with the largest share of its tolerance, as what was found is never without a name."""
-    share = np.abs(np.nan_to_num(estimate.difference[0, components])) / estimate.series.tolerance[components]
+    share = np.abs(np.nan_to_num(estimate.difference[0, components])) / estimate.tolerance[components]
     head = int(components[int(np.argmax(share))])
     term, none = matrix.terms.terms[head], np.zeros(0, dtype=np.int64)
     return Cause(term.name, scoped(term.component_type, term.where), head, np.array([head]), term.covers, none)
@@ -166,7 +166,7 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
     )
 
 
-def _contradicted(series: Series, component: int, position: int) -> bool:
+def _contradicted(series: Deviations, component: int, position: int) -> bool:
     """Whether of few nodes the others do not agree in a component, so that it is not known which of them is right. A
     node that is the only one is compared with its own past."""
     if not 1 < len(series.matrix.nodes) <= FEW_NODES:
@@ -186,7 +186,7 @@ def _usual(matrix: Matrix, component: int) -> float:
 
 def _by_job(standing: Standing, row: int, component: int) -> JobEffect:
     series = standing.series
-    matrix, estimate = series.matrix, series.of_jobs([row])
+    matrix, estimate = series.matrix, series.mean_of([row])
     difference, half = float(estimate.difference[0, component]), float(estimate.half_of_job[0, component])
     center = float(np.nanmean(matrix.values[row, :, component])) - difference
     usual = _usual(matrix, component)
@@ -204,9 +204,9 @@ def _by_job(standing: Standing, row: int, component: int) -> JobEffect:
     return JobEffect(matrix.job(row), size, Interval(low, high), runs, shows, showing)
 
 
-def _finer(cause: Cause, estimate: Estimates, node: PackedNode) -> tuple[Finer, ...]:
+def _finer(cause: Cause, estimate: Deviations, node: PackedNode) -> tuple[Finer, ...]:
     """The other components that the cause explains, the largest share of its tolerance first."""
-    matrix, tolerances, half = estimate.series.matrix, estimate.series.tolerance, estimate.half_of_job[0]
+    matrix, tolerances, half = estimate.matrix, estimate.tolerance, estimate.half_of_job[0]
     components = np.unique(np.concatenate([cause.members[cause.members != cause.head], cause.finer]))
     share = np.abs(estimate.difference[0, components]) / tolerances[components]
     out = []

@@ -72,7 +72,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     outcome_of_fleet = _outcome(reading, nodes, spreads, measured)
     measured_metrics = {agreements.metric(measurement) for measurement in population.reduced}
     based_on = [metric for metric in population.rules.criteria if metric in measured_metrics]
-    tests = sum(series.outside.size for series in reading.series)
+    tests = sum(series.outside.size for series in reading.tables)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
     return FleetVerdict(
         outcome_of_fleet,
@@ -87,12 +87,12 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         spreads,
         _limits(reading),
         tests,
-        population.rules.false_alarm * (bool(reading.series) + bool(reading.fabrics)),
+        population.rules.false_alarm * (bool(reading.tables) + bool(reading.fabrics)),
         tuple(_notes(reading, nodes)),
         () if population.gap is None else (_group(reading, population.gap, ""),),
         reading.over_time,
         _assumed_jobs(reading, based_on),
-        single_runs.of_series(population, reading.series),
+        single_runs.of_series(population, reading.tables),
         achieved.memory(nodes),
     )
 
@@ -100,7 +100,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
 def _assumed_jobs(reading: Reading, metrics: Sequence[str]) -> dict[str, float]:
     """By metric the standard deviation between jobs that was assumed, where no jobs show it."""
     out: dict[str, float] = {}
-    for series in reading.series:
+    for series in reading.tables:
         metric, jobs = agreements.metric(series.matrix.measured), series.spreads.job
         if metric in metrics and not jobs.excess.any():
             assumed = series.matrix.scale.relative(float(np.sqrt(jobs.assumed.max(initial=0.0))))
@@ -256,13 +256,13 @@ def _place(where: Mapping[str, int | str]) -> str:
 
 
 def _spreads(reading: Reading) -> tuple[Spread, ...]:
-    return agreements.spreads(reading.series)
+    return agreements.spreads(reading.tables)
 
 
 def _limits(reading: Reading) -> tuple[Limit, ...]:
     """The detection limits, of several homes and groups the largest."""
     by_component_type: dict[tuple[str, str], Limit] = {}
-    for limit in agreements.limits(reading.series):
+    for limit in agreements.limits(reading.tables):
         key = (limit.measurement, limit.component_type)
         if key not in by_component_type or limit.effect > by_component_type[key].effect:
             by_component_type[key] = limit
@@ -274,7 +274,7 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
     population = reading.population
     rules, day = population.rules, reading.day
     notes = []
-    pairs = [series.matrix.terms for series in reading.series if series.matrix.measured.of_pairs]
+    pairs = [series.matrix.terms for series in reading.tables if series.matrix.measured.of_pairs]
     if any(not terms.layout.harvested and _no_core_inside(terms) for terms in pairs):
         notes.append(Note("two-cores"))
     for rule in rules.waivers:

@@ -12,7 +12,7 @@ from nodeprint.data.places.layout import Ints
 from nodeprint.judge import naming, tolerances
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import Deviation, causes
-from nodeprint.judge.deviations import Series, spreads
+from nodeprint.judge.deviations import Deviations, spreads
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Component
 from nodeprint.stats import intervals, strata
@@ -140,12 +140,12 @@ def _parted(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
     return [group for of_it in best[1] for group in _parted(rows[of_it], candidates)] or [rows]
 
 
-def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> list[PeerGroup]:
+def sharing(group: PeerGroup, series: Sequence[Deviations], rules: Acceptance) -> list[PeerGroup]:
     """The two groups of a group of which more than a third share a difference from the others, so that it is not known
     who is right: by the `series` of the group, in the component in which that is most tolerances; the group alone if no
     component is such."""
     nodes = group.nodes
-    best: tuple[float, Ints, Series] | None = None
+    best: tuple[float, Ints, Deviations] | None = None
     for of_measurement in series if len(nodes) >= FEWEST and group.cut is None else ():
         for side in (1, -1):
             beyond = of_measurement.nodes_outside(side)
@@ -167,7 +167,7 @@ def sharing(group: PeerGroup, series: Sequence[Series], rules: Acceptance) -> li
     return [PeerGroup(nodes[large], None, nodes), PeerGroup(nodes[small], _cut(nodes, large, small, [prepared]), nodes)]
 
 
-def _alike(series: Series, rows: Ints, component: int) -> Ints:
+def _alike(series: Deviations, rows: Ints, component: int) -> Ints:
     """The nodes of some `rows` that are within the tolerance of one of them, as many as there are; none if they are a
     part of one continuous spread, without an empty space to all others."""
     values, tolerance = series.spreads.of_nodes[:, component], float(series.tolerance[component])

@@ -337,7 +337,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 def past(of: JoinedMatrix, rules: Acceptance) -> Past:
     """What the jobs of a matrix show over time."""
-    matrix, assumed = of.matrix, priors(of.matrix, rules)
+    matrix, (between_jobs, between_runs) = of.matrix, priors(of.matrix, rules)
     means, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1).astype(np.float64)
     # a campaign is at least a round of its own, also where two are of one day or no time is known
     day = np.floor(np.nan_to_num(matrix.began) / _DAY_S)
@@ -345,9 +345,9 @@ def past(of: JoinedMatrix, rules: Acceptance) -> Past:
     label = (campaign * _MOST_DAYS + day) * _DAY_S
     # of two nodes nobody knows which one moved, so that each is compared with its whole past
     days = rounds(means, matrix.owner, label if len(matrix.nodes) >= FEWEST else np.zeros_like(label))
-    run = run_spread(matrix.values, matrix.terms.pool, assumed.run)
+    run = run_spread(matrix.values, matrix.terms.pool, between_runs)
     moved = _of_known(days)[days.number]
-    return Past(of, means, runs, moved, run, days, tolerances.of_matrix(matrix, rules), assumed.job**2)
+    return Past(of, means, runs, moved, run, days, tolerances.of_matrix(matrix, rules), between_jobs**2)
 
 
 def _of_known(days: Rounds) -> Floats:

@@ -15,7 +15,7 @@ from nodeprint.judge import acceptance, alone, deviations, epochs, groups, measu
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.baseline import Since
-from nodeprint.judge.deviations import Levels, Series
+from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.findings import Shown, merged, of_standing
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.nodes import Reading
@@ -25,17 +25,13 @@ from nodeprint.judge.standing import standings
 from nodeprint.judge.table import Rows, Table
 from nodeprint.judge.verdict import Verdict
 
-#: The chance that in a component type of components any job of nodes within their tolerances shows a difference. It
-#: costs a second job, and only two that show it make a node DEVIATE.
-SUSPECT = 0.05
-
 
 class Judged(msgspec.Struct, frozen=True, dict=True):
     """A fleet judged: its verdict, and what it was read off."""
 
     reading: Reading
     verdict: Verdict
-    alone: Sequence[Series]
+    alone: Sequence[Deviations]
 
     @property
     def population(self) -> Population:
@@ -43,9 +39,9 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
         return self.reading.population
 
     @property
-    def series(self) -> Sequence[Series]:
+    def tables(self) -> Sequence[Deviations]:
         """Every measurement at one home, by group."""
-        return self.reading.series
+        return self.reading.tables
 
     @property
     def shown(self) -> Mapping[int, Sequence[Shown]]:
@@ -59,7 +55,7 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
         fleet = self.population.fleet
         attributes = {"campaign": fleet.campaign, "simulated": int(fleet.simulated)}
         group_of = self.population.group_of
-        return table.table(Rows((*self.series, *self.alone), fleet.nodes, group_of, attributes))
+        return table.table(Rows((*self.tables, *self.alone), fleet.nodes, group_of, attributes))
 
     @cached_property
     def deviations(self) -> xr.Dataset:
@@ -93,14 +89,14 @@ def judge(
     # 3. One table: difference from the peers, its error, two intervals and the tolerance, of each job and of all
     # together.
     #    Where more than a third of the nodes share a difference nobody knows who is right: these are groups, too.
-    series = _series(population, rules)
-    parted = [groups.sharing(group, of_group, rules) for group, of_group in series]
+    tables = _tables(population, rules)
+    parted = [groups.sharing(group, of_group, rules) for group, of_group in tables]
     if any(len(of_group) > 1 for of_group in parted):
         population = msgspec.structs.replace(
             population, groups=tuple(group for component in parted for group in component)
         )
-        series = _series(population, rules)
-    every = tuple(one for _, of_group in series for one in of_group)
+        tables = _tables(population, rules)
+    every = tuple(table for _, of_group in tables for table in of_group)
     # 4. In how many of its jobs a node is outside the tolerance of a component.
     # 5. The coarsest component that explains the others is the finding.
     shown: dict[int, list[Shown]] = {}
@@ -113,28 +109,17 @@ def judge(
     exchanged = {i: components_exchanged for i in imported if (components_exchanged := exchange(every, i)) is not None}
     merged_of |= {i: [] for i in exchanged}
     # 6. Messages between nodes are judged by the same intervals.
-    levels = _levels(population, rules)
-    between = messages.judge_all(fabrics or Fabrics(), rules, levels)
+    between = messages.judge_all(fabrics or Fabrics(), rules)
     # 7. Outcomes are read off what is there.
     reading = Reading(population, every, merged_of, between, since, over_time, exchanged, former)
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
-    return Judged(reading, result, alone.series(population, levels))
+    return Judged(reading, result, alone.tables(population))
 
 
-def _levels(population: Population, rules: Acceptance) -> Levels:
-    """What the intervals of a population are shared by."""
-    tests = (
-        len(matrix.nodes) * len(matrix.terms.terms)
-        for group in population.groups
-        for matrix in population.matrices(group.nodes)
-    )
-    return Levels(SUSPECT, rules.false_alarm, population.compared_jobs, sum(tests))
-
-
-def _series(population: Population, rules: Acceptance) -> list[tuple[PeerGroup, list[Series]]]:
-    """Every measurement at one home, by group."""
-    levels = _levels(population, rules)
+def _tables(population: Population, rules: Acceptance) -> list[tuple[PeerGroup, list[Deviations]]]:
+    """The table of every measurement at one home, by group."""
+    jobs, tests = population.compared_jobs, population.tests
     return [
-        (group, [deviations.series(matrix, rules, levels) for matrix in population.matrices(group.nodes)])
+        (group, [deviations.deviations(matrix, rules, jobs, tests) for matrix in population.matrices(group.nodes)])
         for group in population.groups
     ]

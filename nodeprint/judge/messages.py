@@ -20,7 +20,7 @@ import numpy.typing as npt
 from nodeprint.data.job.fabric_times import Fabric, Fabrics
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.agreements import FAR, MOST_RUNS, NINE_OF_TEN
-from nodeprint.judge.deviations import Levels
+from nodeprint.judge.deviations import SUSPECT
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.reduction import independent
 from nodeprint.judge.verdict import Component, FabricVerdict, Finding, Interval, JobEffect, Limit, SizeFigure
@@ -77,13 +77,13 @@ def terms(logs: Floats, places: Sequence[str]) -> MessageTerms:
     return MessageTerms(level, out, into, logs - level - out[:, :, None] - into[:, None, :])
 
 
-def judge_all(fabrics: Fabrics, rules: Acceptance, levels: Levels) -> tuple[FabricVerdict, ...]:
+def judge_all(fabrics: Fabrics, rules: Acceptance) -> tuple[FabricVerdict, ...]:
     """The verdict of everything measured between nodes."""
-    return tuple(judge(fabric, rules, levels, len(fabrics.measured)) for fabric in fabrics.measured)
+    return tuple(judge(fabric, rules, len(fabrics.measured)) for fabric in fabrics.measured)
 
 
-def judge(fabric: Fabric, rules: Acceptance, levels: Levels, fabrics: int = 1) -> FabricVerdict:
-    """The slow nodes and links of a fabric, the largest first; `levels` are shared by so many `fabrics`."""
+def judge(fabric: Fabric, rules: Acceptance, fabrics: int = 1) -> FabricVerdict:
+    """The slow nodes and links of a fabric, the largest first; so many `fabrics` share the levels."""
     few, one_run = len(fabric.nodes) < FEWEST_NODES, len(fabric.runs) < 2
     if few or one_run:
         return _verdict(fabric, (), (), "too-few-nodes" if few else "one-run")
@@ -97,9 +97,11 @@ def judge(fabric: Fabric, rules: Acceptance, levels: Levels, fabrics: int = 1) -
         (_nodes(fabric, fitted), rules.fabric.node_percent, _OF_MEDIAN / (n - 1)),
         (_links(fabric, fitted), rules.fabric.link_percent, 1.0),
     ):
-        judged = _judged(ways, fabric, float(np.log1p(percent / 100)), of_link * factor, levels, fabrics)
-        findings += judged.findings
-        limits.append(judged.limit)
+        of_ways, limit = _judged(
+            ways, fabric, float(np.log1p(percent / 100)), of_link * factor, rules.false_alarm, fabrics
+        )
+        findings += of_ways
+        limits.append(limit)
     far = any(limit.effect > FAR * limit.tolerance for limit in limits)
     ordered = tuple(sorted(findings, key=lambda finding: -finding.times_tolerance))
     return _verdict(fabric, ordered, tuple(limits), "beyond-tolerance" if far else "")
@@ -212,20 +214,17 @@ class _JobOfParts(msgspec.Struct, frozen=True):
     runs: Ints
 
 
-class _JudgedWays(msgspec.Struct, frozen=True):
-    findings: Sequence[Finding]
-    limit: Limit
-
-
-def _judged(ways: _Ways, fabric: Fabric, tolerance: float, of_runs: float, levels: Levels, fabrics: int) -> _JudgedWays:
+def _judged(
+    ways: _Ways, fabric: Fabric, tolerance: float, of_runs: float, false_alarm: float, fabrics: int
+) -> tuple[Sequence[Finding], Limit]:
     """The findings of nodes or of links, and their detection limit."""
     values = ways.values.reshape(len(fabric.runs), -1)  # (run, component * direction)
     components = values.shape[1]
     together = _independent_jobs(fabric)
-    tail = levels.suspect / (4.0 * fabrics * components * len(together))  # nodes and links share the level
+    tail = SUSPECT / (4.0 * fabrics * components * len(together))  # nodes and links share the level
     jobs = [_job(values, runs, of_runs, tail) for runs in together]
     outside = [job.difference - job.half > tolerance for job in jobs]
-    pooled = _job(values, np.concatenate(together), of_runs, levels.campaign / (4.0 * fabrics * components))
+    pooled = _job(values, np.concatenate(together), of_runs, false_alarm / (4.0 * fabrics * components))
     several = np.sum([job.difference > tolerance for job in jobs], axis=0) > 1
     confirmed = (pooled.difference - pooled.half > tolerance) & several
     findings = [
@@ -246,7 +245,7 @@ def _judged(ways: _Ways, fabric: Fabric, tolerance: float, of_runs: float, level
         remedy,
         needed,
     )
-    return _JudgedWays(findings, limit)
+    return findings, limit
 
 
 def _smallest_found(ways: _Ways, fabric: Fabric, job: _JobOfParts, outside: Bools, tolerance: float) -> float:

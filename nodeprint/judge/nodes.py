@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from nodeprint.judge import achieved, agreements, expected, figures, findings, limits, messages, outcome_rules, quality
 from nodeprint.judge.baseline import Since
-from nodeprint.judge.deviations import USUAL, Series
+from nodeprint.judge.deviations import USUAL, Deviations
 from nodeprint.judge.findings import Shown
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.peer_sensors import PeerSensors
@@ -36,12 +36,12 @@ from nodeprint.stats.peers import FEWEST
 
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
-    """What outcomes are read off: the series of all measurements, by node its causes, messages between nodes, what
+    """What outcomes are read off: the tables of all measurements, by node its causes, messages between nodes, what
     changed since a baseline, what goes with the time of measuring, by node the exchange of components that explains an
     imported matrix, and by name of a node its `former` epochs."""
 
     population: Population
-    series: Sequence[Series]
+    tables: Sequence[Deviations]
     shown: Mapping[int, Sequence[Shown]]
     fabrics: Sequence[FabricVerdict]
     since: Since | None
@@ -228,9 +228,9 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             for agreement in agreements.agreements(worst, node, self.population.rules)
         )
 
-    def _series_of(self, i: int) -> Iterator[tuple[Series, int]]:
+    def _series_of(self, i: int) -> Iterator[tuple[Deviations, int]]:
         """The series that a node is in, each with its position there."""
-        for series in self.series:
+        for series in self.tables:
             position = series.matrix.place.get(i)
             if position is not None:
                 yield series, position

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from nodeprint.judge import agreements, quality
-from nodeprint.judge.deviations import Series
+from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.outcome import OUTCOME_OF, Outcome, ReasonDetail
 from nodeprint.judge.population import Population
 from nodeprint.judge.renumbered import Exchange
@@ -40,7 +40,7 @@ class NodeEvidence(msgspec.Struct, frozen=True):
     i: int
     findings: Sequence[Finding]
     agreements: Sequence[Agreement]
-    series: Sequence[tuple[Series, int]]
+    series: Sequence[tuple[Deviations, int]]
     usual: Sequence[str]
     exchange: Exchange | None
 

@@ -157,6 +157,12 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return sum(max((len(of.independent_jobs.get(i, ())) for of in self.reduced), default=1) or 1 for i in nodes)
 
     @cached_property
+    def tests(self) -> int:
+        """How many components of nodes are compared, over all measurements and groups."""
+        matrices = (matrix for group in self.groups for matrix in self.matrices(group.nodes))
+        return sum(len(matrix.nodes) * len(matrix.terms.terms) for matrix in matrices)
+
+    @cached_property
     def group_of(self) -> dict[int, int]:
         """By node the number of its group."""
         return {i: number for number, group in enumerate(self.groups) for i in group.nodes.tolist()}

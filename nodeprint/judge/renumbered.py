@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import CCD, QUADRANT, SOCKET, Ints, codes
-from nodeprint.judge.deviations import Series, run_means
+from nodeprint.judge.deviations import Deviations, run_means
 from nodeprint.judge.reduction import Matrix, term_values
 from nodeprint.stats import intervals
 
@@ -31,7 +31,7 @@ class Exchange(msgspec.Struct, frozen=True):
     second: int
 
 
-def exchange(every: Sequence[Series], i: int) -> Exchange | None:
+def exchange(every: Sequence[Deviations], i: int) -> Exchange | None:
     """The exchange of two components with which no part of a node (its number in the fleet) is outside a tolerance any
     more; None where there is none, or the node has no pairs."""
     of_pairs = [series for series in every if i in series.matrix.place and series.matrix.measured.of_pairs]
@@ -57,7 +57,7 @@ def _exchanges(matrix: Matrix) -> Iterator[tuple[Exchange, Ints]]:
             yield Exchange(layout.levels[level], first, second), order
 
 
-def _outside(series: Series, i: int, order: Ints) -> bool:
+def _outside(series: Deviations, i: int, order: Ints) -> bool:
     """Whether a node with its slots in another order is outside a tolerance in any job."""
     matrix, position = series.matrix, series.matrix.place[i]
     pairs, count = matrix.terms.layout.pairs, len(order)
@@ -68,6 +68,6 @@ def _outside(series: Series, i: int, order: Ints) -> bool:
         level = matrix.level[list(matrix.rows[row])][:, exchanged]
         values: npt.NDArray[np.float64] = term_values(level, matrix.template, matrix.terms, matrix.scale)
         difference = run_means(values[None])[0] - series.reference.center[position]
-        if intervals.outside(difference, series.of_jobs([row]).half_of_job[0], series.tolerance).any():
+        if intervals.outside(difference, series.mean_of([row]).half_of_job[0], series.tolerance).any():
             return True
     return False

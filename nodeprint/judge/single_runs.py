@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from nodeprint.judge.agreements import metric
-from nodeprint.judge.deviations import Series
+from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.population import Population
 from nodeprint.judge.sets import WHOLE
 from nodeprint.judge.verdict import NodesAt, SingleRuns
@@ -15,7 +15,7 @@ from nodeprint.stats import gaps
 from nodeprint.stats.robust import robust_sd
 
 
-def of_series(population: Population, series: Sequence[Series]) -> tuple[SingleRuns, ...]:
+def of_series(population: Population, series: Sequence[Deviations]) -> tuple[SingleRuns, ...]:
     """By measurement that decides, all places of it together: the nodes of its group, none of which has two runs."""
     return tuple(
         of_group
@@ -25,7 +25,7 @@ def of_series(population: Population, series: Sequence[Series]) -> tuple[SingleR
     )
 
 
-def _of(population: Population, series: Series) -> Iterator[SingleRuns]:
+def _of(population: Population, series: Deviations) -> Iterator[SingleRuns]:
     matrix, terms = series.matrix, series.matrix.terms
     whole = [number for number, term in enumerate(terms.terms) if term.component_type == WHOLE]
     if not whole or terms.share or matrix.values.shape[1] > 1 or len(matrix.owner) > len(matrix.nodes):

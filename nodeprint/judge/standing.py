@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.judge.deviations import Estimates, Series, run_means
+from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.reduction import Reals, mean_of_runs
 
 Bools = npt.NDArray[np.bool_]
@@ -29,7 +29,7 @@ class Standing(msgspec.Struct, frozen=True):
     are not.
     """
 
-    series: Series
+    series: Deviations
     position: int
     confirmed: Bools
     suspected: Bools
@@ -51,30 +51,26 @@ class Standing(msgspec.Struct, frozen=True):
         ]
         return np.asarray(mean_of_runs(matrix.level[runs][None])[0])
 
-    def evidence(self, components: Ints | int) -> Estimates:
+    def evidence(self, components: Ints | int) -> Deviations:
         """The node by the jobs that show one of some components, or by the runs that do."""
         rows = np.array(self.series.matrix.jobs(self.position))
         chosen = np.atleast_1d(components)
         showing = self.shows[:, chosen].any(axis=1)
         if showing.any():
-            return self.series.of_jobs(rows[showing])
+            return self.series.mean_of(rows[showing])
         if not self.runs[:, :, chosen].any():
-            return self.series.of_jobs(rows)
+            return self.series.mean_of(rows)
         of_runs = np.asarray(self.runs[:, :, chosen].any(axis=2))
         showing = of_runs.any(axis=1)
-        shift = self.series.spreads.rounds.shift[self.series.spreads.rounds.number[rows[showing]]]
-        values = np.where(of_runs[showing][:, :, None], self.series.matrix.values[rows[showing]], np.nan)
-        estimate = self.series.of_jobs(rows[showing])
-        count = np.isfinite(values).sum(axis=1)
-        return msgspec.structs.replace(estimate, of_job=run_means(values) - shift, runs_of_job=count)
+        return self.series.mean_of(rows[showing], of_runs[showing])
 
 
-def standings(series: Series) -> dict[int, Standing]:
+def standings(series: Deviations) -> dict[int, Standing]:
     """By node (its number in the fleet) what its jobs show, of nodes of which they show anything."""
     matrix, tolerance = series.matrix, series.tolerance
     first = matrix.first_row[:-1]
     outside = series.outside
-    inside = series.by_job.inside if _several(series) else np.zeros((0, 0), dtype=np.bool_)
+    inside = series.inside if _several(series) else np.zeros((0, 0), dtype=np.bool_)
     candidates = np.logical_or.reduceat(outside.any(axis=1), first) | series.outside_pooled.any(axis=1)
     restless = np.logical_or.reduceat(_restless(series), first)
     none = np.zeros((0, matrix.values.shape[1], len(tolerance)), dtype=np.bool_)
@@ -82,7 +78,7 @@ def standings(series: Series) -> dict[int, Standing]:
     for position in np.flatnonzero(candidates | restless).tolist():
         rows = matrix.jobs(position)
         of_node = slice(rows.start, rows.stop)
-        difference = series.by_job[of_node].difference
+        difference = series[of_node].difference
         with np.errstate(invalid="ignore"):
             above, below = difference > 0, difference < 0
             beyond = np.maximum((difference > tolerance).sum(axis=0), (difference < -tolerance).sum(axis=0))
@@ -102,7 +98,7 @@ def standings(series: Series) -> dict[int, Standing]:
     return out
 
 
-def _restless(series: Series) -> Bools:
+def _restless(series: Deviations) -> Bools:
     """Jobs of which some run is so far from another that several may be far from the peers and others not (row)."""
     values = series.matrix.values
     if values.shape[1] < 3:  # of two runs none is outvoted
@@ -112,6 +108,6 @@ def _restless(series: Series) -> Bools:
         return np.asarray((high - low > series.tolerance).any(axis=1))
 
 
-def _several(series: Series) -> bool:
+def _several(series: Deviations) -> bool:
     """Whether any node has several jobs."""
     return len(series.spreads.means) > len(series.matrix.nodes)

@@ -14,7 +14,7 @@ import xarray as xr
 
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import agreements, naming
-from nodeprint.judge.deviations import AT_ONCE, Estimates, Series
+from nodeprint.judge.deviations import AT_ONCE, Deviations
 
 #: In place of the group of a node that is compared with none.
 ALONE = -1
@@ -47,7 +47,7 @@ class Rows(msgspec.Struct, frozen=True):
     """What the table is made of: the series of all groups, the nodes, the group of each node, and the table's
     attributes."""
 
-    series: Sequence[Series]
+    series: Sequence[Deviations]
     nodes: Sequence[PackedNode]
     group_of: dict[int, int]
     attributes: Mapping[str, Any]
@@ -131,7 +131,7 @@ class _Blocks(msgspec.Struct, frozen=True):
         return values
 
 
-def _components(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDArray[np.int64]]]:
+def _components(series: Sequence[Deviations]) -> tuple[list[dict[str, Any]], list[npt.NDArray[np.int64]]]:
     """The components of all series, each once, and which of them the components of each series are."""
     positions: dict[tuple[str, int, str, str], int] = {}
     components: list[dict[str, Any]] = []
@@ -196,7 +196,7 @@ def _enter(
         values[name][np.ix_(np.array(samples, dtype=np.int64), columns)] = array
 
 
-def _of_jobs(series: Series, rows: Sequence[int], positions: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+def _of_jobs(series: Deviations, rows: Sequence[int], positions: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
     """The variables of some jobs, which are all those of nodes at some `positions`."""
     if not rows:
         return {}
@@ -210,10 +210,10 @@ def _of_jobs(series: Series, rows: Sequence[int], positions: Sequence[int]) -> d
             "runs_below": (difference < -tolerance).sum(axis=1),
             "runs_far": far.sum(axis=1),
         }
-    return _of(series.by_job[rows], series.tail) | runs
+    return _of(series[rows], series.tail) | runs
 
 
-def _of(estimates: Estimates, tail: npt.NDArray[np.float64] | float) -> dict[str, npt.NDArray[Any]]:
+def _of(estimates: Deviations, tail: npt.NDArray[np.float64] | float) -> dict[str, npt.NDArray[Any]]:
     """The variables of some rows of the table, each of one job or of several together."""
     value, peers = estimates.in_unit
     error_different, degrees_different = estimates.different
@@ -228,7 +228,7 @@ def _of(estimates: Estimates, tail: npt.NDArray[np.float64] | float) -> dict[str
         "error_different": error_different,
         "degrees_different": degrees_different,
         "half_simultaneous": estimates.half(tail),
-        "tolerance": np.broadcast_to(estimates.series.tolerance, value.shape),
+        "tolerance": np.broadcast_to(estimates.tolerance, value.shape),
         "value": value,
         "peers": peers,
         "runs": estimates.runs,

@@ -1,4 +1,4 @@
-"""Series with values that a test gives or draws, over the components of a simulated fleet."""
+"""Tables with values that a test gives or draws, over the components of a simulated fleet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.judge import acceptance, tolerances
-from nodeprint.judge.deviations import Levels, Series, series
+from nodeprint.judge.deviations import Deviations, deviations
 from nodeprint.judge.reduction import Matrix
 from tests.support.fleets import judged
 
@@ -22,7 +22,7 @@ NOON_S, LATER_S = 20_000.5 * 86400.0, 900.0
 @lru_cache
 def matrix() -> Matrix:
     """Core-to-core latency of eight nodes, of which the components are taken."""
-    return next(series.matrix for series in judged().series if series.matrix.name == "coherence-cas")
+    return next(table.matrix for table in judged().tables if table.matrix.name == "coherence-cas")
 
 
 @lru_cache
@@ -31,10 +31,8 @@ def tolerance() -> npt.NDArray[np.float64]:
     return tolerances.of_matrix(matrix(), RULES)
 
 
-def of_values(
-    values: npt.NDArray[np.float64], jobs: Sequence[int] = (), began: Sequence[float] = (), levels: Levels | None = None
-) -> Series:
-    """The series of `values` (row, run, part), relative to their template. A node has one job each, or so many `jobs`;
+def of_values(values: npt.NDArray[np.float64], jobs: Sequence[int] = (), began: Sequence[float] = ()) -> Deviations:
+    """The table of `values` (row, run, part), relative to their template. A node has one job each, or so many `jobs`;
     each `began` at some moment."""
     counts = np.array(jobs or [1] * len(values))
     owner, first = np.repeat(np.arange(len(counts)), counts), np.cumsum(counts) - counts
@@ -50,4 +48,4 @@ def of_values(
         rows=([0],) * len(owner),
     )
     tests = len(counts) * values.shape[2]
-    return series(made, RULES, levels or Levels(0.05, 0.01, len(owner), tests))
+    return deviations(made, RULES, len(owner), tests)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from nodeprint.judge import agreements
-from nodeprint.judge.deviations import Series
+from nodeprint.judge.deviations import Deviations
 from tests.support.drawn import RULES, matrix, of_values, tolerance
 from tests.support.fleets import judged
 
 NODES = 8
 
 
-def _drawn(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[Series, int]:
+def _drawn(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[Deviations, int]:
     """Nodes whose runs differ by `spread` tolerances, of which the first is off by so many in one component, and that
     component."""
     rng, component = np.random.default_rng([seed, runs, int(100 * spread)]), int(matrix().terms.indices("ccd")[3])
@@ -27,14 +28,14 @@ def _drawn(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[Serie
 def _inside(runs: int, spread: float) -> float:
     """In which share of 30 fleets the component is inside."""
     found = [_drawn(seed, runs, spread) for seed in range(30)]
-    return float(np.mean([series.by_job.inside[0, component] for series, component in found]))
+    return float(np.mean([series.inside[0, component] for series, component in found]))
 
 
 def _remedy(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[str, int]:
     series, component = _drawn(seed, runs, spread, off)
-    pooled = series.of_node(0)
-    reach = float(np.abs(pooled.difference[component]) + pooled.half_90[component])
-    return agreements.remedy_of(agreements.Worst(series, 0, component, reach, pooled))
+    pooled, row = series.pooled_node(0)
+    reach = float(np.abs(pooled.difference[row, component]) + pooled.half_90[row, component])
+    return agreements.remedy_of(agreements.Worst(pooled, row, component, reach))
 
 
 def test_so_many_runs_show_in_nine_of_ten_cases_that_a_part_is_the_same() -> None:
@@ -80,8 +81,9 @@ def test_the_worst_part_is_nearest_to_its_tolerance_if_any_has_a_value(
     differences: list[float], component: int | None, reach: float
 ) -> None:
     each = np.ones(len(differences))
-    pooled = SimpleNamespace(difference=np.array(differences), half_90=0.1 * each)
-    worst = agreements.worst(SimpleNamespace(tolerance=2 * each, of_node=lambda _: pooled), 0)  # type: ignore[arg-type]
+    pooled = SimpleNamespace(difference=np.array([differences]), half_90=0.1 * each[None], tolerance=2 * each)
+    table: Any = SimpleNamespace(tolerance=2 * each, pooled_node=lambda _: (pooled, 0))
+    worst = agreements.worst(table, 0)
     assert (worst and worst.component) == component
     assert worst is None or (worst.reach, worst.share) == pytest.approx((reach, reach / 2))
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from nodeprint.judge.deviations import Estimates, Levels, Series, priors
+from nodeprint.judge.deviations import Deviations, campaign_tail, job_tail, priors
 from nodeprint.judge.judge import judge
 from nodeprint.stats.peers import TEMPLATE_ERROR
 from tests.support.drawn import LATER_S, NOON_S, RULES, matrix, of_values, tolerance
@@ -18,8 +18,8 @@ HOPS = "coherence-cas"
 DAY_S = 86400.0
 
 
-def _series(*defects: str, **changes: int | str) -> Series:
-    return next(s for s in judged(*defects, **changes).series if s.matrix.name == HOPS)
+def _series(*defects: str, **changes: int | str) -> Deviations:
+    return next(s for s in judged(*defects, **changes).tables if s.matrix.name == HOPS)
 
 
 def _values(rows: int, runs: int = 3, spread: float = 0.05, seed: int = 1) -> npt.NDArray[np.float64]:
@@ -35,14 +35,14 @@ def test_a_campaign_of_one_job_has_the_formulas_of_one_job(nodes: int, runs: int
     """Those of docs/method/verdict.md, from the pooled variance of runs, what is assumed of jobs, and the peers."""
     series = of_values(_values(nodes, runs))
     run = series.spreads.run.pooled * series.spreads.run.ratio
-    job = priors(matrix(), RULES).job ** 2
+    job = priors(matrix(), RULES)[0] ** 2
     assert series.spreads.job.variance.tolist() == job.tolist() and not series.spreads.rounds.error.any()
     of_each = run / runs + job
     others = (of_each.sum(axis=0) - of_each) / (nodes - 1)
     peers = series.reference.count[:, None]
     assert peers[:, 0].tolist() == [nodes - 1.0] * nodes
     own, of_peers = series.spreads.run.pooled / runs * series.spreads.run.ratio, TEMPLATE_ERROR * others / peers
-    for estimates in (series.by_job, series.pooled):
+    for estimates in (series, series.pooled):
         np.testing.assert_allclose(estimates.of_runs, own)
         np.testing.assert_allclose(estimates.of_jobs, np.broadcast_to(job, own.shape))
         np.testing.assert_allclose(estimates.of_reference, of_peers)
@@ -53,23 +53,23 @@ def test_a_campaign_of_one_job_has_the_formulas_of_one_job(nodes: int, runs: int
         np.testing.assert_array_equal(estimates.jobs, np.ones(own.shape))
     of_runs = own + TEMPLATE_ERROR / peers * (others - job)
     degrees = (own + job + of_peers) ** 2 / (of_runs**2 / series.spreads.run.degrees)
-    np.testing.assert_allclose(series.by_job.degrees, degrees, rtol=1e-9)
+    np.testing.assert_allclose(series.degrees, degrees, rtol=1e-9)
     half = stats.t.isf(0.05, degrees) * np.sqrt(own + job + of_peers)
-    np.testing.assert_allclose(series.by_job.half_90, half, rtol=1e-6)
+    np.testing.assert_allclose(series.half_90, half, rtol=1e-6)
 
 
 def test_difference_is_from_the_center_of_the_others() -> None:
     series = of_values(_values(8))
     means = series.matrix.values.mean(axis=1)
-    np.testing.assert_allclose(series.by_job.difference, means - series.reference.center)
-    np.testing.assert_array_equal(series.pooled.difference, series.by_job.difference)
+    np.testing.assert_allclose(series.difference, means - series.reference.center)
+    np.testing.assert_array_equal(series.pooled.difference, series.difference)
 
 
 @pytest.mark.parametrize(("nodes", "jobs"), [(3, 1), (8, 1), (8, 2)])
 def test_an_error_and_its_degrees_of_freedom_are_of_the_same_variances(nodes: int, jobs: int) -> None:
     """Of few nodes the share of the center is a third of it."""
     series = _series(nodes=nodes, jobs=jobs)
-    for estimates in (series.by_job, series.pooled):
+    for estimates in (series, series.pooled):
         assert estimates.of_jobs.min() > 0
         components = sum(variance for variance, _ in estimates._variances)
         np.testing.assert_allclose(components, estimates.error**2)
@@ -78,17 +78,17 @@ def test_an_error_and_its_degrees_of_freedom_are_of_the_same_variances(nodes: in
 
 @pytest.mark.slow
 def test_error_falls_with_runs_and_with_nodes() -> None:
-    assert np.median(_series(pair_runs=8).by_job.error) < np.median(_series(pair_runs=2).by_job.error)
+    assert np.median(_series(pair_runs=8).error) < np.median(_series(pair_runs=2).error)
     few, many = (_series(nodes=nodes) for nodes in (4, 16))
-    assert np.median(many.by_job.of_reference) < np.median(few.by_job.of_reference)
+    assert np.median(many.of_reference) < np.median(few.of_reference)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_one_run_shows_no_equivalence_and_still_finds(jobs: int) -> None:
     """With two jobs of a run each the runs of a node are two, and the runs of a job still one."""
     series = _series("node001: core 17 +20%", runs=1, pair_runs=1, passes=3, jobs=jobs)
-    assert np.isinf(series.by_job.half_90).all()
-    assert not series.by_job.inside.any()
+    assert np.isinf(series.half_90).all()
+    assert not series.inside.any()
     rows = series.matrix.jobs(1)
     assert series.outside[rows.start : rows.stop].any(axis=1).all()
     assert not np.delete(series.outside, list(rows), axis=0).any()
@@ -96,12 +96,11 @@ def test_one_run_shows_no_equivalence_and_still_finds(jobs: int) -> None:
 
 def test_simultaneous_intervals_share_the_level_over_a_familys_parts_and_all_jobs() -> None:
     series = _series()
-    levels = Levels(0.05, 0.01, 8, 300)
-    tail = levels.tail(series.terms)
+    tail = job_tail(series.terms, 0.05, 8)
     for _, columns in series.terms.by_component_type:
         assert 2 * 8 * tail[columns].sum() == pytest.approx(0.05)
-    assert np.all(series.by_job.half_of_job > series.by_job.half_90)
-    assert 2 * 300 * levels.campaign_tail == pytest.approx(0.01)
+    assert np.all(series.half_of_job > series.half_90)
+    assert 2 * 300 * campaign_tail(0.01, 300) == pytest.approx(0.01)
 
 
 def test_the_levels_of_a_campaign_are_shared_by_all_of_its_jobs_and_tests() -> None:
@@ -114,7 +113,7 @@ def test_the_levels_of_a_campaign_are_shared_by_all_of_its_jobs_and_tests() -> N
 def test_nodes_outside_a_tolerance_are_no_peers() -> None:
     healthy, slow = _series(), _series("node001: global +20%", "node002: global +20%")
     others = [0, 3, 4, 5, 6, 7]
-    np.testing.assert_allclose(slow.by_job.difference[others], healthy.by_job.difference[others], atol=0.01)
+    np.testing.assert_allclose(slow.difference[others], healthy.difference[others], atol=0.01)
     assert slow.reference.count[0] == 5
 
 
@@ -152,7 +151,7 @@ def test_peers_that_differ_by_nature_accuse_nobody(nodes: int, nature: float) ->
 def test_difference_is_that_which_was_planted() -> None:
     series = _series("node001: global +5%")
     classes = series.terms.indices("class")
-    np.testing.assert_allclose(series.by_job.difference[1, classes], 0.05, atol=0.015)
+    np.testing.assert_allclose(series.difference[1, classes], 0.05, atol=0.015)
 
 
 @pytest.mark.parametrize(("off", "referenced"), [(1, True), (2, True), (3, True), (4, False), (5, False)])
@@ -165,9 +164,7 @@ def test_it_is_known_what_is_right_where_two_thirds_agree(off: int, referenced: 
     assert np.delete(series.referenced, component).all()
     assert bool(series.scattered[component]) == (not referenced)
     if not referenced:
-        assert (
-            np.isinf(series.pooled.half_90[:, component]).all() and np.isinf(series.by_job.half_90[:, component]).all()
-        )
+        assert np.isinf(series.pooled.half_90[:, component]).all() and np.isinf(series.half_90[:, component]).all()
 
 
 def test_where_nodes_do_not_agree_only_who_is_beyond_all_of_them_differs() -> None:
@@ -193,7 +190,7 @@ def test_noise_scatters_no_component() -> None:
 JOBS = [2, 1, 3, 2, 2, 1, 2, 3]
 
 
-def _uneven(seed: int = 1, began: list[float] | None = None) -> Series:
+def _uneven(seed: int = 1, began: list[float] | None = None) -> Deviations:
     values = _values(sum(JOBS), seed=seed)
     rng = np.random.default_rng(seed + 100)
     values += 0.1 * tolerance() * rng.standard_normal((sum(JOBS), 1, 1))  # what a job shares
@@ -228,7 +225,7 @@ def test_pooled_estimates_are_those_of_a_hand_that_adds_up_jobs() -> None:
 
 def test_every_job_by_itself_is_an_estimate_of_its_runs() -> None:
     series = _uneven()
-    run, owner, by_job = series.spreads.run, series.matrix.owner, series.by_job
+    run, owner, by_job = series.spreads.run, series.matrix.owner, series
     runs = np.isfinite(series.matrix.values).sum(axis=1)
     assert runs.min() == 0 and set(np.unique(runs)) == {0, 2, 3}
     np.testing.assert_array_equal(by_job.runs, runs)
@@ -249,19 +246,19 @@ def test_jobs_of_a_node_count_alike_whatever_number_of_runs_they_have() -> None:
 
 def test_some_estimates_are_those_of_all() -> None:
     series = _uneven()
-    for estimates in (series.pooled, series.by_job):
+    for estimates in (series.pooled, series):
         some = estimates[[5, 2]]
         for name in ("difference", "error", "degrees", "half_90", "runs", "jobs", "owner"):
             np.testing.assert_array_equal(getattr(some, name), getattr(estimates, name)[[5, 2]], err_msg=name)
         assert len(estimates[np.array([], dtype=np.int64)]) == 0
     for node in range(len(JOBS)):
-        of_node = series.of_node(node)
-        np.testing.assert_array_equal(of_node.difference, series.pooled.difference[node])
-        np.testing.assert_array_equal(of_node.half_90, series.pooled.half_90[node])
-        assert of_node.jobs == JOBS[node]
+        chunk, row = series.pooled_node(node)
+        np.testing.assert_array_equal(chunk.difference[row], series.pooled.difference[node])
+        np.testing.assert_array_equal(chunk.half_90[row], series.pooled.half_90[node])
+        assert chunk.jobs[row].max() == JOBS[node]
 
 
-def _moving(times: float, seed: int = 2, jobs: int = 3, runs: int = 2, spread: float = 0.1) -> Series:
+def _moving(times: float, seed: int = 2, jobs: int = 3, runs: int = 2, spread: float = 0.1) -> Deviations:
     """Eight nodes of several jobs, of which the first moves so many times as far between jobs as runs make the mean of
     a job vary."""
     rng = np.random.default_rng(seed)
@@ -275,13 +272,13 @@ def test_that_a_node_moves_more_counts_where_all_of_its_jobs_are_meant() -> None
     series = _moving(8.0)
     ratio, variance = series.spreads.job.ratio[0], series.spreads.job.variance
     assert np.median(ratio) > 2
-    whole = series.of_jobs([0, 1, 2])
+    whole = series.mean_of([0, 1, 2])
     np.testing.assert_array_equal(whole.of_jobs[0], series.pooled.of_jobs[0])
     more = (ratio - 1) * (series.spreads.run.pooled / 2 + variance)
     np.testing.assert_allclose(whole.of_jobs[0], (variance + more) / 3)
     for rows in ([0], [1], [2], [0, 2]):
-        np.testing.assert_allclose(series.of_jobs(rows).of_jobs[0], variance / len(rows))
-    np.testing.assert_allclose(series.by_job.of_jobs, np.broadcast_to(variance, series.by_job.of_jobs.shape))
+        np.testing.assert_allclose(series.mean_of(rows).of_jobs[0], variance / len(rows))
+    np.testing.assert_allclose(series.of_jobs, np.broadcast_to(variance, series.of_jobs.shape))
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.3])
@@ -364,6 +361,6 @@ def test_a_fleet_is_judged_the_same_again() -> None:
 def test_an_estimate_of_some_runs_replaces_means_and_counts() -> None:
     series = of_values(_values(8))
     of_job, count = np.full((1, len(tolerance())), 0.5), np.full((1, len(tolerance())), 2)
-    some = Estimates(series, np.array([3]), np.array([0]), of_job, count)
+    some = msgspec.structs.replace(series[[3]], of_job=of_job, runs_of_job=count)
     np.testing.assert_allclose(some.difference, 0.5 - series.reference.center[[3]])
-    np.testing.assert_allclose(some.of_runs, series.by_job[[3]].of_runs * 3 / 2)
+    np.testing.assert_allclose(some.of_runs, series[[3]].of_runs * 3 / 2)

@@ -12,7 +12,7 @@ from tests.support.fleets import judged
 
 
 def _matrices() -> list[Matrix]:
-    return [series.matrix for series in judged(cells=True).series if not series.matrix.terms.share]
+    return [series.matrix for series in judged(cells=True).tables if not series.matrix.terms.share]
 
 
 @pytest.mark.parametrize("node", [0, 5])

@@ -87,7 +87,7 @@ def test_what_a_finding_is_consistent_with_follows_from_its_part_and_side(
 )
 def test_slots_of_a_finding_are_those_of_its_part(where: dict[str, int], slots: range) -> None:
     """Of 64 cores of two threads, eight on a CCD."""
-    matrix = next(series.matrix for series in judged().series if series.matrix.measured.of_pairs)
+    matrix = next(series.matrix for series in judged().tables if series.matrix.measured.of_pairs)
     shown = SimpleNamespace(matrix=matrix, cause=SimpleNamespace(where=where))
     assert findings._slots(shown) == list(slots)  # type: ignore[arg-type]
 

@@ -12,7 +12,6 @@ from nodeprint.judge import (
     control_nodes,
     deviations,
     groups,
-    judge,
     measuring_time,
     reduction,
     standing,
@@ -23,7 +22,7 @@ RULES = acceptance.load()
 TOLERANCES, PERCENT, QUALITY = RULES.tolerances, RULES.tolerances.percent, RULES.quality
 
 SAID = (
-    f"t(1 - {judge.SUSPECT:g} / (2 J p)) E",
+    f"t(1 - {deviations.SUSPECT:g} / (2 J p)) E",
     f"t(1 - {RULES.false_alarm:g} / (2 m)) E",
     f"within their tolerances less than {percent(RULES.false_alarm)} (`false_alarm_percent`;",
     f"Jobs that begin less than {word(reduction.APART.total_seconds() / 60)} minutes after another count",

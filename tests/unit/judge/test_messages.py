@@ -11,7 +11,6 @@ import pytest
 
 from nodeprint.data.job.fabric_times import Fabric, Fabrics
 from nodeprint.judge import acceptance, messages
-from nodeprint.judge.deviations import Levels
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, Kind, Outcome
 from nodeprint.judge.verdict import FabricVerdict
@@ -47,7 +46,7 @@ def fabric(nodes: int = 8, runs: int = 2, seed: int = 1, noise: float = 0.01, ho
 
 
 def judged(of: Fabric) -> FabricVerdict:
-    return messages.judge(of, RULES, Levels(0.05, RULES.false_alarm, len(of.nodes), 2 * len(of.nodes) ** 2))
+    return messages.judge(of, RULES)
 
 
 @pytest.mark.parametrize("nodes", [4, 5, 8])

@@ -17,7 +17,7 @@ from tests.support.fleets import judged
 
 def of_pairs() -> Matrix:
     """64 cores of two threads each on two sockets."""
-    return next(series.matrix for series in judged(nodes=3).series if series.matrix.measured.of_pairs)
+    return next(series.matrix for series in judged(nodes=3).tables if series.matrix.measured.of_pairs)
 
 
 #: Of 20 CPUs: the first ten cores.
@@ -68,7 +68,7 @@ def test_canonical_keys_are_the_same_on_every_node() -> None:
     matrix = of_pairs()
     of_cores = {naming.key(matrix, term) for term in matrix.terms.terms if term.component_type == "core-near"}
     assert {"core=0", "core=63"} <= of_cores
-    cells = next(of.matrix for of in judged(nodes=3, cells=True).series if of.matrix.name == "clock-together")
+    cells = next(of.matrix for of in judged(nodes=3, cells=True).tables if of.matrix.name == "clock-together")
     layout: Any = cells.terms.layout
     term: Any = SimpleNamespace(where={"cpu": 1})
     first = layout.first[RANK].tolist()

@@ -18,7 +18,7 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance
 from nodeprint.judge.acceptance_file import Waiver
-from nodeprint.judge.deviations import Series
+from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Kind, Outcome
 from nodeprint.judge.standing import Standing, standings
@@ -193,7 +193,7 @@ def test_jobs_far_apart_in_time_show_the_same_where_all_nodes_moved() -> None:
     assert estimate.difference[0, _component()] == pytest.approx(4 * tolerance()[_component()], rel=0.02)
 
 
-def _reordered(series: Series) -> dict[int, tuple[list[list[int]], int]]:
+def _reordered(series: Deviations) -> dict[int, tuple[list[list[int]], int]]:
     """What is shown of each node, and in how many of its jobs."""
     return {
         node: (

@@ -11,7 +11,7 @@ from nodeprint.data.places.layout import SAME_CCX
 from nodeprint.data.places.measured import models
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, tolerances
-from nodeprint.judge.deviations import Series
+from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.judge import judge
 from tests.support.fleets import HARVESTED, judged, made
 
@@ -19,8 +19,8 @@ HOPS = "coherence-cas"
 RULES = acceptance.load()
 
 
-def _series(**changes: str) -> Series:
-    return next(s for s in judged(**changes).series if s.matrix.name == HOPS)
+def _series(**changes: str) -> Deviations:
+    return next(s for s in judged(**changes).tables if s.matrix.name == HOPS)
 
 
 def test_tolerances_are_the_largest_of_percent_and_ns() -> None:
@@ -53,7 +53,7 @@ def _ticking(fleet: PackedFleet, tick_ns: float) -> PackedFleet:
 def test_a_node_without_peers_has_the_same_tolerance(tick_ns: float) -> None:
     """Of a class of pairs on a machine with fused-off cores: inside CCXs 2.5 ns, of a coarse clock two ticks."""
     fleet, alone = (_ticking(made(machine=HARVESTED, nodes=nodes), tick_ns) for nodes in (3, 1))
-    series = next(s for s in judge(fleet).series if s.matrix.name == HOPS)
+    series = next(s for s in judge(fleet).tables if s.matrix.name == HOPS)
     classes = {}
     for component in series.terms.indices("class").tolist():
         number = int(series.terms.terms[component].where["class"])

@@ -54,6 +54,6 @@ def test_a_slow_core_is_found_in_its_pairs_to_its_socket_and_across(part: str) -
 
 def test_a_rank_inside_a_harvested_ccx_is_no_place() -> None:
     """Which cores are left differs from chip to chip: a core inside its CCX has no peer."""
-    terms = judge(fleet(Plan(from_part("EPYC 9454", 1, smt=False), nodes=2, runs=2))).series[0].matrix.terms
+    terms = judge(fleet(Plan(from_part("EPYC 9454", 1, smt=False), nodes=2, runs=2))).tables[0].matrix.terms
     assert terms.layout.harvested
     assert not len(terms.indices("core-in")) and len(terms.indices("ccx")) == 8
