@@ -61,7 +61,7 @@ class Worst(msgspec.Struct, frozen=True):
     reach: float
 
     def at(self, column: npt.NDArray[np.number]) -> float:
-        """What a column (row, component) has there."""
+        """The value of a column (row, component) there."""
         return float(column[self.number, self.component])
 
     @property

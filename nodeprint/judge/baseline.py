@@ -17,10 +17,10 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import Deviations, PeerReference, Spreads, table
-from nodeprint.judge.findings import Shown, merged, of_standing
+from nodeprint.judge.findings import TableFinding, merged, of_row
 from nodeprint.judge.joined import Joined, Past
 from nodeprint.judge.reduction import mean_of_runs
-from nodeprint.judge.standing import standings
+from nodeprint.judge.standing import outliers
 from nodeprint.judge.verdict import Component, Finding, Interval, Note, Shared
 from nodeprint.settings.texts import say
 from nodeprint.stats import intervals
@@ -59,7 +59,7 @@ def against(fleet: PackedFleet, points: Sequence[PackedFleet], baseline: Path, r
     tail = rules.false_alarm / (2.0 * max(tests, 1))
     boots, called = boots_of(before), _called(before)
     number = {node.name: i for i, node in enumerate(fleet.nodes)}
-    shown: dict[str, list[Shown]] = {}
+    shown: dict[str, list[TableFinding]] = {}
     thin, compared = set[str](), set[str]()
     for of in matrices:
         for position, (now, then) in of.nodes.items():
@@ -69,8 +69,8 @@ def against(fleet: PackedFleet, points: Sequence[PackedFleet], baseline: Path, r
                 thin.add(name)
                 continue
             of_now = _table(of, position, now, then, number[name], tail)
-            for i, standing in standings(of_now).items():
-                of_node = of_standing(standing, i, fleet.nodes[i])
+            for i, row in outliers(of_now).items():
+                of_node = of_row(row, fleet.nodes[i])
                 # a node that stayed as it was, while all others moved, did not change
                 shown.setdefault(name, []).extend(one for one in of_node if of.changed(position)[one.cause.head])
     changes = {name: [_changed(one.finding, called) for one in merged(of_node)] for name, of_node in shown.items()}

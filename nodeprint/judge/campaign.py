@@ -50,8 +50,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     place = store.base(campaign)
     kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
     judged = _judged(campaign, fleet, rules, kept, baseline)
-    made = judged.table
-    path = netcdf_table.write(place / DEVIATIONS, made.labels, DIMS, VARIABLES, made.blocks)
+    path = netcdf_table.write(place / DEVIATIONS, judged.labels, DIMS, VARIABLES, judged.blocks)
     seal.write(place, [path], place / _SEAL)
     return judged
 

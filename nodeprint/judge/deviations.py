@@ -227,6 +227,71 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
         side = np.where((above.sum(axis=1) >= below.sum(axis=1))[:, None], above, below)
         return np.asarray(side & contradicted[:, None])
 
+    @cached_property
+    def restless(self) -> Bools:
+        """Jobs with a run so far from another that several may be far from the peers and others not (row)."""
+        values = self.matrix.values
+        if values.shape[1] < 3:  # of two runs none is outvoted
+            return np.zeros(len(values), dtype=np.bool_)
+        low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((high - low > self.tolerance).any(axis=1))
+
+    # --- columns of one node, in a table with its row alone: what its jobs show, whatever their order ---
+
+    @property
+    def position(self) -> int:
+        """The position of the node in the matrix."""
+        return int(self.owner[0])
+
+    @cached_property
+    def each_job(self) -> Deviations:
+        """The rows of the node's jobs."""
+        return self.whole[self.rows]
+
+    @cached_property
+    def shows(self) -> Bools:
+        """The jobs that are outside the tolerance, on the side that most of them are on (job, component)."""
+        outside, difference = self.whole.outside[self.rows], self.each_job.difference
+        with np.errstate(invalid="ignore"):
+            above, below = outside & (difference > 0), outside & (difference < 0)
+        return np.where(above.sum(axis=0) >= below.sum(axis=0), above, below)
+
+    @cached_property
+    def confirmed(self) -> Bools:
+        """Two jobs are outside the tolerance on one side, or all jobs together are and two of them are beyond it
+        (component)."""
+        difference = self.each_job.difference
+        with np.errstate(invalid="ignore"):
+            above, below = (difference > self.tolerance).sum(axis=0), (difference < -self.tolerance).sum(axis=0)
+        several = self.whole.outside_pooled[self.position] & (np.maximum(above, below) > 1)
+        return np.asarray((self.shows.sum(axis=0) > 1) | several)
+
+    @cached_property
+    def runs_far(self) -> Bools:
+        """The runs that are far beyond the tolerance if others of their job are not (job, run, component); without jobs
+        if no job is restless."""
+        if self.whole.restless[self.rows].any():
+            return self.far_runs(self.position)
+        return np.zeros((0, self.matrix.values.shape[1], len(self.tolerance)), dtype=np.bool_)
+
+    @cached_property
+    def intermittent(self) -> Bools:
+        """One job is outside and another inside, or several runs of a job are far beyond and others within
+        (component)."""
+        several = len(self.rows) > 1
+        contradicted = self.whole.inside[self.rows].any(axis=0) if several else np.zeros_like(self.confirmed)
+        in_runs = self.runs_far.any(axis=(0, 1))
+        # what single runs contradict is intermittent if other jobs could have shown it as a whole
+        return np.asarray(
+            ~self.confirmed & np.where(self.shows.any(axis=0), contradicted | (in_runs & several), in_runs)
+        )
+
+    @cached_property
+    def suspected(self) -> Bools:
+        """One job is outside, and no other decides (component)."""
+        return np.asarray(~self.confirmed & ~self.intermittent & self.shows.any(axis=0))
+
     # --- columns of rows ---
 
     @cached_property

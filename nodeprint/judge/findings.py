@@ -20,7 +20,7 @@ from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.reduction import Matrix
-from nodeprint.judge.standing import FEW_NODES, Standing
+from nodeprint.judge.standing import FEW_NODES, evidence, level
 from nodeprint.judge.terms import scoped
 from nodeprint.judge.verdict import Component, Evidence, Finding, Finer, Interval, JobEffect
 from nodeprint.settings.measurements import terms
@@ -50,10 +50,11 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """A cause with the finding that it is: `key` is its component in canonical numbers, the same on every node."""
+class TableFinding(msgspec.Struct, frozen=True):
+    """A finding with the `row` of the table that it is read off and its `cause`; `key` is its component in canonical
+    numbers, the same on every node."""
 
-    standing: Standing
+    row: Deviations
     cause: Cause
     finding: Finding
     key: str
@@ -61,30 +62,30 @@ class Shown(msgspec.Struct, frozen=True):
     @property
     def matrix(self) -> Matrix:
         """Of the measurement."""
-        return self.standing.series.matrix
+        return self.row.matrix
 
 
-def of_standing(standing: Standing, i: int, node: PackedNode) -> list[Shown]:
-    """The findings of a node (its number `i` in the fleet) in one measurement at one home: what two jobs or one show,
-    and then what comes and goes in components that none of these explains."""
-    alive = standing.confirmed | standing.suspected
+def of_row(row: Deviations, node: PackedNode) -> list[TableFinding]:
+    """The findings of a `node` by its row in a table: what two jobs or one show, and then what is intermittent in
+    components that none of these explains."""
+    alive = row.confirmed | row.suspected
     out = []
-    for cause in _causes(standing, alive):
-        state = Certainty.CONFIRMED if standing.confirmed[cause.head] else Certainty.SUSPECTED
-        out.append(_shown(standing, cause, state, i, node))
-    for cause in _causes(standing, alive | standing.intermittent):
+    for cause in _causes(row, alive):
+        state = Certainty.CONFIRMED if row.confirmed[cause.head] else Certainty.SUSPECTED
+        out.append(_table_finding(row, cause, state, node))
+    for cause in _causes(row, alive | row.intermittent):
         if not alive[np.concatenate([[cause.head], cause.members, cause.finer])].any():
-            out.append(_shown(standing, cause, Certainty.INTERMITTENT, i, node))
+            out.append(_table_finding(row, cause, Certainty.INTERMITTENT, node))
     return out
 
 
-def _causes(standing: Standing, components: Bools) -> Sequence[Cause]:
+def _causes(row: Deviations, components: Bools) -> Sequence[Cause]:
     """The causes of some components, by the jobs that show them."""
     if not components.any():
         return ()
-    estimate, matrix = standing.evidence(np.flatnonzero(components)), standing.series.matrix
-    level = standing.level(np.flatnonzero(components))
-    residual = np.nan_to_num(matrix.scale.residual(level, matrix.template)).astype(np.float64)
+    shown, matrix = np.flatnonzero(components), row.matrix
+    estimate = evidence(row, shown)
+    residual = np.nan_to_num(matrix.scale.residual(level(row, shown), matrix.template)).astype(np.float64)
     explaining = causes(
         matrix,
         Deviation(
@@ -92,13 +93,13 @@ def _causes(standing: Standing, components: Bools) -> Sequence[Cause]:
             estimate.error[0],
             np.sqrt(estimate.between[0]),
             estimate.half_of_job[0],
-            standing.series.tolerance,
+            row.tolerance,
             components,
-            standing.confirmed & components,
+            row.confirmed & components,
             residual,
         ),
     )
-    return explaining or [_largest(estimate, np.flatnonzero(components), matrix)]
+    return explaining or [_largest(estimate, shown, matrix)]
 
 
 def _largest(estimate: Deviations, components: npt.NDArray[np.intp], matrix: Matrix) -> Cause:
@@ -109,9 +110,8 @@ def _largest(estimate: Deviations, components: npt.NDArray[np.intp], matrix: Mat
     return Cause(term.name, scoped(term.component_type, term.where), head, np.array([head]), term.covers, none)
 
 
-def _shown(standing: Standing, cause: Cause, state: Certainty, i: int, node: PackedNode) -> Shown:
-    finding = _finding(standing, cause, state, node)
-    return Shown(standing, cause, finding, _key(standing.series.matrix, cause))
+def _table_finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) -> TableFinding:
+    return TableFinding(row, cause, _finding(row, cause, state, node), _key(row.matrix, cause))
 
 
 def _key(matrix: Matrix, cause: Cause) -> str:
@@ -119,15 +119,15 @@ def _key(matrix: Matrix, cause: Cause) -> str:
     return f"{matrix.name} {cause.term} {where or 'all'}"
 
 
-def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNode) -> Finding:
-    series, head = standing.series, cause.head
-    matrix, estimate = series.matrix, standing.evidence(head)
-    if state in (Certainty.CONFIRMED, Certainty.SUSPECTED) and _contradicted(series, head, standing.position):
+def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) -> Finding:
+    head, matrix = cause.head, row.matrix
+    estimate = evidence(row, head)
+    if state in (Certainty.CONFIRMED, Certainty.SUSPECTED) and _contradicted(row.whole, head, row.position):
         state = Certainty.MISMATCH
     usual = _usual(matrix, head)
     effect, half = float(estimate.difference[0, head]), estimate.half_of_job[0]
     relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
-    tolerance = matrix.scale.allowed(float(series.tolerance[head]), effect)
+    tolerance = matrix.scale.allowed(float(row.tolerance[head]), effect)
     value, peers = (float(of_component[0, head]) for of_component in estimate.in_unit)
     error, degrees = (float(of_component[0, head]) for of_component in estimate.different)
     half_95 = float(intervals.half_width(np.array(error), np.array(degrees), 0.025))
@@ -153,7 +153,7 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
         figures_of=None if whole == matrix.terms.terms[head].name else naming.component(matrix, head, node),
         unit="share" if matrix.terms.share else matrix.measured.unit,
         worse=worse,
-        by_job=tuple(_by_job(standing, row, head) for row in matrix.jobs(standing.position)),
+        by_job=tuple(_by_job(row, job, head) for job in range(len(row.rows))),
         finer=_finer(cause, estimate, node),
         pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
         cells=() if pairs else naming.cells(matrix, cause.covers, node),
@@ -161,22 +161,22 @@ def _finding(standing: Standing, cause: Cause, state: Certainty, node: PackedNod
         remedy=_remedy(cause.term, cause.where),
         error=error,
         degrees=degrees,
-        tail=float(series.tail[head]),
+        tail=float(row.tail[head]),
         expected=expected.of_term(matrix, head, float(estimate.means[0, head]) - effect, node),
     )
 
 
-def _contradicted(series: Deviations, component: int, position: int) -> bool:
+def _contradicted(table: Deviations, component: int, position: int) -> bool:
     """Whether of few nodes the others do not agree in a component, so that it is not known which of them is right. A
     node that is the only one is compared with its own past."""
-    if not 1 < len(series.matrix.nodes) <= FEW_NODES:
+    if not 1 < len(table.matrix.nodes) <= FEW_NODES:
         return False
-    others = np.delete(series.pooled.means[:, component], position)
+    others = np.delete(table.pooled.means[:, component], position)
     others = others[np.isfinite(others)]
     if len(others) < 2:
         return True
-    error = float(series.pooled[[position]].error[0, component])
-    return bool(np.ptp(others) > series.tolerance[component] + 3 * error)
+    error = float(table.pooled[[position]].error[0, component])
+    return bool(np.ptp(others) > table.tolerance[component] + 3 * error)
 
 
 def _usual(matrix: Matrix, component: int) -> float:
@@ -184,9 +184,10 @@ def _usual(matrix: Matrix, component: int) -> float:
     return float(matrix.levels[component]) if matrix.terms.share else 0.0
 
 
-def _by_job(standing: Standing, row: int, component: int) -> JobEffect:
-    series = standing.series
-    matrix, estimate = series.matrix, series.mean_of([row])
+def _by_job(node: Deviations, job: int, component: int) -> JobEffect:
+    """The effect in one of a node's jobs (its number)."""
+    matrix, row = node.matrix, int(node.rows[job])
+    estimate = node.mean_of([row])
     difference, half = float(estimate.difference[0, component]), float(estimate.half_of_job[0, component])
     center = float(np.nanmean(matrix.values[row, :, component])) - difference
     usual = _usual(matrix, component)
@@ -196,9 +197,8 @@ def _by_job(standing: Standing, row: int, component: int) -> JobEffect:
         for name, value in zip(matrix.runs[row], matrix.values[row, :, component], strict=False)
         if np.isfinite(value)
     }
-    job = row - matrix.jobs(standing.position).start
-    far = standing.runs[job, :, component] if len(standing.runs) else np.zeros(0, dtype=np.bool_)
-    shows = bool(standing.shows[job, component])
+    far = node.runs_far[job, :, component] if len(node.runs_far) else np.zeros(0, dtype=np.bool_)
+    shows = bool(node.shows[job, component])
     far_runs = tuple(name for name, is_far in zip(matrix.runs[row], far, strict=False) if is_far)
     showing = far_runs or (tuple(runs) if shows else ())
     return JobEffect(matrix.job(row), size, Interval(low, high), runs, shows, showing)
@@ -253,11 +253,11 @@ def _remedy(term: str, where: Mapping[str, Key]) -> str:
     return "unlabelled" if where.get("class") == ALL_PAIRS else "ccx" if term == "block" and "ccx" in where else term
 
 
-def merged(shown: Sequence[Shown]) -> list[Shown]:
+def merged(shown: Sequence[TableFinding]) -> list[TableFinding]:
     """One finding for one cause: pairs of several homes and measurements that have a component in common are one, cells
     in one place too. The largest share of its tolerance is the finding, the others are finer. Confirmed ones come
     first."""
-    out: list[Shown] = []
+    out: list[TableFinding] = []
     for state in Certainty:
         of_state = [component for component in shown if component.finding.state is state]
         pairs = [component for component in of_state if component.matrix.measured.of_pairs]
@@ -283,7 +283,7 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
     )
 
 
-def _same(shown: Shown, second: Shown) -> bool:
+def _same(shown: TableFinding, second: TableFinding) -> bool:
     """Whether findings of pairs in different matrices are of the same component."""
     a, b = shown.matrix, second.matrix
     if a is b or not a.measured.of_pairs or a.terms is not b.terms:
@@ -293,10 +293,10 @@ def _same(shown: Shown, second: Shown) -> bool:
     )
 
 
-def _by_place(shown: Sequence[Shown]) -> list[Shown]:
+def _by_place(shown: Sequence[TableFinding]) -> list[TableFinding]:
     """One finding a place for what is worse there than at the peers, and one for what is better."""
     ranks = {name: term.rank for name, term in terms().items()}
-    out: list[Shown] = []
+    out: list[TableFinding] = []
     for component in sorted(
         shown,
         key=lambda component: (ranks.get(component.finding.component.term, _LAST), -component.finding.times_tolerance),
@@ -309,7 +309,7 @@ def _by_place(shown: Sequence[Shown]) -> list[Shown]:
     return out
 
 
-def _nested(shown: Sequence[Shown]) -> list[Shown]:
+def _nested(shown: Sequence[TableFinding]) -> list[TableFinding]:
     """One finding for a place and those that it is in: one slow memory channel shows in its NUMA node, less in the
     socket and in the whole machine. Where several places inside a wider one show as much as that does, or it alone is
     confirmed, it is the wider one."""
@@ -338,7 +338,7 @@ def _nested(shown: Sequence[Shown]) -> list[Shown]:
 _AGREE = 0.35
 
 
-def _explains(inner: Shown, wide: Shown) -> bool:
+def _explains(inner: TableFinding, wide: TableFinding) -> bool:
     """Whether a finding of cells may be all that is found in a wider place."""
     a, b = inner.finding, wide.finding
     if a.component.term != b.component.term or a.worse != b.worse or _width(inner) >= _width(wide):
@@ -346,14 +346,14 @@ def _explains(inner: Shown, wide: Shown) -> bool:
     return bool(np.isin(_cpus(inner), _cpus(wide)).all()) and abs(b.effect) <= (1 + _AGREE) * abs(a.effect)
 
 
-def _width(shown: Shown) -> tuple[int, int, int]:
+def _width(shown: TableFinding) -> tuple[int, int, int]:
     """How many CPUs are at the place of a finding; of places with the same CPUs a memory node is in a socket, and what
     is of all their cells comes before what is of some."""
     narrowest = next((rank for rank, component in enumerate(_PLACES) if component in shown.cause.where), len(_PLACES))
     return len(_cpus(shown)), narrowest, len(shown.cause.where)
 
 
-def _cpus(shown: Shown) -> npt.NDArray[np.int64]:
+def _cpus(shown: TableFinding) -> npt.NDArray[np.int64]:
     """The slots of the CPUs at the place of a finding of cells; of a way to a memory node those of that node."""
     quantity, where = shown.matrix.measured, shown.cause.where
     layout = quantity.layout
@@ -385,14 +385,14 @@ def _in_one_place(finding: Finding, second: Finding) -> bool:
     )
 
 
-def _with(first: Shown, second: Shown) -> Shown:
+def _with(first: TableFinding, second: TableFinding) -> TableFinding:
     """A finding with another of the same cause under it."""
     finding = second.finding
     finer = Finer(finding.measurement, finding.component, finding.effect, finding.interval, finding.tolerance)
     return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 
 
-def explained(shown: Shown, i: int, node: PackedNode, peers: PeerSensors, fields: Sequence[str]) -> Finding:
+def explained(shown: TableFinding, i: int, node: PackedNode, peers: PeerSensors, fields: Sequence[str]) -> Finding:
     """A finding of a node (its number `i` in the fleet) with what its instruments say about it, and the `fields` of the
     fingerprint in which it differs from its peers."""
     finding = shown.finding
@@ -417,7 +417,7 @@ def _instruments(node: PackedNode, usual: float | None, ratio: float | None, *, 
         yield Evidence(kind, None if count is None else bool(count), float("nan") if count is None else float(count))
 
 
-def _slots(shown: Shown) -> list[int]:
+def _slots(shown: TableFinding) -> list[int]:
     """The slots of the components that a finding names; all where it names none."""
     layout = shown.matrix.terms.layout
     for name, value in shown.cause.where.items():

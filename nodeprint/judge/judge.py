@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -11,18 +11,18 @@ import xarray as xr
 from nodeprint import __version__
 from nodeprint.data.job.fabric_times import Fabrics
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge import acceptance, alone, deviations, epochs, groups, measuring_time, messages, table
+from nodeprint.judge import acceptance, alone, deviations, epochs, groups, measuring_time, messages
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.deviations import Deviations
-from nodeprint.judge.findings import Shown, merged, of_standing
+from nodeprint.judge.findings import TableFinding, merged, of_row
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.nodes import Reading
 from nodeprint.judge.population import Population
 from nodeprint.judge.renumbered import exchange
-from nodeprint.judge.standing import standings
-from nodeprint.judge.table import Rows, Table
+from nodeprint.judge.standing import outliers
+from nodeprint.judge.table import Values, blocks, labels, whole
 from nodeprint.judge.verdict import Verdict
 
 
@@ -44,23 +44,27 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
         return self.reading.tables
 
     @property
-    def shown(self) -> Mapping[int, Sequence[Shown]]:
-        """By node its causes."""
-        return self.reading.shown
+    def findings(self) -> Mapping[int, Sequence[TableFinding]]:
+        """By node what is outside in the tables."""
+        return self.reading.findings
 
     @property
-    def table(self) -> Table:
-        """The table of all differences, with the values of nodes that are compared with none; its attributes name the
-        campaign and say if it is simulated."""
+    def labels(self) -> xr.Dataset:
+        """The coordinates of the table of all differences, with the nodes that are compared with none; its attributes
+        name the campaign and say if it is simulated."""
         fleet = self.population.fleet
-        attributes = {"campaign": fleet.campaign, "simulated": int(fleet.simulated)}
-        group_of = self.population.group_of
-        return table.table(Rows((*self.tables, *self.alone), fleet.nodes, group_of, attributes))
+        coordinates = labels((*self.tables, *self.alone), fleet.nodes, self.population.group_of)
+        return coordinates.assign_attrs(campaign=fleet.campaign, simulated=int(fleet.simulated))
+
+    @property
+    def blocks(self) -> Iterable[Values]:
+        """The values of that table, so many nodes at a time."""
+        return blocks((*self.tables, *self.alone))
 
     @cached_property
     def deviations(self) -> xr.Dataset:
-        """All of the table."""
-        return self.table.whole()
+        """The complete table."""
+        return whole(self.labels, self.blocks)
 
 
 def judge(
@@ -99,11 +103,11 @@ def judge(
     every = tuple(table for _, of_group in tables for table in of_group)
     # 4. In how many of its jobs a node is outside the tolerance of a component.
     # 5. The coarsest component that explains the others is the finding.
-    shown: dict[int, list[Shown]] = {}
-    for one in every:
-        for i, standing in standings(one).items():
-            shown.setdefault(i, []).extend(of_standing(standing, i, population.fleet.nodes[i]))
-    merged_of = {i: merged(of_node) for i, of_node in shown.items()}
+    found: dict[int, list[TableFinding]] = {}
+    for table in every:
+        for i, row in outliers(table).items():
+            found.setdefault(i, []).extend(of_row(row, population.fleet.nodes[i]))
+    merged_of = {i: merged(of_node) for i, of_node in found.items()}
     #    An exchange of components that explains an imported matrix is said in place of it.
     imported = [i for i, of_node in merged_of.items() if of_node and population.fleet.nodes[i].imported]
     exchanged = {i: components_exchanged for i in imported if (components_exchanged := exchange(every, i)) is not None}

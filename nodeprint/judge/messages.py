@@ -395,7 +395,7 @@ def _state(
     jobs: Sequence[_JobOfParts], outside: Sequence[Bools], confirmed: Bools, tolerance: float, column: int
 ) -> Certainty | None:
     """What the jobs show of a component in one direction, all alike: None if it is outside its tolerance in no job, nor
-    in all together (`confirmed`). States are those of `standing.Standing`."""
+    in all together (`confirmed`). States are those of a row of `deviations.Deviations`."""
     count = sum(bool(flags[column]) for flags in outside)
     if count > 1 or confirmed[column]:
         return Certainty.CONFIRMED

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nodeprint.judge import achieved, agreements, expected, figures, findings, limits, messages, outcome_rules, quality
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.deviations import USUAL, Deviations
-from nodeprint.judge.findings import Shown
+from nodeprint.judge.findings import TableFinding
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.population import Population
@@ -42,7 +42,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
 
     population: Population
     tables: Sequence[Deviations]
-    shown: Mapping[int, Sequence[Shown]]
+    findings: Mapping[int, Sequence[TableFinding]]
     fabrics: Sequence[FabricVerdict]
     since: Since | None
     over_time: tuple[TimeEffect, ...]
@@ -71,12 +71,12 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     def shared(self) -> dict[tuple[int, str, bool], tuple[str, ...]]:
         """The nodes that have the same finding, by group, component and side."""
         by_cell: dict[tuple[int, str, bool], list[str]] = {}
-        for i, shown in self.shown.items():
+        for i, shown in self.findings.items():
             for finding_shown in shown:
                 by_cell.setdefault(self._alike(i, finding_shown), []).append(self.population.fleet.nodes[i].name)
         return {key: tuple(sorted(names)) for key, names in by_cell.items()}
 
-    def _alike(self, i: int, shown: Shown) -> tuple[int, str, bool]:
+    def _alike(self, i: int, shown: TableFinding) -> tuple[int, str, bool]:
         return self.population.group_of[i], shown.key, shown.finding.effect > 0
 
     def node(self, i: int, letter: str) -> NodeVerdict:
@@ -132,7 +132,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         job = f"job{max(self.population.jobs(i), default=1)}"
         every = [self._measurable(i, limit) for limit in limits.outside(self.classes[i], self.rows[i], rules, job)]
         fields = [difference.key for difference in self.population.differing.get(node.name, ()) if not difference.hard]
-        for shown in self.shown.get(i, ()):
+        for shown in self.findings.get(i, ()):
             alike = tuple(name for name in self.shared.get(self._alike(i, shown), ()) if name != node.name)
             peers = self.sensors[self.population.group_of[i]]
             finding = replace(findings.explained(shown, i, node, peers, fields), shared_by=alike)
@@ -153,16 +153,16 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         for finding in every:
             yield replace(finding, waived=rules.waived(node.name, finding.id, self.day))
 
-    def _of_majority(self, i: int, shown: Shown) -> bool:
+    def _of_majority(self, i: int, shown: TableFinding) -> bool:
         """Whether a majority is alike in what a node deviates in. No group of a split fleet is one, and in a small one
         nobody knows which of them is right: the node has to be outside the tolerance of the center of all nodes as
         well."""
         group = self.population.groups[self.population.group_of[i]]
         if group.whole is None or len(group.nodes) < FEWEST:
             return group.whole is None
-        component, series = shown.cause.head, shown.standing.series
+        component, series = shown.cause.head, shown.row
         effect = self.population.from_majority(group.whole, series.matrix)[i][component] * np.sign(shown.finding.effect)
-        half = series.pooled[[shown.standing.position]].half_of_job
+        half = series.whole.pooled[[series.position]].half_of_job
         return bool(effect - half[0, component] > series.tolerance[component])
 
     def _measurable(self, i: int, finding: Finding) -> Finding:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
@@ -43,100 +42,85 @@ VARIABLES = {
 }
 
 
-class Rows(msgspec.Struct, frozen=True):
-    """What the table is made of: the series of all groups, the nodes, the group of each node, and the table's
-    attributes."""
-
-    series: Sequence[Deviations]
-    nodes: Sequence[PackedNode]
-    group_of: dict[int, int]
-    attributes: Mapping[str, Any]
-
-
 Values = dict[str, npt.NDArray[np.float32]]
 #: A sample: the number of a node, and the name of its job.
 Sample = tuple[int, str]
 
 
-class Table(msgspec.Struct, frozen=True):
-    """The table (sample, component): a sample is a node in one independent job, or in all of them pooled (`job` is
-    "pooled"), which decides whether it is SAME. What a sample does not have is NaN.
+def labels(tables: Sequence[Deviations], nodes: Sequence[PackedNode], group_of: Mapping[int, int]) -> xr.Dataset:
+    """The coordinates of the table (sample, component) that the `tables` of all groups are one of, without values.
 
-    `labels` are its coordinates, attributes and variables without values, which `blocks` gives from the first sample on
-    for so many nodes at a time: of ten thousand nodes the whole has more than a gigabyte.
+    A sample is a node in one independent job, or in all of them pooled (`job` is "pooled"), which decides whether it is
+    SAME.
     """
-
-    labels: xr.Dataset
-    blocks: Iterable[Values]
-
-    def whole(self) -> xr.Dataset:
-        """All of it; `.to_dataframe()` has a row for each node, job, measurement and component."""
-        blocks = list(self.blocks)
-        none = np.zeros((0, self.labels.sizes["component"]), dtype=np.float32)
-        return self.labels.assign(
-            {
-                name: (DIMS, np.concatenate([none, *(block[name] for block in blocks)]), {"long_name": meaning})
-                for name, meaning in VARIABLES.items()
-            }
-        )
-
-
-def table(rows: Rows) -> Table:
-    """The table of deviations."""
-    components, columns = _components(rows.series)
-    samples = _samples(rows)
+    components, _ = _components(tables)
+    samples = _samples(tables)
     coordinates: dict[str, Any] = {
         key: ("component", [component[key] for component in components])
         for key in ("measurement", "home", "metric", "term", "component_type", "place", "unit")
     }
     coordinates |= {
-        "node": ("sample", [rows.nodes[node].name for node, _ in samples]),
+        "node": ("sample", [nodes[node].name for node, _ in samples]),
         "job": ("sample", [job for _, job in samples]),
-        "group": ("sample", [rows.group_of.get(node, ALONE) for node, _ in samples]),
-        "started": ("sample", _started(rows, samples)),
+        "group": ("sample", [group_of.get(node, ALONE) for node, _ in samples]),
+        "started": ("sample", _started(tables, samples)),
     }
-    return Table(
-        xr.Dataset(coords=coordinates, attrs=rows.attributes), _Blocks(rows, samples, columns, len(components))
+    return xr.Dataset(coords=coordinates)
+
+
+def blocks(tables: Sequence[Deviations]) -> Iterator[Values]:
+    """The variables of the table from the first sample on, AT_ONCE nodes at a time: of ten thousand nodes the whole has
+    more than a gigabyte. What a sample does not have is NaN."""
+    components, columns = _components(tables)
+    samples = _samples(tables)
+    every = list(dict.fromkeys(node for node, _ in samples))
+    for begin in range(0, len(every), AT_ONCE):
+        nodes = every[begin : begin + AT_ONCE]
+        first = bisect.bisect_left(samples, nodes[0], key=lambda sample: sample[0])
+        last = bisect.bisect_right(samples, nodes[-1], key=lambda sample: sample[0])
+        at = {sample: number for number, sample in enumerate(samples[first:last])}
+        values = {name: np.full((len(at), len(components)), np.nan, dtype=np.float32) for name in VARIABLES}
+        for table, of_table in zip(tables, columns, strict=True):
+            _enter_nodes(values, nodes, at, table, of_table)
+        yield values
+
+
+def whole(coordinates: xr.Dataset, of_samples: Iterable[Values]) -> xr.Dataset:
+    """The table with all of its blocks; `.to_dataframe()` has a row for each node, job, measurement and component."""
+    values = list(of_samples)
+    none = np.zeros((0, coordinates.sizes["component"]), dtype=np.float32)
+    return coordinates.assign(
+        {
+            name: (DIMS, np.concatenate([none, *(block[name] for block in values)]), {"long_name": meaning})
+            for name, meaning in VARIABLES.items()
+        }
     )
 
 
-class _Blocks(msgspec.Struct, frozen=True):
-    """The values of the `samples` in their order, AT_ONCE nodes at a time; `columns` are the components of each
-    series."""
-
-    rows: Rows
-    samples: Sequence[Sample]
-    columns: Sequence[npt.NDArray[np.int64]]
-    components: int
-
-    def __iter__(self) -> Iterator[Values]:
-        every = list(dict.fromkeys(node for node, _ in self.samples))
-        for begin in range(0, len(every), AT_ONCE):
-            nodes = every[begin : begin + AT_ONCE]
-            first = bisect.bisect_left(self.samples, nodes[0], key=lambda sample: sample[0])
-            last = bisect.bisect_right(self.samples, nodes[-1], key=lambda sample: sample[0])
-            yield self._of(nodes, {sample: number for number, sample in enumerate(self.samples[first:last])})
-
-    def _of(self, nodes: Sequence[int], at: Mapping[Sample, int]) -> Values:
-        values = {name: np.full((len(at), self.components), np.nan, dtype=np.float32) for name in VARIABLES}
-        for series, columns in zip(self.rows.series, self.columns, strict=True):
-            matrix = series.matrix
-            positions = [matrix.place[node] for node in nodes if node in matrix.place]
-            rows = [row for position in positions for row in matrix.jobs(position)]
-            target = [at[int(matrix.nodes[matrix.owner[row]]), matrix.job(row)] for row in rows]
-            _enter(values, target, columns, _of_jobs(series, rows, positions))
-            several = [position for position in positions if len(matrix.jobs(position)) > 1]
-            target = [at[int(matrix.nodes[position]), "pooled"] for position in several]
-            _enter(values, target, columns, _of(series.pooled[several], series.campaign_tail) if several else {})
-        return values
+def _enter_nodes(
+    values: Values,
+    nodes: Sequence[int],
+    at: Mapping[Sample, int],
+    table: Deviations,
+    columns: npt.NDArray[np.int64],
+) -> None:
+    """Enter what a table has of some nodes into its `columns`."""
+    matrix = table.matrix
+    positions = [matrix.place[node] for node in nodes if node in matrix.place]
+    rows = [row for position in positions for row in matrix.jobs(position)]
+    samples = [at[int(matrix.nodes[matrix.owner[row]]), matrix.job(row)] for row in rows]
+    _enter(values, samples, columns, _of_jobs(table, rows, positions))
+    several = [position for position in positions if len(matrix.jobs(position)) > 1]
+    samples = [at[int(matrix.nodes[position]), "pooled"] for position in several]
+    _enter(values, samples, columns, _of(table.pooled[several], table.campaign_tail) if several else {})
 
 
-def _components(series: Sequence[Deviations]) -> tuple[list[dict[str, Any]], list[npt.NDArray[np.int64]]]:
-    """The components of all series, each once, and which of them the components of each series are."""
+def _components(tables: Sequence[Deviations]) -> tuple[list[dict[str, Any]], list[npt.NDArray[np.int64]]]:
+    """The components of all tables, each once, and which of them the components of each table are."""
     positions: dict[tuple[str, int, str, str], int] = {}
     components: list[dict[str, Any]] = []
     columns = []
-    for of_measurement in series:
+    for of_measurement in tables:
         matrix = of_measurement.matrix
         numbers = []
         for term in matrix.terms.terms:
@@ -161,10 +145,10 @@ def _components(series: Sequence[Deviations]) -> tuple[list[dict[str, Any]], lis
     return components, columns
 
 
-def _samples(rows: Rows) -> list[Sample]:
+def _samples(tables: Sequence[Deviations]) -> list[Sample]:
     """Each node in each of its jobs, in order, and pooled where something rests on several."""
     jobs: dict[int, dict[str, float]] = {}
-    for of_measurement in rows.series:
+    for of_measurement in tables:
         matrix = of_measurement.matrix
         for row, owner in enumerate(matrix.owner.tolist()):
             job = matrix.job(row)
@@ -174,10 +158,10 @@ def _samples(rows: Rows) -> list[Sample]:
     return [(node, job) for node in sorted(jobs) for job in sorted(jobs[node], key=jobs[node].__getitem__)]
 
 
-def _started(rows: Rows, samples: Sequence[Sample]) -> list[str]:
+def _started(tables: Sequence[Deviations], samples: Sequence[Sample]) -> list[str]:
     """When the first run of each sample began (ISO 8601), of pooled jobs the first one's; empty where it is unknown."""
     begun: dict[Sample, str] = {}
-    quantities = {id(of.matrix.measured): of.matrix.measured for of in rows.series}.values()
+    quantities = {id(of.matrix.measured): of.matrix.measured for of in tables}.values()
     for quantity in quantities:
         for node, job, moment in zip(quantity.node.tolist(), quantity.job.tolist(), quantity.started, strict=True):
             for sample in ((node, f"job{job}"), (node, "pooled")) if moment else ():
@@ -196,21 +180,21 @@ def _enter(
         values[name][np.ix_(np.array(samples, dtype=np.int64), columns)] = array
 
 
-def _of_jobs(series: Deviations, rows: Sequence[int], positions: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+def _of_jobs(table: Deviations, rows: Sequence[int], positions: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
     """The variables of some jobs, which are all those of nodes at some `positions`."""
     if not rows:
         return {}
-    matrix, tolerance = series.matrix, series.tolerance
-    values = matrix.values[rows] - series.spreads.rounds.shift[series.spreads.rounds.number[rows]][:, None]
-    difference = values - series.reference.center[matrix.owner[rows]][:, None]
-    far = np.concatenate([series.far_runs(position) for position in positions])
+    matrix, tolerance = table.matrix, table.tolerance
+    values = matrix.values[rows] - table.spreads.rounds.shift[table.spreads.rounds.number[rows]][:, None]
+    difference = values - table.reference.center[matrix.owner[rows]][:, None]
+    far = np.concatenate([table.far_runs(position) for position in positions])
     with np.errstate(invalid="ignore"):
         runs = {
             "runs_above": (difference > tolerance).sum(axis=1),
             "runs_below": (difference < -tolerance).sum(axis=1),
             "runs_far": far.sum(axis=1),
         }
-    return _of(series[rows], series.tail) | runs
+    return _of(table[rows], table.tail) | runs
 
 
 def _of(estimates: Deviations, tail: npt.NDArray[np.float64] | float) -> dict[str, npt.NDArray[Any]]:

@@ -161,10 +161,10 @@ def _cells(
     labels = {"memory_node": "node", "cpu_node": "node_of_cpu"}
     measured = SimpleNamespace(of_pairs=False, layout=layout, model=SimpleNamespace(labels=labels))
     of = verdicts.finding(effect, state, component=Component(term, term, where), worse=effect < 0, **changes)
-    standing: Any = SimpleNamespace(series=SimpleNamespace(matrix=SimpleNamespace(measured=measured)))
+    row: Any = SimpleNamespace(matrix=SimpleNamespace(measured=measured))
     cause: Any = SimpleNamespace(where=where)
-    return findings.Shown(
-        standing, cause, replace(of, times_tolerance=abs(effect) / of.tolerance, finer=()), f"m {term}"
+    return findings.TableFinding(
+        row, cause, replace(of, times_tolerance=abs(effect) / of.tolerance, finer=()), f"m {term}"
     )
 
 
@@ -306,6 +306,6 @@ def test_a_clock_is_seen_two_percent_off_and_heat_eight_degrees_above_the_peers(
 
 def test_a_finding_has_what_its_instruments_say_and_the_fields_that_differ() -> None:
     found = judged("node001: core 17 +9%", nodes=5, pair_runs=2)
-    ((shown,), node) = found.shown[1], found.population.fleet.nodes[1]
+    ((shown,), node) = found.findings[1], found.population.fleet.nodes[1]
     of = findings.explained(shown, 1, node, PeerSensors({1: node.sensors}), ["bios"])
     assert of.evidence[0].kind == "clock" and of.evidence[-1] == Evidence("configuration", True, field="bios")

@@ -21,7 +21,7 @@ from nodeprint.judge.acceptance_file import Waiver
 from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Kind, Outcome
-from nodeprint.judge.standing import Standing, standings
+from nodeprint.judge.standing import evidence, outliers
 from nodeprint.report import text
 from tests.support.drawn import matrix, of_values, tolerance
 from tests.support.fleets import made, times
@@ -48,13 +48,13 @@ def _values(*by_job: float, runs: int = 6, seed: int = 1) -> Floats:
     return values
 
 
-def _standing(values: Floats, jobs: int) -> Standing | None:
-    found = standings(of_values(values, [jobs] * NODES))
+def _standing(values: Floats, jobs: int) -> Deviations | None:
+    found = outliers(of_values(values, [jobs] * NODES))
     assert set(found) <= {NODE}
     return found.get(NODE)
 
 
-def _state(standing: Standing | None, component: int) -> str:
+def _state(standing: Deviations | None, component: int) -> str:
     """That of a component; nothing is shown of any other."""
     if standing is None:
         return "nothing"
@@ -104,7 +104,7 @@ def test_all_jobs_together_confirm_where_two_are_beyond_the_tolerance() -> None:
     values[4 * NODE : 4 * NODE + 4, :, component] += np.array([1.85, 1.95, 1.9, 1.9])[:, None] * tolerance()[component]
     series = of_values(values, [4] * NODES)
     assert not series.outside[:, component].any() and series.outside_pooled[NODE, component]
-    assert standings(series)[NODE].confirmed[component]
+    assert outliers(series)[NODE].confirmed[component]
 
 
 def test_all_jobs_together_confirm_nothing_where_one_job_alone_is_beyond_the_tolerance() -> None:
@@ -112,7 +112,7 @@ def test_all_jobs_together_confirm_nothing_where_one_job_alone_is_beyond_the_tol
     outside = np.zeros_like(series.outside_pooled)
     outside[NODE, component] = True
     series.__dict__["outside_pooled"] = outside
-    assert _state(standings(series)[NODE], component) == "suspected"
+    assert _state(outliers(series)[NODE], component) == "suspected"
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,14 @@ def test_several_runs_of_a_job_that_are_far_beyond_are_never_the_same(
         values = _values(*[0.0] * (others + 1))
         values[NODE * (others + 1) + job, :, _component()] += np.array(runs) * tolerance()[_component()]
         series = of_values(values, [others + 1] * NODES)
-        found = standings(series)
+        found = outliers(series)
         if runs.count(7.5):
             assert _state(found[NODE], _component()) in ("suspected", "intermittent")
             assert others == 0 or _state(found[NODE], _component()) == "intermittent"
             continue
         assert _state(found.get(NODE), _component()) == state
         if state == "intermittent":
-            far = found[NODE].runs[:, :, _component()]
+            far = found[NODE].runs_far[:, :, _component()]
             assert far[job].tolist() == [abs(run) > 1 for run in runs]
             assert not np.delete(far, job, axis=0).any()
 
@@ -158,8 +158,8 @@ def test_a_finding_of_runs_is_of_the_runs_that_show_it() -> None:
     row = NODE * 2 + 1
     values[row, [1, 4], _component()] += 4 * tolerance()[_component()]
     series = of_values(values, [2] * NODES)
-    standing = standings(series)[NODE]
-    estimate = standing.evidence(_component())
+    standing = outliers(series)[NODE]
+    estimate = evidence(standing, _component())
     expected = values[row, [1, 4], _component()].mean() - series.reference.center[NODE, _component()]
     assert estimate.difference[0, _component()] == pytest.approx(expected)
     assert estimate.runs[0, _component()] == 2 and len(estimate.rows) == 1
@@ -173,7 +173,7 @@ def test_a_finding_of_runs_is_of_the_runs_that_show_it() -> None:
 def test_a_finding_is_of_the_jobs_that_show_it(by_job: tuple[float, ...]) -> None:
     values = _values(*by_job)
     series = of_values(values, [3] * NODES)
-    estimate = standings(series)[NODE].evidence(_component())
+    estimate = evidence(outliers(series)[NODE], _component())
     showing = [NODE * 3 + job for job, effect in enumerate(by_job) if effect > 1]
     assert estimate.rows.tolist() == showing
     expected = values[showing][:, :, _component()].mean() - series.reference.center[NODE, _component()]
@@ -185,11 +185,11 @@ def test_jobs_far_apart_in_time_show_the_same_where_all_nodes_moved() -> None:
     values = _values(0.0, 0.0)
     values[1::2] += 3 * tolerance()
     began = [20_000.5 * 86400 + 86400 * (row % 2) for row in range(2 * NODES)]
-    assert standings(of_values(values, [2] * NODES, began)) == {}
+    assert outliers(of_values(values, [2] * NODES, began)) == {}
     values[2 * NODE + 1, 1:3, _component()] += 4 * tolerance()[_component()]
-    found = standings(of_values(values, [2] * NODES, began))
-    assert _state(found[NODE], _component()) == "intermittent" and found[NODE].runs[1, 1:3, _component()].all()
-    estimate = found[NODE].evidence(_component())
+    found = outliers(of_values(values, [2] * NODES, began))
+    assert _state(found[NODE], _component()) == "intermittent" and found[NODE].runs_far[1, 1:3, _component()].all()
+    estimate = evidence(found[NODE], _component())
     assert estimate.difference[0, _component()] == pytest.approx(4 * tolerance()[_component()], rel=0.02)
 
 
@@ -200,7 +200,7 @@ def _reordered(series: Deviations) -> dict[int, tuple[list[list[int]], int]]:
             [np.flatnonzero(flags).tolist() for flags in (of.confirmed, of.suspected, of.intermittent)],
             int(of.shows.any(axis=1).sum()),
         )
-        for node, of in standings(series).items()
+        for node, of in outliers(series).items()
     }
 
 

@@ -169,10 +169,10 @@ def test_a_finding_has_what_the_table_has() -> None:
 @pytest.mark.slow
 def test_the_table_is_the_same_whatever_number_of_nodes_is_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = judged("node002: core 17 +9%", jobs=2, cells=True)
-    whole = campaign.table.whole()
+    whole = campaign.deviations
     monkeypatch.setattr(table_of, "AT_ONCE", 3)
     monkeypatch.setattr(deviations, "AT_ONCE", 3)
-    components = list(campaign.table.blocks)
+    components = list(campaign.blocks)
     assert [len(component["error"]) for component in components] == [9, 9, 6]
-    again = judged("node002: core 17 +9%", jobs=2, cells=True).table.whole()
+    again = table_of.whole(campaign.labels, campaign.blocks)
     assert again.identical(whole)
