@@ -37,7 +37,7 @@ def as_text(result: Result) -> Text:
     out = Text("\n".join(first) + "\n\n" if first else "")
     out.append(f"{heading(summary)}\n{labels(summary)}\n")
     if summary.matrix is not None and len(summary.matrix.places.cpus) > 2:
-        out.append("\ncore to core, ").append_text(painted(square(summary.matrix), _COLUMNS)).append("\n")
+        out.append("\ncore-to-core latency, ").append_text(painted(square(summary.matrix), _COLUMNS)).append("\n")
     out.append("\n" + "\n".join(medians(summary.figures)) + "\n")
     if lost := max((figure.disturbed or 0.0 for figure in summary.figures), default=0.0):
         out.append(f"* {say('marked', share=names.percent(lost))}\n")

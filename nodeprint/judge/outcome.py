@@ -126,8 +126,13 @@ class _OutcomeTable(StrEnum):
 
     @property
     def outcome_class(self) -> OutcomeClass:
-        """The class that every output shows first."""
+        """The class of the outcome."""
         return self.entry.outcome_class
+
+    @property
+    def with_class(self) -> str:
+        """The class, which every output shows first, with the outcome as its reason: `FAIL (DEVIATES)`."""
+        return f"{self.outcome_class} ({self})"
 
 
 _FAIL, _WARN, _OPEN = OutcomeClass.FAIL, OutcomeClass.WARN, OutcomeClass.UNDETERMINED

@@ -137,7 +137,7 @@ def _row(campaign: Campaign, name: str) -> dict[str, Any]:
     first = text.noun_phrase(node.counted[0]) if node.counted else ""
     return {
         "node": printable(name, 120),
-        "word": node.outcome,
+        "word": node.outcome.with_class,
         "symbol": node.outcome.entry.symbol,
         "color": node.outcome.entry.color,
         "same": node.outcome is Outcome.SAME,

@@ -231,7 +231,7 @@ def _head(campaign: JudgedCampaign) -> dict[str, Any]:
         "measured": " to ".join(dict.fromkeys(time[:10] for time in (campaign.first, campaign.last) if time))
         or say("not_recorded"),
         "boots": " to ".join(map(str, sorted({min(boots), max(boots)}))) if boots else say("not_recorded"),
-        "outcome": str(fleet.outcome),
+        "outcome": fleet.outcome.with_class,
         "text": text.first_line(campaign.verdict),
         "counts": ", ".join(f"{count} {word}" for word, count in fleet.counts.items() if count),
     }
@@ -316,7 +316,7 @@ def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
         "serials": next(
             (str(e.fingerprint["serials"]) for e in reversed(complete) if e.fingerprint.get("serials")), "not recorded"
         ),
-        "verdicts": [str(entry.outcome) if entry is not None else "not in it" for entry in entries],
+        "verdicts": [entry.outcome.with_class if entry is not None else "not in it" for entry in entries],
         "result": result([entry.outcome if entry is not None else None for entry in entries]),
         "findings": rows[:_MOST_OF_NODE],
         "more": len(rows[_MOST_OF_NODE:]),

@@ -11,7 +11,7 @@ from textwrap import wrap
 from rich.text import Text
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge.outcome import FleetOutcome, Outcome
+from nodeprint.judge.outcome import FleetOutcome, Outcome, OutcomeClass
 from nodeprint.judge.verdict import Verdict
 from nodeprint.machine import other_load
 from nodeprint.machine.fingerprint import label
@@ -65,8 +65,11 @@ def _indent(line: str, columns: int) -> int:
 def coloured(words: str) -> Text:
     """Text with its outcomes in their colors, which a pipe does not get."""
     out = Text(words)
+    classes = "|".join(OutcomeClass)
     for outcome in sorted(_COLORS, key=len):  # the longer last, as one may contain another
-        out.highlight_regex(rf"\b{re.escape(outcome)}\b", f"bold {outcome_colors()[_COLORS[outcome]].terminal}")
+        word = re.escape(outcome)
+        color = outcome_colors()[_COLORS[outcome]].terminal
+        out.highlight_regex(rf"\b(?:{classes}) \({word}\)|\b{word}\b", f"bold {color}")
     return out
 
 

@@ -354,7 +354,7 @@ def test_a_simulated_fleet_through_a_real_slurm_names_the_planted_core() -> None
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "recheck 1 of at most 2" in done.stderr
-    assert "SIMULATED: DEVIATIONS: " in done.stdout
+    assert "SIMULATED: FAIL (DEVIATIONS): " in done.stdout
     found = verdicts(ROOT / "results/cluster-4-rome-2x64")
-    assert found["cn03"]["outcome"] == "DEVIATES" and "cn03: DEVIATES. Core 37 (CPU 37)" in done.stdout
+    assert found["cn03"]["outcome"] == "DEVIATES" and "cn03: FAIL (DEVIATES). Core 37 (CPU 37)" in done.stdout
     assert all(node["outcome"] != "DEVIATES" for name, node in found.items() if name != "cn03")

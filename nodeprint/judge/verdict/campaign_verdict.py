@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, counts
+from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, OutcomeClass, counts
 from nodeprint.judge.verdict.fabric_verdict import FabricVerdict
 from nodeprint.judge.verdict.fleet_verdict import FleetVerdict
 from nodeprint.judge.verdict.node_verdict import NodeVerdict
@@ -39,6 +39,12 @@ class Verdict(msgspec.Struct, frozen=True):
         """The outcomes of the fleet, of the messages between its nodes, and of these."""
         between = [fabric.outcome for fabric in self.fabric]
         return [self.fleet.outcome, *between, *(node.outcome for node in self.nodes.values())]
+
+    @property
+    def outcome_class(self) -> OutcomeClass:
+        """The class of the fleet, or of the messages between its nodes if that is worse."""
+        classes = {self.fleet.outcome_class, *(fabric.outcome.outcome_class for fabric in self.fabric)}
+        return next(of for of in OutcomeClass if of in classes)
 
     def fails(self, kinds: Collection[Kind]) -> bool:
         """Whether --fail-on counts an outcome of a node, of the fleet or of the fabric."""

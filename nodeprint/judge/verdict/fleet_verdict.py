@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from nodeprint.judge.outcome import FleetOutcome, OutcomeClass
+from nodeprint.judge.outcome import FleetOutcome, Outcome, OutcomeClass
 from nodeprint.judge.verdict.component import Component, Interval
 from nodeprint.judge.verdict.node_verdict import Agreement
 from nodeprint.machine.peak import Memory
@@ -185,5 +185,8 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     outcome_class: OutcomeClass = msgspec.field(name="class", default=OutcomeClass.UNDETERMINED)
 
     def __post_init__(self) -> None:
-        """The class follows from the outcome, whatever a file says."""
-        msgspec.structs.force_setattr(self, "outcome_class", self.outcome.outcome_class)
+        """Derive the class from the outcome, whatever a file says. A node that fails makes its fleet fail, also one
+        that is split."""
+        failing = any(Outcome(outcome).outcome_class is OutcomeClass.FAIL for outcome in self.counts)
+        of_fleet = OutcomeClass.FAIL if failing else self.outcome.outcome_class
+        msgspec.structs.force_setattr(self, "outcome_class", of_fleet)

@@ -28,7 +28,7 @@ class Mark(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, outcome: Outcome | FleetOutcome) -> Mark:
         """The mark of an outcome of a node or a fleet."""
-        return cls(outcome.entry.symbol, outcome, outcome.entry.color)
+        return cls(outcome.entry.symbol, outcome.with_class, outcome.entry.color)
 
 
 class Picture(msgspec.Struct, frozen=True):

@@ -12,11 +12,14 @@ from nodeprint.settings.texts import say, texts
 
 
 def short_agreement(agreement: Agreement) -> str:
-    """An agreement in a list: `core to core within 1.4 % (tolerance 4 %)`."""
-    metric = named("metrics", agreement.metric)
+    """An agreement in a list: `core-to-core latency 1.4 % of 4 % (same CCD)`.
+
+    Tolerances differ by component, so a value without its component and tolerance would not be true of the others.
+    """
     return say(
         "agreement_short",
-        metric=metric,
+        metric=named("metrics", agreement.metric),
+        component=names.scoped(agreement.component),
         within=_difference(agreement.within),
         tolerance=_difference(agreement.tolerance),
     )

@@ -28,10 +28,11 @@ def origin(verdict: Verdict) -> str:
 
 
 def first_line(verdict: Verdict) -> str:
-    """The outcome of a campaign: how many nodes are the same within which agreements, who is not, what SAME rests on
-    and what is missing."""
+    """The class and outcome of a campaign: how many nodes match, which do not, the metrics that decide, and those
+    that are missing."""
     fleet, mark = verdict.fleet, origin(verdict)
-    begin = f"{mark}: {fleet.outcome}" if mark else str(fleet.outcome)
+    reason = fleet.outcome if verdict.outcome_class is fleet.outcome_class else say("fabric_is_worse")
+    begin = f"{mark}: {verdict.outcome_class} ({reason})".removeprefix(": ")
     not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
     count = f"{'; '.join(filter(None, [headline_of(fleet), *not_uniform]))}."
     first = [*disturbed_first(verdict), *memory_warnings(fleet), count]
@@ -42,7 +43,7 @@ def _messages(fabric: FabricVerdict) -> str:
     """The messages of a partition in the first line, where they are not uniform: `SUSPECTS: messages of compute`."""
     if fabric.outcome is FleetOutcome.UNIFORM:
         return ""
-    return say("first_line_fabric", outcome=fabric.outcome, partition=printable(fabric.partition, 60))
+    return say("first_line_fabric", outcome=fabric.outcome.with_class, partition=printable(fabric.partition, 60))
 
 
 def plain_outcome(verdict: Verdict) -> str:
@@ -83,7 +84,7 @@ def _few(on: Sequence[str]) -> str:
 
 
 def same_means(fleet: FleetVerdict) -> str:
-    """Within which agreements nodes that are the same are so; empty where none is."""
+    """The largest differences of the nodes that match, as shares of their tolerances; empty if none matches."""
     agreements = [short_agreement(agreement) for agreement in fleet.agreements if agreement.criterion]
     return (
         say("same_means", agreements=names.listed(agreements)) if agreements and fleet.counts.get(Outcome.SAME) else ""
@@ -101,7 +102,7 @@ def headline_of(fleet: FleetVerdict) -> str:
         same=fleet.counts.get(Outcome.SAME, 0),
         measured=fleet.measured,
         nodes=names.counted(fleet.nodes, "node"),
-        are="is" if fleet.nodes == 1 else "are",
+        match="matches" if fleet.nodes == 1 else "match",
         groups=groups,
         of_groups=say("of_groups", groups=groups) if fleet.groups else "",
         within=say("within", agreements=agreements) if agreements else "",
@@ -121,7 +122,7 @@ def not_same(verdict: Verdict) -> list[str]:
             continue
         listed = names.nodes(of_it)
         right = say("or_right") if contested.intersection(of_it) and outcome.entry.found else ""
-        out.append(f"{outcome}: {listed if len(listed) <= _MOST_NAMED else f'{len(of_it)} nodes'}{right}")
+        out.append(f"{outcome.with_class}: {listed if len(listed) <= _MOST_NAMED else f'{len(of_it)} nodes'}{right}")
     return out
 
 
@@ -139,7 +140,8 @@ def based_on(verdict: Verdict) -> list[str]:
             say(
                 "assumed_jobs",
                 assumed=names.listed(
-                    f"{100 * sd:.2g} % ({named('metrics', metric)})" for metric, sd in fleet.assumed_jobs.items()
+                    f"{100 * fleet.assumed_jobs[metric]:.2g} % ({named('metrics', metric)})"
+                    for metric in sorted(fleet.assumed_jobs, key=fleet.based_on.index)
                 ),
             )
         ]

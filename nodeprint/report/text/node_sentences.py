@@ -85,10 +85,10 @@ def rows(lines: Sequence[NodeLine]) -> list[str]:
     for outcome, of_outcome in itertools.groupby(lines, key=lambda line: line.outcome):
         rows = list(of_outcome)
         if len(rows) <= MOST_SINGLE:
-            out += [f"  {line.names}: {outcome}. {line.text}" for line in rows]
+            out += [f"  {line.names}: {outcome.with_class}. {line.text}" for line in rows]
             continue
         width = min(max(len(line.names) for line in rows), _WIDEST_NAME)
-        out += [f"  {outcome}:", *(f"    {line.names:<{width}}  {line.text}" for line in rows)]
+        out += [f"  {outcome.with_class}:", *(f"    {line.names:<{width}}  {line.text}" for line in rows)]
     return out
 
 
@@ -158,10 +158,8 @@ def _agreements(alike: Sequence[NodeVerdict]) -> str:
     """The agreements that a reason speaks of: all that decide where the node is the same, else those that are open."""
     worst = _worst_agreements(alike)
     if alike[0].outcome is Outcome.SAME:
-        return (
-            names.listed(short_agreement(agreement) for agreement in worst.values() if agreement.criterion)
-            or "every tolerance"
-        )
+        closest = names.listed(short_agreement(agreement) for agreement in worst.values() if agreement.criterion)
+        return say("closest", agreements=closest) if closest else say("within_every_tolerance")
     open_ = [agreement for agreement in worst.values() if agreement.criterion and agreement.share > 1]
     return " ".join(map(agreement_with_remedy, sorted(open_, key=lambda agreement: -agreement.share)))
 
@@ -215,6 +213,6 @@ def _epoch(epoch: Epoch) -> str:
 
 def one_node(name: str, node: NodeVerdict, groups: Sequence[Group] = ()) -> list[str]:
     """A node for a terminal; `groups` are the fleet's."""
-    lines = [f"{printable(name)}: {node.outcome}. {node_sentence([node], groups)}"]
+    lines = [f"{printable(name)}: {node.outcome.with_class}. {node_sentence([node], groups)}"]
     lines += [f"  {finding_sentence(finding)}" for finding in node.counted[1:]]
     return [*lines, *(f"  {_epoch(epoch)}" for epoch in node.former)]

@@ -36,8 +36,8 @@ def test_all_outputs_say_the_same(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(table())
     said = call("judge", tmp_path / "t.csv", "--to", tmp_path / "c", "--fail-on", "found", code=3)
     flat = " ".join(said.split())
-    assert "SUSPECTS: 11 of 12 nodes are the same" in flat
-    assert "n03: SUSPECT. h2d of gpu 2 is 1" in flat and "% lower than on its peers" in flat
+    assert "WARN (SUSPECTS): 11 of 12 nodes match" in flat
+    assert "n03: WARN (SUSPECT). h2d of gpu 2 is 1" in flat and "% lower than on its peers" in flat
     assert " ".join(call("judge", "-", given=table()).split()).partition("n03: ")[2] == flat.partition("n03: ")[2]
     verdict = json.loads((tmp_path / "c/verdict.json").read_text())
     assert verdict["nodes"]["n03"]["outcome"] == "SUSPECT" and verdict["imported"]

@@ -166,7 +166,7 @@ def test_here_measures_prints_and_keeps(tmp_path: Path, monkeypatch: pytest.Monk
     run = CliRunner()
     done = run.invoke(app, ["here", "--csv", str(tmp_path / "m.csv"), "--svg", str(tmp_path / "m.svg")])
     assert done.exit_code == 0, done.output
-    for words in ("core to core", "memory latency", "clock", "records: "):
+    for words in ("core-to-core latency", "memory latency", "clock", "records: "):
         assert words in done.stdout
     assert (tmp_path / "m.csv").read_text().startswith("cpu_a,cpu_b,latency_ns\n0,1,")
     assert "<svg" in (tmp_path / "m.svg").read_text()

@@ -75,7 +75,7 @@ def test_one_node_is_printed_as_it_is_among_all_and_nothing_is_written(
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert call("judge", tmp_path, "--node", "node003", "--fail-on", "found") == 3
     origin, line = capsys.readouterr().out.splitlines()
-    assert origin == "SIMULATED, not a measurement" and line.startswith("node003: SUSPECT. Core 17")
+    assert origin == "SIMULATED, not a measurement" and line.startswith("node003: WARN (SUSPECT). Core 17")
     assert call("judge", tmp_path, "--node", "node003", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["findings"][0]["effect"] == pytest.approx(among_all.findings[0].effect, rel=1e-4)

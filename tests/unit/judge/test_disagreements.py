@@ -96,7 +96,9 @@ def test_a_lone_virtual_machine_that_moves_says_so_first() -> None:
     verdict = judged(changed(made(nodes=1), run(4.6, (0, 2), (0, 5)), virtual=True))
     found = next(found for found in verdict.nodes["node000"].disturbances if found.kind == "cpus-moved")
     first = text.first_line(verdict)
-    assert first.startswith("SIMULATED: NO PEERS: The host moves the virtual CPUs of node000: the same pair takes ")
+    assert first.startswith(
+        "SIMULATED: NOT COMPARED (NO PEERS): The host moves the virtual CPUs of node000: the same pair takes "
+    )
     assert all(f"{ns:.3g} ns" in first for ns in (found.low, found.high)) and "Pin the virtual CPUs" in first
     assert found.high / found.low >= 1.5
     still = judged(changed(made(nodes=1), run(1.2, (0, 2)), virtual=True))
@@ -161,7 +163,7 @@ def test_a_real_guest_whose_host_moves_its_cpus_is_named(tmp_path: Path) -> None
     assert (moved.low, moved.high) == pytest.approx((8.185, 76.62), rel=1e-3)
     assert moved.odd == ("job1/run1", "job1/run2", "job1/run3", "job1/run4")
     assert text.summary(verdict).startswith(
-        "NO PEERS: The host moves the virtual CPUs of vm: the same pair takes 8.19 ns"
+        "NOT COMPARED (NO PEERS): The host moves the virtual CPUs of vm: the same pair takes 8.19 ns"
     )
 
 

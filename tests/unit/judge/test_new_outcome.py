@@ -90,8 +90,8 @@ def test_verdict_has_it_with_its_class_and_the_fleet_follows(campaign: Path) -> 
 
 def test_terminal_and_pages_say_its_sentence(campaign: Path) -> None:
     terminal = " ".join((campaign.parent / "terminal.txt").read_text().split())
-    assert "DEVIATIONS: " in terminal and "THROTTLED: cn02" in terminal
-    assert "cn02: THROTTLED. Its cores are throttled: clock (table) is " in terminal
+    assert "FAIL (DEVIATIONS): " in terminal and "FAIL (THROTTLED): cn02" in terminal
+    assert "cn02: FAIL (THROTTLED). Its cores are throttled: clock (table) is " in terminal
     page = (campaign / "report/cluster.html").read_text()
     assert "THROTTLED" in page and "▾" in page
     assert (campaign / "report/cn02.pdf").read_bytes().startswith(b"%PDF")
@@ -118,4 +118,4 @@ def test_the_acceptance_report_calls_it_a_deviation(campaign: Path) -> None:
         "print(row['verdicts'], row['result'], content['result'])\n"
     )
     done = _python(campaign.parent, "-c", script)
-    assert done.stdout == "['THROTTLED'] deviation accepted with reservations\n", done.stderr
+    assert done.stdout == "['FAIL (THROTTLED)'] deviation accepted with reservations\n", done.stderr

@@ -80,7 +80,7 @@ def test_every_output_of_a_node_says_one_thing(outcome: Outcome, why: ReasonDeta
     assert result == ("deviation" if is_found else "accepted" if outcome == "SAME" else "open")
 
     line = text.first_line(verdict)
-    assert (f"{outcome}: cn002" in line) == (outcome != "SAME")
+    assert (f"{outcome.with_class}: cn002" in line) == (outcome != "SAME")
     assert (
         f'node_verdict{{node="cn002",class="{outcome.outcome_class}",verdict="{outcome}"}} 1'
         in verdict_files.prometheus(verdict)
@@ -99,7 +99,7 @@ def test_every_output_of_a_fleet_says_one_thing(outcome: FleetOutcome) -> None:
     assert (Kind.FOUND in kinds, Kind.NOT_SAME in kinds) == (is_found, outcome != "UNIFORM")
     expected = {"UNIFORM": [], "NO PEERS": ["skipped"]} | {error: ["error"] for error in ERRORS}
     assert _cases(verdict)["fleet"] == expected.get(outcome, ["failure"])
-    assert text.first_line(verdict).startswith(f"{outcome}: ")
+    assert text.first_line(verdict).startswith(f"{outcome.with_class}: ")
     suggested = protocol.decision([Accepted.ACCEPTED] * 2, [verdict])
     assert suggested == (
         Decision.ACCEPTED
@@ -118,9 +118,21 @@ def test_a_slow_link_is_found_in_every_output(state: str, outcome: str) -> None:
     slow = verdicts.fabric(findings=(replace(link, state=Certainty(state)),))
     verdict = verdicts.verdict({"cn001": verdicts.node(), "cn002": verdicts.node()}, fabric=(slow,))
     assert _kinds(verdict) == {Kind.FOUND, Kind.NOT_SAME}
-    assert f"{outcome}: messages of partition compute" in text.first_line(verdict)
+    line, found = text.first_line(verdict), FleetOutcome(outcome)
+    assert line.startswith(f"{found.outcome_class} (messages between nodes): ")
+    assert f"{found.with_class}: messages of partition compute" in line
     assert _cases(verdict)["fabric linktest-fabric, partition compute"] == ["failure"]
     assert protocol.decision([Accepted.ACCEPTED] * 2, [verdict]) is Decision.RESERVATIONS
+
+
+def test_a_node_that_fails_makes_a_split_fleet_fail() -> None:
+    """Its groups are a warning, as nobody knows which is right, and would hide it."""
+    made = verdicts.verdict({"cn001": verdicts.node(), "cn002": verdicts.node(Outcome.DEVIATES)})
+    verdict = replace(made, fleet=replace(made.fleet, outcome=FleetOutcome.SPLIT))
+    assert verdict.fleet.outcome_class == verdict.outcome_class == "FAIL"
+    assert text.first_line(verdict).startswith("FAIL (SPLIT): ")
+    verdict = replace(made, fleet=replace(made.fleet, outcome=FleetOutcome.SPLIT, counts={Outcome.SPLIT: 2}))
+    assert verdict.outcome_class == "WARN"
 
 
 def test_each_outcome_has_its_class_rank_and_entry() -> None:
@@ -142,7 +154,7 @@ def test_the_class_is_in_verdict_json_and_follows_from_the_outcome() -> None:
     verdict = _verdict(Outcome.DEVIATES, None)
     plain = json.loads(verdict_files.as_json(verdict))
     assert (plain["nodes"]["cn002"]["class"], plain["nodes"]["cn001"]["class"]) == ("FAIL", "PASS")
-    assert plain["fleet"]["class"] == "UNDETERMINED"  # the fleet's of this verdict is INCONCLUSIVE
+    assert plain["fleet"]["class"] == "FAIL"
     plain["nodes"]["cn002"]["class"] = "PASS"
     plain["nodes"]["cn002"]["findings"] = []
     assert msgspec.convert(plain["nodes"]["cn002"], NodeVerdict, str_keys=True).outcome_class == "FAIL"

@@ -289,4 +289,4 @@ def test_a_node_whose_benchmark_finds_its_result_wrong_is_found(tmp_path: Path, 
     wrong = text.replace("PASSED", "FAILED").replace("Solution Validates", "Failed Validation on array a[]")
     (tmp_path / "cn3.log").write_text(wrong)
     done = CliRunner().invoke(app, ["judge", str(tmp_path), "--fail-on", "found"])
-    assert done.exit_code == 3 and "cn3: WRONG RESULT. A benchmark" in done.output, done.output
+    assert done.exit_code == 3 and "cn3: FAIL (WRONG RESULT). A benchmark" in done.output, done.output

@@ -13,7 +13,7 @@ def test_summary_begins_with_the_outcome_and_ends_with_the_report(tmp_path: Path
     verdict_files.write(verdicts.verdict(), tmp_path)
     summary, printed = terminal.summary(tmp_path)
     first, *_, last = summary.splitlines()
-    assert first.startswith("DEVIATIONS: 7 of 8 nodes") and not printed
+    assert first.startswith("FAIL (DEVIATIONS): 7 of 8 nodes match") and not printed
     assert last == f"no report yet: run `nodeprint report {tmp_path}`"
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "cluster.pdf").touch()
@@ -25,7 +25,7 @@ def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
     nodes["cn070"] = verdicts.node(Outcome.INVALID, ReasonDetail.DISTURBED, disturbances=(verdicts.disturbed(),))
     verdict_files.write(verdicts.verdict(nodes), tmp_path)
     summary, _ = terminal.summary(tmp_path)
-    assert "cn070: INVALID" in summary and "cn[000-059]: SAME" not in summary
+    assert "cn070: UNDETERMINED (INVALID)" in summary and "cn[000-059]: PASS (SAME)" not in summary
     assert "60 nodes that need no action" in summary
     assert "`make run NODES=cn070` measures cn070 again" in summary
     # what the campaign was measured with: its preset, and its own name
@@ -78,10 +78,10 @@ def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_outcomes_are_in_color_and_the_longest_word_wins() -> None:
-    out = terminal.coloured("NON-UNIFORM: cn1: DEVIATES. cn2: SAME.")
+    out = terminal.coloured("WARN (NON-UNIFORM): cn1: FAIL (DEVIATES). cn2: PASS (SAME).")
     of_words = {out.plain[span.start : span.end]: str(span.style) for span in out.spans}
-    assert of_words["NON-UNIFORM"] == "bold yellow" and of_words["SAME"] == "bold green"
-    assert of_words["DEVIATES"] == "bold red" and str(out.spans[-1].style) == "bold yellow"
+    assert of_words["WARN (NON-UNIFORM)"] == "bold yellow" and of_words["PASS (SAME)"] == "bold green"
+    assert of_words["FAIL (DEVIATES)"] == "bold red" and str(out.spans[-1].style) == "bold yellow"
 
 
 def test_what_the_preset_leaves_out_is_named_at_the_end(tmp_path: Path) -> None:

@@ -18,9 +18,11 @@ from tests.support import verdicts
 
 def test_first_line_says_agreements_what_they_rest_on_and_who_deviates() -> None:
     line = text.first_line(verdicts.verdict())
-    assert line.startswith("DEVIATIONS: 7 of 8 nodes are the same: core to core within 1.4 % (tolerance 4 %), ")
-    assert "DEVIATES: cn003" in line
-    assert line.endswith("SAME rests on core to core, memory latency, bandwidth and clock.")
+    assert line.startswith(
+        "FAIL (DEVIATIONS): 7 of 8 nodes match; closest to a tolerance: core-to-core latency 1.4 % of 4 % ("
+    )
+    assert "; FAIL (DEVIATES): cn003. " in line
+    assert line.endswith("Deciding metrics: core-to-core latency, memory latency, bandwidth and clock.")
 
 
 def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence() -> None:
@@ -54,16 +56,16 @@ def test_an_outcome_that_all_nodes_share_is_named_once() -> None:
 def test_single_node_is_and_several_are_the_same() -> None:
     made = verdicts.verdict()
     single = replace(made.fleet, nodes=1, counts={Outcome.DEVIATES: 1}, agreements=())
-    assert text.headline_of(single) == "0 of 1 node is the same"
-    assert text.headline_of(replace(single, nodes=2)) == "0 of 2 nodes are the same"
+    assert text.headline_of(single) == "0 of 1 node matches"
+    assert text.headline_of(replace(single, nodes=2)) == "0 of 2 nodes match"
 
 
 def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
     made = verdicts.verdict()
     fleet = replace(made.fleet, based_on=("core-to-core",), missing=("chase-latency",))
     line = text.first_line(replace(made, fleet=fleet, simulated=True))
-    assert line.startswith("SIMULATED: DEVIATIONS")
-    assert "Not measured, though SAME rests on it: memory latency, bandwidth and clock." in line
+    assert line.startswith("SIMULATED: FAIL (DEVIATIONS): ")
+    assert "Deciding metrics without a measurement: memory latency, bandwidth and clock." in line
     assert "Planned and measured on no node: chase-latency." in line
     assert text.first_line(replace(made, imported=True)).startswith("IMPORTED: ")
 
@@ -131,7 +133,7 @@ def test_nodes_of_one_kind_with_reasons_of_their_own_have_a_row_each() -> None:
         ("cn4", "no space left"),
     ]
     shown = text.summary(verdicts.verdict(nodes)).splitlines()
-    assert shown[-5:-2] == ["  NOT MEASURED:", "    cn[1,5-7]  TIMEOUT", "    cn2        NODE_FAIL"]
+    assert shown[-5:-2] == ["  UNDETERMINED (NOT MEASURED):", "    cn[1,5-7]  TIMEOUT", "    cn2        NODE_FAIL"]
 
 
 def test_summary_ends_with_what_is_most_urgent() -> None:
@@ -148,7 +150,7 @@ def test_summary_ends_with_what_is_most_urgent() -> None:
 def test_alike_nodes_are_described_by_the_worst_of_them() -> None:
     nodes = {f"cn{n}": verdicts.node(agreements=(verdicts.agreement(within=0.01 + n / 1000),)) for n in range(5)}
     (line,) = text.node_lines(nodes)
-    assert "within 1.4 %" in line.text
+    assert "latency 1.4 % of 4 % (" in line.text
 
 
 @pytest.mark.parametrize(("outcome", "why"), verdicts.REASONS)
@@ -162,8 +164,8 @@ def test_every_reason_has_a_sentence(outcome: Outcome, why: ReasonDetail | None)
 
 @pytest.mark.parametrize("outcome", list(FleetOutcome))
 def test_every_outcome_of_a_fleet_has_a_first_line(outcome: FleetOutcome) -> None:
-    made = verdicts.verdict()
-    assert text.first_line(replace(made, fleet=replace(made.fleet, outcome=outcome))).startswith(outcome)
+    made = verdicts.verdict({"cn001": verdicts.node()})
+    assert text.first_line(replace(made, fleet=replace(made.fleet, outcome=outcome))).startswith(outcome.with_class)
 
 
 def test_groups_say_size_sign_and_fields() -> None:
