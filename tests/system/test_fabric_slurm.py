@@ -124,7 +124,7 @@ def test_a_slow_node_is_named_with_its_direction_and_confirmed_by_a_second_job(h
         assert sum(time is not None for row in fabric["smallest_ns"] for time in row) == 12
         assert fabric["nodes"] == list(NODES)
         assert fabric["places"] == ["leaf0", "leaf0", "leaf1", "leaf1"]
-        part = fabric["findings"][0]["part"]
+        part = fabric["findings"][0]["component"]
         assert (part["term"], part["where"]) == ("fabric-node", {"node": "cn02", "sends": 1, "receives": 0})
         assert states(once, "cn02") == {"fabric-node-slow": "suspected"}
         assert "cn02" in once["recheck"]
@@ -151,7 +151,7 @@ def test_a_slow_link_is_named_with_its_direction_by_two_ranks_a_node(house: Path
         verdict = job(house, slurm, "slow-link", changes)
     assert {run.outcome for run in outcomes(house, "slow-link")} == {"done"}, outcomes(house, "slow-link")
     serial, parallel = verdict["fabric"]
-    part = serial["findings"][0]["part"]
+    part = serial["findings"][0]["component"]
     between = {"node": "cn03", "to": "cn04", "sends": 1, "receives": 0}
     assert (part["term"], part["where"]) == ("fabric-link", between), serial
     assert [states(verdict, name) for name in ("cn03", "cn04")] == [{}, {}], "which end it is cannot be known"

@@ -42,7 +42,7 @@ def test_all_outputs_say_the_same(tmp_path: Path) -> None:
     verdict = json.loads((tmp_path / "c/verdict.json").read_text())
     assert verdict["nodes"]["n03"]["outcome"] == "SUSPECT" and verdict["imported"]
     (finding,) = verdict["nodes"]["n03"]["findings"]
-    assert finding["part"]["where"] == {"gpu": 2} and finding["worse"]
+    assert finding["component"]["where"] == {"gpu": 2} and finding["worse"]
     assert (tmp_path / "c/verdict.xml").read_text().count("<failure") == 2  # the node and the fleet
     assert 'node_verdict{node="n03",class="WARN",verdict="SUSPECT"} 1' in (tmp_path / "c/verdict.prom").read_text()
     assert all(line.startswith("#") for line in (tmp_path / "c/drain.sh").read_text().splitlines())
@@ -75,14 +75,14 @@ def test_tolerances_of_a_file_and_of_the_call(tmp_path: Path) -> None:
     (tmp_path / "acceptance.yaml").write_text("metrics:\n  h2d: {tolerance: 30}\n  h2dd: {tolerance: 1}\n")
     (tmp_path / "t.csv").write_text(table())
     said = call("judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml")
-    assert "UNIFORM" in said and "(tolerance 30 %)" in said
+    assert "UNIFORM" in said and " of 30 % (gpu 2)" in " ".join(said.split())
     assert "h2dd, which is no metric of the table (did you mean h2d?)" in " ".join(said.split())
     assert "SUSPECT" in call(
         "judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml", "--tolerance", "5"
     )
     for tolerances in (["h2d=30", "5"], ["5", "h2d=30"]):  # the one that names the metric, whichever comes last
         words = [word for tolerance in tolerances for word in ("--tolerance", tolerance)]
-        assert "(tolerance 30 %)" in call("judge", tmp_path / "t.csv", *words)
+        assert " of 30 % (gpu 2)" in " ".join(call("judge", tmp_path / "t.csv", *words).split())
 
 
 @pytest.mark.parametrize(
