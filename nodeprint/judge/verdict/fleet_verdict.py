@@ -187,6 +187,6 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         """Derive the class from the outcome, whatever a file says. A node that fails makes its fleet fail, also one
         that is split."""
-        failing = any(Outcome(outcome).outcome_class is OutcomeClass.FAIL for outcome in self.counts)
-        of_fleet = OutcomeClass.FAIL if failing else self.outcome.outcome_class
+        failing = {outcome for outcome in Outcome if outcome.outcome_class is OutcomeClass.FAIL}
+        of_fleet = self.outcome.outcome_class if failing.isdisjoint(self.counts) else OutcomeClass.FAIL
         msgspec.structs.force_setattr(self, "outcome_class", of_fleet)

@@ -118,7 +118,7 @@ def test_a_slow_link_is_found_in_every_output(state: str, outcome: str) -> None:
     slow = verdicts.fabric(findings=(replace(link, state=Certainty(state)),))
     verdict = verdicts.verdict({"cn001": verdicts.node(), "cn002": verdicts.node()}, fabric=(slow,))
     assert _kinds(verdict) == {Kind.FOUND, Kind.NOT_SAME}
-    line, found = text.first_line(verdict), FleetOutcome(outcome)
+    line, found = text.first_line(verdict), next(of for of in FleetOutcome if of == outcome)
     assert line.startswith(f"{found.outcome_class} (messages between nodes): ")
     assert f"{found.with_class}: messages of partition compute" in line
     assert _cases(verdict)["fabric linktest-fabric, partition compute"] == ["failure"]
