@@ -99,7 +99,7 @@ class PriorPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.1
 
 
-class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CellRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is accepted of a measurement that is no pairs, and assumed of it; of jitter `percent` is of the time that a
     CPU may lose more than its peers, and `run` and `job` of that."""
 
@@ -134,13 +134,13 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 #: Of a kernel that names no term of its own, and the reason.
-OTHER = Cell(10.0, 2.0, 0.67), "assumed; a kernel that names no term of its own"
+OTHER = CellRules(10.0, 2.0, 0.67), "assumed; a kernel that names no term of its own"
 
 
-def cells() -> dict[str, Cell]:
+def cells() -> dict[str, CellRules]:
     """The tolerances and priors of every term, as the kernels have them (kernels/*/measurements.yaml)."""
     of_terms = {
-        name: Cell(term.tolerance, term.run, _given(term.job), _given(term.tolerance_without_boost))
+        name: CellRules(term.tolerance, term.run, _given(term.job), _given(term.tolerance_without_boost))
         for name, term in terms().items()
     }
     return of_terms | {"other": OTHER[0]}
@@ -176,9 +176,9 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prior: MetricPrior = MetricPrior()
 
     @property
-    def cell(self) -> Cell:
+    def cell(self) -> CellRules:
         """The same as of other measurements."""
-        return Cell(self.tolerance, self.prior.run, self.prior.job)
+        return CellRules(self.tolerance, self.prior.run, self.prior.job)
 
 
 class FabricTolerances(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -346,7 +346,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tolerances: Tolerances = Tolerances()
     priors: PriorPercents = PriorPercents()
     cells: Annotated[
-        Mapping[Term, Cell],
+        Mapping[Term, CellRules],
         key("tolerances and priors of the other measurements, by their term in `kernels/*/measurements.yaml`"),
     ] = msgspec.field(default_factory=cells)
     metrics: Annotated[
@@ -383,7 +383,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The relative standard deviation that is assumed of pairs between runs or jobs."""
         return float(getattr(self.priors, level)) / 100
 
-    def cell(self, term: str) -> Cell:
+    def cell(self, term: str) -> CellRules:
         """Of a metric, or of a term of a kernel, `other` where it has none of its own."""
         if term in self.metrics:
             return self.metrics[term].cell

@@ -34,21 +34,6 @@ _OWN_SHARE = 0.5
 _MOST = 0.9
 
 
-class Deviation(msgspec.Struct, frozen=True):
-    """A node in one block (component): its `difference`, standard `error`, the standard deviation of a healthy node
-    (`natural`), half of the interval that decided and `tolerance`; the components that count as `found`, and those of
-    them that two jobs have shown (`confirmed`); its mean residual from the template (place, 0 where missing)."""
-
-    difference: Floats
-    error: Floats
-    natural: Floats
-    half: Floats
-    tolerance: Floats
-    found: Bools
-    confirmed: Bools
-    residual: Floats
-
-
 class Cause(msgspec.Struct, frozen=True):
     """What deviates: the name and place of a component, or of several that one cause shows in, with the number of the
     component in which it is largest, of cells of the widest set that is outside (`head`), all its components
@@ -62,19 +47,37 @@ class Cause(msgspec.Struct, frozen=True):
     finer: Ints
 
 
-def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
-    """The causes of a node in one measurement at one home, those that are confirmed first, then the largest."""
+def causes(
+    matrix: Matrix,
+    difference: Floats,
+    *,
+    error: Floats,
+    natural: Floats,
+    half: Floats,
+    tolerance: Floats,
+    found: Bools,
+    confirmed: Bools,
+    residual: Floats,
+) -> list[Cause]:
+    """The causes of a node in one measurement at one home, those that are confirmed first, then the largest.
+
+    All arguments are by component, except the node's mean `residual` from the template (place, 0 if missing):
+    `difference` and its standard `error`, the standard deviation of a healthy node (`natural`), `half` of the interval
+    that decided, the components that count as `found`, and those of them that two jobs have shown (`confirmed`).
+    """
     terms, levels = matrix.terms, matrix.levels
     candidates = _candidates(terms)
-    remaining = np.nan_to_num(node.difference)
-    open_components = node.found.copy()
-    beside = _beside_class(node.residual, terms)
+    remaining = np.nan_to_num(difference)
+    open_components = found.copy()
+    # single cores of a slow node differ by nature
+    agree = error if len(terms.layout.pairs) else np.hypot(error, natural)
+    beside = _beside_class(residual, terms)
     out: list[Cause] = []
     while open_components.any() and len(out) < MOST_CAUSES:
-        surest = open_components & node.confirmed
+        surest = open_components & confirmed
         surest = surest if surest.any() else open_components
-        head = _head(np.where(surest, np.abs(remaining) / node.tolerance, 0.0), remaining, node.tolerance, terms)
-        candidate, effect = _explaining(head, candidates, remaining, node, levels, terms)
+        head = _head(np.where(surest, np.abs(remaining) / tolerance, 0.0), remaining, tolerance, terms)
+        candidate, effect = _explaining(head, candidates, remaining, agree, tolerance, levels, terms)
         if not len(terms.layout.pairs):
             head = _widest(candidate.members[surest[candidate.members]], terms)
         if candidate.term == "core" and not _own(terms.terms[head].covers, float(remaining[head]), beside):
@@ -82,12 +85,12 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
             continue
         remaining = remaining - _shown_in(terms, candidate, effect, matrix)
         remaining[candidate.members] = 0.0
-        remains = open_components & (np.abs(remaining) - node.half > node.tolerance)
+        remains = open_components & (np.abs(remaining) - half > tolerance)
         finer = open_components & ~remains
         finer[candidate.members] = False
         remains[candidate.members] = False
         open_components = remains
-        members = candidate.members[node.found[candidate.members] | (candidate.members == head)]
+        members = candidate.members[found[candidate.members] | (candidate.members == head)]
         out.append(Cause(candidate.term, candidate.where, head, members, candidate.covers, np.flatnonzero(finer)))
     return out
 
@@ -132,14 +135,18 @@ def _candidates(terms: Terms) -> list[Candidate]:
 
 
 def _explaining(
-    head: int, candidates: list[Candidate], remaining: Floats, node: Deviation, levels: Floats, terms: Terms
+    head: int,
+    candidates: list[Candidate],
+    remaining: Floats,
+    error: Floats,
+    tolerance: Floats,
+    levels: Floats,
+    terms: Terms,
 ) -> tuple[Candidate, Floats]:
     """The coarsest candidate that the head component is of and whose components agree with one effect, and that effect
     in each of its components. Parts of pairs agree all; of sets of cells most, as single cores of a slow node differ by
     nature."""
-    of_cells = not len(terms.layout.pairs)
-    error = np.hypot(node.error, node.natural) if of_cells else node.error
-    most = _MOST if of_cells else 1.0
+    most = 1.0 if len(terms.layout.pairs) else _MOST
     for candidate in candidates:
         members = candidate.members
         if head not in members:
@@ -148,7 +155,7 @@ def _explaining(
             break
         at = int(np.flatnonzero(members == head)[0])
         effect = _common(remaining[members], error[members], levels[members], terms.component_type[members], at, most)
-        if effect is not None and (np.abs(effect) > node.tolerance[members]).any():
+        if effect is not None and (np.abs(effect) > tolerance[members]).any():
             return candidate, effect
     return candidate, remaining[[head]]
 

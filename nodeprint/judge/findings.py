@@ -15,7 +15,7 @@ from nodeprint.data.places.layout import ALL_PAIRS, LEVELS, RANK, codes
 from nodeprint.data.places.measured import Key
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import expected, naming
-from nodeprint.judge.causes import Cause, Deviation, causes
+from nodeprint.judge.causes import Cause, causes
 from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.peer_sensors import PeerSensors
@@ -88,16 +88,14 @@ def _causes(row: Deviations, components: Bools) -> Sequence[Cause]:
     residual = np.nan_to_num(matrix.scale.residual(level(row, shown), matrix.template)).astype(np.float64)
     explaining = causes(
         matrix,
-        Deviation(
-            estimate.difference[0],
-            estimate.error[0],
-            np.sqrt(estimate.between[0]),
-            estimate.half_of_job[0],
-            row.tolerance,
-            components,
-            row.confirmed & components,
-            residual,
-        ),
+        estimate.difference[0],
+        error=estimate.error[0],
+        natural=np.sqrt(estimate.between[0]),
+        half=estimate.half_of_job[0],
+        tolerance=row.tolerance,
+        found=components,
+        confirmed=row.confirmed & components,
+        residual=residual,
     )
     return explaining or [_largest(estimate, shown, matrix)]
 

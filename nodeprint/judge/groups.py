@@ -11,7 +11,7 @@ import numpy.typing as npt
 from nodeprint.data.places.layout import Ints
 from nodeprint.judge import naming, tolerances
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.causes import Deviation, causes
+from nodeprint.judge.causes import causes
 from nodeprint.judge.deviations import Deviations, spreads
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Component
@@ -241,17 +241,18 @@ def _of_matrix(
             for rows in (first, group)
         ]
         residual = np.nan_to_num(matrix.scale.residual(levels[1], levels[0])).astype(np.float64)
-        deviation = Deviation(
+        possible = causes(
+            matrix,
             effect,
-            error,
-            np.sqrt(prepared.variance),
-            strata.BEYOND * error,
-            share * tolerance,
-            apart,
-            apart & False,
-            residual,
+            error=error,
+            natural=np.sqrt(prepared.variance),
+            half=strata.BEYOND * error,
+            tolerance=share * tolerance,
+            found=apart,
+            confirmed=apart & False,
+            residual=residual,
         )
-        cause = max(causes(matrix, deviation), key=lambda cause: size[cause.head], default=None)
+        cause = max(possible, key=lambda cause: size[cause.head], default=None)
         if cause is not None:
             head, where = cause.head, naming.place(matrix, cause.where, naming.NO_NODE)
             component = Component(cause.term, matrix.terms.terms[head].component_type, where)

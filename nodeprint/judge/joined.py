@@ -17,7 +17,7 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import tolerances
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.causes import Cause, Deviation, causes
+from nodeprint.judge.causes import Cause, causes
 from nodeprint.judge.deviations import priors, run_means
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import (
@@ -299,10 +299,17 @@ class Past(msgspec.Struct, frozen=True, dict=True):
         if not found.any():
             return []
         none = np.zeros(len(half))
-        deviation = Deviation(
-            np.nan_to_num(change.effect), change.error, none, half, self.tolerance, found, none > 0, residual
+        return causes(
+            self.matrix,
+            np.nan_to_num(change.effect),
+            error=change.error,
+            natural=none,
+            half=half,
+            tolerance=self.tolerance,
+            found=found,
+            confirmed=none > 0,
+            residual=residual,
         )
-        return causes(self.matrix, deviation)
 
     def together(self, sides: Sequence[tuple[Ints, Ints]], job: JobSpread) -> Difference | None:
         """What all nodes moved by from some of their jobs to others (`sides`: by node the rows after and before); None

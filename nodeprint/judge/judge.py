@@ -81,9 +81,8 @@ def judge(
     changed since a baseline. Writes nothing.
     """
     rules = acceptance.of_metrics(rules or acceptance.load(), fleet)
-    # 1. A run is the unit of evidence: one value for each run and component, of the jobs of what a node is now, and who
-    # is
-    #    compared with whom.
+    # 1. A run is the independent replicate: one value for each run and component, of the jobs of the node as it is now,
+    #    and the groups of nodes that are compared.
     fleet, former = epochs.current(fleet, rules)
     population = Population.of(fleet, rules, planned)
     # 2. What goes with the time of measuring is no difference of nodes. A fleet without a majority has no center: each
@@ -91,8 +90,8 @@ def judge(
     over_time = measuring_time.effects(population)
     population = population.split()
     # 3. One table: difference from the peers, its error, two intervals and the tolerance, of each job and of all
-    # together.
-    #    Where more than a third of the nodes share a difference nobody knows who is right: these are groups, too.
+    #    together. If more than a third of the nodes share a difference, the data cannot tell who is right: these are
+    #    groups, too.
     tables = _tables(population, rules)
     parted = [groups.sharing(group, of_group, rules) for group, of_group in tables]
     if any(len(of_group) > 1 for of_group in parted):

@@ -30,7 +30,7 @@ KNEE = 1.5
 PORT_BYTES_A_CYCLE = 32
 
 
-class Interval(msgspec.Struct, frozen=True):
+class MedianInterval(msgspec.Struct, frozen=True):
     """A median with its 95 % interval by order statistics, over `count` values."""
 
     middle: float
@@ -100,7 +100,7 @@ class Knee(msgspec.Struct, frozen=True):
         return f"no knee up to {at}"
 
 
-def median_interval(values: Sequence[float] | Array) -> Interval:
+def median_interval(values: Sequence[float] | Array) -> MedianInterval:
     """The median of finite values and its distribution-free 95 % interval; lowest and highest under six values.
 
     Method: the number of values below the median is binomial(n, 1/2) (David and Nagaraja, Order Statistics, 7.1).
@@ -114,7 +114,7 @@ def median_interval(values: Sequence[float] | Array) -> Interval:
 
     rank = int(np.searchsorted(bdtr(np.arange(len(found) + 1), len(found), 0.5), 0.025))
     rank = max(rank - 1, 0)
-    return Interval(float(np.median(found)), float(found[rank]), float(found[len(found) - 1 - rank]), len(found))
+    return MedianInterval(float(np.median(found)), float(found[rank]), float(found[len(found) - 1 - rank]), len(found))
 
 
 def plateaus(size_bytes: Sequence[int], latency_ns: Sequence[float]) -> tuple[Plateau, ...]:
@@ -200,7 +200,7 @@ def slower_from(trials: Mapping[int, Sequence[float]]) -> int | None:
     return slower
 
 
-def touch_sentence(ratio: Interval, nodes: int) -> str:
+def touch_sentence(ratio: MedianInterval, nodes: int) -> str:
     """What a report says of own against other arrays on a machine with so many NUMA nodes."""
     found = f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
     if nodes > 1:
@@ -211,7 +211,7 @@ def touch_sentence(ratio: Interval, nodes: int) -> str:
     return say("readings", "touch", "one_node", found=found, verdict=verdict)
 
 
-def port_sentence(of: str, loads: Interval, stores: Interval, port_known: bool) -> str:
+def port_sentence(of: str, loads: MedianInterval, stores: MedianInterval, port_known: bool) -> str:
     """What a report says of the rates (bytes/s) that CCXs or CCDs draw from their own memory; where the width of the
     port is known (EPYC 7002 to 9004), also of the fabric clock."""
     said = say(
@@ -243,7 +243,7 @@ def methods_sentence(state: str, latencies_ns: Sequence[float], apart: int, plac
     )
 
 
-def beside_sentence(light: Interval, full: Interval) -> str:
+def beside_sentence(light: MedianInterval, full: MedianInterval) -> str:
     """What a report says of hops beside traffic, as ratios to the idle ones."""
     return say(
         "readings",

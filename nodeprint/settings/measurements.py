@@ -57,7 +57,7 @@ class FindingTerm:
     """A metric of findings, which several measurements may share: its words, and what is accepted and assumed of it.
 
     `name` is the metric in a list and `what` what differs. `tolerance`, `run` and `job` are the tolerance and the
-    standard deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.Cell`),
+    standard deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.CellRules`),
     `tolerance_without_boost` the tolerance where no node has a clock above its base clock, `source` is where they are
     from. `criterion`: an outcome rests on it unless acceptance.yaml says otherwise. `causes` are keys of
     reports/texts.yaml, or words with hyphens; `remedy` is what to do. Of a share of the time a finding may have an id

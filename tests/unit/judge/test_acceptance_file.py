@@ -12,7 +12,7 @@ import pytest
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.judge.acceptance_file import Acceptance, Cell, Metric, Tolerances, Waiver
+from nodeprint.judge.acceptance_file import Acceptance, CellRules, Metric, Tolerances, Waiver
 from tests.support.real_parts import ROOT
 
 
@@ -28,7 +28,7 @@ def _documented() -> Iterator[tuple[str, object]]:
         rf"^\| `(\w+)`{3 * number} \|(?: ([0-9.]+))? \|", cells, re.MULTILINE
     ):
         of_boost = float(without) if without else msgspec.UNSET
-        yield f"cells.{term}", Cell(float(percent), float(run), float(job), of_boost)
+        yield f"cells.{term}", CellRules(float(percent), float(run), float(job), of_boost)
 
 
 @pytest.mark.parametrize(("key", "value"), list(_documented()))
@@ -53,9 +53,9 @@ def test_shares_are_hundredths_of_what_the_file_has() -> None:
     assert rules.false_alarm == pytest.approx(0.01) and rules.prior("run") == pytest.approx(0.0063)
     assert rules.tolerance("core") == pytest.approx(0.04) and rules.least_ns("core-in") == 2.0
     assert rules.least_ns("core-near") == 0.5 and rules.least_ns("ccx") == 1.0
-    cell = Cell(percent=8.0, run=0.6)
+    cell = CellRules(percent=8.0, run=0.6)
     assert (cell.tolerance, cell.run_sd, cell.job_sd) == pytest.approx((0.08, 0.006, 0.002))
-    assert Cell(8.0, 0.6, 0.3).job_sd == pytest.approx(0.003)
+    assert CellRules(8.0, 0.6, 0.3).job_sd == pytest.approx(0.003)
 
 
 @pytest.mark.parametrize(("value", "allowed"), [(0, False), (0.01, True), (100, True), (100.5, False)])

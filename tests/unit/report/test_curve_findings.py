@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeprint.report import curve_findings
-from nodeprint.report.curve_findings import Interval
+from nodeprint.report.curve_findings import MedianInterval
 
 KIB, MIB = 2**10, 2**20
 SIZES = sorted({int(half * 2**octave) for octave in range(14, 31) for half in (1, 1.5)})
@@ -151,9 +151,11 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
 
 
 def test_touch_on_one_node_says_so() -> None:
-    fine = curve_findings.touch_sentence(Interval(1.0, 0.99, 1.01, 31), 1)
+    fine = curve_findings.touch_sentence(MedianInterval(1.0, 0.99, 1.01, 31), 1)
     assert "one NUMA node" in fine and "as expected" in fine
-    assert "disturbed" in curve_findings.touch_sentence(Interval(2.3, 2.1, 2.5, 31), 1)
-    assert "1.00 (1.00 to 1.00), 1, as expected" in curve_findings.touch_sentence(Interval(0.998, 0.996, 0.9996, 31), 1)
-    assert "0.99 (0.98 to 0.99), not 1" in curve_findings.touch_sentence(Interval(0.987, 0.984, 0.991, 31), 1)
-    assert "1.50" in curve_findings.touch_sentence(Interval(1.5, 1.45, 1.56, 31), 2)
+    assert "disturbed" in curve_findings.touch_sentence(MedianInterval(2.3, 2.1, 2.5, 31), 1)
+    assert "1.00 (1.00 to 1.00), 1, as expected" in curve_findings.touch_sentence(
+        MedianInterval(0.998, 0.996, 0.9996, 31), 1
+    )
+    assert "0.99 (0.98 to 0.99), not 1" in curve_findings.touch_sentence(MedianInterval(0.987, 0.984, 0.991, 31), 1)
+    assert "1.50" in curve_findings.touch_sentence(MedianInterval(1.5, 1.45, 1.56, 31), 2)
