@@ -4,35 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+import xarray as xr
+
 from nodeprint.data.store import packing
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError
 from nodeprint.history import change_sentences, changes, selection
-from nodeprint.history.changes import NodeHistory
+from nodeprint.history.changes import Course, NodeHistory
 from nodeprint.history.judged import PastCampaign
 from nodeprint.report import names
-from nodeprint.report.figures.course import CourseData, CourseLine
+from nodeprint.report.figures.curves import line, lines
+from nodeprint.report.figures.tolerance_band import coordinates
 from nodeprint.report.pages.judged_campaign import OverTime
 from nodeprint.settings.texts import say
 
 
-def data(history: NodeHistory) -> CourseData:
-    """What the figure of a node draws: each component that changed, of an unchanged node the one that moved most."""
-    lines = [
-        CourseLine(
-            change_sentences.component_name(course),
-            course.tolerance,
-            course.measured,
-            course.campaigns,
-            course.distance,
-            course.half,
-            tuple(change.since for change in history.changes if changes.is_of(change, course)),
-        )
-        for course in history.courses
-        if course.measured
-    ]
-    return CourseData(printable(history.node, 80), tuple(lines))
+def data(history: NodeHistory) -> xr.Dataset | None:
+    """The data of a node's figure: components that changed, or the one that moved most. None without a measurement.
+
+    Values are in tolerances from the first level. Tables may have no times: they are drawn over the number of the
+    measurement.
+    """
+    courses = [course for course in history.courses if course.measured]
+    timed = all(moment for course in courses for moment in course.measured)
+    each = [_line(course, history, timed=timed) for course in courses]
+    title = "from the first level, tolerances"
+    return lines(each, "measured", title, bars=True).assign_coords(coordinates(1.0, 1.0, "1")) if each else None
+
+
+def _line(course: Course, history: NodeHistory, *, timed: bool) -> xr.Dataset:
+    name, percent = change_sentences.component_name(course), 100 * course.tolerance
+    distance, half = np.array(course.distance), np.array(course.half)
+    since = {change.since for change in history.changes if changes.is_of(change, course)}
+    numbers = np.arange(1, len(course.measured) + 1, dtype=np.float64)
+    return line(
+        f"{name} (tolerance {percent:.2g} %)",
+        [_moment(moment) for moment in course.measured] if timed else numbers,
+        distance,
+        distance - half,
+        distance + half,
+        component=xr.Variable((), name),
+        campaign=xr.Variable("point", np.array(course.campaigns, dtype=object)),
+        changed=xr.Variable("point", [float(moment in since) for moment in course.measured]),
+    )
+
+
+def _moment(moment: str) -> np.datetime64:
+    return np.datetime64(datetime.fromisoformat(moment).astimezone(UTC).replace(tzinfo=None), "ns")
 
 
 def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:

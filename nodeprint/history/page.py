@@ -13,8 +13,7 @@ from nodeprint.history.selection import Selected, pictured
 from nodeprint.judge.outcome import Outcome
 from nodeprint.report import html, names, pdf
 from nodeprint.report import text as report_text
-from nodeprint.report.figures import course as course_figure
-from nodeprint.report.figures import render, style
+from nodeprint.report.figures import curves, render, style
 from nodeprint.report.figures.style import Style
 from nodeprint.report.pages.blocks import (
     Bullets,
@@ -135,11 +134,15 @@ def _node(history: NodeHistory, in_style: Style) -> Section:
 
 def _picture(history: NodeHistory, in_style: Style) -> tuple[Picture, ...]:
     data = courses.data(history)
-    if not data.lines:
+    if data is None:
         return ()
-    alt = say("history", "course", node=history.node, component=names.listed(line.name for line in data.lines))
-    svg = render.svg(render.figure(course_figure.course, data, in_style, PAGE), in_style)
-    return (Picture(f"course-{names.file_stem(history.node)}", svg, PAGE, alt),)
+    alt = say("history", "course", node=history.node, component=names.listed(data.component.to_numpy().tolist()))
+    svg = render.svg(render.figure(curves.curve, data, in_style, PAGE), in_style)
+    return (
+        Picture(
+            f"course-{names.file_stem(history.node)}", svg, PAGE, alt, say("captions", "course", node=history.node)
+        ),
+    )
 
 
 def _change_row(change: Change) -> tuple[Cell, ...]:

@@ -23,14 +23,12 @@ from nodeprint.report import quadrant_words, verdict_files
 from nodeprint.report.figures import (
     curves,
     distributions,
-    effects,
     fabric,
-    fleet_overview,
     floorplan,
-    grid,
+    interval_rows,
     matrix,
+    matrix_tables,
     own_places,
-    quadrant_grid,
     render,
     side_by_side,
     strips,
@@ -150,10 +148,10 @@ class Plot:
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """Medians between quadrants. Raises NodeprintError where the machine has none that are known."""
-        data = quadrant_grid.of_node(self._pairs(measurement, node), node, home)
+        data = matrix_tables.quadrants(self._pairs(measurement, node), node, home)
         if data is None:
             raise NodeprintError(f"{node} has no two quadrants that are known", advice="draw its matrix")
-        return _drawn(grid.grid, data, ax)
+        return _drawn(matrix.matrix, data, ax)
 
     def classes(
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
@@ -169,51 +167,47 @@ class Plot:
 
     def strip(self, node: str, measurement: str = "clock-together", *, ax: Axes | None = None) -> Axes:
         """The value of each CPU before the range of the other nodes."""
-        by_cpu = strips.by_cpu(self._levels(measurement, node), node)
-        return _drawn(strips.strips, strips.StripRows((by_cpu,)), ax)
+        return _drawn(strips.strip, strips.by_cpu(self._levels(measurement, node), node), ax)
 
     def numa(self, node: str, measurement: str = "chase-latency", *, ax: Axes | None = None) -> Axes:
         """NUMA node by NUMA node."""
-        return _drawn(grid.grid, grid.numa(self._levels(measurement, node), node), ax)
+        return _drawn(matrix.matrix, matrix_tables.numa(self._levels(measurement, node), node), ax)
 
     def curve(self, node: str, measurement: str, over: str, *, ax: Axes | None = None) -> Axes:
         """A measurement over one of its dimensions, such as size_bytes."""
-        return _drawn(curves.curves, curves.over(self._levels(measurement, node), node, over), ax)
+        return _drawn(curves.curve, curves.over(self._levels(measurement, node), node, over), ax)
 
     def effect(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
         """A finding's effect in each job and run against its tolerance, by its number among the node's findings."""
         deviation = self._finding(node, finding)
-        return _drawn(effects.effect, effects.of_finding(deviation, share=deviation.unit == "share"), ax)
+        return _drawn(interval_rows.intervals, interval_rows.of_finding(deviation, share=deviation.unit == "share"), ax)
 
     def finding(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
         """The pairs, cells or messages that a finding is of, beside those of peers, with its effect and tolerance."""
         deviation = self._finding(node, finding)
         if deviation.component.term.startswith("fabric-"):
             between = fabric.of_finding(self._campaign.verdict.fabric, deviation)
-            return _drawn(own_places.own_differences, fabric.own_messages(between, deviation), ax)
+            return _drawn(strips.strip, fabric.own_messages(between, deviation), ax)
         levels = self._levels(deviation.measurement, node)
         peers = own_places.unsuspected_peers(self._campaign.verdict, levels, node)
-        return _drawn(own_places.own_differences, own_places.own_places(levels, node, deviation, peers), ax)
+        return _drawn(strips.strip, own_places.own_places(levels, node, deviation, peers), ax)
 
     def agreements(self, *, ax: Axes | None = None) -> Axes:
         """How much of each tolerance every node uses."""
-        data = fleet_overview.agreements_of(self._campaign.verdict)
+        data = matrix_tables.agreements_of(self._campaign.verdict)
         if data is None:
             raise NodeprintError("no node of this campaign was compared", advice="measure two nodes of a kind or more")
-        return _drawn(grid.grid, data, ax)
+        return _drawn(matrix.matrix, data, ax)
 
     def maps(self, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The difference maps of the nodes that can be compared with the first."""
         levels = self._pairs(measurement, self._campaign.nodes[0])
-        return _drawn(fleet_overview.maps, fleet_overview.difference_maps(levels, list(levels.rows)), ax)
+        return _drawn(side_by_side.maps, side_by_side.difference_maps(levels, list(levels.rows)), ax)
 
     def forest(self, measurement: str, component_type: str, place: str, *, ax: Axes | None = None) -> Axes:
         """The difference of every node in one part with its interval and the tolerance, as `deviations` has them."""
-        return _drawn(
-            fleet_overview.forest,
-            fleet_overview.forest_of_component(self._campaign.deviations(), measurement, component_type, place),
-            ax,
-        )
+        data = interval_rows.of_component(self._campaign.deviations(), measurement, component_type, place)
+        return _drawn(interval_rows.intervals, data, ax)
 
     def fabric(self, number: int = 0, *, ax: Axes | None = None) -> Axes:
         """Messages between the nodes."""
@@ -252,7 +246,7 @@ def _of_pairs(levels: NodeLevels) -> NodeLevels:
     return levels
 
 
-def _drawn(draw: render.Draw[Any], data: Any, ax: Axes | None) -> Axes:
+def _drawn(draw: render.Primitive[Any], data: Any, ax: Axes | None) -> Axes:
     """Draw on given axes, or on those of a new figure in the style of the report."""
     style = styles.load()
     if ax is None:

@@ -21,7 +21,7 @@ from nodeprint.judge.outcome import Outcome
 from nodeprint.report import text
 from nodeprint.report.figures import matrix
 from nodeprint.report.figures.node_levels import Floats
-from nodeprint.report.figures.part_levels import part_levels
+from nodeprint.report.figures.part_levels import of_slots
 from nodeprint.report.figures.style import Map
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
@@ -67,9 +67,7 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
         if len(slots) < 3:
             continue
         labels = levels.quantity.layout.slots[slots]
-        components = tuple(
-            (level.name, g.start, g.stop, g.label) for level in part_levels(labels) for g in level.groups
-        )
+        components = tuple((level.name, *group) for level in of_slots(labels) for group in level.groups)
         cpus = campaign.packed[node].cpus or tuple(range(len(levels.quantity.layout.slots)))
         for home in levels.quantity.homes:
             square = matrix.square_of(levels.quantity, levels.of(node), home, slots)

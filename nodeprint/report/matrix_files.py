@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from nodeprint.structure import Structure
 from nodeprint.summary.node_summary import LatencyMatrix
 
 if TYPE_CHECKING:
-    from nodeprint.report.figures.matrix import MatrixData
+    import xarray as xr
 
 #: Levels that outline parts of a matrix, from fine to coarse.
 _OUTLINES = ("ccx", "ccd", "quadrant", "group", "socket")
@@ -46,13 +45,13 @@ def check(pdf: Path | None, svg: Path | None) -> list[Path]:
     return asked
 
 
-def of_summary(matrix: LatencyMatrix) -> MatrixData:
+def of_summary(matrix: LatencyMatrix) -> xr.Dataset:
     """The matrix of a summary in the order of its places, with their outlines."""
     title = f"{matrix.operation}, latency (round trip / 2), ns"
     return _data(matrix.latency_ns, matrix.places.cpus, matrix.places.parts, title)
 
 
-def of_structure(matrix: CoreMatrix, structure: Structure) -> MatrixData:
+def of_structure(matrix: CoreMatrix, structure: Structure) -> xr.Dataset:
     """Any matrix, its CPUs ordered by the levels that were found in it."""
     components: dict[str, dict[int, int]] = {}
     for level in structure.levels:
@@ -67,7 +66,7 @@ def of_structure(matrix: CoreMatrix, structure: Structure) -> MatrixData:
     return _data(matrix.latency_ns[np.ix_(rows, rows)], order, labels, "latency, ns")
 
 
-def write(data: MatrixData, paths: Iterable[Path], name: str, *, simulated: bool = False) -> list[Path]:
+def write(data: xr.Dataset, paths: Iterable[Path], name: str, *, simulated: bool = False) -> list[Path]:
     """Draw the matrix into files by their endings; returns them. Raises CannotWriteError."""
     from nodeprint.report.figures import matrix, render, style  # noqa: PLC0415 (matplotlib takes half a second)
 
@@ -81,20 +80,16 @@ def write(data: MatrixData, paths: Iterable[Path], name: str, *, simulated: bool
     return out
 
 
-def _data(values: Floats, cpus: Sequence[int], components: Mapping[str, Sequence[int]], title: str) -> MatrixData:
-    from nodeprint.report.figures.matrix import MatrixData  # noqa: PLC0415 (matplotlib takes half a second)
-    from nodeprint.report.figures.part_levels import PartGroup, PartLevel  # noqa: PLC0415
-    from nodeprint.report.figures.pixels import ColorScale, value_limits  # noqa: PLC0415
+def _data(values: Floats, cpus: Sequence[int], components: Mapping[str, Sequence[int]], title: str) -> xr.Dataset:
+    from nodeprint.report.figures.matrix import square  # noqa: PLC0415 (matplotlib takes half a second)
+    from nodeprint.report.figures.part_levels import outlined  # noqa: PLC0415
 
-    levels = []
-    for level in _OUTLINES:
-        numbers = components.get(level, ())
-        if len(set(numbers)) < 2 or min(numbers) < 0:
-            continue
-        starts = [0, *(row for row in range(1, len(numbers)) if numbers[row] != numbers[row - 1]), len(numbers)]
-        groups = tuple(PartGroup(start, stop, str(numbers[start])) for start, stop in pairwise(starts))
-        levels.append(PartLevel(level_name(level), level_name(level), groups))
+    known = {level: numbers for level in _OUTLINES if len(set(numbers := components.get(level, ()))) > 1}
+    parts = {
+        level: outlined(numbers, level_name(level), level_name(level))
+        for level, numbers in known.items()
+        if min(numbers) >= 0
+    }
     values = values.copy()
     np.fill_diagonal(values, np.nan)
-    low, high = value_limits(values)
-    return MatrixData(values, tuple(map(str, cpus)), ColorScale(title, low, high), levels=tuple(levels))
+    return square(values, tuple(map(str, cpus)), title, parts)

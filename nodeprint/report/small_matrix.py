@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.report.figures import block_medians
+from nodeprint.report.figures.figure_data import title_of
 from nodeprint.report.figures.matrix import drawn_slots, square_of
+from nodeprint.report.figures.matrix_tables import block_medians
 from nodeprint.report.figures.node_levels import NodeLevels, levels
 from nodeprint.report.painted import Square, painted
 
@@ -33,5 +34,8 @@ def square(levels: NodeLevels, node: str) -> Square | None:
     if len(slots) <= _CPUS:
         cpus = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
         return Square(f"{title}, CPU by CPU", tuple(str(cpus[slot]) for slot in slots.tolist()), values)
-    blocks = block_medians.of(levels, node)
-    return Square(f"{title}, {blocks.level} by {blocks.level}", blocks.names, blocks.values) if blocks else None
+    blocks = block_medians(levels, node)
+    if blocks is None:
+        return None
+    level = title_of(blocks.row)
+    return Square(f"{title}, {level} by {level}", tuple(blocks.row.to_numpy().tolist()), blocks.value.to_numpy())

@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 
 from nodeprint.machine import dies
 from nodeprint.machine.topology.level_names import level_name
-from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import listing, sentences
@@ -99,6 +99,7 @@ def _is_step(die: Die, p: int, q: int) -> bool:
     return bool(dies.steps(geometry.kind, geometry.sites)[geometry.site[p], geometry.site[q]] == 1)
 
 
+@primitive(DieData.frame)
 def die(ax: Axes, data: DieData, style: Style) -> None:
     """Draw the sites with what is connected to them, and the ways with what each adds, in mm from the upper left."""
     ax.set_axis_off()

@@ -1,6 +1,6 @@
 """Pages as text: what a page's template reads, without drawing and setting type, which takes most of a report's time.
 
-A figure is the size and the range of each column of its numbers.
+A figure is each variable and coordinate of its data in short: how many values, their range and mean.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import pandas as pd
 import typst
+import xarray as xr
 from matplotlib.figure import Figure
 
 from nodeprint.report.figures import render
+from nodeprint.report.figures.figure_data import title_of
 from tests.golden.summary import of_values, text_of_html
 
 
@@ -39,8 +40,12 @@ class _Numbers(Figure):
 
 def _figure(_draw: object, data: Any, *_: object) -> Figure:
     out = _Numbers(figsize=(4, 3))
-    table: pd.DataFrame = data.table()
-    out.words = "; ".join(f"{name} {of_values(list(column))}" for name, column in table.items())
+    if isinstance(data, xr.Dataset | tuple):
+        each = [data] if isinstance(data, xr.Dataset) else data
+        every = [(title_of(of[name]), of[name].to_numpy()) for of in each for name in (*of.coords, *of.data_vars)]
+    else:  # a figure of an add-on, whose data have a table
+        every = [(str(name), column.to_numpy()) for name, column in data.table().items()]
+    out.words = "; ".join(f"{title} {of_values(values.ravel().tolist())}" for title, values in every)
     return out
 
 

@@ -1,6 +1,7 @@
-"""Figures: functions that draw typed data on a matplotlib Axes.
+"""Figures: a few primitives that draw xarray Datasets on a matplotlib Axes.
 
-Each module has the data of its figures as types, pure functions that make them from a packed fleet or a verdict, and
-functions `name(ax, data, style)` that draw them. They use no pyplot, so that they run in any process; `render` makes
-SVG, PDF and files of them, and `style` reads the only places of colors and sizes.
+`matrix`, `differences`, `intervals`, `curve` and `strip` draw every kind of figure; the floor plan, distributions and
+matrices side by side are special. Functions make their data (`figure_data`) from a packed fleet or a verdict. They use
+no pyplot, so that they run in any process. `render` makes SVG, PDF and files of them, and `style` reads the only places
+of colors and sizes.
 """

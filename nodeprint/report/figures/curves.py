@@ -1,169 +1,154 @@
-"""Lines over one dimension of a measurement: working set, load, number of cores, message size."""
+"""Curves: lines over a number or a time, each with the range of its values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
-import msgspec
+import matplotlib.dates as mdates
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from nodeprint.data.places.layout import Layout
 from nodeprint.errors import NodeprintError
+from nodeprint.report.figures import tolerance_band
+from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.own_places import dim_name
-from nodeprint.report.figures.part_levels import letters
-from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.part_levels import letters, size_pt
+from nodeprint.report.figures.pixels import wrapped
+from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.report.message_rates import messages_at_once
-from nodeprint.report.names import row
+from nodeprint.report.names import row, shortened
+from nodeprint.settings.texts import say
+
+#: A line of the node, of its peers, or one beside another line, which is thin and has no points.
+Role = Literal["node", "peers", "thin"]
 
 _DASHES: Sequence[tuple[float, ...]] = ((), (4, 2), (1, 1), (6, 2, 1, 2), (3, 1, 1, 1, 1, 1))
+_MARKERS = "osD^v"
 #: Units of dimensions, for titles.
 _UNITS = {"size_bytes": "bytes", "delay": "cycles"}
+#: What of a second is drawn, by the key of its record: the title of the axis, and how many make one of its unit.
+OF_SECONDS: Mapping[str, tuple[str, float]] = {"core_hz": ("clock, GHz", 1e9), "flops_per_s": ("rate, Gflop/s", 1e9)}
+#: Lines of more points have no markers.
+_MOST_MARKERS = 24
 
 
-class CurveLine(msgspec.Struct, frozen=True):
-    """A line and, where there are several values at each x, the range of these. A `thin` one has no points."""
-
-    name: str
-    x: Floats
-    y: Floats
-    low: Floats | None = None
-    high: Floats | None = None
-    of_peers: bool = False
-    thin: bool = False
-
-
-class CurveData(msgspec.Struct, frozen=True):
-    """Lines over one pair of axes; titles have units."""
-
-    lines: tuple[CurveLine, ...]
-    x_title: str
-    y_title: str
-    log_x: bool = False
-    log_y: bool = False
-    from_zero: bool = False
-
-    def frame(self, width: float) -> Frame:
-        """Axes, with the legend above."""
-        return Frame(width, 42.0)
-
-    def table(self) -> pd.DataFrame:
-        """A row for each point of each line."""
-        none = [np.full(len(line.x), np.nan) for line in self.lines]
-        lows = [empty if line.low is None else line.low for line, empty in zip(self.lines, none, strict=True)]
-        highs = [empty if line.high is None else line.high for line, empty in zip(self.lines, none, strict=True)]
-        return pd.DataFrame(
-            {
-                "line": np.repeat([line.name for line in self.lines], [len(line.x) for line in self.lines]),
-                self.x_title: np.concatenate([line.x for line in self.lines]),
-                self.y_title: np.concatenate([line.y for line in self.lines]),
-                "lowest": np.concatenate(lows),
-                "highest": np.concatenate(highs),
-            }
-        )
+def line(
+    name: str,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    low: npt.ArrayLike | None = None,
+    high: npt.ArrayLike | None = None,
+    role: Role = "node",
+    **beside: xr.Variable,
+) -> xr.Dataset:
+    """A line over its points, with the range of the values at each; `beside` are further coordinates of its points."""
+    values = np.asarray(y, dtype=np.float64)
+    ends = [np.full(values.shape, np.nan) if end is None else end for end in (low, high)]
+    variables = {name: ("point", value) for name, value in zip(("value", "low", "high"), (values, *ends), strict=True)}
+    return xr.Dataset(variables, {"line": name, "role": role, "x": ("point", np.asarray(x)), **beside})
 
 
-def over(levels: NodeLevels, node: str, dim: str, *, peers: Sequence[str] = ()) -> CurveData:
-    """A measurement over one of its dimensions, a line for each kind of word among the others (stream, scope, place);
-    over CPUs and other numbers the median, with the range. A line of the peers' medians where there are any.
+def lines(each: Sequence[xr.Dataset], x_title: str, y_title: str, **how: Any) -> xr.Dataset:
+    """Lines of one figure (line, point), the shorter ones padded. `how` may be `log_x` (powers of two of bytes),
+    `log_y`, `from_zero`, and `bars` if ranges are intervals of single points."""
+    most = max(of_line.sizes["point"] for of_line in each)
+    padded = [of_line.pad(point=(0, most - of_line.sizes["point"])) for of_line in each]
+    out = xr.concat(padded, "line", data_vars="all", coords="all", join="override", combine_attrs="override")
+    for variable, title in (("x", x_title), ("value", y_title), ("low", "lowest"), ("high", "highest")):
+        out[variable].attrs.update(named((), 0, title).attrs)
+    return out.assign_attrs(how)
 
-    Raises NodeprintError where the measurement has no such dimension.
+
+def _frame(data: xr.Dataset, width: float) -> Frame:
+    """Axes, with the legend above."""
+    return Frame(width, 34.0 if data.attrs.get("bars") else 42.0)
+
+
+@primitive(_frame)
+def curve(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw the lines with their ranges, told apart by color, dashes and markers, before the tolerance if there is one.
+
+    Points with a coordinate `changed` that is true get a vertical line.
     """
-    quantity = levels.quantity
-    if dim not in quantity.dims or dim in quantity.names:
-        advice = f"choose from {', '.join(name for name in quantity.dims if name not in quantity.names)}"
-        raise NodeprintError(f"{quantity.measurement} has no numbers of {dim}", advice=advice)
-    values, x = levels.of(node) / levels.unit.size, quantity.places[dim].astype(np.float64)
-    others = levels.of_peers(node, peers) / levels.unit.size
-    words = [name for name in quantity.dims if name in quantity.names and len(set(quantity.places[name].tolist())) > 1]
-    kinds = np.stack([quantity.places[name] for name in words]) if words else np.zeros((1, quantity.size), np.int64)
-    lines = []
-    for kind in np.unique(kinds, axis=1).T:
-        of_kind = (kinds == kind[:, None]).all(axis=0)
-        name = ", ".join(quantity.names[word][at] for word, at in zip(words, kind.tolist(), strict=False)) or node
-        lines.append(_line(row(name), x[of_kind], values[of_kind][None]))
-        if len(others) and len(words) == 0:
-            lines.append(_line(f"{len(others)} peers", x[of_kind], others[:, of_kind], of_peers=True))
-    several_sizes = dim == "size_bytes"
-    x_title = f"{'working set' if several_sizes else dim_name(dim)}{f', {_UNITS[dim]}' if dim in _UNITS else ''}"
-    return CurveData(tuple(lines), x_title, levels.title, several_sizes, several_sizes)
-
-
-def by_class(levels: NodeLevels, node: str, *, bandwidth: bool = False) -> CurveData:
-    """Messages over their size, a line for each class of pairs of the CPUs `a` and `b` (same CCX, ..., other socket):
-    the median and range over pairs, as time or as `bandwidth`, of both messages where both ways are measured at
-    once."""
-    quantity = levels.quantity
-    sizes = quantity.places["size_bytes"].astype(np.float64)
-    slots, pairs = quantity.layout.slots, np.stack([quantity.places[end] for end in "ab"], axis=1)
-    layout = Layout(slots, pairs, levels=quantity.layout.levels, kinds=quantity.layout.kinds)
-    values, title = levels.of(node) / levels.unit.size, levels.title
-    if bandwidth:
-        values, title = messages_at_once(quantity.operation) * sizes / levels.of(node), "bandwidth, GB/s"
-    lines = [
-        _line(layout.class_names[number], sizes[here], values[here][None])
-        for number in np.unique(layout.classes).tolist()
-        for here in [layout.classes == number]
-    ]
-    return CurveData(tuple(lines), "message, bytes", title, log_x=True, log_y=True)
-
-
-def _line(name: str, x: Floats, values: Floats, *, of_peers: bool = False) -> CurveLine:
-    """The median and range of `values` (node, place) at each x."""
-    at = np.unique(x)
-    of_each = [values[:, x == each] for each in at]
-    finite = [each[np.isfinite(each)] for each in of_each]
-    middle, low, high = (
-        np.array([float(reduce(each)) if each.size else np.nan for each in finite]) for reduce in _REDUCTIONS
-    )
-    several = max(each.size for each in finite) > 1
-    return CurveLine(name, at, middle, low if several else None, high if several else None, of_peers)
-
-
-_REDUCTIONS: tuple[Callable[[Floats], float], ...] = (np.median, np.min, np.max)
-
-
-def curves(ax: Axes, data: CurveData, style: Style) -> None:
-    """Draw the lines with their ranges, told apart by color and dashes."""
+    tolerance_band.draw(ax, data, style)
+    timed = np.issubdtype(data.x.dtype, np.datetime64)
+    x = mdates.date2num(data.x.to_numpy()) if timed else data.x.to_numpy()  # type: ignore[no-untyped-call]
+    low, middle, high = (data[name].to_numpy() for name in ("low", "value", "high"))
+    names = [shortened(name, max(letters(ax, 1.2, style) - 5, 12)) for name in data.line.to_numpy().tolist()]
     own = 0
-    for line in data.lines:
-        color = style.colors["peers"] if line.of_peers else style.series[own % len(style.series)]
-        dashes = () if line.of_peers else _DASHES[own % len(_DASHES)]
-        own += not line.of_peers
-        if line.low is not None and line.high is not None:
-            ax.fill_between(line.x, line.low, line.high, color=color, alpha=0.18, linewidth=0)
-        ax.plot(
-            line.x,
-            line.y,
-            color=color,
-            linestyle=(0, dashes) if dashes else "-",
-            label=line.name,
-            linewidth=0.6 if line.thin else None,
-            marker="o" if len(line.x) <= 24 and not line.thin else "",
-            markersize=2,
-        )
-    if data.log_x:
+    for number, role in enumerate(data.role.to_numpy().tolist()):
+        at = np.isfinite(x[number])
+        of_line = x[number, at]
+        color = style.colors["peers"] if role == "peers" else style.series[own % len(style.series)]
+        dashes = () if role == "peers" else _DASHES[own % len(_DASHES)]
+        pen: dict[str, Any] = {
+            "color": color,
+            "linestyle": (0, dashes) if dashes else "-",
+            "markersize": 2.2,
+            "label": names[number],
+        }
+        pen["marker"] = _MARKERS[own % len(_MARKERS)] if len(of_line) <= _MOST_MARKERS and role != "thin" else ""
+        pen["linewidth"] = 0.6 if role == "thin" else 0.9
+        ends = np.abs(np.stack([low, high])[:, number, at] - middle[number, at])
+        if data.attrs.get("bars"):
+            ax.errorbar(of_line, middle[number, at], yerr=ends, elinewidth=0.5, **pen)
+        else:
+            if np.isfinite(ends).any():
+                ax.fill_between(of_line, low[number, at], high[number, at], color=color, alpha=0.18, linewidth=0)
+            ax.plot(of_line, middle[number, at], **pen)
+        own += role != "peers"
+        if timed and "changed" in data.coords:
+            for since in of_line[data.changed.to_numpy()[number, at].astype(np.bool_)]:
+                ax.axvline(since, color=color, linewidth=0.6, linestyle=(0, (1, 2)))
+    _scale(ax, data, style, timed=timed)
+    _legend(ax, names, style)
+
+
+def _scale(ax: Axes, data: xr.Dataset, style: Style, *, timed: bool) -> None:
+    """The axes: of times, of bytes, logarithmic or from zero, with their titles."""
+    how = data.attrs
+    if timed:
+        dates = mdates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
+        ax.xaxis.set_major_locator(dates)
+        ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
+    elif np.issubdtype(data.x.dtype, np.integer) or how.get("bars"):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+    if how.get("bars"):
+        ax.margins(y=0.15)
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+    if how.get("log_x"):
         ax.set_xscale("log", base=2)
         ax.xaxis.set_major_locator(LogLocator(2, numticks=max(2, letters(ax, 1.0, style) // 10)))
         ax.xaxis.set_major_formatter(FuncFormatter(_bytes))
         ax.xaxis.set_minor_formatter(NullFormatter())
-    if data.log_y:
+    if how.get("log_y"):
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         ax.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else ""))
-    if data.from_zero:
+    if how.get("from_zero"):
         ax.set_ylim(bottom=0)
-    ax.grid(visible=True)
-    ax.set_xlabel(data.x_title)
-    ax.set_ylabel(data.y_title)
+    ax.grid(visible=not how.get("bars"))
+    titles = [
+        say("axes", "log", title=title_of(data[name])) if how.get(axis) else title_of(data[name])
+        for name, axis in (("x", "log_x"), ("value", "log_y"))
+    ]
+    ax.set_xlabel(titles[0])
+    ax.set_ylabel(wrapped(titles[1], size_pt(ax)[1], style))
+
+
+def _legend(ax: Axes, names: Sequence[str], style: Style) -> None:
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(-0.02, 1.0),
-        ncols=max(1, letters(ax, 1.15, style) // (max(len(line.name) for line in data.lines) + 7)),
+        ncols=max(1, letters(ax, 1.15, style) // (max(map(len, names)) + 7)),
         borderaxespad=0.2,
         columnspacing=1.2,
         labelspacing=0.2,
@@ -175,3 +160,91 @@ def _bytes(size: float, _: object) -> str:
         if size >= unit:
             return f"{size / unit:g} {name}"
     return f"{size:g} B"
+
+
+# --- curves of measurements ---
+
+
+def over(levels: NodeLevels, node: str, dim: str, *, peers: Sequence[str] = ()) -> xr.Dataset:
+    """A measurement over one of its dimensions, a line for each kind of word among the others (stream, scope, place).
+
+    Lines are medians with ranges over CPUs and other numbers. Peers have a line of their own.
+
+    Raises NodeprintError if the measurement has no such dimension.
+    """
+    quantity = levels.quantity
+    if dim not in quantity.dims or dim in quantity.names:
+        advice = f"choose from {', '.join(name for name in quantity.dims if name not in quantity.names)}"
+        raise NodeprintError(f"{quantity.measurement} has no numbers of {dim}", advice=advice)
+    values, x = levels.of(node) / levels.unit.size, quantity.places[dim].astype(np.float64)
+    others = levels.of_peers(node, peers) / levels.unit.size
+    words = [name for name in quantity.dims if name in quantity.names and len(set(quantity.places[name].tolist())) > 1]
+    kinds = np.stack([quantity.places[name] for name in words]) if words else np.zeros((1, quantity.size), np.int64)
+    each = []
+    for kind in np.unique(kinds, axis=1).T:
+        of_kind = (kinds == kind[:, None]).all(axis=0)
+        name = ", ".join(quantity.names[word][at] for word, at in zip(words, kind.tolist(), strict=False)) or node
+        each.append(_line(row(name), x[of_kind], values[of_kind][None]))
+        if len(others) and len(words) == 0:
+            each.append(_line(f"{len(others)} peers", x[of_kind], others[:, of_kind], "peers"))
+    several_sizes = dim == "size_bytes"
+    x_title = f"{'working set' if several_sizes else dim_name(dim)}{f', {_UNITS[dim]}' if dim in _UNITS else ''}"
+    return lines(each, x_title, levels.title, log_x=several_sizes, log_y=several_sizes)
+
+
+def by_class(levels: NodeLevels, node: str, *, bandwidth: bool = False) -> xr.Dataset:
+    """Messages over their size, a line for each class of pairs of the CPUs `a` and `b` (same CCX, ..., other socket).
+
+    Lines are medians with ranges over pairs, as time or as `bandwidth`. If both ways are measured at once, it is the
+    bandwidth of both messages.
+    """
+    quantity = levels.quantity
+    sizes = quantity.places["size_bytes"].astype(np.float64)
+    slots, pairs = quantity.layout.slots, np.stack([quantity.places[end] for end in "ab"], axis=1)
+    layout = Layout(slots, pairs, levels=quantity.layout.levels, kinds=quantity.layout.kinds)
+    values, title = levels.of(node) / levels.unit.size, levels.title
+    if bandwidth:
+        values, title = messages_at_once(quantity.operation) * sizes / levels.of(node), "bandwidth, GB/s"
+    each = [
+        _line(layout.class_names[number], sizes[here], values[here][None])
+        for number in np.unique(layout.classes).tolist()
+        for here in [layout.classes == number]
+    ]
+    return lines(each, "message, bytes", title, log_x=True, log_y=True)
+
+
+def _line(name: str, x: Floats, values: Floats, role: Role = "node") -> xr.Dataset:
+    """The median and range of `values` (node, place) at each x."""
+    at = np.unique(x)
+    of_each = [values[:, x == each] for each in at]
+    finite = [each[np.isfinite(each)] for each in of_each]
+    middle, low, high = (
+        np.array([float(reduce(each)) if each.size else np.nan for each in finite]) for reduce in _REDUCTIONS
+    )
+    several = max(each.size for each in finite) > 1
+    return line(name, at, middle, low if several else None, high if several else None, role)
+
+
+_REDUCTIONS: tuple[Callable[[Floats], float], ...] = (np.median, np.min, np.max)
+
+
+def by_second(seconds: Sequence[Mapping[str, Any]], quantity: str) -> xr.Dataset:
+    """The load of one job by second: `quantity` (a key of OF_SECONDS) of its records load_second.
+
+    Each socket's cores have a line, the median over runs and passes with the range. The clock also has a thin line for
+    the slowest core.
+    """
+    title, size = OF_SECONDS[quantity]
+    table = pd.DataFrame([{**cores, "second": record["second"]} for record in seconds for cores in record["sockets"]])
+    each = []
+    for number, of_socket in table.groupby("socket"):
+        by = of_socket.groupby("second")
+        middle, low, high = ((by[quantity].agg(how) / size).to_numpy() for how in ("median", "min", "max"))
+        at = np.array(list(by.groups), dtype=np.float64)
+        name = f"socket {number}" if int(str(number)) >= 0 else "all cores"
+        each.append(line(name, at, middle, low, high))
+        if quantity == "core_hz":
+            slowest = say("slowest_core", change=say("change", "time", "most"))
+            clock = by["lowest_core_hz"].median().to_numpy() / size
+            each.append(line(f"{name}, {slowest}", at, clock, role="thin"))
+    return lines(each, "seconds of full load", title, from_zero=True)

@@ -3,61 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 import numpy as np
+import xarray as xr
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import messages
 from nodeprint.judge.verdict import FabricVerdict, Finding
-from nodeprint.report.figures import tolerance_band
-from nodeprint.report.figures.curves import CurveData, CurveLine
-from nodeprint.report.figures.distributions import HistogramData, of_square
-from nodeprint.report.figures.matrix import MatrixData
+from nodeprint.report.figures.curves import line, lines
+from nodeprint.report.figures.matrix import square
 from nodeprint.report.figures.node_levels import shown_unit
-from nodeprint.report.figures.own_places import OwnPlaces
-from nodeprint.report.figures.part_levels import PartGroup, PartLevel
-from nodeprint.report.figures.pixels import ColorScale, value_limits
+from nodeprint.report.figures.own_places import finding_strip
+from nodeprint.report.figures.part_levels import outlined
 from nodeprint.report.message_rates import messages_at_once
 from nodeprint.report.names import message_size
 
 
-def medians(verdict: FabricVerdict, *, smallest: bool = False) -> MatrixData:
+def medians(verdict: FabricVerdict, *, smallest: bool = False) -> xr.Dataset:
     """The medians over runs node by node, with the switches or racks as brackets; nodes of findings are marked. Of
     several message sizes those of the one that decides, or of the `smallest`, of which no finding is."""
     values = np.array(verdict.smallest_ns if smallest else verdict.median_ns, dtype=np.float64)
     unit = shown_unit("ns", values)
     values = values / unit.size
-    low, high = value_limits(values)
     size = verdict.by_size[0].message_bytes if smallest else verdict.message_bytes
     title = f"time of a message{f' of {message_size(size)}' if verdict.by_size else ''}, {unit.name}"
     findings = () if smallest else verdict.findings
     odd = {str(finding.component.where.get(key)) for finding in findings for key in ("node", "to")}
-    return MatrixData(
-        values,
-        verdict.nodes,
-        ColorScale(title, low, high),
-        axis="node",
-        levels=_places(verdict.places),
-        marked=tuple(row for row, name in enumerate(verdict.nodes) if name in odd),
-        directed=verdict.directed,
-    )
+    places, marked = verdict.places, [row for row, name in enumerate(verdict.nodes) if name in odd]
+    several = all(places) and len(set(places)) > 1
+    parts = {"place": outlined(np.array(places, dtype=object), "switch or rack", "group")} if several else {}
+    return square(values, verdict.nodes, title, parts, axis="node", marked=marked, directed=verdict.directed)
 
 
-def _places(places: tuple[str, ...]) -> tuple[PartLevel, ...]:
-    changes = [0, *(row for row in range(1, len(places)) if places[row] != places[row - 1]), len(places)]
-    if len(changes) < 3 or not all(places):
-        return ()
-    groups = tuple(PartGroup(start, stop, places[start]) for start, stop in pairwise(changes))
-    return (PartLevel("group", "switch or rack", groups),)
-
-
-def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> CurveData:
+def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> xr.Dataset:
     """Messages over their size, a line for the links within a switch or rack and one for those between them: the median
     and range of the links, as time or as `bandwidth`."""
     several = all(verdict.places) and len(set(verdict.places)) > 1
     unit = shown_unit("ns", np.array([[figure.median_ns for figure in verdict.by_size]]))
-    lines = []
+    each = []
     for within in (True, False):
         figures = [figure for figure in verdict.by_size if figure.within is within]
         if not figures:
@@ -68,15 +51,9 @@ def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> CurveData:
         if bandwidth:
             middle, high, low = messages_at_once(verdict.operation) * sizes / times  # bytes a nanosecond
         name = ("within a switch or rack" if within else "between switches or racks") if several else "all links"
-        lines.append(CurveLine(name, sizes, middle, low, high))
+        each.append(line(name, sizes, middle, low, high))
     title = "bandwidth, GB/s" if bandwidth else f"time of a message, {unit.name}"
-    return CurveData(tuple(lines), "message, bytes", title, log_x=True, log_y=True)
-
-
-def histogram(verdict: FabricVerdict) -> HistogramData:
-    """All medians, in the colors of their matrix."""
-    data = medians(verdict)
-    return of_square(data.values, data.scale, directed=verdict.directed)
+    return lines(each, "message, bytes", title, log_x=True, log_y=True)
 
 
 def of_finding(fabrics: Iterable[FabricVerdict], finding: Finding) -> FabricVerdict:
@@ -88,7 +65,7 @@ def of_finding(fabrics: Iterable[FabricVerdict], finding: Finding) -> FabricVerd
     raise NodeprintError(f"{finding.measurement} between {', '.join(sorted(ends))} was not measured")
 
 
-def own_messages(verdict: FabricVerdict, finding: Finding) -> OwnPlaces:
+def own_messages(verdict: FabricVerdict, finding: Finding) -> xr.Dataset:
     """The messages of a finding: of a slow node those with every other node in the slow direction, of a slow link those
     between its two ends.
 
@@ -126,23 +103,10 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> OwnPlaces:
     values = np.exp(np.array([logs[a, b] for a, b in ends])) / unit.size
     usual = values / (1 + relative[:, 0])
     names = tuple(f"{verdict.nodes[a]} to {verdict.nodes[b]}" for a, b in ends)
-    lowest, middle, highest = (usual * (1 + relative[:, column]) for column in (1, 2, 3))
-    return OwnPlaces(
-        names,
-        str(where["node"]),
-        len(verdict.nodes) - 1 - of_link,
-        values,
-        lowest,
-        middle,
-        highest,
-        100 * relative[:, 0],
-        100 * relative[:, 1],
-        100 * relative[:, 3],
-        tolerance_band.of_finding(finding),
-        100 * finding.effect,
-        (100 * finding.interval.low, 100 * finding.interval.high),
-        "message from node to node",
-        f"time of a message, {unit.name}",
-        "difference from what is expected, %",
-        tuple(range(len(names))),
-    )
+    differences = relative[:, 0], relative[:, 1:].T
+    measured = values, usual * (1 + differences[1])
+    title, what = f"time of a message, {unit.name}", "difference from what is expected, %"
+    places, own = ("message from node to node", names), np.ones(len(names), dtype=np.bool_)
+    percent = 100 * differences[0], 100 * differences[1]
+    data = finding_strip(finding, str(where["node"]), places, measured, title, percent, what, own)
+    return data.assign_attrs(peers=len(verdict.nodes) - 1 - of_link)

@@ -8,18 +8,19 @@ from functools import partial
 
 import msgspec
 import numpy as np
-import pandas as pd
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from nodeprint.data.places.layout import NAMES, QUADRANT, RANK, SOCKET, THREAD
+from nodeprint.data.places.layout import NAMES, QUADRANT, SOCKET, THREAD
+from nodeprint.report.figures.figure_data import named
 from nodeprint.report.figures.matrix import drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.part_levels import FittedText, size_pt
-from nodeprint.report.figures.pixels import ColorScale, draw_scale, is_dark, value_limits
-from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.pixels import draw_scale, is_dark, scale_of, value_limits
+from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
 
@@ -29,48 +30,15 @@ _PAD, _HEAD, _GAP = 0.12, 0.75, 0.12
 _MOST_CORE, _MOST_HIGH = 14.0, 220.0
 
 
-class Core(msgspec.Struct, frozen=True):
-    """A core: the number of its CPU, its value (NaN: not measured), and its parts by level (socket, ...)."""
-
-    cpu: str
-    value: float
-    components: Mapping[str, int]
-
-
 class Box(msgspec.Struct, frozen=True):
-    """A box of a size with what is in it, each at its place from the lower left corner; a `core` at the bottom."""
+    """A box of a size: boxes inside, each at its place from the lower left corner, or the number of a core."""
 
     width: float
     height: float
     name: str = ""
     level: str = ""
-    core: Core | None = None
+    core: int | None = None
     inside: tuple[tuple[float, float, Box], ...] = ()
-
-
-class FloorplanData(msgspec.Struct, frozen=True):
-    """The machine as nested boxes, and the colors of its cores."""
-
-    machine: Box
-    cores: tuple[Core, ...]
-    scale: ColorScale
-    marked: tuple[str, ...] = ()
-
-    def frame(self, width: float) -> Frame:
-        """As high as the boxes need at their width."""
-        aspect = self.machine.height / self.machine.width
-        return Frame(width, aspect=aspect, most=min(_MOST_CORE * self.machine.width, _MOST_HIGH / aspect))
-
-    def table(self) -> pd.DataFrame:
-        """A row for each core."""
-        components = {name: [core.components.get(name, -1) for core in self.cores] for name in self.cores[0].components}
-        return pd.DataFrame(
-            {
-                "CPU": [core.cpu for core in self.cores],
-                **components,
-                self.scale.title: [core.value for core in self.cores],
-            }
-        )
 
 
 def of_pairs(
@@ -79,7 +47,7 @@ def of_pairs(
     home: int | None = None,
     *,
     marked: Sequence[int] = (),
-) -> FloorplanData:
+) -> xr.Dataset:
     """Each core in the color of the median of its pairs with the others of its socket: over all sockets it would be
     that of no pair."""
     quantity = levels.quantity
@@ -93,7 +61,7 @@ def of_pairs(
     return _plan(levels, values, numbers, say("axes", "floor_plan", name=levels.unit.name), marked)
 
 
-def of_cells(levels: NodeLevels, node: str) -> FloorplanData:
+def of_cells(levels: NodeLevels, node: str) -> xr.Dataset:
     """Each core in the color of the median of its cells."""
     quantity, of_node = levels.quantity, levels.of(node) / levels.unit.size
     cpus = quantity.places["cpu"]
@@ -108,56 +76,61 @@ def _plan(
     numbers: Sequence[int],
     title: str,
     marked: Sequence[int],
-) -> FloorplanData:
+) -> xr.Dataset:
     slots = levels.quantity.layout.slots
     first: dict[tuple[int, ...], int] = {}  # the first thread of each core stands for it, or the one that has a value
     for slot in range(len(slots)):
         key = tuple(slots[slot, :THREAD].tolist())
         if key not in first or (first[key] not in values and slot in values):
             first[key] = slot
-    labeled = [level for level in range(len(NAMES)) if slots[:, level].min(initial=0) >= 0]
-    cores = {
-        slot: Core(str(numbers[slot]), values.get(slot, math.nan), {NAMES[at]: int(slots[slot, at]) for at in labeled})
-        for slot in first.values()
+    cores = list(first.values())
+    known = [level for level in range(len(NAMES)) if slots[:, level].min(initial=0) >= 0]
+    levels_of_cores = {NAMES[level].lower(): xr.Variable("place", slots[cores, level]) for level in known}
+    names = [str(numbers[slot]) for slot in cores]
+    value = named("place", [values.get(slot, math.nan) for slot in cores], title)
+    low, high = value_limits(value.to_numpy())
+    value.attrs |= {"low": low, "high": high}
+    coordinates = {
+        "cpu": named("place", np.array(names, dtype=object), "CPU"),
+        **levels_of_cores,
+        "marked": xr.Variable("place", np.isin(names, list(map(str, marked)))),
     }
-    low, high = value_limits(np.array([core.value for core in cores.values()]))
-    places = {slot: tuple(slots[slot].tolist()) for slot in cores}
-    drawn = [level for level in labeled if _says_something(level, labeled, places)]
-    machine = _boxes(list(cores), drawn, places, cores)
-    names = tuple(str(cpu) for cpu in marked)
-    return FloorplanData(machine, tuple(cores.values()), ColorScale(title, low, high), names)
+    return xr.Dataset({"value": value}, coordinates)
 
 
-def _says_something(level: int, labeled: Sequence[int], places: Mapping[int, tuple[int, ...]]) -> bool:
-    """Whether a level has several parts, and others than the next finer one."""
-    components = {place[: level + 1] for place in places.values()}
-    finer = next((finer_level for finer_level in labeled if finer_level > level), RANK)
-    return len(components) > 1 and len(components) < len({place[: finer + 1] for place in places.values()})
+def _machine(data: xr.Dataset) -> Box:
+    """The machine as nested boxes."""
+    known = [level for level in range(len(NAMES)) if NAMES[level].lower() in data.coords]
+    columns = [data[NAMES[level].lower()].to_numpy().tolist() for level in known]
+    places = {core: dict(zip(known, place, strict=True)) for core, place in enumerate(zip(*columns, strict=True))}
+    drawn = [level for level in known if _says_something(level, known, places)]
+    return _boxes(list(places), drawn, places)
 
 
-def _boxes(
-    slots: Sequence[int], levels: Sequence[int], places: Mapping[int, tuple[int, ...]], cores: Mapping[int, Core]
-) -> Box:
+def _says_something(level: int, known: Sequence[int], places: Mapping[int, Mapping[int, int]]) -> bool:
+    """Whether a level has several parts, and others than the next finer one, which may be that of cores."""
+
+    def parts(last: int) -> int:
+        return len({tuple(place[of] for of in known if of <= last) for place in places.values()})
+
+    finer = next((finer_level for finer_level in known if finer_level > level), None)
+    return 1 < parts(level) < (len(places) if finer is None else parts(finer))
+
+
+def _boxes(cores: Sequence[int], levels: Sequence[int], places: Mapping[int, Mapping[int, int]]) -> Box:
     """The boxes of some cores, level by level."""
     if not levels:
-        boxes = [Box(1.0, 1.0, core=cores[slot]) for slot in slots]
+        boxes = [Box(1.0, 1.0, core=core) for core in cores]
         return _arranged(boxes, _columns(len(boxes), 1.0, 1.0), 0.06)
     level = levels[0]
     groups: dict[int, list[int]] = {}
-    for slot in slots:
-        groups.setdefault(places[slot][level], []).append(slot)
+    for core in cores:
+        groups.setdefault(places[core][level], []).append(core)
     boxes = []
     for number, members in sorted(groups.items()):
-        inner = _boxes(members, levels[1:], places, cores)
-        boxes.append(
-            Box(
-                inner.width + 2 * _PAD,
-                inner.height + 2 * _PAD + _HEAD,
-                f"{NAMES[level]} {number}",
-                NAMES[level],
-                inside=((_PAD, _PAD, inner),),
-            )
-        )
+        inner = _boxes(members, levels[1:], places)
+        size = inner.width + 2 * _PAD, inner.height + 2 * _PAD + _HEAD
+        boxes.append(Box(*size, f"{NAMES[level]} {number}", NAMES[level], inside=((_PAD, _PAD, inner),)))
     columns = 2 if level == QUADRANT and len(boxes) == 4 else _columns(len(boxes), boxes[0].width, boxes[0].height)
     return _arranged(boxes, columns, _GAP)
 
@@ -192,15 +165,25 @@ def _arranged(boxes: Sequence[Box], columns: int, gap: float) -> Box:
 # --- drawing ---
 
 
-def floorplan(ax: Axes, data: FloorplanData, style: Style) -> None:
+def _frame(data: xr.Dataset, width: float) -> Frame:
+    """As high as the boxes need at their width."""
+    machine = _machine(data)
+    aspect = machine.height / machine.width
+    return Frame(width, aspect=aspect, most=min(_MOST_CORE * machine.width, _MOST_HIGH / aspect))
+
+
+@primitive(_frame)
+def floorplan(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw the boxes, with the number of each core where there is room, and the scale."""
+    machine, scale = _machine(data), scale_of(data)
+    names, values, marked = data.cpu.to_numpy(), data.value.to_numpy(), data.marked.to_numpy()
     ax.set_axis_off()
-    ax.set_xlim(-0.05, data.machine.width + 0.05)
-    ax.set_ylim(-0.05, data.machine.height + 0.05)
+    ax.set_xlim(-0.05, machine.width + 0.05)
+    ax.set_ylim(-0.05, machine.height + 0.05)
     ax.set_aspect("equal", anchor="NW")
     frames: list[tuple[float, float, Box]] = []
-    cells: list[tuple[float, float, Core]] = []
-    _flat(data.machine, 0.0, 0.0, frames, cells)
+    cells: list[tuple[float, float, int]] = []
+    _flat(machine, 0.0, 0.0, frames, cells)
     letter = style.smallest_letters_pt
     for x, y, box in frames:
         pen = style.outlines[box.level]
@@ -211,24 +194,24 @@ def floorplan(ax: Axes, data: FloorplanData, style: Style) -> None:
         longer = (0.0, 0.0)
         for label in dict.fromkeys((box.name, box.name.rpartition(" ")[2])):
             needs = (len(label) * letter * 0.62 / box.width, 1.15 * letter / room_above)
-            shown = partial(_has_room, ax, data.machine, max(needs), max(longer))
+            shown = partial(_has_room, ax, machine, max(needs), max(longer))
             at = (x + _PAD, y + box.height - room_above / 2)
             ax.add_artist(FittedText(*at, label, shown=shown, fontsize=letter, va="center_baseline"))
             longer = needs
-    colors = style.map(data.scale.map)(Normalize(data.scale.low, data.scale.high)([core.value for _, _, core in cells]))
+    colors = style.map(scale.map)(Normalize(scale.low, scale.high)([values[core] for _, _, core in cells]))
     patches = [Rectangle((x, y), 1.0, 1.0) for x, y, _ in cells]
     ax.add_collection(PatchCollection(patches, facecolors=colors, edgecolors="none"))
-    widest = max(len(core.cpu) for _, _, core in cells)
-    shown = partial(_has_room, ax, data.machine, max(widest * 0.62, 1.2) * letter)
+    widest = max(map(len, names))
+    shown = partial(_has_room, ax, machine, max(widest * 0.62, 1.2) * letter)
     for (x, y, core), color in zip(cells, colors, strict=True):
-        if core.cpu in data.marked:
+        if marked[core]:
             alarm = style.color("alarm")
             ax.add_patch(Rectangle((x, y), 1.0, 1.0, fill=False, edgecolor=alarm, linewidth=1.4))
         ink = style.colors["paper" if is_dark(color) else "ink"]
         at = (x + 0.5, y + 0.5)
-        number = FittedText(*at, core.cpu, shown=shown, ha="center", va="center", fontsize=letter, color=ink)
+        number = FittedText(*at, names[core], shown=shown, ha="center", va="center", fontsize=letter, color=ink)
         ax.add_artist(number)
-    draw_scale(ax, data.scale, style)
+    draw_scale(ax, scale, style)
 
 
 def _has_room(ax: Axes, machine: Box, points: float, until: float = 0.0) -> bool:
@@ -238,7 +221,7 @@ def _has_room(ax: Axes, machine: Box, points: float, until: float = 0.0) -> bool
 
 
 def _flat(
-    box: Box, x: float, y: float, frames: list[tuple[float, float, Box]], cells: list[tuple[float, float, Core]]
+    box: Box, x: float, y: float, frames: list[tuple[float, float, Box]], cells: list[tuple[float, float, int]]
 ) -> None:
     """All boxes with names, and all cores, at their places on the page."""
     if box.core is not None:

@@ -6,12 +6,13 @@ import itertools
 from itertools import pairwise
 
 import numpy as np
+import xarray as xr
 
 from nodeprint.data.places.layout import SOCKET, Ints
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Level
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.part_levels import PartGroup, PartLevel
+from nodeprint.report.figures.part_levels import outlined
 from nodeprint.settings.texts import say
 from nodeprint.structure.found import LevelName, Structure
 
@@ -45,9 +46,9 @@ def found(levels: NodeLevels, node: str, square: Floats, slots: Ints) -> Structu
     return levels.found[node]
 
 
-def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, tuple[PartLevel, ...]]:
-    """In which order CPUs (OS numbers) are drawn so that each group is in one piece, and the levels of groups in this
-    order, the finest first. A group that is a single core has no number."""
+def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, dict[str, xr.Variable]]:
+    """In which order CPUs (OS numbers) are drawn so that each group is in one piece, and the groups of each level as
+    coordinates in this order, the finest first. A group that is a single core has a negative number."""
     number = {cpu: at for at, cpu in enumerate(cpus)}
     of_cpu = np.zeros((len(structure.levels), len(cpus)), dtype=np.int64)
     for row, level in enumerate(structure.levels):
@@ -58,30 +59,27 @@ def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, tuple[
     for group in smt.groups if smt else ():
         cores[[number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
     order = np.lexsort((np.arange(len(cpus)), *of_cpu))
-    out = []
+    out: dict[str, xr.Variable] = {}
     for row, level in enumerate(structure.levels):
         if level.name not in _OUTLINED_AS or len(level.groups) < 2:
             continue
         keys = of_cpu[row:, order]  # a group of a level that is not nested may be in several pieces
         changes = (np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1).tolist()
-        numbers = itertools.count()
-        groups = tuple(
-            PartGroup(start, stop, str(next(numbers)) if len(set(cores[order[start:stop]])) > 1 else "")
-            for start, stop in pairwise([0, *changes, len(cpus)])
-        )
-        outline = level_name(_OUTLINED_AS[level.name])
-        out.append(PartLevel(outline, f"{level_name(level.name)}?", groups))
-    return order, (*out, *_kinds(cores[order]))
+        counted, single = itertools.count(), itertools.count(-1, -1)
+        numbers = np.empty(len(cpus), dtype=np.int64)
+        for start, stop in pairwise([0, *changes, len(cpus)]):
+            numbers[start:stop] = next(counted if len(set(cores[order[start:stop]])) > 1 else single)
+        name = f"{level_name(level.name)}?"
+        out[f"found_{level.name}"] = outlined(numbers, name, level_name(_OUTLINED_AS[level.name]))
+    return order, out | _kinds(cores[order])
 
 
-def _kinds(cores: Ints) -> tuple[PartLevel, ...]:
+def _kinds(cores: Ints) -> dict[str, xr.Variable]:
     """Cores of several kinds, as in a hybrid, by the threads that each has; nothing where all have equally many, or
     where these do not stand together."""
     _, core, threads = np.unique(cores, return_inverse=True, return_counts=True)
     of_cpu = threads[core.ravel()]
-    changes = (np.flatnonzero(of_cpu[1:] != of_cpu[:-1]) + 1).tolist()
-    if len(changes) != len(set(threads.tolist())) - 1 or not changes:
-        return ()
-    ends = pairwise([0, *changes, len(cores)])
-    groups = tuple(PartGroup(start, stop, str(of_cpu[start])) for start, stop in ends)
-    return (PartLevel(level_name("ccd"), say("axes", "threads"), groups),)
+    changes = np.flatnonzero(of_cpu[1:] != of_cpu[:-1])
+    if len(changes) != len(set(threads.tolist())) - 1 or not len(changes):
+        return {}
+    return {"found_kind": outlined(of_cpu, say("axes", "threads"), level_name("ccd"))}

@@ -1,30 +1,34 @@
-"""The matrix of pairs of CPUs: a node's values or their differences from the peers', with the outlines of its parts."""
+"""Matrices with labeled axes: pairs of CPUs or nodes with the outlines of their parts, and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
+import xarray as xr
 from matplotlib.axes import Axes
 
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import Ints
 from nodeprint.data.places.measured import Measured
 from nodeprint.errors import NodeprintError
+from nodeprint.report.figures import tolerance_band
+from nodeprint.report.figures.figure_data import marks, named, title_of
 from nodeprint.report.figures.found_parts import found, in_groups, structure_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
     PartLevel,
     draw_brackets,
     draw_outlines,
+    letters,
     name_places,
+    part_coordinates,
     part_levels,
 )
-from nodeprint.report.figures.pixels import ColorScale, draw_cells, draw_scale, value_limits, write_numbers
-from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.pixels import draw_cells, draw_scale, scale_of, value_limits, write_numbers
+from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened, without_domain
 from nodeprint.settings.texts import say
@@ -40,92 +44,86 @@ _TICKS = 16
 _MOST_CELL, _LEAST_SIDE, _MOST_LETTERS = 14.0, 30.0, 24
 #: Pairs inside a socket that span less of a scale have one of their own.
 _NEAR = 0.4
+#: In mm: a row of a table with a number, and the least that a row takes.
+_ROW, _LEAST_ROW = 4.4, 0.15
+#: More rows of a table have no names, those of findings excepted.
+MOST_NAMED_ROWS = 72
 
 
-class MatrixData(msgspec.Struct, frozen=True):
-    """`values` (n, n) of pairs of the places that `labels` name, NaN where nothing was measured, and their colors.
+def square(
+    values: Floats,
+    labels: Sequence[str],
+    title: str,
+    parts: Mapping[str, xr.Variable] | None = None,
+    *,
+    axis: str = "CPU",
+    marked: Collection[int] = (),
+    directed: bool = False,
+) -> xr.Dataset:
+    """A matrix of pairs (a, b), NaN where nothing was measured, of places with labels.
 
-    `axis` says what the labels are, `levels` are the parts of the machine, `marked` the places of a finding.
-    `directed`: from the row to the column, and not the same in both ways.
+    `axis` says what the labels are, `parts` are coordinates of the places (of the dimension `place`), `marked` the
+    positions of those of a finding. `directed`: from the row to the column, and not the same in both ways.
     """
-
-    values: Floats
-    labels: tuple[str, ...]
-    scale: ColorScale
-    axis: str = "CPU"
-    levels: tuple[PartLevel, ...] = ()
-    marked: tuple[int, ...] = ()
-    directed: bool = False
-
-    def frame(self, width: float) -> Frame:
-        """A square."""
-        return Frame(width, aspect=1.0, least=_LEAST_SIDE, most=max(_MOST_CELL * len(self.labels), 42.0))
-
-    def table(self) -> pd.DataFrame:
-        """A row for each pair that was measured."""
-        measured = np.isfinite(self.values)
-        if not self.directed:
-            measured &= np.triu(np.ones_like(measured, dtype=np.bool_), 1)
-        a, b = np.nonzero(measured)
-        names = np.array(self.labels)
-        components = {
-            f"{level.name} of {end}": part_of(level, len(self.labels))[places]
-            for level in self.levels
-            for end, places in (("a", a), ("b", b))
-        }
-        what = self.axis.partition(",")[0]
-        ends = {f"{what} a": names[a], f"{what} b": names[b]}
-        return pd.DataFrame({**ends, **components, self.scale.title: self.values[a, b].astype(np.float64)})
+    what, coordinates = axis.partition(",")[0], {}
+    for end in "ab":
+        coordinates[end] = named(end, np.array(labels, dtype=object), f"{what} {end}")
+        for name, of in (parts or {}).items():
+            attributes = of.attrs | {"long_name": f"{of.attrs.get('long_name', name)} of {end}"}
+            coordinates[f"{name}_{end}"] = xr.Variable(end, of.to_numpy(), attributes)
+    if len(marked):
+        coordinates["marked"] = xr.Variable("b", np.isin(np.arange(len(labels)), list(marked)))
+    low, high = value_limits(values)
+    value = named(("a", "b"), values, title)
+    value.attrs |= {"low": low, "high": high}
+    return xr.Dataset({"value": value}, coordinates, {"axis": axis, "symmetric": not directed})
 
 
-def part_of(level: PartLevel, size: int) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
-    """The label of the part of each place."""
-    out = np.full(size, "", dtype=object)
-    for group in level.groups:
-        out[group.start : group.stop] = group.label
-    return out.astype(np.str_)
-
-
-def of_node(levels: NodeLevels, node: str, home: int | None = None) -> MatrixData:
+def of_node(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset:
     """The pairs of a node at a `home` of the quantity (the first where none is named). CPUs without labels are in the
     groups that are found in the matrix."""
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
-    components, axis = _components(levels, slots), _axis(_cpus(levels, node, slots))
+    parts, axis = part_coordinates("place", levels.quantity.layout.slots[slots]), _axis(_cpus(levels, node, slots))
     structure = structure_at(levels, node)
     if structure is not None and structure.levels:
-        order, components = in_groups(structure, tuple(map(int, _cpus(levels, node, slots))))
+        order, parts = in_groups(structure, tuple(map(int, _cpus(levels, node, slots))))
         slots, axis = slots[order], say("axes", "found")
-    square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
+    values = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
     place = homes.named(at_home)
-    scale = ColorScale(f"{f'{place}: ' if place else ''}{levels.title}", *value_limits(square))
-    return MatrixData(square, _cpus(levels, node, slots), scale, axis, components)
+    title = f"{f'{place}: ' if place else ''}{levels.title}"
+    return square(values, _cpus(levels, node, slots), title, parts, axis=axis)
 
 
-def inside_sockets(data: MatrixData) -> MatrixData | None:
+def scaled(data: xr.Dataset, low: float, high: float) -> xr.Dataset:
+    """The same on a scale from `low` to `high`: other values have the colors of its ends."""
+    return data.assign(value=data.value.assign_attrs(low=low, high=high))
+
+
+def inside_sockets(data: xr.Dataset) -> xr.Dataset | None:
     """A node's matrix on the scale of its pairs inside a socket beyond their finest parts, where all others would leave
     these few of the colors: other pairs have those of the ends. None where there are no such pairs or levels."""
-    socket = next((level for level in data.levels if level.outline == "socket"), None)
-    if socket is None or len(data.levels) < 2 or len(data.labels) <= MOST_NUMBERS:
+    levels, size = part_levels(data, "b"), data.sizes["b"]
+    socket = next((level for level in levels if level.outline == "socket"), None)
+    if socket is None or len(levels) < 2 or size <= MOST_NUMBERS:
         return None
-    component, finest = (_numbers_of(level, len(data.labels)) for level in (socket, data.levels[0]))
-    chosen = (component[:, None] == component) & (finest[:, None] != finest) & np.isfinite(data.values)
+    values, (component, finest) = data.value.to_numpy(), (_numbers_of(level, size) for level in (socket, levels[0]))
+    chosen = (component[:, None] == component) & (finest[:, None] != finest) & np.isfinite(values)
     if not chosen.any():
         return None
-    low, high = value_limits(data.values[chosen])
-    if high - low > _NEAR * (data.scale.high - data.scale.low):
+    low, high = value_limits(values[chosen])
+    if high - low > _NEAR * (data.value.attrs["high"] - data.value.attrs["low"]):
         return None
-    scale = msgspec.structs.replace(data.scale, low=low, high=high)
-    return msgspec.structs.replace(data, scale=scale)
+    return scaled(data, low, high)
 
 
 def _numbers_of(level: PartLevel, size: int) -> Ints:
     """By place the number of its part in the order of the parts."""
-    starts = [group.start for group in level.groups]
+    starts = [start for start, _, _ in level.groups]
     return np.searchsorted(starts, np.arange(size), side="right").astype(np.int64)
 
 
-def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> MatrixData | None:
+def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> xr.Dataset | None:
     """The values of a measurement of cells with CPUs `a` and `b` at a `place` of its dimension `dim` (a number, or that
     of a word), as contended atomics have by their kind, with its `name`; over its other dimensions the median. None of
     fewer than three CPUs."""
@@ -138,12 +136,12 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
     values = pd.Series(levels.of(node)[chosen] / levels.unit.size)
     each = values.groupby([at[: len(a)], at[len(a) :]]).median()
     rows, columns = (each.index.get_level_values(level).to_numpy() for level in (0, 1))
-    square = np.full((len(slots), len(slots)), np.nan)
-    square[rows, columns] = square[columns, rows] = each.to_numpy()
+    of_pairs = np.full((len(slots), len(slots)), np.nan)
+    of_pairs[rows, columns] = of_pairs[columns, rows] = each.to_numpy()
     numbers = levels.nodes[levels.rows[node]].numbers["cpu"]
     cpus = tuple(str(numbers[slot]) for slot in slots.tolist())
-    scale = ColorScale(f"{name}: {levels.title}", *value_limits(square))
-    return MatrixData(square, cpus, scale, _axis(cpus), _components(levels, slots))
+    parts = part_coordinates("place", quantity.layout.slots[slots])
+    return square(of_pairs, cpus, f"{name}: {levels.title}", parts, axis=_axis(cpus))
 
 
 def structure_at(levels: NodeLevels, node: str) -> Structure | None:
@@ -170,7 +168,7 @@ def difference(
     tolerance: float | None = None,
     marked: Collection[int] = (),
     reach: float | None = None,
-) -> MatrixData:
+) -> xr.Dataset:
     """By pair the difference from the median of the peers in percent, to `reach` percent; `tolerance` is relative (0.02
     is 2 %), `marked` are OS numbers of CPUs."""
     at_home = home_of(levels.quantity, home)
@@ -178,9 +176,7 @@ def difference(
     values, peer_values = levels.of(node), levels.of_peers(node, peers)
     if not len(peer_values):
         raise NodeprintError(f"{node} has no peer to differ from", advice="draw its values instead")
-    square = square_of(levels.quantity, 100 * (values / np.nanmedian(peer_values, axis=0) - 1), at_home, slots)
-    percent = 100 * tolerance if tolerance is not None else None
-    reach = reach or difference_reach(square, percent)
+    percent = square_of(levels.quantity, 100 * (values / np.nanmedian(peer_values, axis=0) - 1), at_home, slots)
     count = len(peer_values)
     place = homes.named(at_home)
     title = (
@@ -189,16 +185,18 @@ def difference(
     )
     cpus = _cpus(levels, node, slots)
     wanted = set(map(str, marked))
-    text = f"tolerance\n±{percent:.3g} %" if percent is not None else ""
-    scale = ColorScale(title, -reach, reach, "differences", percent, text)
-    return MatrixData(
-        square,
-        cpus,
-        scale,
-        _axis(cpus),
-        _components(levels, slots),
-        marked=tuple(place for place, cpu in enumerate(cpus) if cpu in wanted),
-    )
+    places = [place for place, cpu in enumerate(cpus) if cpu in wanted]
+    parts = part_coordinates("place", levels.quantity.layout.slots[slots])
+    data = square(percent, cpus, title, parts, axis=_axis(cpus), marked=places)
+    return of_differences(data, 100 * tolerance if tolerance is not None else None, reach or 0.0)
+
+
+def of_differences(data: xr.Dataset, tolerance: float | None, least: float = 0.0) -> xr.Dataset:
+    """The same on a scale of differences on both sides of none, to `least` percent or more, with a tolerance."""
+    reach = max(difference_reach(data.value.to_numpy(), tolerance), least)
+    out = scaled(data, -reach, reach)
+    out.value.attrs["map"] = "differences"
+    return out if tolerance is None else out.assign_coords(tolerance_band.coordinates(tolerance, tolerance))
 
 
 def difference_reach(percent: Floats, tolerance: float | None, least: float = LEAST_REACH) -> float:
@@ -247,40 +245,87 @@ def _axis(cpus: Sequence[str]) -> str:
     return "CPU" if numbers == sorted(numbers) else say("axes", "components")
 
 
-def _components(levels: NodeLevels, slots: Ints) -> tuple[PartLevel, ...]:
-    return part_levels(levels.quantity.layout.slots[slots])
-
-
 # --- drawing ---
 
 
-def matrix(ax: Axes, data: MatrixData, style: Style) -> None:
-    """Draw a matrix with its parts and its scale; triangles mark the places of a finding."""
-    pairs(ax, data, data.scale, style)
-    draw_scale(ax, data.scale, style)
+def _frame(data: xr.Dataset, width: float) -> Frame:
+    """A square, or rows of 4 mm, thinner if there are many."""
+    rows, columns = data.value.shape
+    if is_square(data):
+        return Frame(width, aspect=1.0, least=_LEAST_SIDE, most=max(_MOST_CELL * columns, 42.0))
+    row = max(3.2, min(_ROW, 200.0 / rows)) if rows <= MOST_NAMED_ROWS else max(_LEAST_ROW, 200.0 / rows)
+    return Frame(width, max(row * rows, 26.0))
 
 
-def pairs(ax: Axes, data: MatrixData, scale: ColorScale, style: Style) -> None:
-    """Draw a matrix on a `scale` with the names of its parts, and its numbers where they have room."""
-    size = len(data.labels)
+def is_square(data: xr.Dataset) -> bool:
+    """Whether rows and columns are the same places."""
+    return "symmetric" in data.attrs
+
+
+@primitive(_frame)
+def matrix(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw a matrix with labeled axes, its parts and its scale: of pairs, or a table of rows and columns.
+
+    Numbers are written where they have room: those of the variable `number`, else the values. Triangles mark the places
+    of a finding, or the names of its rows.
+    """
+    if is_square(data):
+        pairs(ax, data, style)
+    else:
+        _table(ax, data, style)
+    draw_scale(ax, scale_of(data), style)
+
+
+def pairs(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw a matrix of pairs with the names of its parts, without its scale."""
+    size, scale, values = data.sizes["b"], scale_of(data), data.value.to_numpy()
+    symmetric = data.attrs["symmetric"]
     ax.set_box_aspect(1)
-    draw_cells(ax, data.values, scale, style, blank=None if data.directed else np.eye(size, dtype=np.bool_))
-    draw_outlines(ax, data.levels, size, style, "ink" if scale.map == "differences" else "paper")
+    draw_cells(ax, values, scale, style, blank=np.eye(size, dtype=np.bool_) if symmetric else None)
+    levels = part_levels(data, "b")
+    draw_outlines(ax, levels, size, style, "ink" if scale.map == "differences" else "paper")
     if size <= MOST_NUMBERS:
-        write_numbers(ax, data.values, data.values, scale, style, 3 if scale.map == "values" else 2)
-    labels = [shortened(label, _MOST_LETTERS) for label in without_domain(data.labels)]
+        write_numbers(ax, values, values, scale, style, 3 if scale.map == "values" else 2)
+    labels = [shortened(label, _MOST_LETTERS) for label in without_domain(data.b.to_numpy().tolist())]
     turned = max(map(len, labels), default=0) > 3
     for axis in (ax.xaxis, ax.yaxis):
         name_places(axis, labels, style, turned=turned, most=size if size <= MOST_NUMBERS else _TICKS)
-    ax.set_xlabel(data.axis)
-    ax.set_ylabel(data.axis, labelpad=2)
-    if data.levels:
-        draw_brackets(ax, data.levels, style)
-    if data.marked:
-        _mark(ax, data.marked, style)
+    ax.set_xlabel(data.attrs["axis"])
+    ax.set_ylabel(data.attrs["axis"], labelpad=2)
+    if levels:
+        draw_brackets(ax, levels, style)
+    if len(places := marks(data)):
+        _mark(ax, places.tolist(), style)
 
 
 def _mark(ax: Axes, places: Sequence[int], style: Style) -> None:
     pen: dict[str, Any] = {"linestyle": "", "color": style.color("alarm"), "clip_on": False, "markersize": 3.2}
     ax.plot([-0.012] * len(places), places, marker=">", transform=ax.get_yaxis_transform(), **pen)
     ax.plot(places, [-0.012] * len(places), marker="^", transform=ax.get_xaxis_transform(), **pen)
+
+
+def _table(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw cells with the names of their rows and columns; of many rows those of findings alone have names."""
+    row_dim, column_dim = map(str, data.value.dims)
+    values, scale = data.value.to_numpy(), scale_of(data)
+    ax.set_aspect("auto")
+    draw_cells(ax, values, scale, style)
+    marked = marks(data).tolist()
+    rows, columns = without_domain(data[row_dim].to_numpy().tolist()), data[column_dim].to_numpy().tolist()
+    labeled = len(rows) <= MOST_NAMED_ROWS
+    shown = list(range(len(rows))) if labeled else marked
+    most = min(_MOST_LETTERS, letters(ax, 0.6, style))
+    ax.set_yticks(shown, [shortened(rows[row], most) for row in shown])
+    for label, row in zip(ax.get_yticklabels(), shown, strict=True):
+        if row in marked:
+            label.set_color(style.color("alarm"))
+            label.set_fontweight("bold")
+    longest = max(map(len, columns))
+    turned = longest > 6 or (longest > 2 and len(columns) > 10)
+    ax.set_xticks(range(len(columns)), columns, rotation=90 if turned else 0)
+    ax.tick_params(length=0)
+    ax.set_xlabel(title_of(data[column_dim]))
+    title = title_of(data[row_dim])
+    ax.set_ylabel(title if labeled else f"{title} ({len(rows)})")
+    numbers = data["number" if "number" in data else "value"].to_numpy()
+    write_numbers(ax, numbers, values, scale, style, data.attrs.get("digits", 3))

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
 from matplotlib.collections import LineCollection
@@ -27,52 +29,80 @@ _COLUMNS = (CCX, CCD, QUADRANT, SOCKET)
 BRACKET_PT, _LETTER = 8.5, 0.62
 
 
-class PartGroup(msgspec.Struct, frozen=True):
-    """Neighboring places from `start` to before `stop` that are one part, with its number as `label`."""
-
-    start: int
-    stop: int
-    label: str
-
-
 class PartLevel(msgspec.Struct, frozen=True):
-    """A level of the machine: the `outline` of its parts (a name of style.yaml), what it is called, its parts."""
+    """A level of the machine: the `outline` of its parts (a name of style.yaml), its name, and its parts in order.
+
+    Each part has its first place, the place behind its last, and its label, empty if it has none.
+    """
 
     outline: str
     name: str
-    groups: tuple[PartGroup, ...]
+    groups: tuple[tuple[int, int, str], ...]
 
 
-def part_levels(slots: Ints, *, ccx_name: str = "CCX") -> tuple[PartLevel, ...]:
-    """The levels that group `slots` (n, 6; in drawing order), the finest first.
+def outlined(numbers: npt.ArrayLike, name: str, outline: str) -> xr.Variable:
+    """The parts of a level as a coordinate of places, drawn with an outline; each run of a number is a part."""
+    return xr.Variable("place", np.asarray(numbers), {"long_name": name, "outline": outline, "level": name, "alone": 1})
 
-    A level whose parts are unknown or all hold one CPU is left out; levels with the same parts are named together.
+
+def part_coordinates(dim: str, slots: Ints) -> dict[str, xr.Variable]:
+    """The parts of `slots` (n, 6; in drawing order) as coordinates, the finest first: ccx, ccd, quadrant, socket.
+
+    An unknown level has no coordinate. A level has no outline if it has one part, or if each part is one CPU. Two
+    levels with the same parts have one outline with both names.
     """
-    out: list[PartLevel] = []
+    out: dict[str, xr.Variable] = {}
+    finer = np.zeros(0, dtype=np.int64)
+    name, finest = "", ""
     for column in _COLUMNS:
-        outline, numbers = NAMES[column], slots[:, column]
+        level, numbers = NAMES[column], slots[:, column]
         if len(slots) < 2 or numbers.min() < 0:
             continue
-        changes = np.flatnonzero((slots[1:, : column + 1] != slots[:-1, : column + 1]).any(axis=1)) + 1
-        groups = tuple(
-            PartGroup(start, stop, str(numbers[start])) for start, stop in pairwise([0, *changes.tolist(), len(slots)])
-        )
-        if all(group.stop - group.start == 1 for group in groups):
+        starts = np.flatnonzero((slots[1:, : column + 1] != slots[:-1, : column + 1]).any(axis=1)) + 1
+        key = level.lower()
+        out[key] = xr.Variable(dim, numbers, {"long_name": level})
+        if not 0 < len(starts) < len(slots) - 1:
             continue
-        name = ccx_name if column == CCX else outline
-        if out and [(g.start, g.stop) for g in out[-1].groups] == [(g.start, g.stop) for g in groups]:
-            out[-1] = PartLevel(outline, f"{out[-1].name} = {name}", out[-1].groups)
-        else:
-            out.append(PartLevel(outline, name, groups))
-    return tuple(level for level in out if len(level.groups) > 1)
+        name = f"{name} = {level}" if np.array_equal(starts, finer) else level
+        if np.array_equal(starts, finer):
+            del out[finest].attrs["outline"]
+        out[key].attrs |= {"outline": level, "level": name}
+        finer, finest = starts, key
+    return out
+
+
+def part_levels(data: xr.Dataset, dim: str) -> tuple[PartLevel, ...]:
+    """The levels that have an outline along a dimension, the finest first.
+
+    A part is a run of one value of its coordinate, inside a part of the coarser levels unless it is `outlined`. A
+    negative number is no label.
+    """
+    drawn = [of for of in data.coords.values() if of.dims == (dim,) and "outline" in of.attrs]
+    values = [of.to_numpy() for of in drawn]
+    out = []
+    for number, of in enumerate(drawn):
+        coarser = values[number : number + 1] if "alone" in of.attrs else values[number:]
+        changes = np.any([each[1:] != each[:-1] for each in coarser], axis=0)
+        starts = [0, *(np.flatnonzero(changes) + 1).tolist(), data.sizes[dim]]
+        labels = [str(value) for value in values[number][starts[:-1]].tolist()]
+        groups = tuple(
+            (start, stop, "" if label.startswith("-") else label)
+            for (start, stop), label in zip(pairwise(starts), labels, strict=True)
+        )
+        out.append(PartLevel(of.attrs["outline"], of.attrs["level"], groups))
+    return tuple(out)
+
+
+def of_slots(slots: Ints) -> tuple[PartLevel, ...]:
+    """The levels of `slots` (n, 6; in drawing order), the finest first."""
+    return part_levels(xr.Dataset(coords={"place": range(len(slots)), **part_coordinates("place", slots)}), "place")
 
 
 def draw_outlines(ax: Axes, levels: Sequence[PartLevel], size: int, style: Style, color: str) -> None:
     """A square around the pairs inside of each part, and lines over the whole matrix between sockets."""
     for level in levels:
         pen = style.outlines[level.outline]
-        inner = [group for group in level.groups if group.stop - group.start > 1]
-        squares = [_square(group.start - 0.5, group.stop - 0.5) for group in inner]
+        squares = [_square(start - 0.5, stop - 0.5) for start, stop, _ in level.groups if stop - start > 1]
         across = level is levels[-1] and len(level.groups) <= 8
         lines = list(_between(level, size)) if across else []
         ax.add_collection(
@@ -88,8 +118,8 @@ def _square(low: float, high: float) -> list[tuple[float, float]]:
 
 
 def _between(level: PartLevel, size: int) -> Iterator[list[tuple[float, float]]]:
-    for group in level.groups[1:]:
-        at = group.start - 0.5
+    for start, _, _ in level.groups[1:]:
+        at = start - 0.5
         yield [(at, -0.5), (at, size - 0.5)]
         yield [(-0.5, at), (size - 0.5, at)]
 
@@ -208,7 +238,8 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
             blended_transform_factory(ax.transData, ax.transAxes), root_of(ax), 0, offset, units="points"
         )
         gap = min(0.12 * each, 1.0) / each
-        lines = [[(g.start - 0.5 + gap, edge), (g.stop - 0.5 - gap, edge)] for g in level.groups if g.label]
+        named = [group for group in level.groups if group[2]]
+        lines = [[(start - 0.5 + gap, edge), (stop - 0.5 - gap, edge)] for start, stop, _ in named]
         pen = style.outlines[level.outline]
         brackets = LineCollection(
             lines,
@@ -220,17 +251,16 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
         )
         brackets.set_in_layout(False)  # the name of the level beside them is as high
         ax.add_collection(brackets, autolim=False)
-        named = [group for group in level.groups if group.label]
         if not named:
             continue
-        places = min(g.stop - g.start for g in named) / abs(ends[1] - ends[0])
-        step = partial(_step, ax, (max(len(g.label) for g in named) * letter + 2) / places)
-        for at, group in enumerate(named):
+        places = min(stop - start for start, stop, _ in named) / abs(ends[1] - ends[0])
+        step = partial(_step, ax, (max(len(label) for *_, label in named) * letter + 2) / places)
+        for at, (start, stop, label) in enumerate(named):
             ax.add_artist(
                 FittedText(
-                    (group.start + group.stop - 1) / 2,
+                    (start + stop - 1) / 2,
                     edge,
-                    group.label,
+                    label,
                     shown=partial(_is_multiple, at, step),
                     transform=across,
                     ha="center",

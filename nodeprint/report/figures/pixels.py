@@ -1,4 +1,4 @@
-"""Cells in the colors of a map, and the scale beside them."""
+"""Cells in the colors of a map, and their scale."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from functools import partial
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, to_rgba_array
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
+from nodeprint.report.figures import tolerance_band
+from nodeprint.report.figures.figure_data import title_of
 from nodeprint.report.figures.node_levels import Floats
 from nodeprint.report.figures.part_levels import FittedText, root_of, size_pt
 from nodeprint.report.figures.style import Map, Style
@@ -25,8 +28,11 @@ _STEPS, _A_TICK = 64, 18.0
 
 
 class ColorScale(msgspec.Struct, frozen=True):
-    """From `low` to `high` over a map; `title` says what, with the unit. A `tolerance` is marked on both sides of 0,
-    or, of `values` (a share of a tolerance), on its one side; `tolerance_text` says what it is."""
+    """From `low` to `high` over a map, with a title and its unit.
+
+    A `tolerance` is marked on both sides of 0, or on one side of values that are a share of it. `tolerance_text` is its
+    label.
+    """
 
     title: str
     low: float
@@ -34,6 +40,17 @@ class ColorScale(msgspec.Struct, frozen=True):
     map: Map = "values"
     tolerance: float | None = None
     tolerance_text: str = ""
+
+
+def scale_of(data: xr.Dataset) -> ColorScale:
+    """The scale of the values of a figure, as their attributes have it, with the tolerance if there is one."""
+    value = data["value"]
+    look: Map = value.attrs.get("map", "values")
+    tolerance = float(data[tolerance_band.ABOVE]) if tolerance_band.ABOVE in data.coords else None
+    said = "" if tolerance is None else "tolerance"
+    if said and look == "differences":
+        said = f"{data.attrs.get('tolerance_of', 'tolerance')}\n{tolerance_band.text(data)}"
+    return ColorScale(title_of(value), value.attrs["low"], value.attrs["high"], look, tolerance, said)
 
 
 def draw_cells(

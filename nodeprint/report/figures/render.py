@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import matplotlib
 import msgspec
@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 
 from nodeprint import files
+from nodeprint.report.figures.figure_data import table
 from nodeprint.report.figures.part_levels import root_of
 from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.style import Style
@@ -54,18 +55,25 @@ class Frame(msgspec.Struct, frozen=True):
         return across, self.height or self.aspect * across
 
 
-class FigureData(Protocol):
-    """What a figure draws: its size at a width in mm, and its numbers with their units in the names of columns."""
-
-    def frame(self, width: float) -> Frame:
-        """How wide it is, and how high its axes are."""
-
-    def table(self) -> pd.DataFrame:
-        """The numbers that it shows."""
+Data = TypeVar("Data")
 
 
-Data = TypeVar("Data", bound=FigureData)
-Draw = Callable[[Axes, Data, Style], None]
+class Primitive(msgspec.Struct, Generic[Data], frozen=True):
+    """How data are drawn on axes, and the size of a figure of them at a width in mm."""
+
+    draw: Callable[[Axes, Data, Style], None]
+    frame: Callable[[Data, float], Frame]
+
+    def __call__(self, ax: Axes, data: Data, style: Style) -> None:
+        """Draw the data on axes."""
+        self.draw(ax, data, style)
+
+
+def primitive(
+    frame: Callable[[Data, float], Frame],
+) -> Callable[[Callable[[Axes, Data, Style], None]], Primitive[Data]]:
+    """Make a primitive of a function that draws, with what says its size."""
+    return lambda draw: Primitive(draw, frame)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -85,9 +93,9 @@ class Origin(msgspec.Struct, frozen=True):
         return ", ".join([f"campaign {self.campaign}", node, f"nodeprint {self.version}", *marks])
 
 
-def figure(draw: Draw[Data], data: Data, style: Style, width: float, origin: Origin | None = None) -> Figure:
+def figure(draw: Primitive[Data], data: Data, style: Style, width: float, origin: Origin | None = None) -> Figure:
     """A figure of `width` mm, or what its letters need, with a line of its origin below where that is given."""
-    frame = data.frame(width)
+    frame = draw.frame(data, width)
     lower_left = (frame.rows - 1) * frame.columns + 1
     across = _SHARE_OF_AXES * frame.width / frame.columns
     line = wrapped(origin.line, frame.width / _INCH * 72, style) if origin is not None else ""
@@ -159,7 +167,7 @@ def width_mm(figure: Figure) -> float:
     return round(float(figure.get_figwidth() * _INCH), 3)
 
 
-def on_axes(draw: Draw[Data], data: Data, style: Style, ax: Axes) -> None:
+def on_axes(draw: Primitive[Data], data: Data, style: Style, ax: Axes) -> None:
     """Draw on axes of somebody's own figure, which gets matplotlib's constrained layout where it has none."""
     with style.applied():
         # of axes that were made before, letters have another style's size, and there is room for those of this one
@@ -195,7 +203,7 @@ def _any_letters() -> warnings.catch_warnings[None]:
     return warnings.catch_warnings(action="ignore", category=UserWarning)
 
 
-def save(stem: Path, draw: Draw[Data], data: Data, style: Style, width: float, origin: Origin) -> list[Path]:
+def save(stem: Path, draw: Primitive[Any], data: Any, style: Style, width: float, origin: Origin) -> list[Path]:
     """Write a figure as `stem`.svg and .pdf and its numbers as .csv, each with its origin; returns the paths.
 
     Raises CannotWriteError.
@@ -205,7 +213,7 @@ def save(stem: Path, draw: Draw[Data], data: Data, style: Style, width: float, o
     return [
         files.write(stem.with_name(f"{named}.svg"), svg(drawn, style, outlines=True)),
         files.write(stem.with_name(f"{named}.pdf"), pdf(drawn, style)),
-        files.write(stem.with_name(f"{named}.csv"), csv(data.table(), origin)),
+        files.write(stem.with_name(f"{named}.csv"), csv(table(data), origin)),
     ]
 
 

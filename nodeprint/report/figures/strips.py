@@ -1,99 +1,80 @@
-"""A value for each CPU, with the range of the peers behind it: clock, jitter, memory of each core, a row for each."""
+"""Strips: a value for each place with the range of the peers behind it, a row for each quantity of the same places."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from itertools import count, takewhile
+from typing import Any
 
-import msgspec
 import numpy as np
-import pandas as pd
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import offset_copy
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.errors import NodeprintError
 from nodeprint.report import text
+from nodeprint.report.figures import tolerance_band
+from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
     PartLevel,
+    letters,
     name_below,
+    part_coordinates,
     part_levels,
     root_of,
     size_pt,
     subplots,
 )
 from nodeprint.report.figures.pixels import wrapped
-from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import place as place_in_words
 from nodeprint.report.names import shortened
 
-#: What the places of a strip are.
-_AXIS = "CPU"
 #: The height of a row, alone and among others; the most rows of a figure.
 _ONLY_ROW_MM, _ROW_MM, _MOST_ROWS = 26.0, 17.0, 8
 #: Letters of a node's name below the rows.
 _NODE_LETTERS = 24
 
 
-class StripData(msgspec.Struct, frozen=True):
-    """`values` of the places that `labels` name, in the unit of `title`, of what the strip `shows` (a measurement at
-    coordinates of its other dimensions); `peer_low` to `peer_high` is the range of `peers` (none: NaN). `levels` are
-    the parts of the machine, places at `marked` those of a finding."""
-
-    node: str
-    labels: tuple[str, ...]
-    values: Floats
-    peer_low: Floats
-    peer_high: Floats
-    peers: int
-    title: str
-    shows: str
-    levels: tuple[PartLevel, ...] = ()
-    marked: tuple[int, ...] = ()
-
-    def table(self) -> pd.DataFrame:
-        """A row for each place."""
-        unit = self.title.rpartition(", ")[2]
-        return pd.DataFrame(
-            {
-                _AXIS: self.labels,
-                f"{self.shows}: {self.title}": self.values,
-                f"{self.shows}: peers' lowest, {unit}": self.peer_low,
-                f"{self.shows}: peers' highest, {unit}": self.peer_high,
-            }
-        )
+def strip_of(dim: str, values: Floats, peers: Floats, title: str, of_peers: str) -> dict[str, xr.Variable]:
+    """The values of places, and the lowest and highest of the peers' (peer, place); `of_peers` is their title, with {}
+    for which of them it is."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        ends = np.nanmin(peers, axis=0), np.nanmax(peers, axis=0)
+    low, high = (named(dim, end, of_peers.format(word)) for end, word in zip(ends, ("lowest", "highest"), strict=True))
+    return {"value_0": named(dim, values, title), "low_0": low, "high_0": high}
 
 
-class StripRows(msgspec.Struct, frozen=True):
-    """Strips of the same node and CPUs above each other, which share the ticks and the parts of the machine."""
-
-    strips: tuple[StripData, ...]
-
-    def frame(self, width: float) -> Frame:
-        """A row for each strip, and the parts as brackets below."""
-        rows = len(self.strips)
-        return Frame(width, _ROW_MM if rows > 1 else _ONLY_ROW_MM, rows=rows)
-
-    def table(self) -> pd.DataFrame:
-        """A row for each place, with the columns of every strip."""
-        first, *others = (strip.table() for strip in self.strips)
-        return pd.concat([first, *(table.drop(columns=_AXIS) for table in others)], axis=1)
-
-
-def in_rows(strips: Sequence[StripData]) -> list[StripRows]:
+def in_rows(strips: Sequence[xr.Dataset]) -> list[xr.Dataset]:
     """Strips of a node as figures: those of the same CPUs are rows of one, at most so many that a page holds it."""
-    alike: dict[tuple[str, ...], list[StripData]] = {}
+    alike: dict[tuple[str, ...], list[xr.Dataset]] = {}
     for strip in strips:
-        alike.setdefault(strip.labels, []).append(strip)
+        alike.setdefault(tuple(strip.cpu.to_numpy().tolist()), []).append(strip)
     return [
-        StripRows(tuple(of_cpus[start : start + _MOST_ROWS]))
+        xr.merge(
+            [
+                strip.rename({name: f"{str(name)[:-1]}{row}" for name in strip.variables if str(name).endswith("_0")})
+                for row, strip in enumerate(of_cpus[start : start + _MOST_ROWS])
+            ],
+            combine_attrs="override",
+            compat="override",
+        )
         for of_cpus in alike.values()
         for start in range(0, len(of_cpus), _MOST_ROWS)
     ]
+
+
+def rows_of(data: xr.Dataset) -> list[int]:
+    """The numbers of the rows of a figure."""
+    return list(takewhile(lambda row: f"value_{row}" in data, count()))
 
 
 def by_cpu(
@@ -103,7 +84,7 @@ def by_cpu(
     *,
     peers: Sequence[str] = (),
     marked: Sequence[int] = (),
-) -> StripData:
+) -> xr.Dataset:
     """The values of a measurement by CPU, at `fixed` coordinates of its other dimensions (words, or canonical
     numbers; else the first). `marked` are OS numbers of CPUs. Raises NodeprintError where it has no CPUs."""
     quantity = levels.quantity
@@ -119,22 +100,22 @@ def by_cpu(
     names = tuple(str(cpus[slot]) for slot in slots.tolist())
     size = levels.unit.size
     others = levels.of_peers(node, peers)[:, places] / size
-    none = np.full(len(places), np.nan)
-    low, high = (np.nanmin(others, axis=0), np.nanmax(others, axis=0)) if len(others) else (none, none)
+    none = np.full((1, len(places)), np.nan)
     at_words = [place_in_words({dim: quantity.named(dim, number)}) for dim, number in at.items()]
-    wanted = set(map(str, marked))
-    return StripData(
-        node,
-        names,
+    shows = ", ".join([text.measured(quantity.measurement), *at_words])
+    variables = strip_of(
+        "cpu",
         levels.of(node)[places] / size,
-        low,
-        high,
-        len(others),
-        levels.title,
-        ", ".join([text.measured(quantity.measurement), *at_words]),
-        part_levels(quantity.layout.slots[slots]),
-        tuple(place for place, name in enumerate(names) if name in wanted),
+        others if len(others) else none,
+        f"{shows}: {levels.title}",
+        f"{shows}: peers' {{}}, {levels.unit.name}",
     )
+    coordinates = {
+        "cpu": named("cpu", names, "CPU"),
+        **part_coordinates("cpu", quantity.layout.slots[slots]),
+        "marked_0": named("cpu", np.isin(names, list(map(str, marked))), f"{shows}: of a finding"),
+    }
+    return xr.Dataset(variables, coordinates, {"node": node, "peers": len(others)})
 
 
 def _coordinate(levels: NodeLevels, dim: str, wanted: int | str | None) -> int:
@@ -145,7 +126,94 @@ def _coordinate(levels: NodeLevels, dim: str, wanted: int | str | None) -> int:
     return int(quantity.places[dim].min()) if wanted is None else wanted
 
 
-def peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> None:
+def _frame(data: xr.Dataset, width: float) -> Frame:
+    """A row for each quantity, and the parts as brackets below."""
+    rows = len(rows_of(data))
+    return Frame(width, _ROW_MM if rows > 1 else _ONLY_ROW_MM, rows=rows)
+
+
+@primitive(_frame)
+def strip(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw the rows: values as dots, those of a finding as triangles, before the range of the peers.
+
+    The effect and the tolerance of a finding are lines. `ax` becomes the lowest row, with the ticks and brackets.
+    """
+    dim, rows = str(data.value_0.dims[0]), rows_of(data)
+    labels, levels = list(map(str, data[dim].to_numpy().tolist())), part_levels(data, dim)
+    for of_row, row in zip(subplots(ax, len(rows), 1), rows, strict=True):
+        _draw_row(of_row, data, row, levels, style)
+        of_row.set_xticks([])
+    longest = max(map(len, labels))
+    turned = longest > 3 and (longest + 1.5) * len(labels) > letters(ax, 1.0, style)
+    name_below(ax, labels, levels, title_of(data[dim]), style, turned=turned)
+    if data.attrs["peers"]:
+        along = longest * 0.62 if turned else 1.2
+        below = len(levels) * BRACKET_PT + (2.0 + along) * style.letters_pt
+        ax.xaxis.label.set(x=0.0, ha="left")  # the legend is on the right, or below
+        _legend(ax, data, below, style)
+
+
+def _legend(ax: Axes, data: xr.Dataset, below: float, style: Style) -> None:
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    handles: list[Any] = [lines["_node"], lines["_peers"]]
+    words = [shortened(str(data.attrs["node"]), _NODE_LETTERS), f"{data.attrs['peers']} peers"]
+    if tolerance_band.BELOW in data.coords:
+        handles.append(Line2D([], [], color=style.colors["tolerance"], linewidth=0.7, linestyle=(0, (4, 2))))
+        words.append(f"tolerance {tolerance_band.text(data)}")
+    has_room = len("".join((*words, ax.get_xlabel()))) + 6 * len(words) < letters(ax, 1.0, style)
+    ax.legend(
+        handles,
+        words,
+        loc="center right" if has_room else "upper right",
+        bbox_to_anchor=(1.0, 0.0),
+        bbox_transform=offset_copy(
+            ax.transAxes, root_of(ax), 0, -below - (0.0 if has_room else 0.8 * style.letters_pt), units="points"
+        ),
+        ncols=len(words) if len("".join(words)) + 6 * len(words) < letters(ax, 1.2, style) else 1,
+        borderpad=0,
+        columnspacing=1.2,
+    )
+
+
+def _draw_row(ax: Axes, data: xr.Dataset, row: int, levels: Sequence[PartLevel], style: Style) -> None:
+    values, low, high = (data[f"{name}_{row}"].to_numpy() for name in ("value", "low", "high"))
+    x = np.arange(len(values))
+    if levels:  # what a part has stands between the same lines in every row
+        borders = [start - 0.5 for start, _, _ in levels[-1].groups[1:]]
+        lines = LineCollection(
+            [[(at, 0), (at, 1)] for at in borders],
+            linewidths=0.4,
+            colors=style.colors["hair"],
+            transform=ax.get_xaxis_transform(),
+        )
+        ax.add_collection(lines, autolim=False)
+    tolerance_band.draw(ax, data, style)
+    if data.attrs["peers"]:
+        _peer_ranges(ax, x, low, high, style)
+    title = title_of(data[f"value_{row}"])
+    if "effect" in data.coords:
+        effect = float(data.effect)
+        ax.axhspan(float(data.effect_low), float(data.effect_high), color=style.color("alarm"), alpha=0.15, linewidth=0)
+        ax.axhline(effect, color=style.color("alarm"), linewidth=0.7)
+        words = f"{effect:+.1f} {data.effect.attrs['units']}"
+        ax.set_title(words, loc="right", fontsize=style.letters_pt, color=style.color("alarm"))
+    marked = data[f"marked_{row}"].to_numpy().astype(np.bool_)
+    size = float(np.clip(200 / max(len(x), 1), 1.6, 3.5))
+    pen: dict[str, Any] = {"linestyle": "", "label": "_finding" if not marked.all() else "_node"}
+    dots = pen | {"label": "_node", "marker": "o", "markersize": size}
+    if not marked.all():
+        ax.plot(x[~marked], values[~marked], color=style.colors["node"], **dots)
+    if marked.any():
+        size = 4.0 if marked.sum() <= 40 else 160 / marked.sum()
+        ax.plot(x[marked], values[marked], marker="^", color=style.color("alarm"), markersize=max(size, 1.8), **pen)
+    ax.margins(y=0.1)
+    ax.set_xlim(-0.7, len(x) - 0.3)
+    ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    room = size_pt(ax)[0] - (8 * style.letters_pt if "effect" in data.coords else 0.0)
+    ax.set_title(wrapped(title, room, style), fontsize=style.letters_pt)
+
+
+def _peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> None:
     """Draw by place a line from the lowest to the highest of the peers, all as one path."""
     ends = np.column_stack([low, high, np.full(len(x), np.nan)])
     ax.plot(
@@ -157,59 +225,3 @@ def peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> N
         solid_capstyle="butt",
         label="_peers",
     )
-
-
-def strips(ax: Axes, data: StripRows, style: Style) -> None:
-    """Draw the rows: values as dots, those of a finding as triangles, before the range of the peers.
-
-    `ax` becomes the lowest row, which has the ticks and the brackets of all.
-    """
-    lowest = data.strips[-1]
-    rows = len(data.strips)
-    every = subplots(ax, rows, 1)
-    for of_row, strip in zip(every, data.strips, strict=True):
-        _draw_row(of_row, strip, style)
-        of_row.set_xticks([])
-    name_below(ax, lowest.labels, lowest.levels, _AXIS, style)
-    ax.xaxis.label.set(x=0.0, ha="left")  # the legend is on the right
-    lines = {line.get_label(): line for line in ax.get_lines()}
-    if "_peers" not in lines:
-        return
-    below = len(lowest.levels) * BRACKET_PT + 3.2 * style.letters_pt
-    ax.legend(
-        [lines["_node"], lines["_peers"]],
-        [shortened(lowest.node, _NODE_LETTERS), f"{lowest.peers} peers"],
-        loc="center right",
-        bbox_to_anchor=(1.0, 0.0),
-        bbox_transform=offset_copy(ax.transAxes, root_of(ax), 0, -below, units="points"),
-        ncols=2,
-        borderpad=0,
-    )
-
-
-def _draw_row(ax: Axes, data: StripData, style: Style) -> None:
-    x = np.arange(len(data.labels))
-    if data.levels:  # what a part has stands between the same lines in every row
-        borders = [group.start - 0.5 for group in data.levels[-1].groups[1:]]
-        lines = LineCollection(
-            [[(at, 0), (at, 1)] for at in borders],
-            linewidths=0.4,
-            colors=style.colors["hair"],
-            transform=ax.get_xaxis_transform(),
-        )
-        ax.add_collection(lines, autolim=False)
-    if data.peers:
-        peer_ranges(ax, x, data.peer_low, data.peer_high, style)
-    size = float(np.clip(200 / max(len(x), 1), 1.6, 3.5))
-    quiet = np.setdiff1d(x, data.marked)
-    ax.plot(
-        quiet, data.values[quiet], linestyle="", marker="o", color=style.colors["node"], markersize=size, label="_node"
-    )
-    if data.marked:
-        marked = list(data.marked)
-        ax.plot(marked, data.values[marked], linestyle="", marker="^", color=style.color("alarm"), markersize=4)
-    ax.margins(y=0.1)
-    ax.set_xlim(-0.7, len(x) - 0.3)
-    ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    title = wrapped(f"{data.shows}: {data.title}", size_pt(ax)[0], style)
-    ax.set_title(title, fontsize=style.letters_pt)

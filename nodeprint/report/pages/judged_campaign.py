@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import msgspec
+import xarray as xr
 from msgspec.structs import replace
 
 from nodeprint import __version__
@@ -21,7 +22,6 @@ from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.machine.topology.model import Machine
 from nodeprint.report import text
 from nodeprint.report.figures import style as styles
-from nodeprint.report.figures.course import CourseData
 from nodeprint.report.figures.node_levels import NodeLevels, levels, median_of_runs
 from nodeprint.report.figures.render import Origin
 from nodeprint.report.figures.style import Style
@@ -54,7 +54,7 @@ class OverTime(msgspec.Struct, frozen=True):
     """What campaigns over time say of a node: the courses of its parts, its changes in sentences, and which campaigns
     these are. It is decided above (`nodeprint.history`)."""
 
-    course: CourseData
+    course: xr.Dataset | None
     sentences: tuple[str, ...]
     campaigns: str
     has_changed: bool = False

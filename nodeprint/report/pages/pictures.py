@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
+import xarray as xr
 
 from nodeprint.data.job.jobs import Job
 from nodeprint.data.places import homes
@@ -21,24 +21,24 @@ from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding, NodeVerdict
 from nodeprint.report import names, text
 from nodeprint.report.figures import (
-    block_medians,
     curves,
+    differences,
     distributions,
-    effects,
     floorplan,
-    grid,
-    load,
+    interval_rows,
     matrix,
+    matrix_tables,
     own_places,
     pixels,
     render,
     side_by_side,
     strips,
+    tolerance_band,
 )
 from nodeprint.report.figures import fabric as fabric_figures
-from nodeprint.report.figures import fleet_overview as fleet_figures
-from nodeprint.report.figures import in_tolerances as in_tolerances_figure
+from nodeprint.report.figures.figure_data import title_of
 from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.report.figures.part_levels import part_levels
 from nodeprint.report.pages.blocks import Picture
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
@@ -70,7 +70,7 @@ _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 def picture(
     campaign: Campaign,
     subject: str,
-    draw: render.Draw[Any],
+    draw: render.Primitive[Any],
     data: Any,
     width: float,
     *,
@@ -116,18 +116,19 @@ def of_finding(
             data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
     except NodeprintError:
         return ()
-    if is_metric(finding.measurement) and len(data.places) == 1:
+    if is_metric(finding.measurement) and data.sizes["place"] == 1:
         return ()
+    own = int(data.marked_0.sum())
     alt = say(
         "alt",
         "finding",
         what=text.sentence(title),
         effect=f"{finding.effect * 100:+.1f}",
-        peers=names.counted(data.peers, "peer"),
-        places=names.counted(len(data.own), "place"),
+        peers=names.counted(data.attrs["peers"], "peer"),
+        places=names.counted(own, "place"),
         tolerance=f"{finding.tolerance * 100:.3g}",
     )
-    key = "own_beside" if len(data.own) < len(data.places) else "own_places"
+    key = "own_beside" if own < data.sizes["place"] else "own_places"
     caption = say(
         "figures",
         key,
@@ -135,8 +136,8 @@ def of_finding(
         node=_called(campaign, node, finding.measurement),
         places=places,
     )
-    draw = own_places.own_differences
-    return (picture(campaign, node, draw, data, width, name=f"finding-{number}", alt=alt, caption=caption),)
+    name = f"finding-{number}"
+    return (picture(campaign, node, strips.strip, data, width, name=name, alt=alt, caption=caption),)
 
 
 def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width: float = SMALL) -> tuple[Picture, ...]:
@@ -153,8 +154,8 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
         component=names.component(finding.component),
         tolerance=tolerance,
     )
-    data = effects.of_finding(finding, share=finding.unit == "share")
-    return (picture(campaign, node, effects.effect, data, width, name=f"runs-{number}", alt=alt, caption=alt),)
+    data = interval_rows.of_finding(finding, share=finding.unit == "share")
+    return (picture(campaign, node, interval_rows.intervals, data, width, name=f"runs-{number}", alt=alt, caption=alt),)
 
 
 # --- matrices ---
@@ -169,14 +170,15 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
         return
     for number, home in enumerate(levels.quantity.homes):
         data = matrix.of_node(levels, node, home)
-        if not np.isfinite(data.values).any():
+        values = data.value.to_numpy()
+        if not np.isfinite(values).any():
             continue
         at_home = f", {homes.named(home)}" if homes.named(home) else ""
-        count = int(np.isfinite(data.values).sum() / (1 if data.directed else 2))
-        low, high = (names.quantity(float(end) * levels.unit.size, levels.quantity.unit) for end in _ends(data.values))
+        count = int(np.isfinite(values).sum() / 2)
+        low, high = (names.quantity(float(end) * levels.unit.size, levels.quantity.unit) for end in _ends(values))
         title = f"{text.sentence(text.measured(measurement))} of {_called(campaign, node, measurement)}{at_home}"
         caption = say("alt", "own_places", what=title, count=names.counted(count, "pair"), low=low, high=high)
-        outlined = names.listed(level.name for level in data.levels)
+        outlined = names.listed(level.name for level in part_levels(data, "b"))
         caption += f"; outlined are {outlined}." if outlined else "."
         has_numbers = size <= matrix.MOST_NUMBERS
         wide = max(LARGE, min(PAGE, _CELL * size + 38.0)) if has_numbers else width
@@ -198,9 +200,9 @@ def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float
         return
     called = _called(campaign, node, measurement)
     caption = say("figures", "inside_sockets", node=called, component=_finest(data))
-    unit = data.scale.title.rpartition(", ")[2]
-    low, high = f"{data.scale.low:.3g}", f"{data.scale.high:.3g}"
-    alt = say("alt", "inside_sockets", caption=caption, low=low, high=high, unit=unit)
+    scale = data.value.attrs
+    low, high = f"{scale['low']:.3g}", f"{scale['high']:.3g}"
+    alt = say("alt", "inside_sockets", caption=caption, low=low, high=high, unit=scale["units"])
     name = f"{measurement}-inside"
     yield picture(campaign, node, matrix.matrix, data, width, name=name, alt=alt, caption=caption)
 
@@ -220,26 +222,27 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     tolerance = next((finding.tolerance for finding in findings if not finding.of_limit), None)
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     data = matrix.difference(levels, node, peers=peers, tolerance=tolerance, marked=marked if len(marked) <= 8 else [])
-    marked_words = say("alt", "map_marked") if data.marked else ""
+    marked_words = say("alt", "map_marked") if "marked" in data.coords else ""
     title = text.sentence(text.measured(measurement))
     called = _called(campaign, node, measurement)
     caption = say("alt", "map", measurement=title, node=called, peers=len(peers), marked=marked_words)
-    alt = say("alt", "differences", scale=_extreme(data), node=node, percent=f"{data.scale.high:.3g}")
+    alt = say("alt", "differences", scale=_extreme(data), node=node, percent=f"{data.value.attrs['high']:.3g}")
     yield picture(
         campaign, node, matrix.matrix, data, width, name=f"difference-{measurement}", alt=alt, caption=caption
     )
 
 
-def _extreme(data: matrix.MatrixData) -> str:
+def _extreme(data: xr.Dataset) -> str:
     """Which CPU lies farthest from the peers over all of its pairs, in words; that none is off by what is drawn at
     least."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        by_cpu = np.nanmedian(data.values, axis=1)
-    least = max(matrix.LEAST_REACH, data.scale.tolerance or 0.0)
+        by_cpu = np.nanmedian(data.value, axis=1)
+    tolerance = data[tolerance_band.ABOVE].item() if tolerance_band.ABOVE in data.coords else 0.0
+    least = max(matrix.LEAST_REACH, tolerance)
     if not (np.abs(by_cpu) > least).any():
         return say("alt", "no_cpu", percent=f"{least:.3g}")
     at = int(np.nanargmax(np.abs(by_cpu)))
-    return say("alt", "farthest_cpu", cpu=data.labels[at], percent=f"{by_cpu[at]:+.1f}")
+    return say("alt", "farthest_cpu", cpu=data.a.to_numpy()[at], percent=f"{by_cpu[at]:+.1f}")
 
 
 def _suffix(home: int) -> str:
@@ -266,24 +269,24 @@ def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Pict
 
 def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
     """The medians between parts of a large machine, CCD by CCD or the like, with their numbers."""
-    data = block_medians.of_node(campaign.levels(measurement, node), node)
+    data = matrix_tables.blocks(campaign.levels(measurement, node), node)
     if data is None:
         return
-    component, unit = data.row_title.rpartition(".")[2], data.number_title.rpartition(", ")[2]
+    component, unit = title_of(data.row).rpartition(".")[2], data.number.attrs["units"]
     title, called = text.sentence(text.measured(measurement)), _called(campaign, node, measurement)
     caption = say("captions", "blocks", measurement=title, node=called, component=component, unit=unit)
     alt = say(
         "alt",
         "blocks",
         caption=caption,
-        low=f"{np.nanmin(data.numbers):.3g}",
-        high=f"{np.nanmax(data.numbers):.3g}",
+        low=f"{data.number.min().item():.3g}",
+        high=f"{data.number.max().item():.3g}",
         unit=unit,
     )
     yield picture(
         campaign,
         node,
-        grid.grid,
+        matrix.matrix,
         data,
         width_of_blocks(data),
         name=f"{measurement}-blocks",
@@ -292,16 +295,16 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
     )
 
 
-def width_of_blocks(data: grid.GridData) -> float:
+def width_of_blocks(data: xr.Dataset) -> float:
     """So many mm that the numbers of a table of blocks have room, where a page has that."""
-    letters = max(len(pixels.short(value)) for value in data.numbers.ravel().tolist())
-    return min(max(HALF, _NAMES + (_LETTER * letters + _BETWEEN) * len(data.rows)), PAGE)
+    letters = max(len(pixels.short(value)) for value in data.number.to_numpy().ravel().tolist())
+    return min(max(HALF, _NAMES + (_LETTER * letters + _BETWEEN) * data.sizes["row"]), PAGE)
 
 
 def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
     """A figure of each measurement of cells that has one, by NUMA node or over its one long dimension, and of all that
     have values by CPU one a kind of CPUs: what a core has stands above each other."""
-    by_cpu: list[strips.StripData] = []
+    by_cpu: list[xr.Dataset] = []
     for measurement in campaign.measurements(node, pairs=False):
         levels = campaign.levels(measurement, node)
         with suppress(NodeprintError):
@@ -314,19 +317,18 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
                 alt = say(
                     "alt", "cells", caption=caption, shown=_range(levels.title, levels.of(node) / levels.unit.size)
                 )
-                width = SMALL if isinstance(data, grid.GridData) and len(data.rows) <= _FEW_ROWS else HALF
+                width = SMALL if data.sizes.get("row", _FEW_ROWS + 1) <= _FEW_ROWS else HALF
                 yield picture(campaign, node, draw, data, width, name=name, alt=alt, caption=caption)
     rows = strips.in_rows(by_cpu)
     for number, data in sorted(enumerate(rows, 1), key=lambda item: _width(item[1])):
-        caption = say("captions", "by_cpu", node=node, peers=say("captions", "by_cpu_peers") if _peers(data) else "")
-        ranges = (_range(f"{strip.shows}: {strip.title}", strip.values) for strip in data.strips)
+        caption = say(
+            "captions", "by_cpu", node=node, peers=say("captions", "by_cpu_peers") if data.attrs["peers"] else ""
+        )
+        values = (data[f"value_{row}"] for row in strips.rows_of(data))
+        ranges = (_range(title_of(of_row), of_row.to_numpy()) for of_row in values)
         alt = say("alt", "by_cpu", caption=caption, ranges="; ".join(ranges))
         name = f"{BY_CPU}-{number}" if len(rows) > 1 else BY_CPU
-        yield picture(campaign, node, strips.strips, data, _width(data), name=name, alt=alt, caption=caption)
-
-
-def _peers(data: strips.StripRows) -> bool:
-    return any(strip.peers for strip in data.strips)
+        yield picture(campaign, node, strips.strip, data, _width(data), name=name, alt=alt, caption=caption)
 
 
 def _range(title: str, values: np.ndarray[Any, np.dtype[np.floating]]) -> str:
@@ -335,11 +337,11 @@ def _range(title: str, values: np.ndarray[Any, np.dtype[np.floating]]) -> str:
     return say("alt", "ends", what=what, low=f"{low:.4g}", high=f"{high:.4g}", unit=unit)
 
 
-def _width(data: strips.StripRows) -> float:
-    return HALF if len(data.strips[0].labels) < 65 else PAGE
+def _width(data: xr.Dataset) -> float:
+    return HALF if data.sizes["cpu"] < 65 else PAGE
 
 
-def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[strips.StripData]:
+def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[xr.Dataset]:
     """The strips of a measurement of CPUs: one, or one for each word of those that have a word or two."""
     quantity, peers = levels.quantity, campaign.peers(node, levels)
     words = {dim: quantity.names[dim] for dim in quantity.dims if dim in quantity.names}
@@ -354,7 +356,7 @@ def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[strip
     cpus = [cpu for cpu in marked if isinstance(cpu, int)]
     for fixed in itertools.product(*words.values()):
         data = strips.by_cpu(levels, node, dict(zip(words, fixed, strict=True)), peers=peers, marked=cpus)
-        if np.isfinite(data.values).sum() > 2:
+        if np.isfinite(data.value_0).sum() > 2:
             yield data
 
 
@@ -372,16 +374,16 @@ def under_load(campaign: Campaign, node: str, jobs: Sequence[Job]) -> Iterator[P
     )
     loaded = ({name: seconds for name, seconds in of_job.items() if seconds} for of_job in by_job)
     for measurement, seconds in next(filter(None, loaded), {}).items():
-        for quantity in load.QUANTITIES:
-            data = load.by_second(seconds, quantity)
-            if max(len(line.y) for line in data.lines) < _FEWEST_SECONDS:
+        for quantity in curves.OF_SECONDS:
+            data = curves.by_second(seconds, quantity)
+            if data.sizes["point"] < _FEWEST_SECONDS:
                 continue
             name = f"{measurement}-{quantity.split('_')[0]}"
-            what = text.sentence(data.y_title.rpartition(",")[0])
+            what = text.sentence(data.value.attrs["long_name"])
             caption = say("captions", "by_second", node=node, what=what, measured=text.measured(measurement))
-            middle = np.concatenate([line.y for line in data.lines if not line.thin])
-            alt = say("alt", "cells", caption=caption, shown=_range(data.y_title, middle))
-            yield picture(campaign, node, curves.curves, data, HALF, name=name, alt=alt, caption=caption)
+            shown = _range(title_of(data.value), data.value[data.role != "thin"].to_numpy())
+            alt = say("alt", "cells", caption=caption, shown=shown)
+            yield picture(campaign, node, curves.curve, data, HALF, name=name, alt=alt, caption=caption)
 
 
 def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tuple[str, Any, Any]]:
@@ -391,14 +393,14 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
         if sizes["memory_node"] > 1:
             streams = quantity.names.get("stream", ("",))
             for stream in [name for name in ("load", "store_mem", "triad") if name in streams][:2] or streams[:1]:
-                yield (stream, grid.grid, grid.numa(levels, node, stream))
+                yield (stream, matrix.matrix, matrix_tables.numa(levels, node, stream))
     elif quantity.operation == "contend-pairs":
         for place, kind in enumerate(quantity.names["kind"]):
             if (pairs := matrix.of_cells(levels, node, "kind", place, kind)) is not None:
                 yield kind, matrix.matrix, pairs
     elif quantity.quantity == "message" and sizes.get("size_bytes", 0) > 1:
-        yield "time", curves.curves, curves.by_class(levels, node)
-        yield "bandwidth", curves.curves, curves.by_class(levels, node, bandwidth=True)
+        yield "time", curves.curve, curves.by_class(levels, node)
+        yield "bandwidth", curves.curve, curves.by_class(levels, node, bandwidth=True)
         column = quantity.places["size_bytes"]
         for size in (int(column.min()), int(column.max())):
             word = names.message_size(size)
@@ -407,7 +409,7 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
     elif not _in_strips(quantity.measurement):
         long = next((dim for dim in _LONG if sizes.get(dim, 0) > 2 and dim not in quantity.names), None)
         if long is not None:
-            yield ("", curves.curves, curves.over(levels, node, long, peers=campaign.peers(node, levels)))
+            yield ("", curves.curve, curves.over(levels, node, long, peers=campaign.peers(node, levels)))
 
 
 # --- the fleet ---
@@ -421,32 +423,31 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
     data = None
     if verdict.fleet.outcome is FleetOutcome.SPLIT and apart is not None and apart.component is not None:
         place = f"{names.scoped(apart.component)} ({text.measured(apart.measurement)})"
-        data = in_tolerances_figure.of_groups(verdict.fleet.groups, text.sentence(place))
+        data = differences.of_groups(verdict.fleet.groups, text.sentence(place))
     if data is None:
         metrics = {metric: text.sentence(text.named("metrics", metric)) for metric in verdict.criteria}
-        data = in_tolerances_figure.of_nodes(verdict.nodes, metrics, _marked(campaign))
+        data = differences.of_nodes(verdict.nodes, metrics, _marked(campaign))
     if data is None:
         return
-    count = len({node for row in data.rows for node in row.nodes})
-    caption = say("figures", "groups" if data.groups else "in_tolerances", nodes=names.counted(count, "node"))
-    caption += say("figures", "in_tolerances_marked") if data.has_triangles else ""
+    count, has_groups = data.sizes["node"], (data.group != "").any()
+    caption = say("figures", "groups" if has_groups else "in_tolerances", nodes=names.counted(count, "node"))
+    caption += say("figures", "in_tolerances_marked") if differences.outside(data).any() else ""
     if gone := [name for name, node in verdict.nodes.items() if node.outcome is Outcome.INTERMITTENT]:
         caption += say("figures", "in_tolerances_gone", nodes=names.shortened(names.nodes(gone), 60))
-    farthest = max(
-        ((float(v), n, row.name) for row in data.rows for v, n in zip(np.abs(row.values), row.nodes, strict=True))
-    )
+    sizes = np.abs(data.value)
+    farthest = sizes.where(sizes == sizes.max(), drop=True)[0, 0]
     alt = say(
         "alt",
         "in_tolerances",
-        node=farthest[1],
-        tolerances=f"{farthest[0]:.1f}",
-        component=farthest[2],
+        node=str(farthest.node.item()),
+        tolerances=f"{farthest.item():.1f}",
+        component=str(farthest.metric.item()),
         caption=caption,
     )
     yield picture(
         campaign,
         CLUSTER,
-        in_tolerances_figure.in_tolerances,
+        differences.differences,
         data,
         PAGE,
         name="in-tolerances",
@@ -468,26 +469,27 @@ def two_nodes(campaign: Campaign) -> Iterator[Picture]:
         groups = [campaign.verdict.nodes[name].group for name in pair]
         nodes = campaign.verdict.nodes
         key = "groups" if groups[0] != groups[1] else _of_two(nodes[pair[0]], nodes[pair[1]])
+        drawn = [matrix.of_node(levels, name) for name in pair]
         data = side_by_side.on_one_scale(
             [f"{name}, group {group}" if group else name for name, group in zip(pair, groups, strict=True)],
-            [matrix.of_node(levels, name) for name in pair],
+            drawn,
             text.sentence(levels.title),
         )
         first, second = (_called(campaign, name, measurement) for name in pair)
         caption = say("figures", f"two_{key}", first=first, second=second)
-        inside = [scaled for data_of_node in data.matrices if (scaled := matrix.inside_sockets(data_of_node))]
+        inside = [scaled for square in drawn if (scaled := matrix.inside_sockets(square)) is not None]
         if len(inside) == len(pair) and not _across(levels, nodes[pair[1]].counted[:1]):
-            low, high = min(of.scale.low for of in inside), max(of.scale.high for of in inside)
-            data = replace(data, scale=replace(data.scale, low=low, high=high))
+            low, high = min(of.value.attrs["low"] for of in inside), max(of.value.attrs["high"] for of in inside)
+            data = tuple(matrix.scaled(square, low, high) for square in data)
             caption += say("figures", "two_inside", component=_finest(inside[0]))
         yield picture(
             campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name="two-nodes", alt=caption, caption=caption
         )
 
 
-def _finest(data: matrix.MatrixData) -> str:
+def _finest(data: xr.Dataset) -> str:
     """The finest level of a matrix; where two levels are one, the finer."""
-    return data.levels[0].name.partition(" = ")[0]
+    return part_levels(data, "b")[0].name.partition(" = ")[0]
 
 
 def _of_two(typical: NodeVerdict, farthest: NodeVerdict) -> str:
@@ -540,11 +542,11 @@ def difference_maps(campaign: Campaign) -> Iterator[Picture]:
             if f.measurement == measurement and not f.of_limit
         ]
         shown = compared[:_MOST_MAPS]
-        data = fleet_figures.difference_maps(
+        data = side_by_side.difference_maps(
             levels, shown, peers=peers, marked=marked, tolerance=max(tolerances) if tolerances else None
         )
         if is_split:
-            data = replace(data, nodes=tuple(f"{nodes[name].group}: {name}" for name in shown))
+            data = data.assign_coords(node=[f"{nodes[name].group}: {name}" for name in shown])
         order = ""
         if is_split:
             order = say("figures", "maps_groups", group=nodes[names_of[0]].group)
@@ -556,12 +558,12 @@ def difference_maps(campaign: Campaign) -> Iterator[Picture]:
             measured=text.sentence(text.measured(measurement)),
             peers=names.counted(len(peers), "node"),
             order=order,
-            shown=f" The first {len(data.nodes)} of {len(compared)} nodes." if len(compared) > len(data.nodes) else "",
+            shown=f" The first {len(shown)} of {len(compared)} nodes." if len(compared) > len(shown) else "",
         )
         if of_job := [called for name in shown if (called := _called(campaign, name, measurement)) != name]:
             caption += say("figures", "maps_of_job", nodes=names.listed(of_job))
         yield picture(
-            campaign, CLUSTER, fleet_figures.maps, data, PAGE, name="difference-maps", alt=caption, caption=caption
+            campaign, CLUSTER, side_by_side.maps, data, PAGE, name="difference-maps", alt=caption, caption=caption
         )
 
 
@@ -605,7 +607,7 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
                 among=[matrix.of_node(campaign.levels(measurement, name), name) for name in members[:MOST_MACHINES]],
             )
             caption = say("figures", "machines", measured=text.sentence(text.measured(measurement)))
-            if any(level.name.endswith("?") for data_of_node in drawn for level in data_of_node.levels):
+            if any(str(name).startswith("found_") for data_of_node in drawn for name in data_of_node.coords):
                 caption += say("figures", "unlabelled")
             alt = f"{caption} " + "; ".join(f"{n}: {', '.join(m)}" for n, m in zip(on_page, below, strict=True)) + "."
             name = f"machines-{measurement}" + (f"-{start // _ON_A_PAGE + 1}" if start else "")
@@ -667,14 +669,14 @@ def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
         if node.agreements
     }
     shown = sorted(share, key=lambda name: (-share[name], natural(name)))[:_MOST_ROWS]
-    data = fleet_figures.agreements_of(campaign.verdict, shown) if len(share) > 1 else None
+    data = matrix_tables.agreements_of(campaign.verdict, shown) if len(share) > 1 else None
     if data is not None:
         caption = say("captions", "agreements")
         caption += (
             say("captions", "agreements_most", shown=len(shown), nodes=len(share)) if len(shown) < len(share) else ""
         )
         alt = say("alt", "agreements", nodes=len(shown))
-        yield picture(campaign, CLUSTER, grid.grid, data, LARGE, name="tolerances", alt=alt, caption=caption)
+        yield picture(campaign, CLUSTER, matrix.matrix, data, LARGE, name="tolerances", alt=alt, caption=caption)
 
 
 def over_time(campaign: Campaign) -> Iterator[Picture]:
@@ -694,9 +696,9 @@ def over_time(campaign: Campaign) -> Iterator[Picture]:
     middle = float(np.median([figure.median_ns for figure in figures.values()]))
     title = ", ".join(filter(None, (text.measured(measurement), kind, homes.named(home))))
     values = {name: 100 * (figure.median_ns / middle - 1) for name, figure in figures.items()}
-    row = fleet_figures.in_order(values, started, f"{title}, %", "time of the first run", _marked(campaign))
+    row = interval_rows.in_order(values, started, f"{title}, %", "time of the first run", _marked(campaign))
     caption = say("captions", "in_order", what=text.sentence(title))
-    yield picture(campaign, CLUSTER, fleet_figures.ordered, row, PAGE, name="by-time", alt=caption, caption=caption)
+    yield picture(campaign, CLUSTER, interval_rows.intervals, row, PAGE, name="by-time", alt=caption, caption=caption)
 
 
 def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
@@ -715,26 +717,29 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     fabric = campaign.verdict.fabric[number]
     if not np.isfinite(np.array(fabric.median_ns, dtype=np.float64)).any():
         return
-    data, bars = fabric_figures.medians(fabric), fabric_figures.histogram(fabric)
-    unit = data.scale.title.rpartition(", ")[2]
-    low, high = (f"{end:.3g}" for end in _ends(data.values))
+    data = fabric_figures.medians(fabric)
+    unit = data.value.attrs["units"]
+    low, high = (f"{end:.3g}" for end in _ends(data.value.to_numpy()))
     title = say("figures", "messages_from", measured=text.sentence(text.measured(fabric.measurement)))
     caption = say(
-        "figures", "messages", measured=title, marked=say("figures", "messages_marked") if data.marked else ""
+        "figures",
+        "messages",
+        measured=title,
+        marked=say("figures", "messages_marked") if "marked" in data.coords else "",
     )
     nodes = names.counted(len(fabric.nodes), "node")
     alt = say("alt", "fabric", what=title, low=low, high=high, unit=unit, nodes=nodes)
     stem = f"{fabric.measurement}-{number}"
     yield picture(campaign, CLUSTER, matrix.matrix, data, HALF, name=stem, alt=alt, caption=caption)
     stem, caption = f"{stem}-histogram", say("figures", "messages_counted", unit=unit)
-    yield picture(campaign, CLUSTER, distributions.histogram, bars, HALF, name=stem, alt=alt, caption=caption)
+    yield picture(campaign, CLUSTER, distributions.histogram, data, HALF, name=stem, alt=alt, caption=caption)
     if fabric.by_size:
         yield from _over_sizes(campaign, fabric, f"{fabric.measurement}-{number}")
 
 
 def _over_sizes(campaign: Campaign, fabric: FabricVerdict, stem: str) -> Iterator[Picture]:
     data = fabric_figures.medians(fabric, smallest=True)
-    if np.isfinite(data.values).any():
+    if np.isfinite(data.value).any():
         caption = say("figures", "messages_smallest", size=names.message_size(fabric.by_size[0].message_bytes))
         yield picture(
             campaign, CLUSTER, matrix.matrix, data, HALF, name=f"{stem}-smallest", alt=caption, caption=caption
@@ -743,5 +748,5 @@ def _over_sizes(campaign: Campaign, fabric: FabricVerdict, stem: str) -> Iterato
         data_of_curve = fabric_figures.over_sizes(fabric, bandwidth=name == "bandwidth")
         caption = say("figures", "messages_over_size", what=name)
         yield picture(
-            campaign, CLUSTER, curves.curves, data_of_curve, HALF, name=f"{stem}-{name}", alt=caption, caption=caption
+            campaign, CLUSTER, curves.curve, data_of_curve, HALF, name=f"{stem}-{name}", alt=caption, caption=caption
         )

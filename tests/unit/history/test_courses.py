@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from nodeprint.history import changes, courses, selection
 from nodeprint.history.changes import NodeHistory
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report.figures import course, render, style
-from nodeprint.report.figures.course import CourseData
+from nodeprint.report.figures import curves, render, style
+from nodeprint.report.figures.figure_data import table
 from nodeprint.simulate import Plan
 from tests.support.campaigns import judged_weeks
 
@@ -29,30 +30,40 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NodeHistory
 
 
 def test_a_changed_part_is_drawn_in_tolerances_with_its_date(histories: dict[str, NodeHistory]) -> None:
-    (line,) = courses.data(histories["node002"]).lines
-    assert line.name.startswith("core 17") and line.campaigns == ("week00", "week01", "week02", "week03")
-    assert np.allclose(line.distance, [0, 0, 1.5, 1.5], atol=0.4) and line.tolerance == pytest.approx(0.04)
-    assert [moment[:10] for moment in line.changed] == ["2026-01-15"]
+    line = of_one(histories["node002"])
+    assert str(line.line.item()).startswith("core 17") and str(line.line.item()).endswith(" (tolerance 4 %)")
+    assert line.campaign.values.tolist() == ["week00", "week01", "week02", "week03"]
+    assert np.allclose(line.value, [0, 0, 1.5, 1.5], atol=0.4) and (line.low < line.high).all()
+    assert [str(moment)[:10] for moment in line.x.values[line.changed == 1]] == ["2026-01-15"]
+
+
+def of_one(history: NodeHistory) -> xr.Dataset:
+    """What is drawn of a node of which one component is."""
+    data = courses.data(history)
+    assert data is not None and data.sizes["line"] == 1
+    return data.isel(line=0)
 
 
 def test_an_unchanged_node_has_the_course_of_the_part_that_moved_most(histories: dict[str, NodeHistory]) -> None:
-    (line,) = courses.data(histories["node001"]).lines
-    assert max(map(abs, line.distance)) < 1 and not line.changed
+    line = of_one(histories["node001"])
+    assert np.abs(line.value).max() < 1 and not line.changed.any()
 
 
 def test_the_figure_has_a_row_for_each_value_and_a_line_for_each_change(histories: dict[str, NodeHistory]) -> None:
     data, in_style = courses.data(histories["node002"]), style.load()
-    figure = render.figure(course.course, data, in_style, 180.0)
+    assert data is not None
+    figure = render.figure(curves.curve, data, in_style, 180.0)
     (ax,) = figure.axes
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"{data.lines[0].name} (tolerance 4 %)"]  # type: ignore[union-attr]
-    assert render.svg(figure, in_style) == render.svg(render.figure(course.course, data, in_style, 180.0), in_style)
-    table = data.table()
-    assert len(table) == 4 and set(table["campaign"]) == {"week00", "week01", "week02", "week03"}
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == data.line.values.tolist()  # type: ignore[union-attr]
+    assert render.svg(figure, in_style) == render.svg(render.figure(curves.curve, data, in_style, 180.0), in_style)
+    numbers = table(data)
+    assert len(numbers) == 4 and set(numbers["campaign"]) == {"week00", "week01", "week02", "week03"}
 
 
 def test_a_single_measurement_can_be_drawn() -> None:
-    line = course.CourseLine("core 1", 0.04, ("2026-01-01T00:00:00Z",), ("week00",), (0.0,), (0.1,))
-    assert render.figure(course.course, CourseData("cn01", (line,)), style.load(), 88.0).axes
+    line = curves.line("core 1", [np.datetime64("2026-01-01", "ns")], [0.0], [-0.1], [0.1])
+    data = curves.lines([line], "measured", "tolerances", bars=True)
+    assert render.figure(curves.curve, data, style.load(), 88.0).axes
 
 
 def test_a_page_has_campaigns_of_the_same_node_alone_and_names_them(tmp_path: Path) -> None:
@@ -67,4 +78,5 @@ def test_a_page_has_campaigns_of_the_same_node_alone_and_names_them(tmp_path: Pa
     assert shown["node002"].campaigns == (
         "Measured in 1 earlier campaign (week00) of the same node beside this, since 2026-01-01."
     )
-    assert shown["node002"].course.lines[0].campaigns == ("week00", "week02")
+    course = shown["node002"].course
+    assert course is not None and course.campaign.values.tolist() == [["week00", "week02"]]

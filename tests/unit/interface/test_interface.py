@@ -26,7 +26,7 @@ from nodeprint.interface import export
 from nodeprint.interface.open_campaign import OpenCampaign
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report.figures import effects, own_places
+from nodeprint.report.figures import interval_rows, own_places, tolerance_band
 from nodeprint.simulate import Plan, write
 
 SLOW = "node002"
@@ -214,10 +214,10 @@ def test_every_finding_of_the_judge_is_drawn_beyond_its_own_tolerance(campaign: 
         levels = campaign.levels(finding.measurement, SLOW)
         data = own_places.own_places(levels, SLOW, finding)
         side = np.sign(finding.effect)
-        tolerance = data.tolerance.above if side > 0 else data.tolerance.below
-        assert side * np.nanmean(data.difference) > tolerance, finding
+        tolerance = data[tolerance_band.ABOVE if side > 0 else tolerance_band.BELOW].item()
+        assert side * np.nanmean(data.value_0) > tolerance, finding
         assert tolerance == pytest.approx(100 * finding.tolerance)
-        assert effects.of_finding(finding).tolerance == data.tolerance
+        assert tolerance_band.text(interval_rows.of_finding(finding)) == tolerance_band.text(data)
 
 
 #: No name of anything, and no number of a finding or home.

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.judge.outcome import Certainty
-from nodeprint.report.figures import effects, own_places
+from nodeprint.report.figures import interval_rows, own_places
 from nodeprint.report.figures.node_levels import levels, median_of_runs
 from tests.support.fleets import judged, made
 
@@ -19,9 +19,9 @@ def test_what_a_job_does_not_show_is_drawn_as_the_job_that_shows_it_most(state: 
     healthy = replace(second, effect=0.0, shows=False) if intermittent else second
     deciding = 0 if intermittent or first.effect > second.effect else 1
     finding = replace(finding, state=state, effect=finding.by_job[deciding].effect, by_job=(first, healthy))
-    data = effects.of_finding(finding)
-    assert (finding.deciding, data.deciding) == (deciding, deciding)
-    assert data.heading.startswith("+11 %: ")
+    data = interval_rows.of_finding(finding)
+    assert (finding.deciding, int(data.marked.values.argmax())) == (deciding, deciding)
+    assert data.attrs["heading"].startswith("+11 %: ")
     drawn = levels(made("node003: core 17 +12%", jobs=2), finding.measurement, "node003")
     of_job = own_places._of_job(drawn, "node003", finding)
     rows = drawn.quantity.rows[3]

@@ -15,40 +15,36 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from msgspec import structs
 
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.verdict import Component, Interval, SizeFigure
+from nodeprint.judge.verdict import Component, SizeFigure
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import (
-    block_medians,
-    course,
     curves,
+    differences,
     distributions,
-    effects,
     fabric,
     floorplan,
-    grid,
-    in_tolerances,
+    interval_rows,
     matrix,
+    matrix_tables,
     node_levels,
     own_places,
-    quadrant_grid,
     render,
     side_by_side,
     strips,
+    tolerance_band,
 )
-from nodeprint.report.figures import fleet_overview as fleet_figures
 from nodeprint.report.figures import style as styles
-from nodeprint.report.figures.course import CourseLine
-from nodeprint.report.figures.curves import CurveData, CurveLine
-from nodeprint.report.figures.in_tolerances import InTolerancesData, Row
+from nodeprint.report.figures.figure_data import named, table, title_of
 from nodeprint.report.figures.node_levels import NodeLevels
-from nodeprint.report.figures.own_places import OwnPlaces
-from nodeprint.report.figures.render import Draw, FigureData, Origin
+from nodeprint.report.figures.part_levels import part_levels
+from nodeprint.report.figures.render import Origin, Primitive
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate import Plan, fleet
@@ -74,7 +70,7 @@ def levels_of(measurement: str, *defects: str, machine: str = "rome-2x64") -> No
 
 
 #: What draws a figure, and its data, which is of the kind that it draws.
-Drawing = tuple[Draw[Any], FigureData]
+Drawing = tuple[Primitive[Any], Any]
 
 
 def figures(machine: str) -> dict[str, Drawing]:
@@ -88,29 +84,30 @@ def figures(machine: str) -> dict[str, Drawing]:
     )
     clock = levels_of("clock-together", "node002: core 17 +8%", machine=machine)
     square = matrix.of_node(pairs, "node002")
-    crossing = quadrant_grid.of_node(pairs, "node002")
+    crossing = matrix_tables.quadrants(pairs, "node002")
     nodes = list(pairs.rows)
-    near = {name: (0.01 * number, Interval(-0.02, 0.01 * number + 0.02)) for number, name in enumerate(nodes)}
+    near = {name: (0.01 * number, -0.02, 0.01 * number + 0.02) for number, name in enumerate(nodes)}
     sizes = 2.0 ** np.arange(12, 30)
-    curve = CurveData((CurveLine("node002", sizes, sizes**0.2),), "working set, bytes", "latency, ns", True, True)
+    line = curves.line("node002", sizes, sizes**0.2)
+    curve = curves.lines([line], "working set, bytes", "latency, ns", log_x=True, log_y=True)
     times = {name: 112.0 + number for number, name in enumerate(nodes)}
     drawn: dict[str, Drawing] = {
         "classes": (distributions.classes, distributions.by_class(pairs, "node002")),
-        "histogram": (distributions.histogram, distributions.of_square(square.values, square.scale)),
-        "strip": (strips.strips, strips.StripRows((strips.by_cpu(clock, "node002", marked=[17]),))),
-        "strips": (strips.strips, strips.StripRows((strips.by_cpu(clock, "node002"),) * 3)),
-        "numa": (grid.grid, grid.numa(memory, "node002")),
+        "histogram": (distributions.histogram, square),
+        "strip": (strips.strip, strips.by_cpu(clock, "node002", marked=[17])),
+        "strips": (strips.strip, strips.in_rows([strips.by_cpu(clock, "node002")] * 3)[0]),
+        "numa": (matrix.matrix, matrix_tables.numa(memory, "node002")),
         "floor plan": (floorplan.floorplan, floorplan.of_pairs(pairs, "node002", marked=[17])),
         "clock plan": (floorplan.floorplan, floorplan.of_cells(clock, "node002")),
-        "curve": (curves.curves, curve),
+        "curve": (curves.curve, curve),
         "maps": (
-            fleet_figures.maps,
-            fleet_figures.difference_maps(pairs, nodes, marked=["node002"], tolerance=TOLERANCE),
+            side_by_side.maps,
+            side_by_side.difference_maps(pairs, nodes, marked=["node002"], tolerance=TOLERANCE),
         ),
-        "forest": (fleet_figures.forest, fleet_figures.forest_of("core 17", near, TOLERANCE, ["node002"])),
+        "forest": (interval_rows.intervals, interval_rows.of_nodes(near, "core 17, %", 100 * TOLERANCE, ["node002"])),
         "order": (
-            fleet_figures.ordered,
-            fleet_figures.in_order(times, {}, "median, ns", "nodes in order", ["node002"]),
+            interval_rows.intervals,
+            interval_rows.in_order(times, {}, "median, ns", "nodes in order", ["node002"]),
         ),
         "side by side": (
             side_by_side.side_by_side,
@@ -119,29 +116,20 @@ def figures(machine: str) -> dict[str, Drawing]:
         "matrix": (matrix.matrix, matrix.of_node(pairs, "node002")),
         "far home": (matrix.matrix, matrix.of_node(pairs, "node002", 10_000)),
         "difference": (matrix.matrix, matrix.difference(pairs, "node002", tolerance=TOLERANCE, marked=[17])),
-        "effect": (effects.effect, effects.of_finding(finding)),
-        "own pairs": (own_places.own_differences, own_places.own_places(pairs, "node002", finding)),
-        "own cells": (own_places.own_differences, own_places.own_places(memory, "node002", cells)),
+        "effect": (interval_rows.intervals, interval_rows.of_finding(finding)),
+        "own pairs": (strips.strip, own_places.own_places(pairs, "node002", finding)),
+        "own cells": (strips.strip, own_places.own_places(memory, "node002", cells)),
     }
     if crossing is not None:
-        drawn["quadrants"] = (grid.grid, crossing)
+        drawn["quadrants"] = (matrix.matrix, crossing)
     return drawn
 
 
 def test_names_of_places_lie_where_they_have_room() -> None:
     _, of_places = figures("rome-2x64")["own pairs"]
-    assert isinstance(of_places, own_places.OwnPlaces)
-    four = slice(4)
-    data = structs.replace(
-        of_places,
-        places=("copy", "load", "streaming store", "triad"),
-        difference=of_places.difference[four],
-        peer_difference_low=of_places.peer_difference_low[four],
-        peer_difference_high=of_places.peer_difference_high[four],
-        own=(0,),
-        levels=(),
-    )
-    wide, narrow = (render.figure(own_places.own_differences, data, STYLE, width) for width in (180.0, 60.0))
+    words = named("place", ("copy", "load", "streaming store", "triad"), "stream")
+    data = of_places.isel(place=slice(4)).drop_vars(["ccx", "ccd", "quadrant", "socket"]).assign_coords(place=words)
+    wide, narrow = (render.figure(strips.strip, data, STYLE, width) for width in (180.0, 60.0))
     turned = [figure.axes[0].get_xticklabels()[0].get_rotation() for figure in (wide, narrow)]
     assert turned == [0, 90] and wide.get_figheight() < narrow.get_figheight()
 
@@ -150,32 +138,34 @@ def long_names() -> dict[str, Drawing]:
     """Figures whose names are longer than those of a simulated node."""
     hosts = tuple(f"rack-07-node-{number:03d}.cluster.example.org" for number in range(12))
     messages = verdicts.fabric(nodes=hosts, median_ns=((2e3,) * 12,) * 12, places=("leaf0",) * 6 + ("leaf1",) * 6)
-    far = Row("Memory latency of each NUMA node over the whole machine", hosts, np.eye(12)[3] * 16 - 0.1, ("",) * 12)
-    days = tuple(f"2026-0{month}-03T10:00:00+00:00" for month in range(1, 7))
-    line = CourseLine("core 37 to the other cores of its socket", TOLERANCE, days, ("",) * 6, (0.0,) * 6, (0.1,) * 6)
+    far = dict(zip(hosts, (np.eye(12)[3] * 16 - 0.1).tolist(), strict=True))
+    rows = dict.fromkeys(("Memory latency of each NUMA node over the whole machine", "Core to core"), far)
+    days = np.array([f"2026-0{month}-03T10:00:00" for month in range(1, 7)], dtype="datetime64[ns]")
+    name, zeros = "core 37 to the other cores of its socket (tolerance 4 %)", np.zeros(6)
+    course = curves.lines([curves.line(name, days, zeros, zeros, zeros)], "measured", "tolerances", bars=True)
     sizes = 2.0 ** np.arange(12, 30)
     classes = ("same CCX", "same CCD", "same quadrant", "same socket", "other socket")
-    messages_over = CurveData(tuple(CurveLine(n, sizes, sizes) for n in classes), "message, bytes", "ns", True, True)
+    each = [curves.line(name, sizes, sizes) for name in classes]
+    messages_over = curves.lines(each, "message, bytes", "ns", log_x=True, log_y=True)
     return {
         "hosts": (matrix.matrix, fabric.medians(messages)),
         "in tolerances": (
-            in_tolerances.in_tolerances,
-            InTolerancesData((far, far), frozenset(hosts[3:4]), "in tolerances"),
+            differences.differences,
+            differences.differences_of(rows, {}, "in tolerances", hosts[3:4]),
         ),
-        "course": (course.course, course.CourseData(hosts[0], (line,))),
-        "messages": (curves.curves, messages_over),
+        "course": (curves.curve, course.assign_coords(tolerance_band.coordinates(1.0, 1.0, "1"))),
+        "messages": (curves.curve, messages_over),
     }
 
 
 @pytest.mark.parametrize("machine", ["milan-2x64", "genoa-2x96"])
 def test_table_of_blocks_has_its_numbers(machine: str) -> None:
     """Inside a CCX they have four letters."""
-    data = block_medians.of_node(levels_of("coherence-cas", machine=machine), "node002")
+    data = matrix_tables.blocks(levels_of("coherence-cas", machine=machine), "node002")
     assert data is not None
-    drawn = render.figure(grid.grid, data, STYLE, pictures.width_of_blocks(data))
+    drawn = render.figure(matrix.matrix, data, STYLE, pictures.width_of_blocks(data))
     assert (
-        sum(re.fullmatch(r"[0-9.]+", label.get_text()) is not None for label in drawn.axes[0].texts)
-        == data.numbers.size
+        sum(re.fullmatch(r"[0-9.]+", label.get_text()) is not None for label in drawn.axes[0].texts) == data.number.size
     )
 
 
@@ -223,22 +213,22 @@ def test_strips_of_the_same_cpus_share_a_figure() -> None:
     of_cpus = [strips.by_cpu(levels_of(name), "node002") for name in ("clock-together", "jitter-detours")]
     few = strips.by_cpu(levels_of("wake-futex"), "node002", {"state": "deep"})
     together, apart = strips.in_rows([of_cpus[0], few, of_cpus[1]])
-    assert together.strips == tuple(of_cpus) and apart.strips == (few,)
-    drawn = render.figure(strips.strips, together, STYLE, 180.0)
+    assert np.array_equal(together.value_1, of_cpus[1].value_0) and apart.value_0.equals(few.value_0)
+    drawn = render.figure(strips.strip, together, STYLE, 180.0)
     lowest, upper = drawn.axes
     assert upper.get_position().y0 > lowest.get_position().y1
     assert (upper.get_position().x0, upper.get_xlim()) == (lowest.get_position().x0, lowest.get_xlim())
     assert [len(ax.get_xticks()) > 0 for ax in drawn.axes] == [True, False]
-    table = together.table()
-    assert len(table) == len(of_cpus[0].labels) and table.columns.is_unique
-    assert all(strip.shows in " ".join(table.columns) for strip in of_cpus)
+    numbers = table(together)
+    assert len(numbers) == of_cpus[0].sizes["cpu"] and numbers.columns.is_unique
+    assert all(title_of(strip.value_0) in numbers.columns for strip in of_cpus)
 
 
 def test_a_figure_has_no_more_strips_than_a_page_holds() -> None:
     strip = strips.by_cpu(levels_of("clock-together"), "node002")
     rows = strips.in_rows([strip] * 9)
-    assert [len(figure.strips) for figure in rows] == [8, 1]
-    assert rows[0].frame(180.0).height < 230
+    assert [len(strips.rows_of(figure)) for figure in rows] == [8, 1]
+    assert strips.strip.frame(rows[0], 180.0).height < 230
 
 
 def test_same_data_give_the_same_bytes() -> None:
@@ -274,22 +264,21 @@ def test_files_say_where_they_are_from(tmp_path: Path) -> None:
 def test_matrix_has_the_values_of_the_node_in_both_halves() -> None:
     levels = levels_of("coherence-cas")
     data = matrix.of_node(levels, "node002")
-    assert np.array_equal(data.values, data.values.T, equal_nan=True)
-    table = data.table()
-    assert len(table) == 128 * 127 // 2
+    values = data.value.to_numpy()
+    assert np.array_equal(values, values.T, equal_nan=True)
+    assert len(table(data)) == 128 * 127 // 2
     quantity = levels.quantity
     pair = quantity.pairs.tolist().index([0, 2])
     expected = quantity.values[quantity.newest_rows[2], :, pair].mean()
-    assert data.values[0, 1] == pytest.approx(expected, rel=1e-4)
+    assert values[0, 1] == pytest.approx(expected, rel=1e-4)
 
 
 def test_matrix_names_parts_of_the_machine() -> None:
-    assert [level.name for level in matrix.of_node(levels_of("coherence-cas"), "node002").levels] == [
-        "CCX",
-        "CCD",
-        "quadrant",
-        "socket",
-    ]
+    data = matrix.of_node(levels_of("coherence-cas"), "node002")
+    assert [level.name for level in part_levels(data, "b")] == ["CCX", "CCD", "quadrant", "socket"]
+    slots = levels_of("coherence-cas").quantity.layout.slots[matrix.drawn_slots(levels_of("coherence-cas").quantity)]
+    for end, (column, name) in product("ab", enumerate(("socket", "quadrant", "ccd", "ccx"))):
+        assert np.array_equal(data[f"{name}_{end}"], slots[:, column])
 
 
 def test_missing_node_measurement_and_home_are_named() -> None:
@@ -302,13 +291,12 @@ def test_missing_node_measurement_and_home_are_named() -> None:
         matrix.of_node(levels, "node002", 3)
 
 
-def beyond_tolerance(data: OwnPlaces) -> bool:
+def beyond_tolerance(data: xr.Dataset) -> bool:
     """Whether the node's places are in the mean beyond the tolerance, and its peers are not."""
-    side = np.sign(data.effect)
-    mean = float(np.nanmean(data.difference)) * side
-    peers = float(np.nanmean(data.peer_difference_high if side > 0 else -data.peer_difference_low))
-    tolerance = data.tolerance.above if side > 0 else data.tolerance.below
-    return mean > tolerance and peers < tolerance
+    up = bool(data.effect > 0)
+    side, tolerance = (1, data.tolerance_above) if up else (-1, data.tolerance_below)
+    mean, peers = side * data.value_0.mean(), side * (data.high_0 if up else data.low_0).mean()
+    return bool((mean > tolerance) & (peers < tolerance))
 
 
 def between(some: Iterable[int], others: Iterable[int]) -> list[tuple[int, int]]:
@@ -352,9 +340,9 @@ def test_figure_of_cells_shows_them_beyond_their_tolerance() -> None:
     component = Component("bandwidth", "memory_node", {"memory_node": 1})
     finding = finding_of_cells(levels, component, [{"memory_node": 1}], effect=-0.2, tolerance=0.05)
     data = own_places.own_places(levels, "node002", finding)
-    assert len(data.places) == 8
-    assert data.axis == "NUMA node of the CPUs, stream (memory of NUMA node 1, huge pages)"
-    assert data.value_title == "bandwidth, GB/s"
+    assert data.sizes["place"] == 8
+    assert title_of(data.place) == "NUMA node of the CPUs, stream (memory of NUMA node 1, huge pages)"
+    assert data.attrs["measured"] == "bandwidth, GB/s"
     assert beyond_tolerance(data)
 
 
@@ -363,14 +351,15 @@ def test_effect_shows_its_own_tolerance_and_every_run() -> None:
     finding = finding_of_pairs(
         levels, "node002", Component("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
     )
-    data = effects.of_finding(finding)
-    drawn = render.figure(effects.effect, data, STYLE, 88.0)
+    data = interval_rows.of_finding(finding)
+    drawn = render.figure(interval_rows.intervals, data, STYLE, 88.0)
     titles = " ".join(text.get_text() for text in texts_of(drawn))
     assert "2.0 times its tolerance, ±4 %" in titles
-    assert len(data.table()) == 2 + 6
+    assert len(table(data)) == 6
     lines = [line.get_xdata() for line in drawn.axes[0].get_lines()]
     assert any(np.allclose(line, 4.0) for line in lines)
-    assert any(np.allclose(line, (7.2, 8.8)) for line in lines)
+    bars = [segment[:, 0] for lines in drawn.axes[0].collections for segment in getattr(lines, "get_segments", list)()]
+    assert any(np.allclose(bar, (7.2, 8.8)) for bar in bars)
 
 
 @pytest.mark.parametrize(
@@ -388,7 +377,7 @@ def test_heading_of_an_effect_fits_a_small_figure(
     finding = finding_of_cells(
         levels, Component("memory", "memory_node"), [{"memory_node": 1}], effect=effect, tolerance=tolerance
     )
-    drawn = render.figure(effects.effect, effects.of_finding(finding), STYLE, pictures.SMALL)
+    drawn = render.figure(interval_rows.intervals, interval_rows.of_finding(finding), STYLE, pictures.SMALL)
     title = next(text for text in texts_of(drawn) if text.get_text() == heading)
     with STYLE.applied():
         drawn.draw_without_rendering()
@@ -402,11 +391,9 @@ def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
     for effect, tolerance in ((-0.2, 1 - 1 / 1.05), (0.2, 0.05)):
         finding = finding_of_cells(rates, component, [{"memory_node": 1}], effect=effect, tolerance=tolerance)
         places = own_places.own_places(rates, "node002", finding)
-        for draw, data in ((own_places.own_differences, places), (effects.effect, effects.of_finding(finding))):
-            drawn = render.figure(draw, data, STYLE, 88.0)  # type: ignore[arg-type]
-            tolerance_text = (
-                "-4.76 to +5 %" if draw is own_places.own_differences else "-4.76 %" if effect < 0 else "+5 %"
-            )
+        for draw, data in ((strips.strip, places), (interval_rows.intervals, interval_rows.of_finding(finding))):
+            drawn = render.figure(draw, data, STYLE, 88.0)
+            tolerance_text = "-4.76 to +5 %" if draw is strips.strip else "-4.76 %" if effect < 0 else "+5 %"
             assert f"tolerance {tolerance_text}" in " ".join(text.get_text() for text in texts_of(drawn)).replace(
                 ",", ""
             )
@@ -421,19 +408,20 @@ def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
     of_pairs = finding_of_pairs(
         times, "node002", Component("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
     )
-    assert own_places.own_places(times, "node002", of_pairs).tolerance.text == "±4 %"
+    assert tolerance_band.text(own_places.own_places(times, "node002", of_pairs)) == "±4 %"
 
 
 def test_far_nodes_have_plain_numbers_on_the_axis_and_their_names_inside_the_figure() -> None:
     """Beyond five tolerances the axis is logarithmic, of which matplotlib's numbers would be TeX."""
-    values = np.array([0.2, -0.3, -16.0, 2.1, 2.2])
-    row = Row("Core to core", tuple(f"node{n:03d}" for n in range(5)), values, ("",) * 5)
-    data = InTolerancesData((row, row), frozenset({"node002", "node003", "node004"}), "in tolerances")
-    drawn = render.figure(in_tolerances.in_tolerances, data, STYLE, 180.0)
+    row = {f"node{n:03d}": value for n, value in enumerate((0.2, -0.3, -16.0, 2.1, 2.2))}
+    rows = {"Core to core": row, "Memory latency": row}
+    data = differences.differences_of(rows, {}, "in tolerances", ["node002", "node003", "node004"])
+    drawn = render.figure(differences.differences, data, STYLE, 180.0)
     drawn.draw_without_rendering()
     (ax,) = drawn.axes
     words = [text.get_text() for text in ax.get_xticklabels()]
     assert "\N{MINUS SIGN}10" in words
+    assert ax.get_xlabel() == "in tolerances (log scale beyond 1)", "an axis that is logarithmic is announced"
     frame = drawn.bbox
     named = [text.get_window_extent() for text in ax.texts if text.get_text().startswith("node")]
     assert len(named) == 6 and all(frame.x0 <= box.x0 and box.x1 <= frame.x1 for box in named)
@@ -441,8 +429,8 @@ def test_far_nodes_have_plain_numbers_on_the_axis_and_their_names_inside_the_fig
 
 def test_names_of_marked_nodes_do_not_overlap() -> None:
     nodes = {f"rack-07-node-{number:03}": 100.0 + number for number in range(60)}
-    data = fleet_figures.in_order(nodes, {}, "same socket: median, ns", "order", list(nodes)[5:20])
-    drawn = render.figure(fleet_figures.ordered, data, STYLE, 180.0)
+    data = interval_rows.in_order(nodes, {}, "same socket: median, ns", "order", list(nodes)[5:20])
+    drawn = render.figure(interval_rows.intervals, data, STYLE, 180.0)
     with STYLE.applied():
         boxes = sorted((t.get_window_extent() for t in texts_of(drawn) if "rack" in t.get_text()), key=lambda b: b.x0)
         inside = drawn.get_tightbbox()
@@ -451,9 +439,9 @@ def test_names_of_marked_nodes_do_not_overlap() -> None:
 
 
 def test_letters_that_the_font_lacks_are_no_news_for_a_terminal() -> None:
-    data = fleet_figures.in_order({"名前": 1.0, "node001": 2.0}, {}, "median, ns", "order", ["名前"])
+    data = interval_rows.in_order({"名前": 1.0, "node001": 2.0}, {}, "median, ns", "order", ["名前"])
     with warnings.catch_warnings(action="error"):
-        render.svg(render.figure(fleet_figures.ordered, data, STYLE, 88.0), STYLE)
+        render.svg(render.figure(interval_rows.intervals, data, STYLE, 88.0), STYLE)
 
 
 def test_style_on_top_changes_letters_and_refuses_small_ones(tmp_path: Path) -> None:
@@ -510,11 +498,11 @@ def test_contended_atomics_are_a_matrix_of_each_kind() -> None:
     )
     drawn = {suffix: data for suffix, _, data in pictures._of_cells(NO_CAMPAIGN, "node002", levels)}
     assert list(drawn) == ["cas", "faa"]
-    np.testing.assert_allclose(drawn["faa"].values, [[np.nan, 200, 20], [200, np.nan, 21], [20, 21, np.nan]], rtol=1e-6)
-    assert (drawn["faa"].scale.title, drawn["cas"].values[0, 2]) == ("faa: rate, M/s", 10)
+    np.testing.assert_allclose(drawn["faa"].value, [[np.nan, 200, 20], [200, np.nan, 21], [20, 21, np.nan]], rtol=1e-6)
+    assert (title_of(drawn["faa"].value), drawn["cas"].value[0, 2]) == ("faa: rate, M/s", 10)
     numbers = levels.nodes[levels.rows["node002"]].numbers["cpu"]
-    assert drawn["cas"].labels == tuple(str(numbers[slot]) for slot in (0, 1, 128))
-    assert any("socket" in level.name for level in drawn["cas"].levels)
+    assert drawn["cas"].a.to_numpy().tolist() == [str(numbers[slot]) for slot in (0, 1, 128)]
+    assert any("socket" in level.name for level in part_levels(drawn["cas"], "b"))
 
 
 def test_messages_over_size_have_a_line_for_each_class() -> None:
@@ -525,14 +513,14 @@ def test_messages_over_size_have_a_line_for_each_class() -> None:
             "linktest-node", mode, "message", "ns", {}, places, [250.0, 80e3, 300.0, 90e3, 600.0, 140e3]
         )
         drawn = {suffix: data for suffix, _, data in pictures._of_cells(NO_CAMPAIGN, "node002", levels)}
-        time, bandwidth = drawn["time"].lines, drawn["bandwidth"].lines
-        assert [line.name for line in time] == ["same CCX", "same socket", "other socket"]
-        np.testing.assert_allclose(time[2].y * levels.unit.size, [600, 140e3])
-        np.testing.assert_allclose(bandwidth[0].y, [messages * 8 / 250, messages * (1 << 20) / 80e3])
-        assert drawn["bandwidth"].y_title == "bandwidth, GB/s"
+        time, bandwidth = drawn["time"].value, drawn["bandwidth"].value
+        assert time.line.to_numpy().tolist() == ["same CCX", "same socket", "other socket"]
+        np.testing.assert_allclose(time[2] * levels.unit.size, [600, 140e3])
+        np.testing.assert_allclose(bandwidth[0], [messages * 8 / 250, messages * (1 << 20) / 80e3])
+        assert title_of(bandwidth) == "bandwidth, GB/s"
         assert list(drawn) == ["time", "bandwidth", "8 B", "1 MiB"], "matrices of the smallest and largest"
-        assert drawn["8 B"].scale.title.startswith("8 B: ")
-        assert drawn["1 MiB"].values[0, -1] * levels.unit.size == pytest.approx(140e3)
+        assert title_of(drawn["8 B"].value).startswith("8 B: ")
+        assert drawn["1 MiB"].value[0, -1].item() * levels.unit.size == pytest.approx(140e3)
 
 
 def test_messages_between_nodes_over_size_have_a_line_for_each_kind_of_link() -> None:
@@ -544,18 +532,17 @@ def test_messages_between_nodes_over_size_have_a_line_for_each_kind_of_link() ->
     )
     made = verdicts.fabric(by_size=by_size, places=("leaf0", "leaf0", "leaf1"), smallest_ns=((np.nan, 2e3, 2e3),) * 3)
     bandwidth = fabric.over_sizes(made, bandwidth=True)
-    assert [line.name for line in bandwidth.lines] == ["within a switch or rack", "between switches or racks"]
-    np.testing.assert_allclose(bandwidth.lines[1].y, [8 / 3e3, (1 << 20) / 2e5])
-    low, high = bandwidth.lines[0].low, bandwidth.lines[0].high
-    assert low is not None and high is not None and (low < high).all()
+    assert bandwidth.line.to_numpy().tolist() == ["within a switch or rack", "between switches or racks"]
+    np.testing.assert_allclose(bandwidth.value[1], [8 / 3e3, (1 << 20) / 2e5])
+    assert (bandwidth.low < bandwidth.high).all()
     unknown = structs.replace(made, by_size=by_size[::2], places=("",) * 3)
-    assert [line.name for line in fabric.over_sizes(unknown).lines] == ["all links"]
+    assert fabric.over_sizes(unknown).line.to_numpy().tolist() == ["all links"]
     judged, smallest = fabric.medians(made), fabric.medians(made, smallest=True)
-    assert [data.scale.title for data in (judged, smallest)] == [
+    assert [title_of(data.value) for data in (judged, smallest)] == [
         "time of a message of 1 MiB, µs",
         "time of a message of 8 B, ns",
     ]
-    assert judged.marked and not smallest.marked
+    assert judged.marked.any() and "marked" not in smallest.coords
     campaign = Campaign(verdicts.verdict(fabric=(made,)), PackedFleet("main", False, (), ()))
     drawn = {
         picture.name.removeprefix("linktest-fabric-0"): picture.caption for picture in pictures.fabric(campaign, 0)
@@ -568,3 +555,20 @@ def test_a_width_is_that_which_was_asked_for() -> None:
     """88 mm in inches and back are a little more, and two such figures are no row of a page."""
     for width in (pictures.SMALL, pictures.HALF, pictures.MAIN, pictures.LARGE, pictures.PAGE):
         assert render.width_mm(Figure(figsize=(width / 25.4 * (1 + 2e-16), 1.0))) == width
+
+
+def test_a_logarithmic_axis_is_announced() -> None:
+    sizes = 2.0 ** np.arange(12, 30)
+    for log in (True, False):
+        data = curves.lines([curves.line("a", sizes, sizes)], "working set, bytes", "latency, ns", log_x=log, log_y=log)
+        (ax,) = render.figure(curves.curve, data, STYLE, 88.0).axes
+        assert ["log scale" in label for label in (ax.get_xlabel(), ax.get_ylabel())] == [log, log]
+        assert [ax.get_xscale(), ax.get_yscale()] == ["log" if log else "linear"] * 2
+
+
+@pytest.mark.parametrize(("marked", "sign"), [((), "o"), ((17,), "o"), (tuple(range(256)), "^")])
+def test_the_legend_of_a_strip_has_the_sign_of_the_node(marked: tuple[int, ...], sign: str) -> None:
+    data = strips.by_cpu(levels_of("clock-together"), "node002", marked=marked)
+    (ax,) = render.figure(strips.strip, data, STYLE, 88.0).axes
+    legend = ax.get_legend()
+    assert legend is not None and next(line.get_marker() for line in legend.get_lines()) == sign

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.collections import LineCollection
 
 from nodeprint.data.places.layout import SOCKET
@@ -16,6 +17,7 @@ from nodeprint.report.figures import distributions, matrix, node_levels, render
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.found_parts import in_groups
 from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.report.figures.part_levels import PartLevel, part_levels
 from nodeprint.simulate import Plan, fleet
 from nodeprint.structure.found import FoundLevel, PairClass, Structure
 
@@ -41,10 +43,12 @@ def levels(*, labeled: bool, slow_socket: float = 1.0) -> NodeLevels:
 def test_groups_are_outlined_where_labels_are_missing() -> None:
     data = matrix.of_node(levels(labeled=False), NODE)
     labeled = matrix.of_node(levels(labeled=True), NODE)
-    assert {level.name for level in data.levels} >= {"CCX?", "socket?"}
-    assert data.axis == "CPU, in the groups that were found"
-    of_ccx = {frozenset(data.labels[group.start : group.stop]) for group in data.levels[0].groups}
-    known = {frozenset(labeled.labels[group.start : group.stop]) for group in labeled.levels[0].groups}
+    assert {level.name for level in part_levels(data, "b")} >= {"CCX?", "socket?"}
+    assert data.attrs["axis"] == "CPU, in the groups that were found"
+    of_ccx, known = (
+        {frozenset(of.b.to_numpy()[start:stop]) for start, stop, _ in part_levels(of, "b")[0].groups}
+        for of in (data, labeled)
+    )
     assert of_ccx == known
     drawn = render.figure(matrix.matrix, data, styles.load(), 128.0)
     outlines = [c for c in drawn.axes[0].collections if isinstance(c, LineCollection)]
@@ -57,15 +61,15 @@ def test_clusters_of_a_hybrid_have_numbers_and_its_cores_kinds() -> None:
     near = (PairClass("", 4.0, 2),)
     core = FoundLevel("smt", (*groups[:2], (4,), (5,), (6,), (7,)), near, near, 1.0)
     structure = Structure((core, FoundLevel("group", groups, near, near, 1.0)), (), (), ())
-    _, levels = in_groups(structure, tuple(range(8)))
-    group, kinds = levels
-    assert [component.label for component in group.groups] == ["", "", "0", "1"]
-    assert [(component.start, component.stop, component.label) for component in kinds.groups] == [
-        (0, 4, "2"),
-        (4, 8, "1"),
-    ]
-    _, alike = in_groups(Structure((FoundLevel("group", groups, near, near, 1.0),), (), (), ()), tuple(range(8)))
+    group, kinds = levels_of(structure)
+    assert [label for *_, label in group.groups] == ["", "", "0", "1"]
+    assert list(kinds.groups) == [(0, 4, "2"), (4, 8, "1")]
+    alike = levels_of(Structure((FoundLevel("group", groups, near, near, 1.0),), (), (), ()))
     assert [level.name for level in alike] == ["group?"]
+
+
+def levels_of(structure: Structure) -> tuple[PartLevel, ...]:
+    return part_levels(xr.Dataset(coords=in_groups(structure, tuple(range(8)))[1]), "place")
 
 
 def test_labeled_machines_are_searched_where_they_are_asked() -> None:
@@ -87,7 +91,7 @@ def test_levels_of_unlike_sockets_have_a_median_for_each() -> None:
 @pytest.mark.parametrize("slow", [1.0, 2.0])
 def test_a_class_of_unlike_sockets_is_a_shape_for_each(slow: float) -> None:
     data = distributions.by_class(levels(labeled=True, slow_socket=slow), NODE)
-    labels = [shape.label("ns") for shape in data.classes]
+    labels = list(dict.fromkeys(data.label.to_numpy().tolist()))
     apart = [label for label in labels if "same socket, socket 0" in label]
     assert bool(apart) == (slow > 1)
     assert all(label.endswith("2.0 times") for label in apart)

@@ -9,16 +9,16 @@ import pytest
 
 from nodeprint.errors import NodeprintError
 from nodeprint.report import matrix_files
-from nodeprint.report.figures.part_levels import PartGroup
+from nodeprint.report.figures.part_levels import part_levels
 
 
 def test_only_parts_that_there_are_several_of_are_outlined() -> None:
     values = np.full((8, 8), 100.0)
     components = {"ccx": (0, 0, 0, 1, 1, 2, 2, 2), "quadrant": (0,) * 8, "socket": (-1, 0, 0, 0, 1, 1, 1, 1)}
     data = matrix_files._data(values, range(8), components, "latency, ns")
-    (level,) = data.levels
-    assert level.name == "CCX" and level.groups == (PartGroup(0, 3, "0"), PartGroup(3, 5, "1"), PartGroup(5, 8, "2"))
-    assert np.isnan(np.diag(data.values)).all() and np.isfinite(values).all()
+    (level,) = part_levels(data, "b")
+    assert level.name == "CCX" and level.groups == ((0, 3, "0"), (3, 5, "1"), (5, 8, "2"))
+    assert np.isnan(np.diag(data.value)).all() and np.isfinite(values).all()
 
 
 @pytest.mark.parametrize("simulated", [True, False])

@@ -12,7 +12,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Component, Group, Interval, Reason, Verdict
 from nodeprint.report import protocol, text, verdict_files
-from nodeprint.report.figures import in_tolerances
+from nodeprint.report.figures import differences
 from nodeprint.report.pages import node, split_groups
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -138,9 +138,9 @@ def test_several_kinds_of_pairs_have_no_difference_in_nanoseconds() -> None:
 def test_three_groups_are_in_one_figure_and_a_line_each() -> None:
     near = replace(AWAY, differences={"cn0": 0.001, "cn3": 0.08})
     far = replace(AWAY, name="C", nodes=("cn6", "cn7"), differences={"cn0": 0.001, "cn6": 0.16})
-    data = in_tolerances.of_groups((FIRST, near, far), "every pair")
-    assert data is not None and data.groups == ("A", "B", "C")
-    assert data.rows[0].nodes == ("cn0", "cn3", "cn6") and data.rows[0].values.tolist() == [0.05, 4.0, 8.0]
+    data = differences.of_groups((FIRST, near, far), "every pair")
+    assert data is not None and data.group.values.tolist() == ["A", "B", "C"]
+    assert data.node.values.tolist() == ["cn0", "cn3", "cn6"] and data.value.values.tolist() == [[0.05, 4.0, 8.0]]
     lines = text.node_lines(split().nodes, split().fleet.groups)
     assert [line.names for line in lines] == ["cn[0-2]", "cn[3-5]"]
 

@@ -1,0 +1,194 @@
+"""Differences: how far every node is from its peers in each metric, in tolerances, for a fleet of any size.
+
+A split fleet has one row, the component that separates its groups, and each group has its own marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from textwrap import wrap
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.ticker import StrMethodFormatter
+from matplotlib.transforms import offset_copy
+
+from nodeprint.data.places.layout import Ints
+from nodeprint.judge.verdict import Group, NodeVerdict
+from nodeprint.report.figures import tolerance_band
+from nodeprint.report.figures.figure_data import named, title_of
+from nodeprint.report.figures.node_levels import Floats
+from nodeprint.report.figures.part_levels import letters, root_of, size_pt
+from nodeprint.report.figures.pixels import wrapped
+from nodeprint.report.figures.render import Frame, primitive
+from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened, without_domain
+from nodeprint.settings.texts import say
+
+#: Beyond so many tolerances the axis is logarithmic.
+_LINEAR = 5.0
+#: Nodes outside that have their names, a row; more points than these are an image.
+_MOST_NAMED, _MOST_VECTORS = 3, 3000
+#: The golden ratio: its multiples spread points over a row evenly, the same each time.
+_GOLDEN = 0.6180339887
+_SIGNS = "os^Dv"
+#: Letters of a line of a row's name.
+_LETTERS = 28
+
+
+def of_nodes(
+    nodes: Mapping[str, NodeVerdict], names: Mapping[str, str], marked: Collection[str] = ()
+) -> xr.Dataset | None:
+    """The difference of each node in the metrics that decide (`names` has their words).
+
+    It is that of the component nearest to its tolerance or farthest beyond. None if fewer than two nodes were compared.
+    """
+    by_metric: dict[str, dict[str, float]] = {metric: {} for metric in names}
+    for name, node in nodes.items():
+        for agreement in node.agreements:
+            if agreement.metric in by_metric and np.isfinite(agreement.effect) and agreement.tolerance:
+                by_metric[agreement.metric][name] = agreement.effect / agreement.tolerance
+    rows = {names[metric]: values for metric, values in by_metric.items() if len(values) > 1}
+    return differences_of(rows, {}, say("axes", "in_tolerances"), marked) if rows else None
+
+
+def of_groups(groups: Sequence[Group], place: str) -> xr.Dataset | None:
+    """The nodes of a split fleet in the component (`place`) that separates its groups, from the middle of the first.
+
+    None if the verdict does not have these differences.
+    """
+    apart = next((group for group in groups if group.differences), None)
+    if apart is None:
+        return None
+    of_node = {node: group.name for group in groups for node in group.nodes}
+    of_component = [
+        of
+        for of in groups
+        if (of.measurement, of.component, of.than) == (apart.measurement, apart.component, apart.than)
+    ]
+    values = {node: value / group.tolerance for group in of_component for node, value in group.differences.items()}
+    return differences_of({place: values}, of_node, say("axes", "groups", than=apart.than))
+
+
+def differences_of(
+    rows: Mapping[str, Mapping[str, float]], groups: Mapping[str, str], title: str, marked: Collection[str] = ()
+) -> xr.Dataset:
+    """Differences in tolerances by the name of their row and by node (row, node), with the group of each node; `marked`
+    are nodes with findings."""
+    nodes = list(dict.fromkeys(node for values in rows.values() for node in values))
+    table = np.array([[values.get(node, np.nan) for node in nodes] for values in rows.values()])
+    coordinates = {
+        "metric": list(rows),
+        "node": nodes,
+        "group": ("node", np.array([groups.get(node, "") for node in nodes], dtype=object)),
+        "marked": ("node", np.isin(nodes, list(marked))),
+    }
+    data = xr.Dataset({"value": named(("metric", "node"), table, title)}, coordinates)
+    return data.assign_coords(tolerance_band.coordinates(1.0, 1.0, "1"))
+
+
+def outside(data: xr.Dataset) -> npt.NDArray[np.bool_]:
+    """By row and node whether it is drawn as a triangle: one with findings that is beyond its tolerance here."""
+    return np.asarray((np.abs(data.value) > 1) & data.marked)
+
+
+def _frame(data: xr.Dataset, width: float) -> Frame:
+    """A row of 9 mm for each metric."""
+    rows = data.sizes["metric"]
+    return Frame(width, (9.0 if rows > 1 else 18.0) * rows)
+
+
+@primitive(_frame)
+def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw every node as a point between the tolerances, and those with findings as triangles with their names."""
+    values, nodes = data.value.to_numpy(), data.node.to_numpy().tolist()
+    names, of_node = data.metric.to_numpy().tolist(), data.group.to_numpy()
+    triangles = outside(data)
+    title = title_of(data.value)
+    reach = max(1.2, float(np.nanmax(np.abs(values), initial=0)))
+    if reach > _LINEAR:
+        title = say("axes", "log_beyond", title=title)
+        ax.set_xscale("symlog", linthresh=1.0)
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    # the names stand outside of the farthest points
+    most = min(
+        letters(ax, 0.25, style),
+        max((len(node) for node in without_domain(data.node[data.marked].to_numpy().tolist())), default=0),
+    )
+    names_pt = (1.3 + 0.7 * most) * style.letters_pt
+    scale = ax.xaxis.get_transform()
+    farthest = float(scale.transform(np.array([reach]))[0]) / (1 - min(0.5, 2 * names_pt / size_pt(ax)[0]))
+    reach = float(scale.inverted().transform(np.array([farthest]))[0])
+    ax.set_xlim(-reach, reach)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    tolerance_band.draw(ax, data, style, upright=True)
+    measured = np.isfinite(values)
+    as_image = measured.sum() > _MOST_VECTORS
+    groups = sorted(set(of_node) - {""}) or [""]
+    for at, row in enumerate(values):
+        y = at + 0.62 * (((np.cumsum(measured[at]) - 1) * _GOLDEN) % 1 - 0.5)
+        for number, group in enumerate(groups):
+            chosen = measured[at] & ~triangles[at] & (of_node == group)
+            ax.plot(
+                row[chosen],
+                y[chosen],
+                linestyle="",
+                marker=_SIGNS[number % len(_SIGNS)],
+                markersize=2.6,
+                color=style.series[number % len(style.series)],
+                alpha=0.75,
+                rasterized=as_image,
+                label=f"group {group}" if group and not at else None,
+            )
+        beyond = triangles[at]
+        ax.plot(row[beyond], y[beyond], linestyle="", marker="^", markersize=4, color=style.color("alarm"))
+        _name(ax, nodes, row, y, np.flatnonzero(beyond), most, style)
+    ax.set_yticks(range(len(names)), [_lines(name, letters(ax, 0.4, style)) for name in names])
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel(wrapped(title, size_pt(ax)[0], style))
+    if len(groups) > 1:
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(groups), borderaxespad=2.0)
+    for side in (-1, 1):
+        ax.text(
+            side,
+            1.02,
+            "tolerance",
+            transform=ax.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
+            fontsize=style.smallest_letters_pt,
+        )
+
+
+def _lines(name: str, most: int) -> str:
+    """A name in lines that leave room for the points."""
+    return "\n".join(wrap(name, max(min(_LETTERS, most), 12)))
+
+
+def _name(ax: Axes, nodes: Sequence[str], row: Floats, y: Floats, beyond: Ints, most: int, style: Style) -> None:
+    """Write the names of the nodes that are farthest outside next to them, one below another if they are close."""
+    names = without_domain(nodes)
+    farthest = sorted(beyond.tolist(), key=lambda number: -abs(float(row[number])))[:_MOST_NAMED]
+    below = 1.25 * style.letters_pt * abs(float(np.diff(ax.get_ylim())[0])) / size_pt(ax)[1]
+    for side in (-1, 1):
+        on_side = sorted((n for n in farthest if side * row[n] > 0), key=lambda number: float(y[number]))
+        lines = np.arange(len(on_side)) * below
+        if on_side:  # as near to their points as leaves each a line
+            lines += float(np.mean(y[on_side] - lines))
+        for number, line in zip(on_side, lines.tolist(), strict=True):
+            # behind every triangle that is on the line, with a line to its own
+            on_line = [n for n in beyond.tolist() if side * row[n] > 0 and abs(y[n] - line) < below]
+            behind = side * max(abs(float(row[n])) for n in (number, *on_line))
+            ax.annotate(
+                shortened(names[number], most),
+                (float(row[number]), float(y[number])),
+                xytext=(behind, line),
+                textcoords=offset_copy(ax.transData, root_of(ax), 5 * side, 0, units="points"),
+                arrowprops={"arrowstyle": "-", "color": style.color("alarm"), "linewidth": 0.4, "shrinkA": 0},
+                ha="left" if side > 0 else "right",
+                va="center",
+                color=style.color("alarm"),
+            )
