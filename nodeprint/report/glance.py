@@ -142,7 +142,7 @@ def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]
     hops = {figure.measurement for figure in near if not _short_name(figure.measurement)}
     for figure in near:
         label = printable(
-            _short_name(figure.measurement) or ("core-to-core latency" if len(hops) == 1 else figure.measurement), 20
+            _short_name(figure.measurement) or ("core-to-core" if len(hops) == 1 else figure.measurement), 20
         )
         at_home = f", home {figure.home}" if len(homes) > 1 else ""
         name = f"{printable(figure.name, _LONGEST)}{at_home}"

@@ -58,7 +58,7 @@ def test_a_call_shows_its_steps_and_leaves_snakemakes_words_in_the_log(
     assert "node-run: run 1" not in done.stderr
     log = (house / "results/done/logs/run.log").read_text()
     assert "Select jobs to execute..." in log and "node-run: run 1 of 2: coherence-cas" in log
-    assert "core-to-core latency" in done.stdout and " ns " in done.stdout
+    assert "core-to-core" in done.stdout and " ns " in done.stdout
 
 
 def test_every_pair_of_every_pass_is_there(house: Path, done: subprocess.CompletedProcess[str]) -> None:
