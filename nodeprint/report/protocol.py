@@ -158,7 +158,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
     counts = {kind: sum(row["result"] == kind for row in rows) for kind in Accepted}
     by_rule = decision([row["result"] for row in rows], [campaign.verdict for campaign in campaigns])
     last = {name: node for campaign in campaigns for name, node in campaign.verdict.nodes.items()}
-    of_groups = [row for row in rows if set(row["verdicts"]) == {Outcome.SPLIT}]
+    of_groups = [row for row in rows if set(row["verdicts"]) == {Outcome.SPLIT.with_class}]
     reserved = [
         *(row for row in rows if row["result"] == Accepted.DEVIATION and row not in of_groups),
         *_folded([row for row in rows if row["result"] == Accepted.OPEN or row in of_groups]),

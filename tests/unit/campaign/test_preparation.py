@@ -253,7 +253,7 @@ def test_the_sheet_reads_as_it_was_written(
     [
         ("", "no column 'node'"),
         ("host\nx\n", "no column 'node'"),
-        ("node\tcolour\nx\tred\n", "'color'"),
+        ("node\tcolor\nx\tred\n", "'color'"),
         ("node\n-c\n", "line 2"),
         ("node\n../../etc\n", "line 2"),
         ("node\n$(reboot)\n", "line 2"),

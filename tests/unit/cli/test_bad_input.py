@@ -240,7 +240,7 @@ def test_numbers_of_engineers_are_numbers(tmp_path: Path, number: str) -> None:
         ("limits: [{measurement: clock-alone, row: all, reason: x}]", "limits[0]: at_most or at_least is missing"),
         ("tolerances:", "tolerances: must be keys with values, not nothing"),
         ("tolerances: {percent: {core: 0}}", "tolerances.percent.core: must be more than 0, not 0"),
-        ("tolerances: {percent: {core: .nan}}", "line 1, column 26: not a finite number"),
+        ("tolerances: {percent: {core: .nan}}", "line 1, column 30: not a finite number"),
         ("tolerances: {}\ntolerances: {}", "line 2, column 1: the key tolerances is there twice; remove one of them"),
         ("tolerances:\n\tpercent: {}", "line 2, column 1: a tab begins the line; indent it with blanks"),
         (

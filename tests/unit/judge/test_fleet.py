@@ -118,7 +118,7 @@ def test_of_several_homes_the_largest_detection_limit_counts(monkeypatch: pytest
     of = [Limit("memory", "chase-latency", "numa", "numa", effect, 0.02) for effect in (0.05, 0.09, 0.07)]
     other = replace(of[0], component_type="socket")
     monkeypatch.setattr(agreements, "limits", lambda _series: (*of, other))
-    assert fleet._limits(SimpleNamespace(series=())) == (of[1], other)  # type: ignore[arg-type]
+    assert fleet._limits(SimpleNamespace(tables=())) == (of[1], other)  # type: ignore[arg-type]
 
 
 def test_two_cores_in_a_ccx_have_one_pair_that_names_neither() -> None:

@@ -91,12 +91,12 @@ def test_what_groups_reach_of_what_is_possible_is_said_where_they_differ() -> No
     away = replace(
         AWAY, measurement="bandwidth-nodes", component=Component("bandwidth", "bandwidth", {"memory_node": 0})
     )
-    row = replace(verdicts.cells()[0], measurement="bandwidth-nodes", median=7.0, possible=10.0)
+    row = replace(verdicts.cells()[0], measurement="bandwidth-nodes", median=7.0, peak=10.0)
     verdict = split(away=away, cells=(row,))
     most = replace(row, median=8.0)
     nodes = {name: replace(node, cells=(most,)) if node.group == "A" else node for name, node in verdict.nodes.items()}
     first, still_open = text.which_is_right(replace(verdict, nodes=nodes))
-    assert first == "Of what is possible memory bandwidth reaches 80 % (group A) and 70 % (group B)."
+    assert first == "Of the theoretical peak memory bandwidth reaches 80 % (group A) and 70 % (group B)."
     assert "is open" in still_open
     alike = {name: replace(node, cells=(row,)) for name, node in verdict.nodes.items()}
     assert text.which_is_right(replace(verdict, nodes=alike)) == [still_open]

@@ -21,6 +21,8 @@ _NUMBER = re.compile(
 )
 #: CPUs of which one of several alike parts is named.
 _CPUS = re.compile(r"\(CPUs [^)]*\)")
+#: The component that is closest to its tolerance: of healthy nodes noise decides which one.
+_CLOSEST = re.compile(r"(% of [\d.]+ %) \((?:[^()]|\([^()]*\))*\)")
 #: Whose quadrants differ towards another socket is each chip's own, and what is left open there is noise itself.
 OF_EACH = "towards other sockets"
 _COMPARED = ("ns", "µs", "GB/s", "GHz", "times")
@@ -64,7 +66,9 @@ def sentences(page: Page) -> Iterator[str]:
 def without_numbers(page: Page) -> dict[str, list[tuple[float, str]]]:
     """By sentence without its numbers that have a unit these."""
     plain = (
-        _CPUS.sub("(CPUs)", words.replace(page.subject, "NODE")) for words in sentences(page) if OF_EACH not in words
+        _CLOSEST.sub(r"\1 (component)", _CPUS.sub("(CPUs)", words.replace(page.subject, "NODE")))
+        for words in sentences(page)
+        if OF_EACH not in words
     )
     return {
         _NUMBER.sub(r"# \2", words): [

@@ -41,11 +41,11 @@ def test_a_former_key_of_acceptance_names_the_new_one(tmp_path: Path, written: s
 def test_a_campaign_of_a_former_version_keeps_its_rules(tmp_path: Path) -> None:
     """nodeprint wrote the campaign's own copy of the rules, so nobody has to edit it."""
     waiver = {"node": "node003", "finding": "*", "reason": "known", "until": "2027-01-31"}
-    former = {"suppressions": [waiver], "decides": ["triad"], "metrics": {"triad": {"bound": 4, "decides": True}}}
+    former = {"suppressions": [waiver], "decides": ["bandwidth"], "metrics": {"triad": {"bound": 4, "decides": True}}}
     (tmp_path / "acceptance.yaml").write_text(json.dumps(former))
     rules = acceptance.rules_of(tmp_path)
     assert [waived.node for waived in rules.waivers] == ["node003"]
-    assert rules.criteria == ("triad",)
+    assert rules.criteria == ("bandwidth",)
     assert (rules.metrics["triad"].tolerance, rules.metrics["triad"].criterion) == (4, True)
 
 
