@@ -143,7 +143,7 @@
   // Which pairs are of one socket and of different parts of its finest level; null on machines of one socket or level.
   function inside(machine) {
     const levels = levelsOf(machine);
-    const socket = data.labels.indexOf("socket"), finest = machine.parts.filter(([level]) => level === levels[0]);
+    const socket = data.labels.indexOf("socket"), finest = machine.components.filter(([level]) => level === levels[0]);
     if (levels.length < 2 || !levels.some((level) => level.split(" = ").includes("socket"))) return null;
     const part = new Map(finest.flatMap(([, start, stop], number) => [...Array(stop - start).keys()].map((k) => [start + k, number])));
     return (a, b) => machine.labels[a][socket] === machine.labels[b][socket] && part.get(a) !== part.get(b);
@@ -182,19 +182,19 @@
     return [...Array(size).keys()].filter((k) => (first + k) % step === 0);
   }
 
-  const levelsOf = (machine) => [...new Set(machine.parts.map(([level]) => level))];
+  const levelsOf = (machine) => [...new Set(machine.components.map(([level]) => level))];
 
   // What is drawn beside the cells, as lines and words that a canvas and an SVG have alike.
   function marks() {
     const { row, column, size, side, cell } = frame(), out = { lines: [], words: [], brackets: [] };
-    for (const [, start, stop] of view.machine.parts) {
+    for (const [, start, stop] of view.machine.components) {
       const [x, y] = [start - column, start - row], w = stop - start;
       if (w === view.n || x + w <= 0 || y + w <= 0 || x >= size || y >= size) continue;
       const [l, t] = [Math.max(0, x), Math.max(0, y)], [r, b] = [Math.min(size, x + w), Math.min(size, y + w)];
       out.lines.push([LEFT + l * cell, TOP + t * cell, (r - l) * cell, (b - t) * cell]);
     }
     levelsOf(view.machine).forEach((level, number) => {
-      const y = TOP - 6 - number * LEVEL, parts = view.machine.parts.filter((part) => part[0] === level);
+      const y = TOP - 6 - number * LEVEL, parts = view.machine.components.filter((part) => part[0] === level);
       out.words.push([LEFT - 5, y + 3, "end", level]);
       let free = -Infinity; // where the last number ends
       for (const [, start, stop, label] of parts) {
@@ -254,7 +254,7 @@
   // What is under the pointer, in words; the test compares it with the data.
   function describe() {
     const { entry, machine, own, other, n } = view, tip = byId("tip");
-    if (!cursor) { tip.textContent = `${data.origin ? data.origin + "\n" : ""}${entry.node}: ${entry.title}\ncolours: ${view.title}`; return; }
+    if (!cursor) { tip.textContent = `${data.origin ? data.origin + "\n" : ""}${entry.node}: ${entry.title}\ncolors: ${view.title}`; return; }
     const { row, column } = cursor, i = row * n + column;
     const part = (k) => data.labels.map((label, j) => [label, machine.labels[k][j]]).filter(([, v]) => v >= 0).map(([l, v]) => `${l} ${v}`).join(", ");
     const lines = [`CPU ${machine.cpus[row]} to CPU ${machine.cpus[column]}`];

@@ -32,7 +32,7 @@ class PastCampaign(msgspec.Struct, frozen=True):
     nodes: Mapping[str, JudgedNode]
     last: str = ""
     folder: Path = Path()
-    schema: int = SCHEMA
+    schema: int = 0
 
 
 _VERDICTS = msgspec.json.Decoder(PastCampaign)

@@ -231,7 +231,7 @@ def _head(campaign: JudgedCampaign) -> dict[str, Any]:
         "measured": " to ".join(dict.fromkeys(time[:10] for time in (campaign.first, campaign.last) if time))
         or say("not_recorded"),
         "boots": " to ".join(map(str, sorted({min(boots), max(boots)}))) if boots else say("not_recorded"),
-        "outcome": fleet.outcome.with_class,
+        "outcome": text.campaign_outcome(campaign.verdict),
         "text": text.first_line(campaign.verdict),
         "counts": ", ".join(f"{count} {word}" for word, count in fleet.counts.items() if count),
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
@@ -20,8 +19,6 @@ from nodeprint.report.outcome_colors import outcome_colors
 from nodeprint.settings import config
 from nodeprint.settings.texts import say
 
-#: The color of each outcome's word.
-_COLORS: Mapping[str, str] = {str(of): of.entry.color for of in (*FleetOutcome, *Outcome)}
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
 #: What is before the text in a row of a table, and how far the second line of other lines is indented.
@@ -65,11 +62,13 @@ def _indent(line: str, columns: int) -> int:
 def coloured(words: str) -> Text:
     """Text with its outcomes in their colors, which a pipe does not get."""
     out = Text(words)
-    classes = "|".join(OutcomeClass)
-    for outcome in sorted(_COLORS, key=len):  # the longer last, as one may contain another
-        word = re.escape(outcome)
-        color = outcome_colors()[_COLORS[outcome]].terminal
-        out.highlight_regex(rf"\b(?:{classes}) \({word}\)|\b{word}\b", f"bold {color}")
+    for outcome in sorted((*Outcome, *FleetOutcome), key=len):  # the longer last, as one may contain another
+        color = outcome_colors()[outcome.entry.color].terminal
+        words = rf"\b{re.escape(outcome.with_class)}|(?<!\()\b{re.escape(outcome)}\b"
+        out.highlight_regex(words, f"bold {color}")
+    # a fleet's class may be that of a node or of the messages
+    fails = rf"\b{OutcomeClass.FAIL} \([^)]*\)"
+    out.highlight_regex(fails, f"bold {outcome_colors()[FleetOutcome.DEVIATIONS.entry.color].terminal}")
     return out
 
 

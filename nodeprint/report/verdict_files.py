@@ -17,7 +17,7 @@ import msgspec
 from nodeprint import files, reading
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import verdict as verdict_types
-from nodeprint.judge.outcome import Certainty, Drain, FleetOutcome, Outcome
+from nodeprint.judge.outcome import Certainty, Drain, Outcome
 from nodeprint.judge.verdict import SCHEMA, Finding, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import check_scripts, text
 from nodeprint.settings import former_keys
@@ -249,10 +249,11 @@ def prometheus(verdict: Verdict) -> str:
         (f'node="{_label(name)}"{mark}', memory.of_most) for memory in verdict.fleet.memory for name in memory.nodes
     )
     measured = [(labels, datetime.fromisoformat(node.measured).timestamp()) for labels, node in nodes if node.measured]
+    of_fleet = f'class="{verdict.fleet.outcome_class}",verdict="{verdict.fleet.outcome}"'
     counts = [(f"{_outcome(outcome)}{mark}", float(verdict.fleet.counts.get(outcome, 0))) for outcome in Outcome]
     lines = [
         *_gauge("campaign_info", [(f'campaign="{_label(verdict.campaign)}"{mark}', 1.0)]),
-        *_gauge("fleet_verdict", [(f"{_outcome(verdict.fleet.outcome)}{mark}", 1.0)]),
+        *_gauge("fleet_verdict", [(f"{of_fleet}{mark}", 1.0)]),
         *_gauge("node_verdict", [(f"{labels},{_outcome(node.outcome)}", 1.0) for labels, node in nodes]),
         *_gauge("nodes", counts),
         *_gauge("measured_timestamp_seconds", measured),
@@ -265,7 +266,7 @@ def prometheus(verdict: Verdict) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _outcome(outcome: Outcome | FleetOutcome) -> str:
+def _outcome(outcome: Outcome) -> str:
     """The labels of an outcome: its class, and the outcome as the reason."""
     return f'class="{outcome.outcome_class}",verdict="{outcome}"'
 

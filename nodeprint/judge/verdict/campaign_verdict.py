@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, OutcomeClass, counts
+from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, OutcomeClass, OutcomeEntry, counts
 from nodeprint.judge.verdict.fabric_verdict import FabricVerdict
 from nodeprint.judge.verdict.fleet_verdict import FleetVerdict
 from nodeprint.judge.verdict.node_verdict import NodeVerdict
@@ -45,6 +45,12 @@ class Verdict(msgspec.Struct, frozen=True):
         """The class of the fleet, or of the messages between its nodes if that is worse."""
         classes = {self.fleet.outcome_class, *(fabric.outcome.outcome_class for fabric in self.fabric)}
         return next(of for of in OutcomeClass if of in classes)
+
+    @property
+    def entry(self) -> OutcomeEntry:
+        """The entry of the outcome that gives the class: the fleet's, that of the messages, or a failing node's."""
+        outcomes = (self.fleet.outcome, *(fabric.outcome for fabric in self.fabric), FleetOutcome.DEVIATIONS)
+        return next(of.entry for of in outcomes if of.outcome_class is self.outcome_class)
 
     def fails(self, kinds: Collection[Kind]) -> bool:
         """Whether --fail-on counts an outcome of a node, of the fleet or of the fabric."""

@@ -86,6 +86,9 @@ def of_component(
         )
         if np.isfinite(effect)
     }
+    if not effects:
+        what = f"no node has a difference in {place!r} of {measurement}"
+        raise NodeprintError(what, advice="choose a component that several nodes of a kind have")
     title = f"{measurement}, {place}: difference from the peers, %"
     return of_nodes(effects, title, 100 * float(np.nanmax(component.tolerance.to_numpy())), marked)
 

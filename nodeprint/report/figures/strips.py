@@ -54,10 +54,11 @@ def strip_of(dim: str, values: Floats, peers: Floats, title: str, of_peers: str)
 
 
 def in_rows(strips: Sequence[xr.Dataset]) -> list[xr.Dataset]:
-    """Strips of a node as figures: those of the same CPUs are rows of one, at most so many that a page holds it."""
-    alike: dict[tuple[str, ...], list[xr.Dataset]] = {}
+    """Strips of a node as figures: those of the same CPUs and as many peers, which the legend counts, are rows of one,
+    at most so many that a page holds it."""
+    alike: dict[tuple[int, tuple[str, ...]], list[xr.Dataset]] = {}
     for strip in strips:
-        alike.setdefault(tuple(strip.cpu.to_numpy().tolist()), []).append(strip)
+        alike.setdefault((strip.attrs["peers"], tuple(strip.cpu.to_numpy().tolist())), []).append(strip)
     return [
         xr.merge(
             [

@@ -73,7 +73,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
         "cluster",
         "cluster",
         title,
-        Mark.of(verdict.fleet.outcome),
+        Mark(verdict.entry.symbol, text.campaign_outcome(verdict), verdict.entry.color),
         lead(campaign),
         sections(
             Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),

@@ -435,7 +435,7 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
     if gone := [name for name, node in verdict.nodes.items() if node.outcome is Outcome.INTERMITTENT]:
         caption += say("figures", "in_tolerances_gone", nodes=names.shortened(names.nodes(gone), 60))
     sizes = np.abs(data.value)
-    farthest = sizes.where(sizes == sizes.max(), drop=True)[0, 0]
+    farthest = sizes[sizes.argmax(...)]
     alt = say(
         "alt",
         "in_tolerances",

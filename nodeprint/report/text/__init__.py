@@ -27,6 +27,7 @@ from nodeprint.report.text.group_sentences import (
 )
 from nodeprint.report.text.headlines import (
     based_on,
+    campaign_outcome,
     counts_of,
     fabric,
     fabric_findings,
@@ -47,6 +48,7 @@ __all__ = [
     "based_on",
     "belongs",
     "busy_machine",
+    "campaign_outcome",
     "change",
     "changed",
     "component_in_words",

@@ -31,12 +31,17 @@ def first_line(verdict: Verdict) -> str:
     """The class and outcome of a campaign: how many nodes match, which do not, the metrics that decide, and those
     that are missing."""
     fleet, mark = verdict.fleet, origin(verdict)
-    reason = fleet.outcome if verdict.outcome_class is fleet.outcome_class else say("fabric_is_worse")
-    begin = f"{mark}: {verdict.outcome_class} ({reason})".removeprefix(": ")
+    begin = f"{mark}: {campaign_outcome(verdict)}".removeprefix(": ")
     not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
     count = f"{'; '.join(filter(None, [headline_of(fleet), *not_uniform]))}."
     first = [*disturbed_first(verdict), *memory_warnings(fleet), count]
     return " ".join([f"{begin}: {' '.join(first)}", *based_on(verdict)])
+
+
+def campaign_outcome(verdict: Verdict) -> str:
+    """The class of a campaign with its reason: the outcome of the fleet, or the messages between nodes if worse."""
+    is_of_fleet = verdict.outcome_class is verdict.fleet.outcome_class
+    return f"{verdict.outcome_class} ({verdict.fleet.outcome if is_of_fleet else say('fabric_is_worse')})"
 
 
 def _messages(fabric: FabricVerdict) -> str:

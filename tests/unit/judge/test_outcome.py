@@ -131,6 +131,8 @@ def test_a_node_that_fails_makes_a_split_fleet_fail() -> None:
     verdict = replace(made, fleet=replace(made.fleet, outcome=FleetOutcome.SPLIT))
     assert verdict.fleet.outcome_class == verdict.outcome_class == "FAIL"
     assert text.first_line(verdict).startswith("FAIL (SPLIT): ")
+    assert text.campaign_outcome(verdict) == "FAIL (SPLIT)" and verdict.entry.color == "alarm"
+    assert 'nodeprint_fleet_verdict{class="FAIL",verdict="SPLIT"} 1' in verdict_files.prometheus(verdict)
     verdict = replace(made, fleet=replace(made.fleet, outcome=FleetOutcome.SPLIT, counts={Outcome.SPLIT: 2}))
     assert verdict.outcome_class == "WARN"
 
