@@ -35,7 +35,7 @@ def agree(campaign: Path, code: int, output: str) -> None:
     pages = protocol.content([protocol.judged(campaign)], "", SiteTexts())
     rows = {row["node"]: row for row in pages["nodes"]}
     assert set(rows) == {node.node for node in status.nodes}
-    assert {name for name, row in rows.items() if row["verdicts"] == [str(Outcome.NOT_MEASURED)]} == absent
+    assert {name for name, row in rows.items() if row["verdicts"] == [Outcome.NOT_MEASURED.with_class]} == absent
     assert all(rows[name]["result"] == Accepted.OPEN for name in absent)
     assert not absent or pages["result"] != Accepted.ACCEPTED
 
