@@ -79,7 +79,7 @@ def test_rows_of_a_single_machine_come_and_go_with_the_addons(campaign: Callable
     assert present.returncode == hidden.returncode == 0, present.stderr + hidden.stderr
     row = "Not compared with published machines:"
     assert row in present.stdout and row not in hidden.stdout
-    assert "core-to-core  every pair  51.5 ns" in hidden.stdout
+    assert "core-to-core latency  every pair  51.5 ns" in hidden.stdout
     present, hidden = (call(program, "judge", folder, "--reference", "published") for program in (_PRESENT, _HIDDEN))
     assert present.returncode == 0 and f"a: {row}" in present.stdout
     assert hidden.returncode == 2 and "published: cannot be read" in hidden.stderr
