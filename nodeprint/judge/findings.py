@@ -257,26 +257,24 @@ def merged(shown: Sequence[TableFinding]) -> list[TableFinding]:
     first."""
     out: list[TableFinding] = []
     for state in Certainty:
-        of_state = [component for component in shown if component.finding.state is state]
-        pairs = [component for component in of_state if component.matrix.measured.of_pairs]
-        for component in sorted(
-            pairs, key=lambda component: (-component.finding.times_tolerance, component.key, component.finding.home)
-        ):
-            first = next((kept for kept in out if _same(kept, component)), None)
+        of_state = [found for found in shown if found.finding.state is state]
+        pairs = [found for found in of_state if found.matrix.measured.of_pairs]
+        for found in sorted(pairs, key=lambda found: (-found.finding.times_tolerance, found.key, found.finding.home)):
+            first = next((kept for kept in out if _same(kept, found)), None)
             if first is None:
-                out.append(component)
+                out.append(found)
             elif first.finding.state is state:
-                out[out.index(first)] = _with(first, component)
-        out += _by_place([component for component in of_state if not component.matrix.measured.of_pairs])
-    cells = [component for component in out if not component.matrix.measured.of_pairs]
-    out = [*(component for component in out if component.matrix.measured.of_pairs), *_nested(cells)]
+                out[out.index(first)] = _with(first, found)
+        out += _by_place([found for found in of_state if not found.matrix.measured.of_pairs])
+    cells = [found for found in out if not found.matrix.measured.of_pairs]
+    out = [*(found for found in out if found.matrix.measured.of_pairs), *_nested(cells)]
     rank = {state: number for number, state in enumerate(Certainty)}
     return sorted(
         out,
-        key=lambda component: (
-            rank[component.finding.state],
-            not component.finding.worse,
-            -component.finding.times_tolerance,
+        key=lambda found: (
+            rank[found.finding.state],
+            not found.finding.worse,
+            -found.finding.times_tolerance,
         ),
     )
 
@@ -295,15 +293,15 @@ def _by_place(shown: Sequence[TableFinding]) -> list[TableFinding]:
     """One finding a place for what is worse there than at the peers, and one for what is better."""
     ranks = {name: term.rank for name, term in terms().items()}
     out: list[TableFinding] = []
-    for component in sorted(
+    for found in sorted(
         shown,
-        key=lambda component: (ranks.get(component.finding.component.term, _LAST), -component.finding.times_tolerance),
+        key=lambda found: (ranks.get(found.finding.component.term, _LAST), -found.finding.times_tolerance),
     ):
-        at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, component.finding)), None)
+        at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, found.finding)), None)
         if at is None:
-            out.append(component)
+            out.append(found)
         else:
-            out[at] = _with(out[at], component)
+            out[at] = _with(out[at], found)
     return out
 
 
@@ -314,20 +312,20 @@ def _nested(shown: Sequence[TableFinding]) -> list[TableFinding]:
     certain = list(Certainty).index
     out = list(shown)
     for wide in sorted(shown, key=_width):
-        inside = [component for component in out if _explains(component, wide)]
+        inside = [found for found in out if _explains(found, wide)]
         if not inside:
             continue
-        share = max(abs(component.finding.effect) for component in inside) * (1 - _AGREE)
-        surer = all(certain(wide.finding.state) < certain(component.finding.state) for component in inside)
+        share = max(abs(found.finding.effect) for found in inside) * (1 - _AGREE)
+        surer = all(certain(wide.finding.state) < certain(found.finding.state) for found in inside)
         if surer or (len(inside) > 1 and abs(wide.finding.effect) >= share):
-            head, explained_components = wide, inside
+            head, explained = wide, inside
         else:
-            head = min(inside, key=lambda component: (certain(component.finding.state), -abs(component.finding.effect)))
-            explained_components = [wide]
-        gone = {id(component) for component in (head, *explained_components)}
+            head = min(inside, key=lambda found: (certain(found.finding.state), -abs(found.finding.effect)))
+            explained = [wide]
+        gone = {id(found) for found in (head, *explained)}
         out = [
-            *(component for component in out if id(component) not in gone),
-            functools.reduce(_with, explained_components, head),
+            *(found for found in out if id(found) not in gone),
+            functools.reduce(_with, explained, head),
         ]
     return out
 
