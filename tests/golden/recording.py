@@ -7,10 +7,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.golden import summary
 from tests.golden.campaigns import CAMPAIGNS, PUBLISHED
 from tests.golden.stage import Stage, elsewhere
+from tests.numbers import check
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -20,8 +22,15 @@ def names() -> list[str]:
     return [*CAMPAIGNS, *(PUBLISHED if os.environ.get("NODEPRINT_DATA") else ())]
 
 
-def artifacts(name: str) -> Mapping[str, str]:
-    """Make a campaign and return everything that is said of it."""
+class Made(NamedTuple):
+    """Everything that is said of a campaign, and what the numbers in it have to come from."""
+
+    artifacts: Mapping[str, str]
+    sources: Mapping[str, str]
+
+
+def made(name: str) -> Made:
+    """Make a campaign."""
     data = os.environ.get("NODEPRINT_DATA")
     with tempfile.TemporaryDirectory(prefix="nodeprint-golden-") as folder:
         if data and name in PUBLISHED:
@@ -29,12 +38,16 @@ def artifacts(name: str) -> Mapping[str, str]:
         stage = Stage()
         with elsewhere(Path(folder)):
             (CAMPAIGNS | PUBLISHED)[name](stage)
-            return stage.artifacts()
+            return Made(stage.artifacts(), stage.sources())
 
 
 def kept(name: str) -> str:
     """What is kept of a campaign, as one text."""
-    return "\n".join(_parts(artifacts(name)))
+    return _in_short(made(name))
+
+
+def _in_short(of: Made) -> str:
+    return "\n".join(_parts(of.artifacts))
 
 
 def _parts(of_campaign: Mapping[str, str]) -> Iterator[str]:
@@ -55,16 +68,19 @@ def write(name: str) -> None:
 
 
 def difference(name: str) -> Iterator[str]:
-    """How what is said of a campaign differs from what is kept."""
+    """How what is said of a campaign differs from what is kept, and the numbers in it that have no source."""
     path = EXPECTED / f"{name}.txt"
     expected = path.read_text(encoding="utf-8") if path.exists() else ""
-    before, now = (text.splitlines(keepends=True) for text in (expected, kept(name)))
-    return unified_diff(before, now, f"expected/{name}.txt", "now", n=1)
+    campaign = made(name)
+    before, now = (text.splitlines(keepends=True) for text in (expected, _in_short(campaign)))
+    yield from unified_diff(before, now, f"expected/{name}.txt", "now", n=1)
+    if name in check.CAMPAIGNS:
+        yield from (f"{name}: {line}" for line in check.without_source(campaign.artifacts, campaign.sources))
 
 
 def save(name: str, folder: Path) -> None:
     """Write everything that is said of a campaign in full, a file for each artifact."""
-    for artifact, text in artifacts(name).items():
+    for artifact, text in made(name).artifacts.items():
         path = folder / name / artifact
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(summary.long(artifact, text), encoding="utf-8")

@@ -87,6 +87,21 @@ class Stage:
             self.prepare("report", campaign)
         self.run("show", campaign)
 
+    def sources(self) -> dict[str, str]:
+        """What every printed number has to come from: the values of each judged campaign as they are exported, and the
+        headers of its records."""
+        out: dict[str, str] = {}
+        for path in sorted(Path().rglob("verdict.json")):
+            campaign = path.parent
+            nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"].values()
+            measured = {row["measurement"] for node in nodes for row in (*node["classes"], *node["cells"])}
+            for name in sorted(measured):
+                code, _ = _called(["export", str(campaign), "--to", "values.csv", "--table", name])
+                out |= {f"{campaign}/values/{name}": Path("values.csv").read_text("utf-8")} if code == 0 else {}
+            heads = dict.fromkeys(_first_line(of) for of in sorted(campaign.rglob("*.jsonl.gz")))
+            out[f"{campaign}/headers"] = "\n".join(head for head in heads if head.endswith("}"))
+        return out
+
     def artifacts(self) -> dict[str, str]:
         """Everything that was said, by what it is."""
         out = {"terminal": "\n".join(self.terminal)}
@@ -106,6 +121,15 @@ class Stage:
 #: Files that commands write, which are kept whatever folder they are in, and pages, of which reports consist.
 _READ = ("verdict.json", "card.json", "verdict.xml", "verdict.prom", "drain.sh")
 _PAGES = (".html", ".pdf")
+
+
+def _first_line(path: Path) -> str:
+    """The header of a record file; of one that was cut off nothing."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            return file.readline().strip()
+    except (EOFError, OSError):
+        return ""
 
 
 def _called(words: Sequence[str]) -> tuple[int, str]:

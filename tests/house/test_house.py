@@ -321,7 +321,7 @@ def test_a_missing_part_is_never_passed_over() -> None:
 def test_tests_share_through_support_alone() -> None:
     """No test imports another, nor a benchmark or the mutants if these are not the subject; the programs of a virtual
     cluster are no test."""
-    shared = r"support\b|golden\b|system\.cluster\b"
+    shared = r"support\b|golden\b|numbers\b|system\.cluster\b"
     imports = re.compile(rf"^\s*(?:from|import) (?:\.|bench\b|tests\.(?!{shared}))", re.MULTILINE)
     importing = [path for path in (ROOT / "tests").rglob("*.py") if imports.search(path.read_text())]
     assert {path.name for path in importing} == {"test_bench_table.py", "test_mutants.py"}

@@ -1,0 +1,170 @@
+"""Which numbers of a statement have no source: each has to be a fact of what is named there, rounded as printed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from tests.numbers.campaign import Fact, campaigns, quoted, scale
+from tests.numbers.facts import facts
+from tests.numbers.fleet import of_acceptance
+from tests.numbers.statements import Statement, statements
+
+#: Golden campaigns whose numbers are checked.
+CAMPAIGNS = ("ccd", "ccx", "configuration", "core", "not-measured", "nothing-measured", "split", "wrong-result")
+
+#: A number with its unit; neither is part of a word.
+_UNIT = (
+    r"percentage points|%|GiB|KiB|[nuµm]?s\b|[kMG]?B/s|[kMG]?Hz|[kMG]?flop/s|[kMG]?/s|[a-z]+/s\b|times\b|tolerances\b"
+)
+_NUMBER = re.compile(rf"(?<![\w.,])([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.]*\d)(?: ?({_UNIT}))?(?!\w)")
+_RANGE = re.compile(rf" (?:to|of) [+-]?\d+(?:\.\d+)? ?({_UNIT})")
+#: A range in a row whose unit stands in the cell before it.
+_BARE_RANGE = re.compile(r"[+-]?[\d.]+ to [+-]?[\d.]+")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A printed number: its value and half of its last digit in `unit`, and the text on both sides."""
+
+    token: str
+    value: float
+    half: float
+    unit: str
+    left: str
+    right: str
+
+    def shows(self, fact: Fact) -> bool:
+        """Whether the fact, rounded as the number is, is what is printed."""
+        if fact.unit != self.unit or not math.isfinite(fact.value):
+            return False
+        value = fact.value if self.token[0] in "+-" or self.value < 0 else abs(fact.value)
+        if self.token[0] == "-" and value > 0:
+            return False
+        return abs(value - self.value) <= self.half + 2e-6 * abs(value)
+
+
+def numbers(statement: Statement, quotes: Iterable[str] = ()) -> Iterator[Number]:
+    """The numbers of a statement that no exemption covers."""
+    above = ""
+    for header, text in statement.cells:
+        spans = [match.span() for pattern in EXEMPT for match in re.finditer(pattern, text)]
+        spans += [match.span() for words in quotes if words in text for match in re.finditer(re.escape(words), text)]
+        if header in IDENTIFIERS:
+            continue
+        left = f"{header}: " if header else ""
+        for match in _NUMBER.finditer(text):
+            if any(start <= match.start() and match.end(1) <= end for start, end in spans):
+                continue
+            behind = _RANGE.match(text, match.end())
+            unit = match[2] or (behind[1] if behind else "") or (above if _BARE_RANGE.fullmatch(text) else "")
+            above = unit or above
+            size, name = scale(unit)
+            token = match[1]
+            decimals = len(token.partition("e")[0].partition(".")[2])
+            half = 0.5 * 10.0**-decimals
+            yield Number(
+                token, float(token) * size, half * size, name, left + text[: match.start()], text[match.end() :]
+            )
+
+
+#: Columns whose numbers are names.
+IDENTIFIERS = ("job",)
+#: Numbers that need no source, each by what it is.
+EXEMPT: Sequence[str] = (
+    # identifiers: nodes, parts of machines, jobs and runs, files, commands, processors, versions, checksums
+    r"[\w.-]*\[[\d,\-]+\]",
+    r"(?i)\b(?:cores?|CPUs?|CC[XD]s?|sockets?|quadrants?|clusters?|(?:home )?(?:NUMA )?nodes?|group|channel|DIMM)"
+    r" \d+(?:(?:, | and |[,\u2013-])\d+)*",
+    r"(?:family|model|stepping|contract|ticket) \d+",
+    r"\bjob\d+\S*|\bruns? \d+ of job\d+|run\d+\S*",
+    r"\b0x[0-9a-f]+\b|\b[0-9a-f]{12,}\b|SHA-?256|\S+\.(?:pdf|html|sh|csv|json|txt|md|sha256)\b\S*",
+    r"`[^`]*`|\bmake \S.*?NODES=\S+|sh \S+-check\.sh \d+|/\S*/\S+|\b[\d.]+-sim\b|\b\d+(?:\.\d+){2,}\b",
+    r"(?:AMD|Intel)[^,;|]*|DDR\d+(?:-\d+)?|\bL[123]\b|Zen \d",
+    # dates
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\dZ?)?)?",
+    # scales of colors, and the differences from which on a picture names a CPU
+    r"median of its peers, to [\d.]+ %|No CPU lies more than [\d.]+ %",
+    # constants of the texts and of processors
+    r"\d+ operations in double precision a cycle|sleeps of 5 ms|up to 1 it is the same|95 %:|with 20 runs of 64 nodes",
+    r"\b9[05] ?% (?:interval|the same within|of the nodes)|round trip / 2|majority of 60 %",
+    r"exit status \d|ends with PASS.*$",
+)
+
+
+def without_source(artifacts: Mapping[str, str], sources: Mapping[str, str]) -> Iterator[str]:
+    """A line for each statement with a number that has none."""
+    judged = campaigns(artifacts, sources)
+    known = {campaign.name: Facts(facts(campaign)) for campaign in judged}
+    every = Facts([*(fact for of in known.values() for fact in of.facts), *of_acceptance(judged)])
+    quotes = sorted({words for campaign in judged for words in quoted(campaign)})
+    for statement in statements(artifacts):
+        folder = statement.file.partition("/report/")[0]
+        of = known.get(folder, known.get(statement.file.rpartition("/")[0], every))
+        wrong = unexplained(statement, of, quotes)
+        if wrong:
+            shown = ", ".join(f"{number.token} {number.unit}".strip() for number in wrong)
+            yield f"{statement.file}: no source of {shown}: {statement.text[:400]}\n"
+
+
+class Facts:
+    """Facts by unit."""
+
+    def __init__(self, of: Iterable[Fact]) -> None:
+        self.facts = list(of)
+        self.by_unit: dict[str, list[Fact]] = {}
+        for fact in self.facts:
+            self.by_unit.setdefault(fact.unit, []).append(fact)
+
+    def sources(self, number: Number, context: str) -> list[Fact]:
+        """The facts that a number shows where it stands."""
+        return [
+            fact
+            for fact in self.by_unit.get(number.unit, ())
+            if number.shows(fact)
+            and (
+                not fact.left
+                or _compiled(f"(?:{fact.left})" if fact.left.endswith("$") else fact.left).search(number.left)
+            )
+            and (not fact.right or _compiled(fact.right).match(number.right))
+            and all(_compiled(word).search(context) for word in fact.words)
+        ]
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def unexplained(statement: Statement, of: Facts, quotes: Iterable[str]) -> list[Number]:
+    """The numbers of a statement without a source."""
+    context = expanded(statement.context).lower()
+    found = list(numbers(statement, quotes))
+    return [number for number in found if not (of.sources(number, context) or is_ratio(number, found))]
+
+
+def is_ratio(number: Number, found: Sequence[Number]) -> bool:
+    """Whether a factor (`times as long`) is that of the value before it and the first of its statement."""
+    before = [of for of in found[: found.index(number)] if of.unit == "ns"]
+    if number.unit != "times" or not number.right.startswith(" as long") or len(before) < 2:
+        return False
+    low, high = (
+        (before[-1].value + sign * before[-1].half) / (before[0].value - sign * before[0].half) for sign in (-1, 1)
+    )
+    return low - number.half <= number.value <= high + number.half
+
+
+def expanded(text: str) -> str:
+    """A text in which folded lists of nodes are followed by the nodes' names."""
+    named = [name for match in re.finditer(r"([\w.-]*?)\[([\d,\-]+)\]", text) for name in _unfolded(match[1], match[2])]
+    return f"{text} | {' '.join(named)}" if named else text
+
+
+def _unfolded(stem: str, ranges: str) -> Iterator[str]:
+    for part in ranges.split(","):
+        first, _, last = part.partition("-")
+        for number in range(int(first), int(last or first) + 1):
+            yield f"{stem}{number:0{len(first)}d}"

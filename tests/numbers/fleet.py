@@ -1,0 +1,215 @@
+"""What may be printed of a fleet: counts, differences that nodes share, what the data resolve, messages."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from tests.numbers.campaign import Campaign, Fact, Json, component_words, in_unit, metric_words
+from tests.numbers.findings import of_agreements, of_finding, times
+
+
+def _counts(campaign: Campaign) -> Iterator[Fact]:
+    fleet, nodes = campaign.verdict["fleet"], campaign.nodes
+    for count in {fleet["nodes"], fleet["measured"]}:
+        yield Fact(count, "", right=r" nodes?\b| of \d+ nodes? measured| of \d+ measured")
+        yield Fact(count, "", left=r"of (all )?$", right=r" (nodes?|measured)\b")
+        yield Fact(count, "", left=r"nodes: $")
+    for outcome, count in (dict.fromkeys(_OUTCOMES, 0) | dict(fleet["counts"])).items():
+        yield Fact(count, "", left=rf"\({outcome}\) $")
+        yield Fact(count, "", right=rf" {outcome}\b")
+        yield Fact(count, "", right=r" nodes?\b", words=(outcome.lower(),))
+    same = fleet["counts"].get("SAME", 0)
+    yield Fact(same, "", right=r" of \d+ nodes? (match|are the same|verified|is the same)| of \d+ nodes? are the same")
+    yield Fact(same, "", left=r"of \d+ nodes $")  # the acceptance report
+    yield Fact(fleet["tests"], "", right=r" (parts|components) were tested| tests? with simultaneous")
+    yield Fact(100 * fleet["false_alarm"], "%", left="deviation in $")
+    for metric, deviation in fleet["assumed_jobs"].items():
+        yield Fact(100 * deviation, "%", left=r"between jobs: .*$", right=rf" \((?i:{metric_words(metric)})\)")
+    judged = sum(bool(node["agreements"]) for node in nodes.values())
+    yield Fact(judged, "", "one of $", " nodes")
+    found = sum(len(node["findings"]) for node in nodes.values())
+    yield Fact(found, "", right=" findings?")
+
+
+_OUTCOMES = (
+    "SAME",
+    "SUSPECT",
+    "DEVIATES",
+    "INCONCLUSIVE",
+    "INVALID",
+    "NOT MEASURED",
+    "MISMATCH",
+    "SPLIT",
+    "INTERMITTENT",
+)
+
+
+def _fleet(fleet: Json) -> Iterator[Fact]:
+    for single in fleet["single_runs"]:
+        words = (re.escape(single["measurement"]),)
+        value, unit = in_unit(single["median"], single["unit"])
+        record = f"single {single['measurement']}"
+        yield Fact(value, unit, "median is $", "", words, record)
+        yield Fact(100 * single["low"], "%", "they are $", "", words, record)
+        yield Fact(100 * single["high"], "%", r"they are \S+ % to $", "", words, record)
+        yield Fact(100 * single["sd"], "%", r"standard deviation $", "", words, record)
+        yield Fact(100 * single["farthest"]["effect"], "%", r"farthest \($", "", words, record)
+        yield Fact(single["nodes"], "", "each of $", " nodes", words, record)
+        for at in (*single["apart"], *single["groups"]):
+            yield Fact(100 * abs(at["effect"]), "%", "", " (slower|faster|higher|lower)", words, record)
+            yield Fact(len(at["nodes"]), "", "", "", words, record)
+    for at, limit in enumerate(fleet["limits"]):
+        words, record = (metric_words(limit["metric"]),), f"limit {at}"
+        yield Fact(100 * limit["effect"], "%", r"below $", "", words, record)
+        yield Fact(100 * limit["tolerance"], "%", r"\(tolerance $", "", words, record)
+        yield Fact(limit["needed"], "", r"; $", " (runs|nodes)", words, record)
+        of = (re.escape(limit["measurement"]),)
+        yield Fact(100 * limit["tolerance"], "%", r"^tolerance: $", "", of, record)
+        yield Fact(100 * limit["effect"], "%", r"^found from: $", "", of, record)
+    for metric in {limit["metric"] for limit in fleet["limits"]}:
+        yield from _far_limits([limit for limit in fleet["limits"] if limit["metric"] == metric], metric)
+    for key in ("shared", "gaps", "groups"):
+        for at, one in enumerate(fleet[key]):
+            yield from _difference(one, f"{key} {at}")
+
+
+def _difference(one: Json, record: str) -> Iterator[Fact]:
+    """What several nodes have in common beside the others."""
+    yield Fact(len(one["nodes"]), "", "", r" nodes|\)", (), record)
+    yield Fact(len(one["nodes"]), "", r"^nodes: $", "", (), record)
+    if not isinstance(one.get("component"), dict):
+        return
+    words, sign = component_words(one["component"]), math.copysign(1, one["effect"])
+    row = (
+        (rf"^[^|]*\|[^|]*\|(.*\|)? {one['name'].lower()} \||group {one['name'].lower()}:",)
+        if one.get("name")
+        else words
+    )
+    ends = sorted(100 * sign * one["interval"][end] for end in ("low", "high"))
+    yield Fact(100 * abs(one["effect"]), "%", "", " (slower|faster|higher|lower)", words, record)
+    yield Fact(100 * one["effect"], "%", r"^(by|difference|differs by|effect): $", "", row, record)
+    yield Fact(ends[0], "%", r"interval $", " to", words, record)
+    yield Fact(ends[1], "%", r"interval \S+ to $", "", words, record)
+    yield Fact(100 * one["interval"]["low"], "%", r"^interval: $", " to", row, record)
+    yield Fact(100 * one["interval"]["high"], "%", r"^interval: \S+ to $", "", row, record)
+    if one.get("tolerance"):
+        yield Fact(100 * one["tolerance"], "%", r"tolerance:? (of )?$", "", (), record)
+        yield Fact(times(one), "times", ": $", "", row, record)
+    if "share" in one:
+        yield Fact(100 * one["share"], "%", "", " of the nodes", words, record)
+    if one.get("effect_unit"):
+        value, unit = in_unit(one["effect_unit"], one["unit"])
+        yield Fact(abs(value), unit, ", $", " (more|less)", words, record)
+        yield Fact(value, unit, r": $", "", row, record)
+    for node, value in one.get("differences", {}).items():
+        yield Fact(abs(value) / one["tolerance"], "times", "peers: $", "", (re.escape(node.lower()),), record)
+
+
+#: Beyond so many tolerances a detection limit is far: the data cannot be relied on there (docs/formats.md, Limit).
+_FAR = 2.5
+
+
+def _far_limits(limits: Sequence[Json], metric: str) -> Iterator[Fact]:
+    far = [limit for limit in limits if limit["effect"] > _FAR * limit["tolerance"]]
+    if not far:
+        return
+    words = (metric_words(metric),)
+    effects, tolerances = ([100 * limit[key] for limit in far] for key in ("effect", "tolerance"))
+    yield Fact(len(far), "", "in $", " kinds of", words)
+    yield Fact(min(effects), "%", "below $", " to", words)
+    yield Fact(max(effects), "%", r"below \S+( %)? to $", "", words)
+    yield Fact(min(tolerances), "%", r"\(tolerances $", "", words)
+    yield Fact(max(tolerances), "%", r"\(tolerances \S+( %)? to $", "", words)
+
+
+def _spreads(fleet: Json) -> Iterator[Fact]:
+    for at, spread in enumerate(fleet["spreads"]):
+        words, record = (re.escape(spread["measurement"]),), f"spread {at}"
+        for key, left in (
+            ("tolerance", r"^tolerance: $|tolerance of $"),
+            ("chips", r"^nodes differ: $|differ by $"),
+            ("runs", r"^runs differ: $|deviation; $"),
+            ("smallest_tolerance", r"same within: $|At a tolerance of $"),
+        ):
+            yield Fact(100 * spread[key], "%", left, "", words, record)
+        yield Fact(spread["nodes_beyond"], "", r"run\), $", " nodes?", (), record)
+        for limit in fleet["limits"]:
+            if all(limit[key] == spread[key] for key in ("measurement", "component_type", "term")):
+                yield Fact(100 * limit["effect"], "%", r"^found from: $", "", words, record)
+
+
+def _fabric(fabric: Json, at: int) -> Iterator[Fact]:
+    for number, finding in enumerate(fabric["findings"]):
+        yield from of_finding(finding, finding["component"]["where"]["node"], f"fabric {at} {number}")
+    yield Fact(len(fabric["nodes"]), "", "", " nodes")
+    yield Fact(len(fabric["findings"]), "", ": $", " slow")
+    for limit in fabric["limits"]:
+        yield Fact(100 * limit["effect"], "%", r"limit .*$", " \\(a (node|link)")
+    for key in ("median_ns", "minimum_ns", "mean_ns", "maximum_ns"):
+        if isinstance(fabric[key], float):
+            yield Fact(fabric[key], "ns", words=(key.partition("_")[0],))
+    yield Fact(fabric["message_bytes"] / 1024, "KiB")
+
+
+def _fingerprint(fingerprint: Json, name: str) -> Iterator[Fact]:
+    for value in fingerprint.values():
+        for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", str(value)):
+            for unit in ("", "GiB"):
+                yield Fact(float(number), unit, record="survey")
+    channels, speed = fingerprint.get("memory_channels"), str(fingerprint.get("dimm_rated_speed", "")).partition(" ")[0]
+    if channels and speed.isdigit():  # eight bytes a transfer and channel
+        yield Fact(8e6 * int(channels) * int(speed), "B/s", "at most $", "", (re.escape(name.lower()),))
+
+
+def _tolerances(campaign: Campaign) -> Iterator[Fact]:
+    """The tolerances and detection limits of a metric as ranges, and how far each node is in tolerances."""
+    rows = campaign.deviations
+    if rows.empty:
+        return
+    for metric, of_metric in rows.groupby("metric"):
+        words = (rf"{metric_words(str(metric))} (?:\||lies)|^[^|]*\| {metric_words(str(metric))} ",)
+        limits = [limit["effect"] for limit in campaign.verdict["fleet"]["limits"] if limit["metric"] == metric]
+        for values in (of_metric["tolerance"].tolist(), limits):
+            if values:
+                yield Fact(100 * min(values), "%", "^$", "", words)
+                yield Fact(100 * max(values), "%", r"^\S+( %)? to $", "", words)
+        jobs = of_metric[of_metric["job"].isna()] if of_metric["job"].isna().any() else of_metric
+        far = (jobs["difference"] / jobs["tolerance"]).abs().groupby(jobs["node"]).max()
+        for node, value in far.items():
+            yield Fact(
+                float(value),
+                "times",
+                r"peers: $|$",
+                f" in (?i:{metric_words(str(metric))})",
+                (re.escape(str(node).lower()),),
+            )
+
+
+def of_acceptance(judged: Sequence[Campaign]) -> Iterator[Fact]:
+    """How many nodes an acceptance report accepts: those that are the same in every campaign."""
+    outcomes: dict[str, set[str]] = {}
+    for campaign in judged:
+        for name, node in campaign.nodes.items():
+            outcomes.setdefault(name, set()).add(node["outcome"])
+    accepted = sum(of == {"SAME"} for of in outcomes.values())
+    deviating = sum(bool(of & {"DEVIATES", "WRONG RESULT", "OUT OF SPEC", "SPLIT"}) for of in outcomes.values())
+    yield Fact(len(outcomes), "", "Of $", " nodes?")
+    yield Fact(accepted, "", r"Of \d+ nodes? $")
+    yield Fact(deviating, "", ", $", " deviate")
+    yield Fact(len(outcomes) - accepted - deviating, "", "and of $")
+
+
+def of_fleet(campaign: Campaign) -> Iterator[Fact]:
+    """All of these."""
+    fleet = campaign.verdict["fleet"]
+    yield from _counts(campaign)
+    yield from _fleet(fleet)
+    yield from _spreads(fleet)
+    yield from of_agreements(fleet["agreements"], "")
+    yield from _tolerances(campaign)
+    for at, fabric in enumerate(campaign.verdict["fabric"]):
+        yield from _fabric(fabric, at)
+    for name, node in campaign.nodes.items():
+        yield from _fingerprint(node["fingerprint"], name)

@@ -1,0 +1,181 @@
+"""What may be printed of measured values: runs and passes, matrices and their parts, lowest and highest points."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import pandas as pd
+
+from tests.numbers.campaign import Campaign, Fact, scale
+
+
+def _headers(campaign: Campaign) -> Iterator[Fact]:
+    for header in campaign.headers:
+        if hz := (header.get("clock") or {}).get("hz"):
+            yield Fact(hz, "Hz", r"tsc, $|clock: $|^clock: \S+, $")
+        for key, right in (("lines", " a pass"), ("batches", " batches a line")):
+            if isinstance(header.get(key), int):
+                yield Fact(header[key], "", "", right)
+        if header.get("message_bytes"):
+            yield Fact(header["message_bytes"] / 1024, "KiB")
+            yield Fact(header["message_bytes"], "", "", " B")
+
+
+def _points(measurement: str, table: pd.DataFrame) -> Iterator[Fact]:
+    """The lowest and highest value of the measurement points of a node, of each kind of them."""
+    if "cpu" not in table.columns and "a" in table.columns:
+        return
+    kinds = [name for name in table if table[name].dtype == object and name not in (*_OF_RUNS, "node", *_CONSTANT)]
+    points = [name for name in table if name not in (*_OF_RUNS, "value", "node")]
+    runs = table.fillna(dict.fromkeys(points, "")).groupby(["node", *points, "run"], sort=False)["value"].median()
+    medians = runs.groupby(["node", *points], sort=False).median().reset_index()
+    factor, unit = scale(str(table["unit"].iloc[0]))
+    unit, size = {"share": ("%", 100.0)}.get(unit, (unit, factor))
+    for keys, of_kind in medians.groupby(["node", *kinds]):
+        for value in (of_kind["value"].min(), of_kind["value"].max()):
+            yield Fact(
+                float(size * value), unit, r"from $|from \S+( \S+)? to $", "", (re.escape(str(keys[0]).lower()),)
+            )
+    for node, of_node in medians.groupby("node"):
+        for value in (of_node["value"].min(), of_node["value"].max()):
+            yield Fact(float(size * value), unit, r"from $|from \S+( \S+)? to $", "", (re.escape(str(node).lower()),))
+
+
+_CONSTANT = ("measurement", "operation", "quantity", "unit", "simulated")
+
+
+def _passes(measurement: str, table: pd.DataFrame) -> Iterator[Fact]:
+    """How many passes and runs there are of a measurement."""
+    if {"job", "run"} <= set(table.columns):
+        for (node, job), of_job in table.groupby(["node", "job"]):
+            words = (re.escape(str(node).lower()), rf"\| {job} \| {measurement} \|")
+            yield Fact(of_job["run"].nunique(), "", r"^runs: $|^\d+ \| \S+ \| \d+ \| $")
+            yield Fact(of_job["pass"].nunique() if "pass" in of_job else 1, "", r"^passes: $")
+            yield from _of_runs(of_job, words)
+            yield Fact(
+                of_job["run"].nunique(), "", r"(;|in each of|and|to|from|of each|with|node:) $", " (runs?|jobs?|to)"
+            )
+            if "pass" in of_job:
+                yield Fact(of_job["pass"].nunique(), "", "", " pass")
+        for _, of_node in table.groupby("node"):
+            jobs = of_node["job"].nunique()
+            yield Fact(of_node.groupby("job")["run"].nunique().sum(), "", "; $", " runs? of")
+            yield Fact(jobs, "", "", " jobs?")
+
+
+def _of_runs(of_job: pd.DataFrame, words: tuple[str, ...]) -> Iterator[Fact]:
+    """The medians of a job's runs, lowest and highest, and how far its runs differ: the standard deviation of the
+    medians of their ratios to the median of all."""
+    points = [name for name in of_job if name not in (*_OF_RUNS, "value")]
+    runs = (
+        of_job.fillna(dict.fromkeys(points, "")).groupby([*points, "run"], sort=False)["value"].median().unstack("run")
+    )
+    factor, unit = scale(str(of_job["unit"].iloc[0]))
+    unit, size = {"share": ("%", 100.0), "1": ("", 1.0)}.get(unit, (unit, factor))
+    medians = size * runs.median()
+    yield Fact(float(medians.min()), unit, r"^median of runs: $", "", words)
+    yield Fact(float(medians.max()), unit, r"^median of runs: (\S+ \S+ to )?$", "", words)
+    if runs.shape[1] > 1:
+        ratios = runs.div(runs.median(axis=1), axis=0).median()
+        yield Fact(100 * float(ratios.std()), "%", r"^between runs: $", "", words)
+
+
+_OF_RUNS = ("pass", "job", "run", "started", "disturbed", "slurm_job")
+
+
+_LEVELS = ("machine", "ccx", "ccd", "quadrant", "socket")
+
+
+def _pairs(campaign: Campaign, measurement: str, table: pd.DataFrame) -> Iterator[Fact]:
+    """What a matrix of a node shows: lowest and highest pair, parts of the machine, and single pairs."""
+    runs = table.groupby(["node", "job", "a", "b", "run"], as_index=False)["value"].median()
+    by_job = runs.groupby(["node", "job", "a", "b"], as_index=False)["value"].median()
+    levels = {f"{level}_{end}": f"{level}_{end}" for level in _LEVELS for end in "ab" if f"{level}_{end}" in table}
+    cores = [name for name in ("core_a", "core_b", "thread_a", "thread_b") if name in table]
+    places = table.drop_duplicates(["node", "a", "b"])[["node", "a", "b", *levels, *cores, "unit"]]
+    pairs = by_job.merge(places, on=["node", "a", "b"]).assign(machine_a=0, machine_b=0)
+    pairs = pairs[pairs["a"] != pairs["b"]]
+    if cores and (pairs["core_a"] >= 0).all():
+        threads = pairs[["thread_a", "thread_b"]].max(axis=1) <= 0
+        pairs = pairs[threads & (pairs["core_a"] != pairs["core_b"])]
+    for (node, _job), of_node in pairs.groupby(["node", "job"]):
+        size, unit = scale(str(of_node["unit"].iloc[0]))
+        record, words = f"{node} pairs {measurement}", (re.escape(str(node).lower()),)
+        values = size * of_node["value"]
+        keys = pd.DataFrame({"low": of_node[["a", "b"]].min(axis=1), "high": of_node[["a", "b"]].max(axis=1)})
+        yield Fact(len(keys.drop_duplicates()), "", "", " pairs", words, record)
+        yield Fact(float(values.min()), unit, r"(pairs from|lowest) $", "", words, record)
+        yield Fact(float(values.max()), unit, r"(pairs from \S+( \S+)? to|highest) $", "", words, record)
+        square = pd.concat([of_node, of_node.rename(columns=_mirrored)], ignore_index=True)
+        for value in square["value"]:
+            yield Fact(float(value), "", r"^$|\d $|\. $", "", (), "single pairs")
+        for level in _LEVELS:
+            if f"{level}_a" not in of_node or of_node[f"{level}_a"].min() < 0:
+                continue
+            blocks = size * square.groupby([f"{level}_a", f"{level}_b"])["value"].median()
+            yield Fact(float(blocks.min()), unit, "From $", " to", words, record)
+            yield Fact(float(blocks.max()), unit, r"From \S+ to $", "", words, record)
+            for part, inside in square[square[f"{level}_a"] == square[f"{level}_b"]].groupby(f"{level}_a"):
+                cpus = len(set(inside["a"]) | set(inside["b"]))
+                yield Fact(cpus, "", r"(threads: |up to |^)$|communicate: $", " fit into|,", words, record)
+                yield Fact(
+                    float(size * inside["value"].median()), unit, r"(, |: )$", "", words, f"{record} {level} {part}"
+                )
+    yield from _from_peers(campaign, measurement, pairs)
+
+
+_mirrored = {f"{key}a": f"{key}b" for key in ("", *(f"{level}_" for level in _LEVELS))}
+
+
+_mirrored |= {second: first for first, second in _mirrored.items()}
+
+
+def peers(campaign: Campaign, measurement: str, node: str, having: Iterable[str]) -> list[str]:
+    """Nodes that a picture compares a node with: of its group, measured, without a finding of the measurement, those
+    that are the same where there are three."""
+    nodes = campaign.nodes
+    of_group = [
+        other
+        for other in having
+        if other != node
+        and nodes[other]["group"] == nodes.get(node, {"group": nodes[other]["group"]})["group"]
+        and nodes[other]["outcome"] not in ("NOT MEASURED", "INVALID", "DIFFERENT CONFIGURATION")
+    ]
+    clear = [
+        other
+        for other in of_group
+        if not any(
+            finding["measurement"] == measurement and not finding["waived"] for finding in nodes[other]["findings"]
+        )
+    ] or of_group
+    same = [other for other in clear if nodes[other]["outcome"] == "SAME"]
+    return same if len(same) > 2 else clear
+
+
+def _from_peers(campaign: Campaign, measurement: str, pairs: pd.DataFrame) -> Iterator[Fact]:
+    table = pairs.groupby(["node", "a", "b"])["value"].last().unstack("node")
+    yield Fact(len(peers(campaign, measurement, "", table.columns)), "", "median of $", " nodes?")
+    for node in table.columns:
+        others = peers(campaign, measurement, node, table.columns)
+        if not others:
+            continue
+        words = (re.escape(str(node).lower()),)
+        yield Fact(len(others), "", r"(median of|from) $", " peers?", words)
+        difference = (table[node] / table[others].median(axis=1) - 1).rename("difference").reset_index()
+        both = pd.concat([difference, difference.rename(columns={"a": "b", "b": "a"})])
+        by_cpu = 100 * both.groupby("a")["difference"].median()
+        if len(by_cpu):
+            yield Fact(
+                float(by_cpu.iloc[int(by_cpu.abs().argmax())]), "%", "lies $", " from its peers in the median", words
+            )
+
+
+def of_values(campaign: Campaign) -> Iterator[Fact]:
+    """All of these."""
+    yield from _headers(campaign)
+    for measurement, table in campaign.values.items():
+        if {"a", "b"} <= set(table.columns):
+            yield from _pairs(campaign, measurement, table)
+        yield from _passes(measurement, table)
+        yield from _points(measurement, table)
