@@ -1,4 +1,4 @@
-"""Every command of docs/studies.md works, in the order of the page."""
+"""Every command of docs/studies.md works, in the order of the page, and the pages have what it says they have."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_every_study_has_commands() -> None:
 @pytest.mark.parametrize("study", COMMANDS)
 @pytest.mark.usefixtures("two_cpus")
 def test_commands_of_a_study_work(study: str, folder: Path) -> None:
-    if study.startswith("LinkTest"):
-        need("mpirun")
+    if is_linktest := study.startswith("LinkTest"):
+        need("mpirun", "pdftotext")
     printed = []
     for command in COMMANDS[study]:
         words = shlex.split(command)[0] if ">" not in command else "sh"
@@ -57,3 +57,17 @@ def test_commands_of_a_study_work(study: str, folder: Path) -> None:
     assert printed[0].startswith(head)
     if study.startswith("Chronicle"):
         assert "4 fit into one CCX, 2" in printed[-1] and "Socket 0 towards other sockets" in printed[-1]
+    if is_linktest:
+        page = _text(folder / "rome/report/node000.pdf").partition("Messages between cores")[2]
+        assert "outlined are CCX, CCD, quadrant and socket" in page
+        assert re.search(
+            r"How many pairs of cores of node000 have which value: minimum [\d.]+ µs, mean [\d.]+ µs, max", page
+        )
+        # what a record of our own was imported from is said, and its matrix is no core-to-core latency
+        assert "Core to core" not in _text(folder / "imported/report/cluster.pdf")
+
+
+def _text(pdf: Path) -> str:
+    """The text of a PDF on one line."""
+    done = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True)
+    return " ".join(done.stdout.split())

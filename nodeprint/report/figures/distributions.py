@@ -13,10 +13,11 @@ from nodeprint.data.places.layout import SOCKET
 from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, Unit
-from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.part_levels import letters, size_pt
 from nodeprint.report.figures.pixels import scale_of, wrapped
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened
 from nodeprint.settings.texts import say
 from nodeprint.stats.mixture import MIXED, few_near
 
@@ -142,7 +143,7 @@ def _low(_: xr.Dataset, width: float) -> Frame:
 @primitive(_low)
 def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw how many pairs of a matrix have which value, each once, in its colors; the outermost bars hold what is
-    beyond, too."""
+    beyond, too. One of several has its name above."""
     scale, values = scale_of(data), data.value.to_numpy()
     start, end = np.indices(values.shape)
     counted = values[np.isfinite(values) & ((start < end) if data.attrs["symmetric"] else (start != end))]
@@ -154,3 +155,5 @@ def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
     ax.set_xlim(scale.low, scale.high)
     ax.set_xlabel(scale.title)
     ax.set_ylabel("pairs")
+    if "matrix" in data.coords:
+        ax.set_title(shortened(str(data.matrix.item()), letters(ax, 1.2, style)), fontsize=style.letters_pt)

@@ -88,7 +88,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
                 ),
             ),
             Section("Findings", tuple(_findings(campaign, linked, shown))),
-            *_core_to_core(campaign),
+            *_between_cores(campaign),
             Section("Machines side by side", tuple(_machines(campaign))),
             Section(say("headings", "fleet"), (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
             Section("Over the time of measuring", (Figures(tuple(pictures.over_time(campaign))),)),
@@ -274,17 +274,26 @@ def _next(campaign: Campaign, node: str) -> str:
     return say("next_command", "again" if again else "after", command=config.again(folder, name))
 
 
-def _core_to_core(campaign: Campaign) -> list[Section]:
-    """Two nodes beside each other and the differences of all, of a split fleet these first; nothing of one that is
-    split in something else."""
-    fleet = campaign.verdict.fleet
-    of_pairs = {quantity.measurement for quantity in campaign.fleet.pairs}
+def _between_cores(campaign: Campaign) -> list[Section]:
+    """Two nodes side by side and the differences of all nodes, for core-to-core latency and for messages.
+
+    Differences of messages appear if they show a finding, or if nothing else was measured. A split fleet has the
+    differences first, and only figures of the measurement that splits it; two nodes' messages always appear.
+    """
+    fleet, nodes = campaign.verdict.fleet, campaign.verdict.nodes
     is_split = fleet.outcome is FleetOutcome.SPLIT
-    if is_split and not any(group.measurement in of_pairs for group in fleet.groups):
-        return []
-    two = Section("Core to core", (Figures(tuple(pictures.two_nodes(campaign))),))
-    maps = Section("Core to core, all nodes", (Figures(tuple(pictures.difference_maps(campaign))),), early=True)
-    return [maps, two] if is_split else [two, maps]
+    odd = {group.measurement for group in fleet.groups}
+    odd |= set() if is_split else {finding.measurement for node in nodes.values() for finding in node.counted}
+    out: list[Section] = []
+    for messages in sorted({pictures.is_of_messages(of) for of in campaign.fleet.pairs}):
+        is_odd = any(of.measurement in odd for of in campaign.fleet.pairs if pictures.is_of_messages(of) is messages)
+        has_two, has_maps = messages or not is_split or is_odd, is_odd or not (is_split or out)
+        title = say("headings", "messages" if messages else "pairs")
+        two = tuple(pictures.two_nodes(campaign, messages=messages)) if has_two else ()
+        maps = tuple(pictures.difference_maps(campaign, messages=messages)) if has_maps else ()
+        of_kind = [Section(title, (Figures(two),)), Section(f"{title}, all nodes", (Figures(maps),), early=True)]
+        out += reversed(of_kind) if is_split else of_kind
+    return out
 
 
 def _machines(campaign: Campaign) -> list[Block]:

@@ -32,6 +32,7 @@ from nodeprint.report import (
     text,
 )
 from nodeprint.report.figures import matrix
+from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages import accepted, mapped_twice, method, over_time, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -105,7 +106,12 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, co
             Section("Disturbed data", (Bullets(tuple(text.further(verdict)[:_MOST_NOTES])),)),
             Section("Last lines of its log", (Log(verdict.log_tail),)),
             Section("Over time", over_time.blocks(campaign, node)),
-            Section("Core to core", tuple(_matrix(campaign, node, verdict))),
+            Section(say("headings", "pairs"), tuple(_matrix(campaign, node, verdict, jobs))),
+            # a node that passes beside others has one page, and two such nodes are in cluster.pdf
+            Section(
+                say("headings", "messages"),
+                tuple(_matrix(campaign, node, verdict, jobs, messages=True)) if alone or verdict.counted else (),
+            ),
             Section("Memory, bandwidth and clock", cells),
             Section("How it was measured", method.brief(campaign) if alone else ()),
             *(_appendix(campaign, node, jobs, tuple(rest), alone) if complete else ()),
@@ -199,19 +205,23 @@ def _others(findings: Sequence[Finding]) -> tuple[Block, ...]:
     )
 
 
-def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
-    """The first measurement of pairs: its matrix, the differences from the peers, the numbers between its parts, what
-    is found in it where its CPUs have no labels, and medians by class."""
-    measured = campaign.measurements(node, pairs=True)
+def _matrix(
+    campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job], *, messages: bool = False
+) -> list[Block]:
+    """The first measurement of pairs, of cache lines or of `messages`: its matrix, the differences from the peers, the
+    numbers between its parts, what is found in it where its CPUs have no labels, and medians by class; of messages the
+    histogram with its ends, too."""
+    measured = pictures.between_cores(campaign, node, messages=messages)
     if not measured:
-        return [class_table(verdict.classes)]
+        return [] if messages or campaign.measurements(node, pairs=True) else [class_table(verdict.classes)]
     name = measured[0]
     levels = campaign.levels(name, node)
     difference = tuple(pictures.difference(campaign, node, name))
     # beside its peers a node has the difference there
-    difference = difference or tuple(pictures.inside_sockets(campaign, node, name))
+    difference = difference or (() if messages else tuple(pictures.inside_sockets(campaign, node, name)))
     width = pictures.HALF if difference else pictures.MAIN
     shown = tuple(itertools.islice(pictures.matrices(campaign, node, name, width), 1))
+    counted = tuple(pictures.histogram(campaign, node, name)) if messages else ()
     has_room = verdict.outcome is not Outcome.SAME  # of which there is one page
     blocks = tuple(pictures.blocks_of(campaign, node, name)) if has_room else ()
     plan = tuple(pictures.floor_plan(campaign, node, name)) if has_room and not blocks else ()
@@ -219,7 +229,8 @@ def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
     structure = _structure(campaign, node, name)
     return [
         *structure,
-        Figures((*shown, *difference)),
+        Figures((*shown, *difference, *counted)),
+        _messages(levels, node, jobs) if messages else Text(""),
         Bullets(tuple(placement_words.of_node(levels, node, verdict.fingerprint)), bool(verdict.counted)),
         Bullets(
             tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0])),
@@ -229,6 +240,14 @@ def _matrix(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
         class_table(() if any(isinstance(block, Table) for block in structure) else classes),
         Figures((*blocks, *plan)),
     ]
+
+
+def _messages(levels: NodeLevels, node: str, jobs: Sequence[Job]) -> FactList:
+    """Minimum, mean and maximum of messages with their rates, and how they were measured."""
+    name = levels.quantity.measurement
+    runs = next((job.measured[name].runs for job in reversed(jobs) if name in job.measured), ())
+    slowest = [pair for run in runs for pair in run.get("slowest_again", ())]
+    return FactList(message_rates.facts(levels.of(node), method.header(jobs, name), slowest), 2)
 
 
 def _quadrants(campaign: Campaign, node: str, measurement: str, first: str) -> list[str]:
@@ -242,17 +261,18 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
     """What paper has no room for: every other matrix, with medians by class."""
     blocks: list[Block] = []
     measured = campaign.measurements(node, pairs=True)
-    for number, name in enumerate(measured):
+    first = {name for of in (False, True) for name in pictures.between_cores(campaign, node, messages=of)[:1]}
+    for name in measured:
         shown = tuple(pictures.matrices(campaign, node, name))
-        blocks.append(Figures(shown if number else shown[1:]))
+        if name in first:
+            blocks.append(Figures(shown[1:]))
+            continue
+        blocks.append(Figures(shown))
         levels = campaign.levels(name, node)
-        if levels.quantity.quantity == "message":
-            runs = next((job.measured[name].runs for job in reversed(jobs) if name in job.measured), ())
-            slowest = [pair for run in runs for pair in run.get("slowest_again", ())]
-            blocks.append(FactList(message_rates.facts(levels.of(node), method.header(jobs, name), slowest), 2))
-        if number:
-            blocks += _structure(campaign, node, name)
-            blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
+        if pictures.is_of_messages(levels.quantity):
+            blocks.append(_messages(levels, node, jobs))
+        blocks += _structure(campaign, node, name)
+        blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
     others = [figure for figure in verdict.classes if figure.measurement not in measured]
     return [*blocks, class_table(tuple(others))]
 

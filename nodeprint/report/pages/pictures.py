@@ -15,7 +15,7 @@ import xarray as xr
 from nodeprint.data.job.jobs import Job
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import SOCKET
-from nodeprint.data.places.measured import is_metric
+from nodeprint.data.places.measured import Measured, is_metric
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding, NodeVerdict
@@ -159,6 +159,41 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
 
 
 # --- matrices ---
+
+
+def between_cores(campaign: Campaign, node: str, *, messages: bool) -> list[str]:
+    """A node's measurements of pairs by name: of `messages`, or of cache lines."""
+    names_of = campaign.measurements(node, pairs=True)
+    return [name for name in names_of if is_of_messages(campaign.levels(name, node).quantity) is messages]
+
+
+def is_of_messages(quantity: Measured) -> bool:
+    """Whether pairs exchange messages, as LinkTest's do, not cache lines."""
+    return quantity.quantity == "message"
+
+
+def histogram(campaign: Campaign, node: str, measurement: str, width: float = SMALL) -> Iterator[Picture]:
+    """How many pairs of a measurement's first matrix have which value."""
+    levels = campaign.levels(measurement, node)
+    if len(matrix.drawn_slots(levels.quantity)) > 2:
+        yield _histogram(campaign, node, node, measurement, matrix.of_node(levels, node), width)
+
+
+def _histogram(
+    campaign: Campaign, subject: str, node: str, measurement: str, data: xr.Dataset, width: float
+) -> Picture:
+    caption = say("figures", "pairs_counted", node=_called(campaign, node, measurement), extent=_extent(data))
+    name = f"{measurement}-histogram" if subject == node else f"{measurement}-histogram-{node}"
+    return picture(campaign, subject, distributions.histogram, data, width, name=name, alt=caption, caption=caption)
+
+
+def _extent(data: xr.Dataset) -> str:
+    """The minimum, mean and maximum of a matrix in words."""
+    value, unit = data.value, data.value.attrs["units"]
+    ends = (float(of) for of in (value.min(), value.mean(), value.max()))
+    return say(
+        "figures", "extent", **dict(zip(("low", "mean", "high"), (f"{of:.3g} {unit}" for of in ends), strict=True))
+    )
 
 
 def matrices(campaign: Campaign, node: str, measurement: str, width: float = LARGE) -> Iterator[Picture]:
@@ -456,35 +491,49 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
     )
 
 
-def two_nodes(campaign: Campaign) -> Iterator[Picture]:
-    """A typical node's matrix beside the node that differs most, or beside a second one, on one scale."""
-    for measurement, names_of in itertools.islice(_kinds(campaign), 1):
+def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
+    """A typical node's matrix beside the node that differs most, or beside a second one, on one scale.
+
+    Messages also have their histograms, minima, means and maxima, as LinkTest shows them.
+    """
+    for measurement, names_of in itertools.islice(_kinds(campaign, messages), 1):
         if len(names_of) < 2 or campaign.verdict.fleet.outcome is FleetOutcome.NO_PEERS:
             continue
         levels = campaign.levels(measurement, names_of[0])
         if len(matrix.drawn_slots(levels.quantity)) < 3:
             continue
-        of_layout = [name for _, members in _kinds(campaign) for name in members if name in levels.rows]
+        of_layout = [name for _, members in _kinds(campaign, messages) for name in members if name in levels.rows]
         pair = _typical_and_farthest(campaign, levels, of_layout)
         groups = [campaign.verdict.nodes[name].group for name in pair]
         nodes = campaign.verdict.nodes
-        key = "groups" if groups[0] != groups[1] else _of_two(nodes[pair[0]], nodes[pair[1]])
+        key = "groups" if groups[0] != groups[1] else _of_two(nodes[pair[0]], nodes[pair[1]], measurement)
         drawn = [matrix.of_node(levels, name) for name in pair]
         data = side_by_side.on_one_scale(
             [f"{name}, group {group}" if group else name for name, group in zip(pair, groups, strict=True)],
             drawn,
             text.sentence(levels.title),
+            [(_extent(square),) for square in drawn] if messages else (),
         )
         first, second = (_called(campaign, name, measurement) for name in pair)
         caption = say("figures", f"two_{key}", first=first, second=second)
         inside = [scaled for square in drawn if (scaled := matrix.inside_sockets(square)) is not None]
-        if len(inside) == len(pair) and not _across(levels, nodes[pair[1]].counted[:1]):
+        if not messages and len(inside) == len(pair) and not _across(levels, nodes[pair[1]].counted[:1]):
             low, high = min(of.value.attrs["low"] for of in inside), max(of.value.attrs["high"] for of in inside)
             data = tuple(matrix.scaled(square, low, high) for square in data)
             caption += say("figures", "two_inside", component=_finest(inside[0]))
         yield picture(
-            campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name="two-nodes", alt=caption, caption=caption
+            campaign,
+            CLUSTER,
+            side_by_side.side_by_side,
+            data,
+            PAGE,
+            name="two-nodes-messages" if messages else "two-nodes",
+            alt=caption,
+            caption=caption,
         )
+        if messages:
+            for name, square in zip(pair, data, strict=True):
+                yield _histogram(campaign, CLUSTER, name, measurement, square, HALF)
 
 
 def _finest(data: xr.Dataset) -> str:
@@ -492,9 +541,13 @@ def _finest(data: xr.Dataset) -> str:
     return part_levels(data, "b")[0].name.partition(" = ")[0]
 
 
-def _of_two(typical: NodeVerdict, farthest: NodeVerdict) -> str:
-    """Which caption two nodes have: of a few that differ none is typical."""
-    return ("both" if typical.counted else "differs") if farthest.counted else "same"
+def _of_two(typical: NodeVerdict, farthest: NodeVerdict, measurement: str) -> str:
+    """Which caption two nodes have in a measurement: of a few that differ none is typical."""
+    if not farthest.counted:
+        return "same"
+    if typical.counted:
+        return "both"
+    return "differs" if any(finding.measurement == measurement for finding in farthest.counted) else "found"
 
 
 def _across(levels: NodeLevels, findings: Sequence[Finding]) -> bool:
@@ -524,11 +577,11 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
     return [typical, (of_pairs or sorted(others, key=lambda name: -apart[name]))[0]]
 
 
-def difference_maps(campaign: Campaign) -> Iterator[Picture]:
+def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
     """Of each kind of machine that is compared the difference of every node's pairs in small, nodes with findings
     first."""
     nodes, is_split = campaign.verdict.nodes, campaign.verdict.fleet.outcome is FleetOutcome.SPLIT
-    for measurement, names_of in _compared(campaign):
+    for measurement, names_of in _compared(campaign, messages):
         levels = campaign.levels(measurement, names_of[0])
         peers = campaign.peers("", levels, campaign.verdict.nodes[names_of[0]].group)
         compared = [n for n in names_of if not _is_compared_with_none(nodes[n])]
@@ -562,18 +615,19 @@ def difference_maps(campaign: Campaign) -> Iterator[Picture]:
         )
         if of_job := [called for name in shown if (called := _called(campaign, name, measurement)) != name]:
             caption += say("figures", "maps_of_job", nodes=names.listed(of_job))
-        yield picture(
-            campaign, CLUSTER, side_by_side.maps, data, PAGE, name="difference-maps", alt=caption, caption=caption
-        )
+        name = "difference-maps-messages" if messages else "difference-maps"
+        yield picture(campaign, CLUSTER, side_by_side.maps, data, PAGE, name=name, alt=caption, caption=caption)
 
 
-def _compared(campaign: Campaign) -> Iterator[tuple[str, list[str]]]:
+def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]]:
     """The kinds of machines; of a split fleet its groups together, the first group first, an equal number of each."""
     if campaign.verdict.fleet.outcome is not FleetOutcome.SPLIT:
-        yield from _kinds(campaign)
+        yield from _kinds(campaign, messages)
         return
     by_layout: dict[tuple[str, bytes], list[list[str]]] = {}
-    for measurement, members in sorted(_kinds(campaign), key=lambda kind: campaign.verdict.nodes[kind[1][0]].group):
+    for measurement, members in sorted(
+        _kinds(campaign, messages), key=lambda kind: campaign.verdict.nodes[kind[1][0]].group
+    ):
         key = (measurement, campaign.levels(measurement, members[0]).quantity.layout.key)
         by_layout.setdefault(key, []).append(members)
     for (measurement, _), groups in by_layout.items():
@@ -640,11 +694,14 @@ def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]
     )
 
 
-def _kinds(campaign: Campaign) -> Iterator[tuple[str, list[str]]]:
-    """The measurement of pairs that every kind of machine has first, with the nodes of that kind, urgent ones first."""
+def _kinds(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]]:
+    """The first measurement of pairs that each kind of machine has, and the nodes of that kind, urgent ones first.
+
+    Pairs exchange `messages` or cache lines.
+    """
     nodes, listed = campaign.verdict.nodes, set[str]()
     order = sorted(nodes, key=lambda name: (severity(nodes[name]), natural(name)))
-    for quantity in campaign.fleet.pairs:
+    for quantity in (of for of in campaign.fleet.pairs if is_of_messages(of) is messages):
         measured_nodes = {campaign.fleet.nodes[number].name for number in quantity.newest_rows}
         of_kind = [
             name

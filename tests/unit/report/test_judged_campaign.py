@@ -1,4 +1,4 @@
-"""What pages are made from: which job of a node is drawn."""
+"""What pages are made from: which job of a node is drawn, and which measurements between its cores."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures.node_levels import levels, median_of_runs
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.simulate import Plan, fleet
 from tests.support.fleets import judged, made
 
 DEFECT, NODE, MEASUREMENT = "node003: core 17 +12%", "node003", "coherence-cas"
@@ -37,3 +40,24 @@ def test_what_came_and_went_is_drawn_as_the_job_that_showed_it_and_named(state: 
     ]
     assert len(captions) == 4
     assert all(("in job1" in caption) is (state is Certainty.INTERMITTENT) for caption in captions)
+
+
+def test_messages_between_cores_of_two_nodes_are_on_one_scale_with_their_histograms() -> None:
+    """LinkTest's picture: the matrices by CCX and socket, and how many pairs have which value, with its ends."""
+    plan = Plan(preset("naples-2x32"), nodes=4, runs=2, linktest=True, cells=False, defects=("node002: ccd 1 +20%",))
+    campaign = Campaign(judge(simulated := fleet(plan)).verdict, simulated)
+    matrices, first, second = pictures.two_nodes(campaign, messages=True)
+    drawn = campaign.levels("linktest-node", "node002")
+    names = [name for name in ("node000", "node001", "node003") if name in first.name] + ["node002"]
+    assert second.name == "linktest-node-histogram-node002"
+    for picture, node in zip((first, second), names, strict=True):
+        values = drawn.of(node) / 1000
+        ends = f"minimum {values.min():.3g} µs, mean {values.mean():.3g} µs, maximum {values.max():.3g} µs"
+        assert ends in picture.caption
+        assert ends in matrices.svg
+    for level in ("CCX", "socket"):
+        assert f">{level}<" in matrices.svg
+    (cas,) = pictures.two_nodes(campaign)
+    assert cas.name != matrices.name
+    assert pictures.between_cores(campaign, "node002", messages=True) == ["linktest-node"]
+    assert "linktest-node" not in pictures.between_cores(campaign, "node002", messages=False)
