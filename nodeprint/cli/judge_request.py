@@ -175,7 +175,7 @@ class JudgeRequest:
             figures = table_file.read_table(kept, name, self.table.node_name)
         if self.table.fingerprint is not None:
             figures = table_file.with_fields(figures, self.table.fingerprint)
-        rules = of_table.TableRules(self.acceptance, self.table.tolerances, self.table.better)
+        rules = of_table.rules_of(figures, self.acceptance, self.table.tolerances, self.table.better)
         if self.table.to is not None:
             of_table.as_campaign(figures, self.table.to, rules)
             return judge_and_write(self.table.to, baseline=self.baseline)

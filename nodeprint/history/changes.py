@@ -18,10 +18,10 @@ from nodeprint.data.store import packing
 from nodeprint.history.judged import PastCampaign
 from nodeprint.judge import acceptance, agreements, joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.causes import Cause
 from nodeprint.judge.deviations import SUSPECT, job_tail
 from nodeprint.judge.joined import Difference, JobAt, Joined, Past
 from nodeprint.judge.reduction import mean_of_runs
+from nodeprint.judge.terms import Cause
 from nodeprint.judge.verdict import Component, Interval
 from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import open_tree

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +12,7 @@ from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import Deviations
+from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Agreement, Finding, Limit, Spread
 from nodeprint.stats.peers import TEMPLATE_ERROR
 
@@ -51,68 +51,49 @@ def metric_of(finding: Finding) -> str:
     return model.term
 
 
-class Worst(msgspec.Struct, frozen=True):
-    """The component of a node that comes nearest to its tolerance in one table: the node's row (`number`) among rows of
-    all jobs `pooled`."""
-
-    pooled: Deviations
-    number: int
-    component: int
-    reach: float
-
-    def at(self, column: npt.NDArray[np.number]) -> float:
-        """The value of a column (row, component) there."""
-        return float(column[self.number, self.component])
-
-    @property
-    def position(self) -> int:
-        """The node's position in the matrix."""
-        return int(self.pooled.owner[self.number])
-
-    @property
-    def share(self) -> float:
-        """How much of its tolerance it takes."""
-        return float(self.reach / self.pooled.tolerance[self.component])
-
-
-def worst(table: Deviations, position: int) -> Worst | None:
-    """The component that comes nearest to its tolerance; None if the node has no value."""
-    pooled, number = table.pooled_node(position)
-    difference = pooled.difference[number]
-    reach = np.abs(difference) + pooled.half_90[number]
-    share = np.where(np.isfinite(difference), reach / table.tolerance, -1.0)
-    component = int(np.argmax(share)) if len(share) else -1
-    return None if component < 0 or share[component] < 0 else Worst(pooled, number, component, float(reach[component]))
-
-
-def agreements(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Agreement, ...]:
-    """The agreement of a node in each metric, those that decide first."""
-    by_metric: dict[str, Worst] = {}
-    for candidate in worst:
-        name = metric(candidate.pooled.matrix.measured)
-        if name not in by_metric or candidate.share > by_metric[name].share:
-            by_metric[name] = candidate
-    out = [_agreement(name, agreement, node, rules) for name, agreement in by_metric.items()]
+def agreements(tables: Iterable[tuple[Deviations, int]], node: PackedNode, rules: Acceptance) -> tuple[Agreement, ...]:
+    """The agreement of a node in each metric, those that decide first, by the `tables` that it is in, each with its
+    position there."""
+    by_metric: dict[str, list[tuple[Deviations, int]]] = {}
+    for table, position in tables:
+        by_metric.setdefault(metric(table.matrix.measured), []).append((table, position))
+    out = []
+    for name, of_metric in by_metric.items():
+        shares = [_share_of_tolerance(table, position) for table, position in of_metric]
+        nearest = int(np.argmax([share.max(initial=-1.0) for share in shares]))
+        if shares[nearest].max(initial=-1.0) >= 0:
+            out.append(_agreement(name, *of_metric[nearest], int(np.argmax(shares[nearest])), node, rules))
     return tuple(
         sorted(out, key=lambda agreement: (not agreement.criterion, _order(agreement.metric, rules), agreement.metric))
     )
+
+
+def _share_of_tolerance(table: Deviations, position: int) -> Floats:
+    """How much of its tolerance each component of a node takes (component), -1 if it has no value."""
+    pooled, number = table.pooled_node(position)
+    difference = pooled.difference[number]
+    reach = np.abs(difference) + pooled.half_90[number]
+    return np.where(np.isfinite(difference), reach / table.tolerance, -1.0)
 
 
 def _order(name: str, rules: Acceptance) -> int:
     return rules.criteria.index(name) if name in rules.criteria else len(rules.criteria)
 
 
-def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Agreement:
-    pooled, matrix, component = worst.pooled, worst.pooled.matrix, worst.component
-    tolerances = pooled.tolerance
-    relative = matrix.scale.relative
+def _agreement(
+    name: str, table: Deviations, position: int, component: int, node: PackedNode, rules: Acceptance
+) -> Agreement:
+    """The agreement of a node by its nearest component."""
+    matrix, relative = table.matrix, table.matrix.scale.relative
+    pooled, number = table.pooled_node(position)
+    difference, half = float(pooled.difference[number, component]), float(pooled.half_90[number, component])
+    reach, limit = abs(difference) + half, float(table.tolerance[component])
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[component])
-    within, tolerance = relative(worst.reach), relative(float(tolerances[component]))
+    within, tolerance = relative(reach), relative(limit)
     remedy, needed = "", 0
-    difference, half = worst.at(pooled.difference), worst.at(pooled.half_90)
     # what is outside, or has no center, is no question of more measurements
-    if abs(difference) - half <= tolerances[component] < worst.reach < np.inf:
-        remedy, needed = remedy_of(worst)
+    if abs(difference) - half <= limit < reach < np.inf:
+        remedy, needed = remedy_of(pooled, number, component)
     return Agreement(
         name,
         name in rules.criteria,
@@ -123,38 +104,37 @@ def _agreement(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> 
         "share" if matrix.terms.share else matrix.measured.unit,
         within * unit_of,
         tolerance * unit_of,
-        worst.share,
+        reach / limit,
         relative(difference),
-        int(worst.at(pooled.runs)),
+        int(pooled.runs[number, component]),
         remedy,
         needed,
-        _oddest_run(worst) if remedy == "quiet" else "",
+        _oddest_run(matrix, position, component) if remedy == "quiet" else "",
     )
 
 
-def _oddest_run(worst: Worst) -> str:
+def _oddest_run(matrix: Matrix, position: int, component: int) -> str:
     """The run that is farthest from the median of all runs of the node in a component (job1/run2)."""
-    matrix, rows = worst.pooled.matrix, worst.pooled.matrix.jobs(worst.position)
-    values = matrix.values[rows.start : rows.stop, :, worst.component]
+    rows = matrix.jobs(position)
+    values = matrix.values[rows.start : rows.stop, :, component]
     apart = np.nan_to_num(np.abs(values - np.nanmedian(values)), nan=-1.0)
     row, run = np.unravel_index(int(np.argmax(apart)), apart.shape)
     return matrix.runs[rows.start + int(row)][int(run)]
 
 
-def remedy_of(worst: Worst) -> tuple[str, int]:
-    """What brings a component within its tolerance, the first that does: `quiet` (this node's runs as near to each
-    other as those of the others), `runs` (of each node, so many in all), `nodes` (so many), `tolerance` (the difference
-    itself is close to it), or `none`.
+def remedy_of(pooled: Deviations, number: int, component: int) -> tuple[str, int]:
+    """What brings a component of a node (a row `number` of all jobs `pooled`) within its tolerance, the first that
+    does: `quiet` (this node's runs as near to each other as those of the others), `runs` (of each node, so many in
+    all), `nodes` (so many), `tolerance` (the difference itself is close to it), or `none`.
 
     The deviation is the largest of many: what is expected of it in other runs is its share that is no noise. A
     difference beyond the tolerance that is not resolved, or an interval that is wider than it, is no matter of the
     tolerance.
     """
-    component, position, pooled = worst.component, worst.position, worst.pooled
-    spread, reference = pooled.spreads.run, pooled.reference
-    runs = max(int(worst.at(pooled.runs)), 1)
-    tolerance, error = float(pooled.tolerance[component]), worst.at(pooled.error)
-    difference, half_90 = abs(worst.at(pooled.difference)), worst.at(pooled.half_90)
+    position, spread, reference = int(pooled.owner[number]), pooled.spreads.run, pooled.reference
+    runs = max(int(pooled.runs[number, component]), 1)
+    tolerance, error = float(pooled.tolerance[component]), float(pooled.error[number, component])
+    difference, half_90 = abs(float(pooled.difference[number, component])), float(pooled.half_90[number, component])
     between = float(reference.between[reference.kind[position], component])
     expected = difference * (1 - min(error**2 / max(between + error**2, 1e-30), 1.0))
     if difference > tolerance:

@@ -31,16 +31,12 @@ from nodeprint.stats.runs import JobSpread, RunSpread
 MIN_RUNS, MIN_BOOTS = 3, 2
 
 
-class Since(msgspec.Struct, frozen=True):
-    """What changed since a baseline: by node the findings; `notes` say which baseline it was and what it lacks, and
-    what all nodes changed by together."""
-
-    findings: Mapping[str, Sequence[Finding]]
-    notes: tuple[Note, ...]
-
-
-def against(fleet: PackedFleet, points: Sequence[PackedFleet], baseline: Path, rules: Acceptance) -> Since:
-    """What changed in each node of `fleet` since its own past, the `points` of a `baseline`, of pairs and of cells.
+def against(
+    fleet: PackedFleet, points: Sequence[PackedFleet], baseline: Path, rules: Acceptance
+) -> tuple[Mapping[str, Sequence[Finding]], tuple[Note, ...]]:
+    """What changed in each node of `fleet` since its own past, the `points` of a `baseline`, of pairs and of cells: by
+    name of a node the findings; notes say which baseline it was and what it lacks, and what all nodes changed by
+    together.
 
     The peers of a node are its own past: its jobs are judged as those of any node (`judge.standing`), relative to the
     mean of its jobs in the baseline and without what all nodes moved by since, which is a note. Nothing is said of a
@@ -79,7 +75,7 @@ def against(fleet: PackedFleet, points: Sequence[PackedFleet], baseline: Path, r
     if common:
         largest = max(common, key=lambda change: (len(change.nodes), abs(change.effect)))
         notes.append(Note("baseline-common", called, value=float(len(common) - 1), shared=largest))
-    return Since(changes, tuple(notes))
+    return changes, tuple(notes)
 
 
 def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Collection[str], compared: Collection[str]) -> str:

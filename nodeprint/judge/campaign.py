@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import to_builtins
@@ -22,7 +23,7 @@ from nodeprint.judge import judge as method
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.judge import Judged
 from nodeprint.judge.table import DIMS, VARIABLES
-from nodeprint.judge.verdict import NodeVerdict, Note, Verdict
+from nodeprint.judge.verdict import Finding, NodeVerdict, Note, Verdict
 from nodeprint.settings.config import planned
 
 #: The version of the method: one more in each change by which the same data may have another outcome.
@@ -94,18 +95,18 @@ def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:
 def _judged(campaign: Path, fleet: PackedFleet, rules: Acceptance, kept: Path | None, baseline: Path | None) -> Judged:
     """The verdict by `rules`, which are those of the file `kept`."""
     rules = accepted.of_surveys(rules, fleet)
-    since = None
+    changed: Mapping[str, Sequence[Finding]] = {}
+    notes: tuple[Note, ...] = ()
     if baseline is not None:
-        since = baselines.against(fleet, baseline_folder.points(baseline), baseline, rules)
+        changed, notes = baselines.against(fleet, baseline_folder.points(baseline), baseline, rules)
     fabrics = read_fabrics(campaign)
+    notes += tuple(Note("fabric", detail=text) for text in fabrics.notes)
     wanted = [name for name in planned(campaign) if name in models()]
-    judged = method.judge(fleet, rules, planned=wanted, fabrics=fabrics, since=since)
+    judged = method.judge(fleet, rules, planned=wanted, fabrics=fabrics, changed=changed, notes=notes)
     verdict = judged.verdict
-    notes = (*verdict.fleet.notes, *(Note("fabric", detail=text) for text in fabrics.notes))
     verdict = replace(
         verdict,
         versions={**verdict.versions, "acceptance": accepted.name(kept)},
-        fleet=replace(verdict.fleet, notes=notes),
         method=METHOD,
         rules=to_builtins(rules),
     )

@@ -7,16 +7,13 @@ the cause covers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.data.places.measured import Key
 from nodeprint.judge.reduction import Matrix
-from nodeprint.judge.terms import Candidate, Terms, scoped
+from nodeprint.judge.terms import Cause, Terms, scoped
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -32,19 +29,6 @@ _OWN_SHARE = 0.5
 #: Of the sets of cells inside a wider one this share of each component type shows its effect: of eight CCDs that are
 #: not all slow it is seven eighths at most, and of many cores some differ by nature.
 _MOST = 0.9
-
-
-class Cause(msgspec.Struct, frozen=True):
-    """What deviates: the name and place of a component, or of several that one cause shows in, with the number of the
-    component in which it is largest, of cells of the widest set that is outside (`head`), all its components
-    (`members`), the places that it covers, and the finer components that deviate with it."""
-
-    term: str
-    where: Mapping[str, Key]
-    head: int
-    members: Ints
-    covers: Ints
-    finer: Ints
 
 
 def causes(
@@ -91,7 +75,7 @@ def causes(
         remains[candidate.members] = False
         open_components = remains
         members = candidate.members[found[candidate.members] | (candidate.members == head)]
-        out.append(Cause(candidate.term, candidate.where, head, members, candidate.covers, np.flatnonzero(finer)))
+        out.append(replace(candidate, members=members, head=head, finer=np.flatnonzero(finer)))
     return out
 
 
@@ -125,10 +109,10 @@ def _weight(terms: Terms, component: int, of: int) -> float:
     return float(terms.contrast[component, terms.terms[of].covers].sum())
 
 
-def _candidates(terms: Terms) -> list[Candidate]:
+def _candidates(terms: Terms) -> list[Cause]:
     """What may be a cause, the coarsest first: several components together, then each component by itself."""
     single = [
-        Candidate(term.name, scoped(term.component_type, term.where), np.array([number]), term.covers)
+        Cause(term.name, scoped(term.component_type, term.where), np.array([number]), term.covers)
         for number, term in enumerate(terms.terms)
     ]
     return [*terms.composites, *single]
@@ -136,13 +120,13 @@ def _candidates(terms: Terms) -> list[Candidate]:
 
 def _explaining(
     head: int,
-    candidates: list[Candidate],
+    candidates: list[Cause],
     remaining: Floats,
     error: Floats,
     tolerance: Floats,
     levels: Floats,
     terms: Terms,
-) -> tuple[Candidate, Floats]:
+) -> tuple[Cause, Floats]:
     """The coarsest candidate that the head component is of and whose components agree with one effect, and that effect
     in each of its components. Parts of pairs agree all; of sets of cells most, as single cores of a slow node differ by
     nature."""
@@ -181,7 +165,7 @@ def _common(
     return best[1] if best else None
 
 
-def _shown_in(terms: Terms, candidate: Candidate, effect: Floats, matrix: Matrix) -> Floats:
+def _shown_in(terms: Terms, candidate: Cause, effect: Floats, matrix: Matrix) -> Floats:
     """What the effect of a candidate on the places that it covers is in every component."""
     if terms.share:
         # a median over places shows nothing of a few of them

@@ -177,31 +177,23 @@ def of_rows(
             medians: dict[int, list[float]] = {}
             for number, over, _ in nodes_of_row:
                 medians.setdefault(group_of.get(number, -1), []).append(over.median)
-            worst, places = _worst(cells, row_places, medians_of_runs), _NamedPlaces(cells, name)
+            worst = _worst(cells, row_places, medians_of_runs)
+            called: dict[tuple[int, ...], Mapping[str, Key]] = {}  # nodes with the same numbers share them
             middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
             for number, over, _ in nodes_of_row:
                 group = middle[group_of.get(number, -1)]
                 place, value = worst[at[number]]
-                shown = places.of(place, nodes[number]) if len(row_places) > 1 else {}
-                out[number].append(_row(cells, name, over, (shown, value), len(row_places), group))
+                key = (place, *map(id, nodes[number].numbers.values())) if len(row_places) > 1 else ()
+                if key not in called:
+                    called[key] = _named(cells, place, nodes[number], name) if key else {}
+                out[number].append(_row(cells, name, over, (called[key], value), len(row_places), group))
     return out
 
 
-class _NamedPlaces:
-    """Places of a quantity in the numbers of nodes, without what the row's `name` says already; nodes with the same
-    numbers share them."""
-
-    def __init__(self, quantity: Measured, name: str) -> None:
-        self._quantity, self._in_name = quantity, frozenset(name.split(", "))
-        self._named: dict[tuple[int, ...], Mapping[str, Key]] = {}
-
-    def of(self, place: int, node: PackedNode) -> Mapping[str, Key]:
-        """A place as it is called on a node."""
-        key = (place, *map(id, node.numbers.values()))
-        if key not in self._named:
-            where = naming.numbered(self._quantity.place(place), node, self._quantity.model)
-            self._named[key] = {label: value for label, value in where.items() if str(value) not in self._in_name}
-        return self._named[key]
+def _named(cells: Measured, place: int, node: PackedNode, name: str) -> Mapping[str, Key]:
+    """A place as it is called on a node, without what the row's `name` says already."""
+    where = naming.numbered(cells.place(place), node, cells.model)
+    return {label: value for label, value in where.items() if str(value) not in name.split(", ")}
 
 
 def _class_rows(reduced: Measured) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:

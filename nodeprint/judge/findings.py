@@ -9,19 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 from msgspec.structs import replace
 
 from nodeprint.data.places.layout import ALL_PAIRS, LEVELS, RANK, codes
 from nodeprint.data.places.measured import Key
 from nodeprint.data.store.packed import PackedNode
-from nodeprint.judge import expected, naming
-from nodeprint.judge.causes import Cause, causes
+from nodeprint.judge import expected, naming, peer_sensors
+from nodeprint.judge.causes import causes
 from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.standing import FEW_NODES, evidence, level
-from nodeprint.judge.terms import scoped
+from nodeprint.judge.terms import Cause, scoped
 from nodeprint.judge.verdict import Component, Evidence, Finding, Finer, Interval, JobEffect
 from nodeprint.settings.measurements import terms
 from nodeprint.stats import intervals
@@ -104,8 +104,8 @@ def _largest(estimate: Deviations, components: npt.NDArray[np.intp], matrix: Mat
     """The component with the largest share of its tolerance, as what was found is never without a name."""
     share = np.abs(np.nan_to_num(estimate.difference[0, components])) / estimate.tolerance[components]
     head = int(components[int(np.argmax(share))])
-    term, none = matrix.terms.terms[head], np.zeros(0, dtype=np.int64)
-    return Cause(term.name, scoped(term.component_type, term.where), head, np.array([head]), term.covers, none)
+    term = matrix.terms.terms[head]
+    return Cause(term.name, scoped(term.component_type, term.where), np.array([head]), term.covers, head)
 
 
 def _table_finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) -> TableFinding:
@@ -388,12 +388,12 @@ def _with(first: TableFinding, second: TableFinding) -> TableFinding:
     return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 
 
-def explained(shown: TableFinding, i: int, node: PackedNode, peers: PeerSensors, fields: Sequence[str]) -> Finding:
-    """A finding of a node (its number `i` in the fleet) with what its instruments say about it, and the `fields` of the
-    fingerprint in which it differs from its peers."""
+def explained(shown: TableFinding, i: int, node: PackedNode, sensors: xr.Dataset, fields: Sequence[str]) -> Finding:
+    """A finding of a node (its number `i` in the fleet) with what its instruments say about it beside the `sensors`
+    of its group, and the `fields` of the fingerprint in which it differs from its peers."""
     finding = shown.finding
-    ratio = peers.clock(i, _slots(shown)) if finding.pairs else None
-    seen = [*_instruments(node, peers.temperature(i), ratio, pairs=bool(finding.pairs))]
+    ratio = peer_sensors.clock(sensors, i, _slots(shown)) if finding.pairs else None
+    seen = [*_instruments(node, peer_sensors.temperature(sensors, i), ratio, pairs=bool(finding.pairs))]
     seen += [Evidence("configuration", True, field=field) for field in fields]
     causes_left = _by_clock(finding.consistent_with, ratio, finding.effect)
     return replace(finding, evidence=tuple(seen), consistent_with=causes_left)

@@ -290,9 +290,7 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
     notes += _without_figure(reading)
     notes += _unknown_metrics(population)
     notes += [Note("table", population.fleet.campaign, words) for words in population.fleet.notes]
-    if reading.since is not None:
-        notes += reading.since.notes
-    return notes
+    return [*notes, *reading.notes]
 
 
 def _without_figure(reading: Reading) -> list[Note]:

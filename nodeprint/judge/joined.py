@@ -17,7 +17,7 @@ from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import tolerances
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.causes import Cause, causes
+from nodeprint.judge.causes import causes
 from nodeprint.judge.deviations import priors, run_means
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import (
@@ -29,6 +29,7 @@ from nodeprint.judge.reduction import (
     padded,
     term_values,
 )
+from nodeprint.judge.terms import Cause
 from nodeprint.stats import intervals
 from nodeprint.stats.rounds import FEWEST, Rounds, rounds
 from nodeprint.stats.runs import JobSpread, RunSpread, job_spread, run_spread

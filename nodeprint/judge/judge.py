@@ -14,7 +14,6 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, alone, deviations, epochs, groups, measuring_time, messages
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.baseline import Since
 from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.findings import TableFinding, merged, of_row
 from nodeprint.judge.groups import PeerGroup
@@ -23,7 +22,7 @@ from nodeprint.judge.population import Population
 from nodeprint.judge.renumbered import exchange
 from nodeprint.judge.standing import outliers
 from nodeprint.judge.table import Values, blocks, labels, whole
-from nodeprint.judge.verdict import Verdict
+from nodeprint.judge.verdict import Finding, Note, Verdict
 
 
 class Judged(msgspec.Struct, frozen=True, dict=True):
@@ -73,12 +72,13 @@ def judge(
     *,
     planned: Sequence[str] = (),
     fabrics: Fabrics | None = None,
-    since: Since | None = None,
+    changed: Mapping[str, Sequence[Finding]] | None = None,
+    notes: Sequence[Note] = (),
 ) -> Judged:
     """Judge a fleet by `rules` (the defaults where there are none).
 
-    `planned` are the measurements that each node was to have, `fabrics` what was measured between nodes, `since` what
-    changed since a baseline. Writes nothing.
+    `planned` are the measurements that each node was to have, and `fabrics` those between nodes. `changed` are the
+    changes since a baseline, by name of a node. The verdict has the `notes`, too. Writes nothing.
     """
     rules = acceptance.of_metrics(rules or acceptance.load(), fleet)
     # 1. A run is the independent replicate: one value for each run and component, of the jobs of the node as it is now,
@@ -114,7 +114,7 @@ def judge(
     # 6. Messages between nodes are judged by the same intervals.
     between = messages.judge_all(fabrics or Fabrics(), rules)
     # 7. Outcomes are read off what is there.
-    reading = Reading(population, every, merged_of, between, since, over_time, exchanged, former)
+    reading = Reading(population, every, merged_of, between, changed or {}, over_time, exchanged, former, tuple(notes))
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
     return Judged(reading, result, alone.tables(population))
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -29,17 +28,6 @@ ALARM = 0.01
 _LEAST_SHARE = 0.25
 
 
-class _Tested(msgspec.Struct, frozen=True):
-    """A component type of a matrix, what the order does to the mean over its components, its tolerance on the model's
-    scale, and the sorted moments (seconds) of the nodes."""
-
-    matrix: Matrix
-    component_type: str
-    order: OrderEffect
-    tolerance: float
-    moments: Floats
-
-
 def effects(population: Population) -> tuple[TimeEffect, ...]:
     """What goes with the order of measuring in a population that is not yet split, the largest in tolerances first.
 
@@ -51,17 +39,20 @@ def effects(population: Population) -> tuple[TimeEffect, ...]:
         return ()
     from nodeprint.stats import measuring_order  # noqa: PLC0415 (most of a second, for fleets with times alone)
 
-    tested = [component_type for group in population.groups for component_type in _of_group(population, group.nodes)]
-    named = measuring_order.holm(np.array([component_type.order.p for component_type in tested]), ALARM)
-    first: dict[tuple[str, int, int], TimeEffect] = {}
-    for component_type, is_named in zip(tested, named.tolist(), strict=True):
-        if is_named and abs(component_type.order.effect) >= _LEAST_SHARE * component_type.tolerance:
-            matrix = component_type.matrix
-            first.setdefault((matrix.name, matrix.component.home, int(matrix.nodes[0])), _effect(component_type))
-    return tuple(sorted(first.values(), key=lambda effect: -abs(effect.effect) / effect.tolerance))
+    tested = [list(_of_group(population, group.nodes)) for group in population.groups]
+    named = iter(measuring_order.holm(np.array([of.p for of_group in tested for of, _ in of_group]), ALARM).tolist())
+    out: list[TimeEffect] = []
+    for of_group in tested:
+        first: dict[tuple[str, int], TimeEffect] = {}
+        for (of, matters), is_named in zip(of_group, named, strict=False):
+            if is_named and matters:
+                first.setdefault((of.measurement, of.home), of)
+        out += first.values()
+    return tuple(sorted(out, key=lambda effect: -abs(effect.effect) / effect.tolerance))
 
 
-def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
+def _of_group(population: Population, nodes: Ints) -> Iterator[tuple[TimeEffect, bool]]:
+    """The effect of the order on each component type, and whether it is large enough to be named."""
     from nodeprint.stats import measuring_order  # noqa: PLC0415 (as above)
 
     for matrix in population.matrices(nodes):
@@ -78,24 +69,27 @@ def _of_group(population: Population, nodes: Ints) -> Iterator[_Tested]:
             order = measuring_order.effect(values[usable], moments[usable])
             if order is not None:
                 tolerance = float(np.median(tolerances.of_matrix(matrix, population.rules)[columns]))
-                yield _Tested(matrix, matrix.terms.component_types[number], order, tolerance, np.sort(moments[usable]))
+                component_type, sorted_moments = matrix.terms.component_types[number], np.sort(moments[usable])
+                matters = abs(order.effect) >= _LEAST_SHARE * tolerance
+                yield _effect(matrix, component_type, order, tolerance, sorted_moments), matters
 
 
-def _effect(component_type: _Tested) -> TimeEffect:
-    matrix, order = component_type.matrix, component_type.order
+def _effect(matrix: Matrix, component_type: str, order: OrderEffect, tolerance: float, moments: Floats) -> TimeEffect:
+    """The effect of the order on the mean over a component type. Its `tolerance` is on the model's scale; `moments` are
+    the sorted seconds of the nodes."""
     relative = matrix.scale.relative
-    first, last = map(_text, (component_type.moments[0], component_type.moments[-1]))
-    since = "" if order.step is None else _text(component_type.moments[order.step])
+    first, last = map(_text, (moments[0], moments[-1]))
+    since = "" if order.step is None else _text(moments[order.step])
     low, size, high = (relative(order.effect + side) for side in (-order.half_95, 0.0, order.half_95))
     return TimeEffect(
         agreements.metric(matrix.measured),
         matrix.name,
         matrix.component.home,
-        component_type.component_type,
+        component_type,
         size,
         Interval(low, high),
-        matrix.scale.allowed(component_type.tolerance, order.effect),
-        len(component_type.moments),
+        matrix.scale.allowed(tolerance, order.effect),
+        len(moments),
         first,
         last,
         since,

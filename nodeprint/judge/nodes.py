@@ -7,16 +7,25 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
+import xarray as xr
 from msgspec.structs import replace
 
-from nodeprint.judge import achieved, agreements, expected, figures, findings, limits, messages, outcome_rules, quality
-from nodeprint.judge.baseline import Since
+from nodeprint.judge import (
+    achieved,
+    agreements,
+    expected,
+    figures,
+    findings,
+    limits,
+    messages,
+    outcome_rules,
+    peer_sensors,
+    quality,
+)
 from nodeprint.judge.deviations import USUAL, Deviations
 from nodeprint.judge.findings import TableFinding
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.peer_sensors import PeerSensors
 from nodeprint.judge.population import Population
-from nodeprint.judge.renumbered import Exchange
 from nodeprint.judge.verdict import (
     Agreement,
     CellFigure,
@@ -29,6 +38,7 @@ from nodeprint.judge.verdict import (
     Interval,
     JobEffect,
     NodeVerdict,
+    Note,
     TimeEffect,
 )
 from nodeprint.settings.texts import say
@@ -36,18 +46,22 @@ from nodeprint.stats.peers import FEWEST
 
 
 class Reading(msgspec.Struct, frozen=True, dict=True):
-    """What outcomes are read off: the tables of all measurements, by node its causes, messages between nodes, what
-    changed since a baseline, what goes with the time of measuring, by node the exchange of components that explains an
-    imported matrix, and by name of a node its `former` epochs."""
+    """The evidence for outcomes: the tables of all measurements, `findings` by node, and messages between nodes.
+
+    `changed` are the changes since a baseline by name of a node, `over_time` the effects of the order of measuring.
+    `exchanged` has by node the two components whose exchange explains an imported matrix, `former` by name of a node
+    its former epochs. The verdict has the `notes`, too.
+    """
 
     population: Population
     tables: Sequence[Deviations]
     findings: Mapping[int, Sequence[TableFinding]]
     fabrics: Sequence[FabricVerdict]
-    since: Since | None
+    changed: Mapping[str, Sequence[Finding]]
     over_time: tuple[TimeEffect, ...]
-    exchanged: Mapping[int, Exchange]
+    exchanged: Mapping[int, tuple[str, str]]
     former: Mapping[str, tuple[Epoch, ...]] = {}
+    notes: tuple[Note, ...] = ()
 
     @cached_property
     def day(self) -> str:
@@ -141,7 +155,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             every.append(finding)
         every += self._events(i)
         every += messages.of_node(self.fabrics, node.name)
-        every += self.since.findings.get(node.name, ()) if self.since is not None else ()
+        every += self.changed.get(node.name, ())
         if any(finding.state is Certainty.MISMATCH for finding in every):
             # with so few nodes nothing that is not confirmed says which of them is right
             every = [
@@ -174,10 +188,12 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         return replace(finding, expected=expected.of_median(*places, self.population.fleet.nodes[i]))
 
     @cached_property
-    def sensors(self) -> list[PeerSensors]:
+    def sensors(self) -> list[xr.Dataset]:
         """By group what the instruments of its nodes said."""
         nodes = self.population.fleet.nodes
-        return [PeerSensors({i: nodes[i].sensors for i in group.nodes.tolist()}) for group in self.population.groups]
+        return [
+            peer_sensors.table({i: nodes[i].sensors for i in group.nodes.tolist()}) for group in self.population.groups
+        ]
 
     def _events(self, i: int) -> Iterator[Finding]:
         """Throttling, uncorrected memory errors and wrong results: nobody's noise, and no peers are needed to see them.
@@ -214,18 +230,13 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     # --- how alike ---
 
     def _agreements(self, i: int) -> tuple[Agreement, ...]:
-        node = self.population.fleet.nodes[i]
-        worst = [
-            found
-            for series, position in self._series_of(i)
-            if (found := agreements.worst(series, position)) is not None
-        ]
+        node, rules = self.population.fleet.nodes[i], self.population.rules
         by_time = {effect.metric for effect in self.over_time}
         return tuple(
             replace(agreement, remedy="time", needed=0)
             if agreement.remedy and agreement.metric in by_time
             else agreement
-            for agreement in agreements.agreements(worst, node, self.population.rules)
+            for agreement in agreements.agreements(self._series_of(i), node, rules)
         )
 
     def _series_of(self, i: int) -> Iterator[tuple[Deviations, int]]:

@@ -24,30 +24,27 @@ from nodeprint.readers.value_table import ValueTable
 TABLES = "table.sha256"
 
 
-class TableRules(msgspec.Struct, frozen=True):
+def rules_of(
+    figures: ValueTable,
+    acceptance: Path | None = None,
+    tolerances: Sequence[str] = (),
+    better: Sequence[str] = (),
+) -> Acceptance:
     """What is accepted of a table: an `acceptance` file (None: the defaults), and options of the call as
-    `acceptance.with_options` has them."""
-
-    acceptance: Path | None = None
-    tolerances: Sequence[str] = ()
-    better: Sequence[str] = ()
-
-    def of(self, figures: ValueTable) -> Acceptance:
-        """The rules for a table. Raises NodeprintError naming the key or option that cannot be used."""
-        metrics = tuple(dict.fromkeys(figures.frame["metric"]))
-        return accepted.with_options(accepted.load(self.acceptance), metrics, self.tolerances, self.better)
+    `acceptance.with_options` has them. Raises NodeprintError naming the key or option that cannot be used."""
+    metrics = tuple(dict.fromkeys(figures.frame["metric"]))
+    return accepted.with_options(accepted.load(acceptance), metrics, tolerances, better)
 
 
-def judge(figures: ValueTable, name: str, wanted: TableRules) -> Judged:
-    """Judge a table, called `name`. Writes nothing."""
-    rules = wanted.of(figures)
+def judge(figures: ValueTable, name: str, rules: Acceptance) -> Judged:
+    """Judge a table, called `name`, by the rules for it. Writes nothing."""
     judged = method.judge(table_fleet.packed_table(figures, name, _better(rules)), rules)
     called = "the defaults" if rules == Acceptance() else "acceptance.yaml and options of the call"
     versions = {**judged.verdict.versions, "acceptance": accepted.name_of(rules, called)}
     return msgspec.structs.replace(judged, verdict=msgspec.structs.replace(judged.verdict, versions=versions))
 
 
-def as_campaign(figures: ValueTable, folder: Path, wanted: TableRules) -> None:
+def as_campaign(figures: ValueTable, folder: Path, rules: Acceptance) -> None:
     """Write a table as a campaign's folder, with what is accepted of it; `judge.campaign` and all that follows read it.
 
     Raises NodeprintError where the folder holds another campaign or table, or cannot be written.
@@ -55,7 +52,6 @@ def as_campaign(figures: ValueTable, folder: Path, wanted: TableRules) -> None:
     if (folder / "nodes.tsv").exists() or (folder / "nodes").exists():
         raise NodeprintError("holds a campaign that was measured", where=folder, advice="name a new folder with --to")
     _see_whether_free(folder, figures)
-    rules = wanted.of(figures)
     packed.write(table_fleet.packed_table(figures, files.real(folder).name, _better(rules)), folder)
     accepted.keep_rules(rules, folder)
     source = Path(figures.source)

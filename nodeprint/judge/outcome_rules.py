@@ -17,7 +17,6 @@ from nodeprint.judge import agreements, quality
 from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.outcome import OUTCOME_OF, Outcome, ReasonDetail
 from nodeprint.judge.population import Population
-from nodeprint.judge.renumbered import Exchange
 from nodeprint.judge.verdict import Agreement, Finding, Reason
 from nodeprint.settings.texts import say
 
@@ -42,7 +41,7 @@ class NodeEvidence(msgspec.Struct, frozen=True):
     agreements: Sequence[Agreement]
     series: Sequence[tuple[Deviations, int]]
     usual: Sequence[str]
-    exchange: Exchange | None
+    exchange: tuple[str, str] | None
 
     @property
     def deciding(self) -> list[Agreement]:
@@ -174,11 +173,8 @@ def split(of: NodeEvidence) -> Iterator[Reason]:
 @rule(final=True)
 def renumbered(of: NodeEvidence) -> Iterator[Reason]:
     """An exchange of components explains its imported matrix."""
-    if exchange := of.exchange:
-        level = exchange.level
-        yield Reason(
-            Outcome.INCONCLUSIVE, ReasonDetail.RENUMBERED, (f"{level} {exchange.first}", f"{level} {exchange.second}")
-        )
+    if of.exchange is not None:
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.RENUMBERED, of.exchange)
 
 
 @rule()

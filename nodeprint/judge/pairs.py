@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import LEVELS, OTHER_SOCKET, RANK, SAME_CCD, SAME_CCX, Ints, Layout, codes
-from nodeprint.judge.terms import COMPONENT_TYPES, Candidate, Term, Terms
+from nodeprint.judge.terms import COMPONENT_TYPES, Cause, Term, Terms
 
 Bools = npt.NDArray[np.bool_]
 
@@ -235,14 +235,14 @@ def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
     return row.astype(np.float32)
 
 
-def _composites(terms: Sequence[Term], at: _Places) -> Iterator[Candidate]:
+def _composites(terms: Sequence[Term], at: _Places) -> Iterator[Cause]:
     """Causes that show in several terms at once; of those in the same terms the first."""
     seen: set[frozenset[int]] = set()
     for name, where, members in _together(terms, at):
         if len(members) > 1 and frozenset(members) not in seen:
             seen.add(frozenset(members))
             covers = np.unique(np.concatenate([terms[i].covers for i in members]))
-            yield Candidate(name, where, np.array(members, dtype=np.int64), covers)
+            yield Cause(name, where, np.array(members, dtype=np.int64), covers)
 
 
 def _together(terms: Sequence[Term], at: _Places) -> Iterator[tuple[str, Mapping[str, int], list[int]]]:

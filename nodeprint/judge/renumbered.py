@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -23,17 +22,9 @@ from nodeprint.stats import intervals
 _LEVELS = (SOCKET, QUADRANT, CCD)
 
 
-class Exchange(msgspec.Struct, frozen=True):
-    """Two components of a level, by their machine-wide numbers."""
-
-    level: str
-    first: int
-    second: int
-
-
-def exchange(every: Sequence[Deviations], i: int) -> Exchange | None:
-    """The exchange of two components with which no part of a node (its number in the fleet) is outside a tolerance any
-    more; None where there is none, or the node has no pairs."""
+def exchange(every: Sequence[Deviations], i: int) -> tuple[str, str] | None:
+    """The two components, as `ccd 3`, by whose exchange no part of a node (its number in the fleet) is outside a
+    tolerance any more; None where there is none, or the node has no pairs."""
     of_pairs = [series for series in every if i in series.matrix.place and series.matrix.measured.of_pairs]
     if not of_pairs:
         return None
@@ -43,7 +34,7 @@ def exchange(every: Sequence[Deviations], i: int) -> Exchange | None:
     return None
 
 
-def _exchanges(matrix: Matrix) -> Iterator[tuple[Exchange, Ints]]:
+def _exchanges(matrix: Matrix) -> Iterator[tuple[tuple[str, str], Ints]]:
     """Exchanges of two components of equal size, and the slots in the order that they have then."""
     layout = matrix.terms.layout
     for level in _LEVELS:
@@ -54,7 +45,8 @@ def _exchanges(matrix: Matrix) -> Iterator[tuple[Exchange, Ints]]:
                 continue
             order = np.arange(len(part_of))
             order[a], order[b] = b, a
-            yield Exchange(layout.levels[level], first, second), order
+            name = layout.levels[level]
+            yield (f"{name} {first}", f"{name} {second}"), order
 
 
 def _outside(series: Deviations, i: int, order: Ints) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from nodeprint.data.places.layout import SOCKET, Ints, Layout
 from nodeprint.data.places.measured import Key, Measured
-from nodeprint.judge.terms import Candidate, Term, Terms
+from nodeprint.judge.terms import Cause, Term, Terms
 
 #: The component type of the set of all places.
 WHOLE = "whole"
@@ -118,9 +118,7 @@ def of(quantity: Measured) -> Terms:
     )
 
 
-def _composites(
-    quantity: Measured, terms: Sequence[Term], known: Mapping[str, Sequence[Key | None]]
-) -> list[Candidate]:
+def _composites(quantity: Measured, terms: Sequence[Term], known: Mapping[str, Sequence[Key | None]]) -> list[Cause]:
     """What may be one cause in several sets, from coarse to fine: each set that has others inside it, and a socket or a
     CCD where its places are no set."""
     components = [(term.where, term.covers) for term in terms]
@@ -140,5 +138,5 @@ def _composites(
     for where, covers in components:
         members = np.flatnonzero(is_in[:, covers].sum(axis=1) == sizes)
         if len(members) > 1:
-            out.append(Candidate(quantity.model.term, where, members, covers))
+            out.append(Cause(quantity.model.term, where, members, covers))
     return sorted(out, key=lambda candidate: -len(candidate.covers))

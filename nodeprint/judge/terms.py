@@ -20,6 +20,8 @@ from nodeprint.data.places.measured import Key
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+
 
 class ComponentType(msgspec.Struct, frozen=True):
     """A component type of terms of pairs: the `term` that its findings are called by and its tolerance in percent has
@@ -61,13 +63,19 @@ class Term(msgspec.Struct, frozen=True):
     against: Ints
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """What may be one cause: its name, place, the numbers of the terms that it shows in and all places it covers."""
+class Cause(msgspec.Struct, frozen=True):
+    """A cause: the name and place of its component or components, their numbers (`members`), and all places that it
+    `covers`. A possible cause has no `head`.
+
+    The `head` is the component with the largest deviation, or of cells the widest set that is outside. The `finer`
+    components deviate with it."""
 
     term: str
     where: Mapping[str, Key]
     members: Ints
     covers: Ints
+    head: int = -1
+    finer: Ints = _NONE
 
 
 class Terms(msgspec.Struct, frozen=True, dict=True):
@@ -82,7 +90,7 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
     layout: Layout
     terms: tuple[Term, ...]
     contrast: npt.NDArray[np.floating]
-    composites: tuple[Candidate, ...]
+    composites: tuple[Cause, ...]
     component_types: tuple[str, ...]
     component_type: Ints
     pool: Ints

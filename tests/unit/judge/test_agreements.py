@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodeprint.judge import agreements
+from nodeprint.judge import agreements, naming
 from nodeprint.judge.deviations import Deviations
 from tests.support.drawn import RULES, matrix, of_values, tolerance
 from tests.support.fleets import judged
@@ -33,9 +33,7 @@ def _inside(runs: int, spread: float) -> float:
 
 def _remedy(seed: int, runs: int, spread: float, off: float = 0.0) -> tuple[str, int]:
     series, component = _drawn(seed, runs, spread, off)
-    pooled, row = series.pooled_node(0)
-    reach = float(np.abs(pooled.difference[row, component]) + pooled.half_90[row, component])
-    return agreements.remedy_of(agreements.Worst(pooled, row, component, reach))
+    return agreements.remedy_of(*series.pooled_node(0), component)
 
 
 def test_so_many_runs_show_in_nine_of_ten_cases_that_a_part_is_the_same() -> None:
@@ -67,25 +65,29 @@ def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
     series, component = _drawn(3, 6, 0.05)
     values = series.matrix.values.copy()
     values[0, run, component] += 4 * series.tolerance[component]
-    worst = agreements.worst(of_values(values), 0)
-    assert worst is not None and worst.component == component
-    (agreement,) = agreements.agreements([worst], judged().population.fleet.nodes[0], RULES)
+    node, table = judged().population.fleet.nodes[0], of_values(values)
+    (agreement,) = agreements.agreements([(table, 0)], node, RULES)
+    assert agreement.component == naming.component(table.matrix, component, node)
     assert (agreement.remedy, agreement.run) == ("quiet", f"job1/run{run + 1}")
 
 
 @pytest.mark.parametrize(
-    ("differences", "component", "reach"),
-    [([0.5, 0.1], 0, 0.6), ([0.1, -0.5], 1, 0.6), ([np.nan, 0.0], 1, 0.1), ([np.nan, np.nan], None, 0), ([], None, 0)],
+    ("differences", "shares"),
+    [([0.5, 0.1], [0.3, 0.1]), ([0.1, -0.5], [0.1, 0.3]), ([np.nan, 0.0], [-1, 0.05]), ([], [])],
 )
-def test_the_worst_part_is_nearest_to_its_tolerance_if_any_has_a_value(
-    differences: list[float], component: int | None, reach: float
+def test_a_component_takes_of_its_tolerance_what_its_interval_reaches(
+    differences: list[float], shares: list[float]
 ) -> None:
     each = np.ones(len(differences))
     pooled = SimpleNamespace(difference=np.array([differences]), half_90=0.1 * each[None], tolerance=2 * each)
     table: Any = SimpleNamespace(tolerance=2 * each, pooled_node=lambda _: (pooled, 0))
-    worst = agreements.worst(table, 0)
-    assert (worst and worst.component) == component
-    assert worst is None or (worst.reach, worst.share) == pytest.approx((reach, reach / 2))
+    np.testing.assert_allclose(agreements._share_of_tolerance(table, 0), shares)
+
+
+def test_a_node_without_a_value_has_no_agreement() -> None:
+    series, _ = _drawn(1, 2, 0.05)
+    table = of_values(np.where(np.arange(NODES)[:, None, None] == 0, np.nan, series.matrix.values))
+    assert agreements.agreements([(table, 0)], judged().population.fleet.nodes[0], RULES) == ()
 
 
 def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
@@ -96,11 +98,11 @@ def test_what_decides_comes_first_in_the_order_of_the_rules() -> None:
 def test_the_agreement_of_a_metric_is_that_of_the_part_that_takes_most_of_its_tolerance() -> None:
     series, component = _drawn(1, 6, 0.05, off=0.8)
     other, _ = _drawn(2, 6, 0.05)
-    worst = [of for each in (series, other) if (of := agreements.worst(each, 0)) is not None]
-    assert worst[0].component == component and 0.75 < worst[0].share < 1.0 and worst[1].share < 0.4
+    shares = [agreements._share_of_tolerance(each, 0) for each in (series, other)]
+    assert shares[0].argmax() == component and 0.75 < shares[0].max() < 1.0 and shares[1].max() < 0.4
     node = judged().population.fleet.nodes[0]
-    for order in (worst, worst[::-1]):
+    for order in ([(series, 0), (other, 0)], [(other, 0), (series, 0)]):
         (agreement,) = agreements.agreements(order, node, RULES)
         assert (agreement.metric, agreement.criterion, agreement.remedy) == ("core-to-core", True, "")
-        assert agreement.share == worst[0].share and agreement.tolerance == pytest.approx(0.03, rel=0.2)
+        assert agreement.share == shares[0].max() and agreement.tolerance == pytest.approx(0.03, rel=0.2)
         assert agreement.effect == pytest.approx(0.8 * agreement.tolerance, rel=0.1)

@@ -109,9 +109,9 @@ def test_jobs_of_the_newer_campaign_confirm_each_other_or_not(
     """Two of two jobs: confirmed; one of two, whichever it is: intermittent."""
     two = made(nodes=6, runs=3, pair_runs=3, jobs=2)
     fleet = times(two, "coherence-cas", lambda node, job: 1.15 if node == 1 and job in slow else 1.0)
-    since = baseline.against(replace(fleet, campaign="c"), baseline_folder.points(base), base, acceptance.load())
-    assert set(since.findings) == {"node001"}
-    (finding,) = since.findings["node001"]
+    changed, _ = baseline.against(replace(fleet, campaign="c"), baseline_folder.points(base), base, acceptance.load())
+    assert set(changed) == {"node001"}
+    (finding,) = changed["node001"]
     assert finding.state is state and finding.component.term == "node"
     assert sum(job.shows for job in finding.by_job) == len(slow) and len(finding.by_job) == 2
 
@@ -178,17 +178,17 @@ def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
     rules = acceptance.load()
     lost = "node001: memory-channel node 1 -12%"
     fleet = packed.read(written(tmp_path / "d", lost, only_cells=True))
-    since = baseline.against(fleet, baseline_folder.points(tmp_path / "base"), tmp_path / "base", rules)
-    assert set(since.findings) == {"node001"}
-    (memory,) = (finding for finding in since.findings["node001"] if finding.measurement == "bandwidth-nodes")
+    changed, _ = baseline.against(fleet, baseline_folder.points(tmp_path / "base"), tmp_path / "base", rules)
+    assert set(changed) == {"node001"}
+    (memory,) = (finding for finding in changed["node001"] if finding.measurement == "bandwidth-nodes")
     assert memory.component.where["memory_node"] == 1 and memory.effect == pytest.approx(-0.12, abs=0.02)
     waiver = Waiver("node001", "changed", "ticket 1", date(2999, 12, 31))
-    verdict = judge_fleet(fleet, structs.replace(rules, waivers=(waiver,)), since=since).verdict
+    verdict = judge_fleet(fleet, structs.replace(rules, waivers=(waiver,)), changed=changed).verdict
     assert all(finding.waived for finding in verdict.nodes["node001"].findings if finding.id == "changed")
     everyone = tuple(f"node{number:03d}: memory-channel node 1 -12%" for number in range(6))
     later = packed.read(written(tmp_path / "e", *everyone, only_cells=True))
-    of_all = baseline.against(later, baseline_folder.points(tmp_path / "base"), tmp_path / "base", rules)
-    assert not of_all.findings and of_all.notes[1].kind == "baseline-common"
+    changed, notes = baseline.against(later, baseline_folder.points(tmp_path / "base"), tmp_path / "base", rules)
+    assert not changed and notes[1].kind == "baseline-common"
 
 
 def test_simulated_and_measured_campaigns_do_not_mix(base: Path) -> None:

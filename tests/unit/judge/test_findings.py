@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from scipy import stats
 
 from nodeprint.data.store.packed import PackedNode
-from nodeprint.judge import findings
-from nodeprint.judge.causes import Cause
+from nodeprint.judge import findings, peer_sensors
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.peer_sensors import PeerSensors
+from nodeprint.judge.terms import Cause
 from nodeprint.judge.verdict import Component, Evidence
 from nodeprint.settings.measurements import terms
 from tests.support import verdicts
@@ -73,7 +72,7 @@ def test_what_a_finding_is_consistent_with_follows_from_its_part_and_side(
     term: str, where: dict[str, int], effect: float, worse: bool, expected: tuple[str, ...]
 ) -> None:
     nothing = np.zeros(0, dtype=np.int64)
-    assert findings._consistent(Cause(term, where, 0, nothing, nothing, nothing), effect, worse) == expected
+    assert findings._consistent(Cause(term, where, nothing, nothing, 0), effect, worse) == expected
 
 
 @pytest.mark.parametrize(
@@ -307,5 +306,5 @@ def test_a_clock_is_seen_two_percent_off_and_heat_eight_degrees_above_the_peers(
 def test_a_finding_has_what_its_instruments_say_and_the_fields_that_differ() -> None:
     found = judged("node001: core 17 +9%", nodes=5, pair_runs=2)
     ((shown,), node) = found.findings[1], found.population.fleet.nodes[1]
-    of = findings.explained(shown, 1, node, PeerSensors({1: node.sensors}), ["bios"])
+    of = findings.explained(shown, 1, node, peer_sensors.table({1: node.sensors}), ["bios"])
     assert of.evidence[0].kind == "clock" and of.evidence[-1] == Evidence("configuration", True, field="bios")

@@ -18,7 +18,7 @@ from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.interface import export
 from nodeprint.judge import campaign, of_table
-from nodeprint.judge.of_table import TableRules
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.readers import table_file, value_table
@@ -28,7 +28,8 @@ from nodeprint.report import text, verdict_files
 
 
 def judged(rows: list[ToolValue], **rules: object) -> Verdict:
-    return of_table.judge(value_table.from_values(rows, "made up"), "t", TableRules(**rules)).verdict  # type: ignore[arg-type]
+    figures = value_table.from_values(rows, "made up")
+    return of_table.judge(figures, "t", of_table.rules_of(figures, **rules)).verdict  # type: ignore[arg-type]
 
 
 def fleet(
@@ -141,7 +142,7 @@ def test_nodes_of_two_groups_are_not_compared(tmp_path: Path) -> None:
     frame = frame[["node", "run", "metric", "unit", "value"]]
     frame["group"] = np.where(frame["node"] < "n008", "A", "B")
     frame.to_csv(tmp_path / "table.csv", index=False)
-    verdict = of_table.judge(table_file.read_table(tmp_path / "table.csv"), "t", TableRules()).verdict
+    verdict = of_table.judge(table_file.read_table(tmp_path / "table.csv"), "t", Acceptance()).verdict
     assert len(names(verdict, Outcome.SAME)) == 16
 
 
@@ -151,7 +152,7 @@ def test_a_folder_of_a_table_names_its_file_and_no_command_that_measures(tmp_pat
     table, folder = tmp_path / "figures.csv", tmp_path / "judged"
     frame = pd.DataFrame([msgspec.structs.asdict(row) for row in rows_of(values)])
     frame[["node", "run", "metric", "unit", "value"]].to_csv(table, index=False)
-    of_table.as_campaign(table_file.read_table(table), folder, TableRules())
+    of_table.as_campaign(table_file.read_table(table), folder, Acceptance())
     verdict = campaign.judge(folder).verdict
     assert (folder / of_table.TABLES).read_text().split() == [
         hashlib.sha256(table.read_bytes()).hexdigest(),
@@ -176,7 +177,7 @@ def published(data: Path, name: str, kind: str, runs: int = 5) -> Verdict:
     table = table_file.read_table(data / "fleets" / f"{name}.csv")
     frame = table.frame
     kept = frame[frame["metric"].str.contains(kind) & (frame["run"].astype(int) <= runs)]
-    return of_table.judge(ValueTable(table.source, kept.reset_index(drop=True)), name, TableRules()).verdict
+    return of_table.judge(ValueTable(table.source, kept.reset_index(drop=True)), name, Acceptance()).verdict
 
 
 @pytest.mark.parametrize(("kind", "same", "undecided"), [("triad", 120, []), ("copy", 119, ["n000"])])
@@ -228,7 +229,7 @@ def test_two_nodes_far_apart_are_told_by_their_ratio() -> None:
 @pytest.mark.parametrize("metric", ["mem-bw/h2d_bw", "../../triad", "t" * 300])
 def test_the_name_of_a_metric_is_no_path(tmp_path: Path, metric: str) -> None:
     folder = tmp_path / "results/main"
-    of_table.as_campaign(value_table.from_values(rows_of(fleet(4), metric), "made up"), folder, TableRules())
+    of_table.as_campaign(value_table.from_values(rows_of(fleet(4), metric), "made up"), folder, Acceptance())
     assert [quantity.measurement for quantity in packed.read(folder).quantities] == [metric]
     (written,) = export.write_datasets(folder)
     assert written.parent == folder / export.FOLDER and written.suffix == ".nc"
@@ -242,7 +243,7 @@ def test_the_folder_of_another_table_is_not_written_over(tmp_path: Path) -> None
         ]
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("\n".join(["node,triad", *rows]))
-        of_table.as_campaign(table_file.read_table(tmp_path / name), tmp_path / "campaign", TableRules())
+        of_table.as_campaign(table_file.read_table(tmp_path / name), tmp_path / "campaign", Acceptance())
 
     def values() -> list[float]:
         (quantity,) = packed.read(tmp_path / "campaign").quantities

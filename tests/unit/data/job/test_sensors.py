@@ -9,7 +9,8 @@ import pytest
 
 from nodeprint.data.job import sensors
 from nodeprint.data.job.jobs import JobMeasurement
-from nodeprint.judge.peer_sensors import PeerSensors
+from nodeprint.judge import peer_sensors
+from nodeprint.judge.peer_sensors import clock, temperature
 
 SENSORS = {
     7: {"clock_ghz": [3.0, None, 2.0], "temperature_c": 50},
@@ -20,31 +21,25 @@ SENSORS = {
 
 
 def test_a_clock_is_compared_with_the_median_of_the_others_slot_by_slot() -> None:
-    peers = PeerSensors(SENSORS)
-    assert peers.clock(7, [0]) == 1.0
-    assert peers.clock(7, [0, 1, 2, 3, 8]) == float(np.median([1.0, 2.0 / 2.5]))
-    assert peers.clock(2, [0, 1]) == float(np.median([2.0 / 3.5, 3.0 / 3.5]))
+    peers = peer_sensors.table(SENSORS)
+    assert clock(peers, 7, [0]) == 1.0
+    assert clock(peers, 7, [0, 1, 2, 3, 8]) == float(np.median([1.0, 2.0 / 2.5]))
+    assert clock(peers, 2, [0, 1]) == float(np.median([2.0 / 3.5, 3.0 / 3.5]))
 
 
 def test_what_a_node_or_all_others_lack_is_not_known() -> None:
-    peers = PeerSensors(SENSORS)
-    assert peers.clock(9, [0, 1]) is None
-    assert peers.clock(7, [1]) is None
-    assert peers.clock(7, []) is None
-    assert PeerSensors({3: SENSORS[7]}).clock(3, [0]) is None
-    assert PeerSensors({3: {}, 4: {}}).clock(3, [0]) is None
-
-
-def test_what_is_usual_is_a_clock_for_each_slot_and_one_temperature() -> None:
-    clocks, temperature = PeerSensors(SENSORS).usual()
-    np.testing.assert_array_equal(clocks, [3.0, 3.25, 2.25, np.nan])
-    assert temperature == 50
+    peers = peer_sensors.table(SENSORS)
+    assert clock(peers, 9, [0, 1]) is None
+    assert clock(peers, 7, [1]) is None
+    assert clock(peers, 7, []) is None
+    assert clock(peer_sensors.table({3: SENSORS[7]}), 3, [0]) is None
+    assert clock(peer_sensors.table({3: {}, 4: {}}), 3, [0]) is None
 
 
 def test_the_others_temperature_is_the_middle_one() -> None:
-    peers = PeerSensors(SENSORS)
-    assert (peers.temperature(7), peers.temperature(2), peers.temperature(9)) == (70, 50, 50)
-    assert PeerSensors({3: SENSORS[7], 4: {}}).temperature(3) is None
+    peers = peer_sensors.table(SENSORS)
+    assert (temperature(peers, 7), temperature(peers, 2), temperature(peers, 9)) == (70, 50, 50)
+    assert temperature(peer_sensors.table({3: SENSORS[7], 4: {}}), 3) is None
 
 
 def measured(*runs: dict[str, Any], places: dict[str, list[int]] | None = None, **columns: Any) -> JobMeasurement:
