@@ -49,7 +49,7 @@ def page(document: Document, explorer: str = "") -> str:
 
 
 def _clean(value: Any) -> Any:
-    return printable(value, 1200) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return printable(value, 20_000) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _drawing(picture: Picture) -> Markup:

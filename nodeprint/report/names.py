@@ -137,6 +137,12 @@ def signed(share: float) -> str:
     return f"{share * 100:+z.1f} %" if math.isfinite(share) else "unknown"
 
 
+def signed_range(shares: Sequence[float]) -> str:
+    """Differences from the smallest to the largest: `+5.1 to +6.3 %`; one of them by itself, empty without any."""
+    ends = list(dict.fromkeys(map(signed, sorted(shares, key=abs))))
+    return f"{ends[0].removesuffix(' %')} to {ends[-1]}" if len(ends) > 1 else "".join(ends)
+
+
 def of_measurement(unit: str, measurement: str) -> str:
     """The unit of a measurement as it is shown: operations a second by what is counted."""
     model = models().get(measurement)

@@ -36,7 +36,7 @@ _UNDRAWN = ("Mn", "Me", "Cf")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 #: Longer texts are cut.
-_LONGEST = 1200
+_LONGEST = 20_000
 
 
 class Printer(AbstractContextManager["Printer"]):

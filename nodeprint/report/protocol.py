@@ -307,7 +307,7 @@ def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
             rows.append([campaign.verdict.campaign, text.belongs(entry.group, groups)])
             remedies.append(text.next_step(entry.group, groups) or say("protocol_remedies", "compare"))
         elif entry.outcome is not Outcome.SAME:
-            rows.append([campaign.verdict.campaign, text.sentence(text.node_sentence([entry]))])
+            rows.append([campaign.verdict.campaign, text.sentence(text.node_sentence(entry))])
             remedies += [] if entry.outcome.entry.measured else [say("protocol_remedies", "measure")]
     complete = [entry for entry in entries if entry is not None]
     return {

@@ -180,7 +180,7 @@ def junit(verdict: Verdict) -> str:
                 f"node {name}",
                 node.outcome.entry.junit,
                 node.outcome,
-                text.node_sentence([node], fleet.groups),
+                text.node_sentence(node, fleet.groups),
                 details,
             )
         )
@@ -322,7 +322,7 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
             kept = say("drain", "accepted", state=printable(state, 40), reason=printable(reason, 120))
             lines.append(f"# {printable(name)}: {node.outcome}, {kept}")
         else:
-            words = text.node_sentence([node]) if fault is None else text.finding_sentence(fault)
+            words = text.node_sentence(node) if fault is None else text.finding_sentence(fault)
             why = f"nodeprint: {node.outcome}: {printable(words, 120)}"
             line = f"scontrol update NodeName={_quoted(name)} State=DRAIN Reason={_quoted(why)}"
             lines.append(f"# {line}" if mark else line)

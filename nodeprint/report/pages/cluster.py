@@ -1,6 +1,6 @@
 """The pages of the cluster. Nothing is judged here.
 
-Page 1 says the outcome, what was accepted and when, who is not the same with what to do, and the fleet's one figure.
+Page 1 says the outcome, what was accepted and when, which nodes do not pass and what to do, and the fleet's one figure.
 Findings follow with their own figures, then groups and matrices, then how it was measured. All tables are the appendix,
 which the HTML alone has.
 """
@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome, Outcome
-from nodeprint.judge.verdict import ClassFigure, Finding, NodeVerdict, Verdict
+from nodeprint.judge.verdict import ClassFigure, NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import message_rates, names, structure_words, terminal, text
 from nodeprint.report.figures import matrix
-from nodeprint.report.pages import accepted, method, pictures, split_groups
+from nodeprint.report.pages import accepted, method, not_passing, pictures, split_groups
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
@@ -41,18 +41,14 @@ from nodeprint.report.pages.blocks import (
 )
 from nodeprint.report.pages.common import agreement_table, anchor, appendix, finding_numbers, state_mark, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
-from nodeprint.report.pages.order import natural, severity
+from nodeprint.report.pages.order import by_harm, natural, severity, worst_finding
 from nodeprint.settings import config
 from nodeprint.settings.texts import say
 
 #: Findings that have a figure here, those of one node at most; all are in the table of page 1 or in the HTML.
 MOST_FINDINGS, _MOST_OF_NODE = 6, 2
-#: Lines of the table on page 1, and letters of a line of its sentences.
-_MOST_LINES, _LINE = 24, 44
 #: Notes on page 1, and on the pages behind.
 _FIRST_NOTES, _MOST_NOTES = 3, 12
-#: Letters of several nodes' names in a row.
-_LONGEST_NAMES = 24
 #: Rows of a table of nodes; of more, those that need no action are only counted.
 _MOST_ROWS = 120
 #: Partitions whose messages have figures on paper.
@@ -68,6 +64,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     # a median over different machines would be that of none
     alike = {name: node for name, node in verdict.nodes.items() if not node.is_alone}
     shown = _shown(campaign, most_findings)
+    anchors = {name: _anchor(name, number) for name, number in reversed(shown)}
     tolerances = (Figures(tuple(pictures.tolerances_map(campaign))), agreement_table(verdict.fleet.agreements))
     return Page(
         "cluster",
@@ -78,7 +75,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
         sections(
             Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
-            Section("Who is not the same", (_not_same(campaign, linked, shown),)),
+            Section("Nodes that do not pass", (not_passing.table(verdict, linked, anchors),)),
             Section(
                 "All nodes beside their tolerances",
                 (
@@ -114,7 +111,7 @@ def lead(campaign: Campaign) -> tuple[str, ...]:
     """The outcome in a plain sentence, after a warning that all of it is beneath, and what the same means here."""
     verdict = campaign.verdict
     means = filter(None, (text.same_means(verdict.fleet), *text.based_on(verdict)[1:]))
-    return (*text.memory_warnings(verdict.fleet), text.plain_outcome(verdict), *means)
+    return (*text.memory_warnings(verdict.fleet), text.plain_outcome(verdict), *text.worst_node(verdict), *means)
 
 
 def _disturbed(campaign: Campaign) -> Block:
@@ -127,109 +124,12 @@ def _disturbed(campaign: Campaign) -> Block:
 def _shown(campaign: Campaign, most: int) -> list[tuple[str, int]]:
     """The findings that have a figure: node, and the finding's number on it, the most urgent nodes first."""
     nodes = campaign.verdict.nodes
-    of_nodes = (
-        (name, number)
-        for name in shown_nodes(nodes)
-        for number in range(1, min(len(nodes[name].counted), _MOST_OF_NODE) + 1)
-    )
+    of_nodes = ((name, number) for name in shown_nodes(nodes) for number in by_harm(nodes[name])[:_MOST_OF_NODE])
     return list(islice(of_nodes, most))
 
 
 def _anchor(node: str, number: int) -> str:
     return f"finding-{number}-{anchor(node)}"
-
-
-def _not_same(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequence[tuple[str, int]]) -> Block:
-    """A row for each node with findings, the worst first, and then for each node, or several that are alike, of which
-    something else is to be said: what differs in plain words, by how much, the tolerance, what to do and the page; as
-    many as have room, and how many more there are."""
-    verdict = campaign.verdict
-    if verdict.fleet.outcome is FleetOutcome.NO_PEERS:
-        return Bullets(())
-    with_findings = shown_nodes(verdict.nodes)
-    rest = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.SAME and not node.counted}
-    entries = [_found_row(campaign, name, linked, shown) for name in with_findings[:_MOST_LINES]]
-    entries += [_link_row(finding) for fabric in verdict.fabric for finding in fabric.findings if _is_link(finding)]
-    of_words: dict[tuple[Outcome, str], list[str]] = {}
-    entries = [*_group_rows(verdict, linked), *entries]
-    for line in text.node_lines({name: node for name, node in rest.items() if node.outcome is not Outcome.SPLIT}):
-        of_words.setdefault((line.outcome, text.sentence(line.text)), []).extend(line.nodes)
-    for (outcome, words), on in of_words.items():
-        entries.append((tuple(on), (_called(on, linked), Mark.of(outcome), words, "", "", "", "")))
-    rows: list[tuple[Cell, ...]] = []
-    room, done = _MOST_LINES, 0
-    for number, (names_of, row) in enumerate(entries, 1):
-        room -= max(1, *(-(-len(cell) // _LINE) for cell in row if isinstance(cell, str)))
-        if room < 0 and number < len(entries):  # the row that says how many more there are has room for the last one
-            break
-        done += len(names_of)
-        rows.append(row)
-    if remaining := len({name for names_of, _ in entries for name in names_of} | set(with_findings)) - done:
-        rows.append((f"and {remaining} more", "", "in cluster.html", "", "", "", ""))
-    header = ("node", "outcome", "what differs", "by", "tolerance", "what to do", "page")
-    return without_empty(Table(header, tuple(rows), "lllrrlr"))
-
-
-def _group_rows(verdict: Verdict, linked: Mapping[str, Reference]) -> list[tuple[tuple[str, ...], tuple[Cell, ...]]]:
-    """A row for each group of a split fleet."""
-    fleet = verdict.fleet
-    return [
-        (
-            tuple(name for name in group.nodes if not verdict.nodes[name].counted),
-            (_called(group.nodes, linked), Mark.of(Outcome.SPLIT), *split_groups.of_nodes(fleet, group.name), ""),
-        )
-        for group in (fleet.groups if fleet.outcome is FleetOutcome.SPLIT else ())
-    ]
-
-
-def _found_row(
-    campaign: Campaign, name: str, linked: Mapping[str, Reference], shown: Sequence[tuple[str, int]]
-) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
-    """The row of a node with findings, by its first one."""
-    node = campaign.verdict.nodes[name]
-    first, more = node.counted[0], len(node.counted) - 1
-    has_size = bool(first.measurement)
-    return (name,), (
-        _called((name,), linked),
-        Mark.of(node.outcome),
-        text.component_in_words(first) + (f" (and {more} more)" if more else ""),
-        names.signed(first.effect) if has_size else "",
-        _tolerance(first) if has_size else "",
-        text.remedy(first),
-        Reference("", anchor=_anchor(name, 1)) if (name, 1) in shown else "",
-    )
-
-
-def _tolerance(finding: Finding) -> str:
-    """The tolerance that a finding is beyond, or the limit."""
-    if finding.of_limit:
-        return names.quantity(finding.peers, names.of_measurement(finding.unit, finding.measurement))
-    return names.tolerance(finding.tolerance)
-
-
-def _is_link(finding: Finding) -> bool:
-    return finding.counts and "to" in finding.component.where
-
-
-def _link_row(finding: Finding) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
-    """The row of a slow link between two nodes, of which neither is slow itself."""
-    return (names.component(finding.component),), (
-        printable(str(finding.component.where["node"]), 40),
-        replace(state_mark(finding), word=say("messages_of", "outcome")),
-        text.component_in_words(finding),
-        names.signed(finding.effect),
-        names.tolerance(finding.tolerance),
-        text.remedy(finding),
-        "",
-    )
-
-
-def _called(nodes: Sequence[str], linked: Mapping[str, Reference]) -> Cell:
-    """A node with the link to its file, or several by their names where these are short."""
-    folded = names.nodes(nodes)
-    if len(nodes) == 1:
-        return linked.get(nodes[0], printable(folded, 40))
-    return folded if len(folded) <= _LONGEST_NAMES else names.counted(len(nodes), "node")
 
 
 # --- findings, matrices ---
@@ -396,7 +296,7 @@ def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
         of_first = (
             f" The log is that of {printable(first, 80)}." if len(line.nodes) > 1 and nodes[first].log_tail else ""
         )
-        blocks += [Text(f"{line.names}: {line.text}{of_first}"), Log(nodes[first].log_tail)]
+        blocks += [Text(f"{line.names}: {line.sentence}{of_first}"), Log(nodes[first].log_tail)]
     return blocks
 
 
@@ -434,20 +334,21 @@ def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
 
 
 def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
-    """A row a node: outcome, place, how much of its tolerances it uses, and its first finding."""
+    """A row a node: outcome, place, how much of its tolerances it uses, and its worst finding."""
     nodes = campaign.verdict.nodes
-    order = sorted(nodes, key=lambda name: (nodes[name].outcome.rank, natural(name)))
+    order = sorted(nodes, key=lambda name: (severity(nodes[name]), natural(name)))
     shown = [name for name in order if len(order) <= _MOST_ROWS or nodes[name].outcome is not Outcome.SAME]
     rows: list[tuple[Cell, ...]] = []
     for name in shown:
         node = nodes[name]
         share = max((agreement.share for agreement in node.agreements if agreement.criterion), default=float("nan"))
         used = f"{share * 100:.0f} %" if np.isfinite(share) else ""
-        first = text.component_in_words(node.counted[0]) if node.counted else ""
+        worst = worst_finding(node)
+        first = text.component_in_words(worst) if worst is not None else ""
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
         rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
     table = without_empty(
-        Table(("node", "outcome", "group", "rack, switch", "of what decides", "first finding"), tuple(rows), "llllrl")
+        Table(("node", "outcome", "group", "rack, switch", "of what decides", "worst finding"), tuple(rows), "llllrl")
     )
     left = len(order) - len(shown)
     return (

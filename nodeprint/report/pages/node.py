@@ -154,7 +154,7 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     split = any(reason.outcome is Outcome.SPLIT for reason in verdict.reasons[1:])
     apart = text.belongs(verdict.group, groups) if split else ""
     beside = text.sentence(f"{load}.") if load else ""
-    return tuple(filter(None, (text.node_sentence([verdict], groups), apart, changed, where, beside)))
+    return tuple(filter(None, (text.node_sentence(verdict, groups), apart, changed, where, beside)))
 
 
 def _further(node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Block, ...]:

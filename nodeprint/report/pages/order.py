@@ -1,10 +1,13 @@
-"""In which order nodes are shown."""
+"""In which order nodes are printed: by class, FAIL first, then the worst first in the direction that hurts."""
 
 from __future__ import annotations
 
 import re
 
-from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.judge.outcome import Outcome, OutcomeClass
+from nodeprint.judge.verdict import Finding, NodeVerdict
+
+_CLASSES = list(OutcomeClass)
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
@@ -15,7 +18,34 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def severity(node: NodeVerdict) -> tuple[int, float]:
-    """A key that sorts nodes by urgency, then by how far beyond its tolerance their first finding is."""
-    worst = max((finding.times_tolerance for finding in node.counted), default=0.0)
-    return node.outcome.rank, -worst
+def class_rank(outcome: Outcome) -> tuple[int, int]:
+    """A key that sorts outcomes by class, and by rank within a class."""
+    return _CLASSES.index(outcome.outcome_class), outcome.rank
+
+
+def harm(finding: Finding) -> tuple[int, float]:
+    """A key that grows with the harm of a finding. Wrong results and other events come first, then limits of the
+    contract, then the bad side of a tolerance, by the number of tolerances."""
+    if not finding.measurement and not finding.component.term.startswith("fabric-"):
+        return 3, 0.0
+    if finding.of_limit:
+        return 2, abs(finding.effect)
+    return int(finding.worse), finding.times_tolerance
+
+
+def by_harm(node: NodeVerdict) -> list[int]:
+    """The numbers (from 1) of a node's findings that count, the worst first."""
+    return sorted(range(1, len(node.counted) + 1), key=lambda number: harm(node.counted[number - 1]), reverse=True)
+
+
+def worst_finding(node: NodeVerdict) -> Finding | None:
+    """The finding of a node that hurts most; None without one."""
+    return max(node.counted, key=harm, default=None)
+
+
+def severity(node: NodeVerdict) -> tuple[int, int, float, int]:
+    """A key that sorts nodes by class, then by the harm of their worst finding."""
+    worst = worst_finding(node)
+    kind, size = harm(worst) if worst is not None else (-1, 0.0)
+    in_class, rank = class_rank(node.outcome)
+    return in_class, -kind, -size, rank

@@ -10,6 +10,7 @@ from nodeprint.report.text.agreement_sentences import agreement_remedy, agreemen
 from nodeprint.report.text.disturbances import busy_machine, disturbance, disturbed, moved_cpus, moved_most, taken_most
 from nodeprint.report.text.finding_sentences import (
     component_in_words,
+    component_type_in_words,
     finding_details,
     finding_sentence,
     remedy,
@@ -37,6 +38,7 @@ from nodeprint.report.text.headlines import (
     plain_outcome,
     same_means,
     summary,
+    worst_node,
 )
 from nodeprint.report.text.node_sentences import further, jobs_changed, node_lines, node_sentence, one_node
 from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memory_warnings, over_time, peak, shared
@@ -52,6 +54,7 @@ __all__ = [
     "change",
     "changed",
     "component_in_words",
+    "component_type_in_words",
     "counts_of",
     "disturbance",
     "disturbed",
@@ -93,4 +96,5 @@ __all__ = [
     "taken_most",
     "to_do",
     "which_is_right",
+    "worst_node",
 ]

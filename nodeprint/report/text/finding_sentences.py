@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from nodeprint.data.places.measured import is_metric, models
 from nodeprint.errors import printable
@@ -12,6 +12,7 @@ from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Evidence, Finding, JobEffect
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
+from nodeprint.report.pages.order import harm
 from nodeprint.report.text.wording import (
     begin,
     changed,
@@ -44,11 +45,22 @@ def component_in_words(finding: Finding) -> str:
     return noun_phrase(finding)
 
 
-def worst_finding(findings: Sequence[Finding]) -> str:
-    """The sentence of a finding; of the same finding on several nodes with the largest effect among them."""
-    worst = max(findings, key=lambda finding: abs(finding.effect))
-    words = finding_sentence(worst)
-    return words if len(findings) == 1 else f"The largest of {len(findings)}: {words}"
+def component_type_in_words(finding: Finding) -> str:
+    """The metric with the type of the component, for nodes that differ in components of one type."""
+    if not finding.measurement or finding.of_limit or finding.component.term.startswith("fabric-"):
+        return component_in_words(finding)
+    return f"{measured(finding.measurement)} ({named('terms', finding.component.component_type)})"
+
+
+def findings_of(nodes: Mapping[str, Finding]) -> str:
+    """The sentence of a finding; of the same finding on several nodes the range of its effects and the worst of them
+    with its node."""
+    worst = max(nodes, key=lambda name: harm(nodes[name]))
+    words = finding_sentence(nodes[worst])
+    if len(nodes) == 1:
+        return words
+    effects = names.signed_range([finding.effect for finding in nodes.values()])
+    return f"{say('largest_of_nodes', count=len(nodes), effects=effects, node=printable(worst, 60))}{words}"
 
 
 def finding_sentence(finding: Finding) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import FleetOutcome, Outcome
+from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome
 from nodeprint.judge.verdict import FabricVerdict, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import names
+from nodeprint.report.pages.order import class_rank, natural, severity, worst_finding
 from nodeprint.report.text.agreement_sentences import short_agreement
 from nodeprint.report.text.disturbances import disturbed, disturbed_first
 from nodeprint.report.text.finding_sentences import finding_sentence
@@ -35,7 +35,7 @@ def first_line(verdict: Verdict) -> str:
     not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
     count = f"{'; '.join(filter(None, [headline_of(fleet), *not_uniform]))}."
     first = [*disturbed_first(verdict), *memory_warnings(fleet), count]
-    return " ".join([f"{begin}: {' '.join(first)}", *based_on(verdict)])
+    return " ".join([f"{begin}: {' '.join(first)}", *worst_node(verdict), *based_on(verdict)])
 
 
 def campaign_outcome(verdict: Verdict) -> str:
@@ -82,6 +82,21 @@ def plain_outcome(verdict: Verdict) -> str:
     return f"{words} {say('plain_contested', nodes=names.nodes(right))}" if right else words
 
 
+def worst_node(verdict: Verdict) -> list[str]:
+    """The finding that hurts most and its node, if several nodes have findings that can be attributed to them."""
+    with_findings = {
+        name: node
+        for name, node in verdict.nodes.items()
+        if (finding := worst_finding(node)) is not None and finding.state is not Certainty.MISMATCH
+    }
+    if len(with_findings) < 2:
+        return []
+    worst = min(with_findings, key=lambda name: (severity(with_findings[name]), natural(name)))
+    finding = worst_finding(with_findings[worst])
+    assert finding is not None
+    return [say("worst_node", node=printable(worst, 60), finding=finding_sentence(finding))]
+
+
 def _few(on: Sequence[str]) -> str:
     """Nodes by name where that is short, else their number."""
     listed = names.nodes(on)
@@ -116,12 +131,12 @@ def headline_of(fleet: FleetVerdict) -> str:
 
 
 def not_same(verdict: Verdict) -> list[str]:
-    """The nodes that are not the same, by outcome, the most urgent first: `DEVIATES: cn017`."""
+    """The nodes that are not the same, by class and outcome, FAIL first: `DEVIATES: cn017`."""
     alone = {str(node.outcome) for node in verdict.nodes.values()} == {str(verdict.fleet.outcome)}
     split = verdict.fleet.outcome is FleetOutcome.SPLIT
     contested = {name for shared in verdict.fleet.shared if shared.may_be_right for name in shared.nodes}
     out = []
-    for outcome in Outcome:
+    for outcome in sorted(Outcome, key=class_rank):
         of_it = [name for name, node in verdict.nodes.items() if node.outcome is outcome]
         if outcome is Outcome.SAME or not of_it or alone or (split and outcome is Outcome.SPLIT):
             continue
@@ -189,12 +204,15 @@ def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> 
     lines += [*(f"  note: {words}" for words in fleet_notes(verdict)), *(f"  {remark}" for remark in remarks)]
     for partition in verdict.fabric:
         lines += [f"  {fabric(partition)}", *(f"    {words}" for words in fabric_findings(partition))]
-    lines_of_nodes = node_lines(shown, verdict.fleet.groups)
-    by_outcome = [list(of_it) for _, of_it in itertools.groupby(lines_of_nodes, key=lambda line: line.outcome)]
-    return "\n".join([*lines, *rows([line for of_outcome in reversed(by_outcome) for line in of_outcome])])
+    lines_of_nodes = sorted(
+        node_lines(shown, verdict.fleet.groups),
+        key=lambda line: (class_rank(line.outcome), min(severity(shown[name])[1:3] for name in line.nodes)),
+        reverse=True,  # of equal ones the order is kept
+    )
+    return "\n".join([*lines, *rows(lines_of_nodes)])
 
 
 def counts_of(nodes: Iterable[NodeVerdict]) -> dict[Outcome, int]:
-    """How many nodes have each outcome, by urgency."""
+    """How many nodes have each outcome, by class."""
     counts = Counter(node.outcome for node in nodes)
-    return {outcome: counts[outcome] for outcome in sorted(counts, key=lambda outcome: outcome.rank)}
+    return {outcome: counts[outcome] for outcome in sorted(counts, key=class_rank)}

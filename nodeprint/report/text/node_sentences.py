@@ -14,11 +14,12 @@ from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.judge.verdict import Agreement, Disturbance, Epoch, Group, NodeVerdict, Reason
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
+from nodeprint.report.pages.order import natural, severity, worst_finding
 from nodeprint.report.text.agreement_sentences import agreement_with_remedy, short_agreement
 from nodeprint.report.text.disturbances import disturbance, taken_most
-from nodeprint.report.text.finding_sentences import accepted, finding_sentence, worst_finding
+from nodeprint.report.text.finding_sentences import accepted, finding_sentence, findings_of
 from nodeprint.report.text.group_sentences import belongs, next_step
-from nodeprint.report.text.wording import named, named_metric, sentence
+from nodeprint.report.text.wording import named, named_metric, sentence, without_cpus
 from nodeprint.settings.config_file import MOST_JOBS
 from nodeprint.settings.texts import say, texts
 
@@ -31,11 +32,17 @@ _LONGEST_VALUE = 60
 
 
 class NodeLine(msgspec.Struct, frozen=True):
-    """What is said of one node, or at once of several that are alike."""
+    """Why one node, or several that are alike, have their outcome, and what to do about it."""
 
     nodes: tuple[str, ...]
     outcome: Outcome
     text: str
+    action: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Both together."""
+        return _joined(self.text, self.action)
 
     @property
     def names(self) -> str:
@@ -44,7 +51,7 @@ class NodeLine(msgspec.Struct, frozen=True):
 
 
 def node_lines(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -> list[NodeLine]:
-    """A line a node by urgency and name; more than MOST_SINGLE nodes of which the same is said share one, and so do
+    """A line a node, the worst first; more than MOST_SINGLE nodes of which the same is said share one, and so do
     those of a group of a split fleet. `groups` are the fleet's."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for name, node in nodes.items():
@@ -53,21 +60,20 @@ def node_lines(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -
     for of_kind in alike.values():
         is_group = nodes[of_kind[0]].outcome is Outcome.SPLIT
         sets = [of_kind] if is_group or len(of_kind) > MOST_SINGLE else [[name] for name in of_kind]
-        lines += [
-            NodeLine(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members], groups))
-            for members in sets
-        ]
-    return sorted(lines, key=lambda line: (line.outcome.rank, line.nodes))
+        for members in sets:
+            words = reason_and_action({name: nodes[name] for name in members}, groups)
+            lines.append(NodeLine(tuple(members), nodes[members[0]].outcome, *words))
+    return sorted(lines, key=lambda line: (min(severity(nodes[name]) for name in line.nodes), natural(line.nodes[0])))
 
 
 def _kind(node: NodeVerdict) -> tuple[Any, ...]:
     """Equal for nodes of which the same can be said: the kinds of their reasons, what another program says of the first
     (Slurm's reason, the file that cannot be read), and what was found."""
     findings = tuple(
-        (finding.id, finding.measurement, finding.component.term, _key(finding.component.where))
+        (finding.id, finding.measurement, finding.component.term, without_cpus(finding.component.where))
         for finding in node.counted
     )
-    known = tuple((finding.id, _key(finding.component.where), finding.waived) for finding in node.accepted)
+    known = tuple((finding.id, without_cpus(finding.component.where), finding.waived) for finding in node.accepted)
     details = tuple(reason.detail for reason in node.reasons[:1])
     return (
         node.outcome,
@@ -85,35 +91,41 @@ def rows(lines: Sequence[NodeLine]) -> list[str]:
     for outcome, of_outcome in itertools.groupby(lines, key=lambda line: line.outcome):
         rows = list(of_outcome)
         if len(rows) <= MOST_SINGLE:
-            out += [f"  {line.names}: {outcome.with_class}. {line.text}" for line in rows]
+            out += [f"  {line.names}: {outcome.with_class}. {line.sentence}" for line in rows]
             continue
         width = min(max(len(line.names) for line in rows), _WIDEST_NAME)
-        out += [f"  {outcome.with_class}:", *(f"    {line.names:<{width}}  {line.text}" for line in rows)]
+        out += [f"  {outcome.with_class}:", *(f"    {line.names:<{width}}  {line.sentence}" for line in rows)]
     return out
 
 
-def _key(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
-    """A place that is the same on every node: without the numbers that the operating system gives CPUs."""
-    return tuple((key, value) for key, value in where.items() if key != "cpu")
+def node_sentence(node: NodeVerdict, groups: Sequence[Group] = ()) -> str:
+    """Why a node has its outcome, in a split fleet by its `groups`, and what to do about it."""
+    return _joined(*reason_and_action({"": node}, groups))
 
 
-def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) -> str:
-    """Why a node, or several that are alike, have their outcome, with the worst figures of these, and in a split fleet
-    by its `groups`."""
+def _joined(reason: str, action: str) -> str:
+    stop = "." if reason and action and not reason.endswith((".", "!", "?")) else ""
+    return " ".join(filter(None, (f"{reason}{stop}", action)))
+
+
+def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -> tuple[str, str]:
+    """Why a node, or several that are alike, have their outcome, with the worst values of these, and what to do."""
+    alike = list(nodes.values())
     first = alike[0]
     if not first.reasons:
-        return ""
+        return "", ""
     reason = first.reasons[0]
     key, why, of, is_split = reason.key, reason.why, reason.of, reason.outcome is Outcome.SPLIT
     reasons = [reason for member in alike for reason in member.reasons[:1]]
     detail = next((printable(reason.detail, 300) for reason in reasons if reason.detail), "")
-    findings = [finding for member in alike for finding in (member.counted or member.findings)[:1]]
+    findings = {name: worst_finding(member) or next(iter(member.findings), None) for name, member in nodes.items()}
+    of_nodes = {name: finding for name, finding in findings.items() if finding is not None}
     more, nexts = len(first.counted) - 1, texts()["next_job"]
     values = {
-        "finding": worst_finding(findings) if findings else detail or key,
+        "finding": findings_of(of_nodes) if of_nodes else detail or key,
         "more": say("more_findings", count=names.counted(more, "more finding")) if more > 0 else "",
         "nothing": say("nothing", "else" if first.accepted else "at all"),
-        "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
+        "disturbances": names.listed(_worst_disturbances(nodes)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
         "agreements": _agreements(alike) or f"{names.listed(named_metric(key) for key in of)}.",
         "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
@@ -129,11 +141,9 @@ def node_sentence(alike: Sequence[NodeVerdict], groups: Sequence[Group] = ()) ->
     known = [] if first.counted else [accepted(finding) for finding in first.accepted]
     busy = why is ReasonDetail.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
     table = why is ReasonDetail.ONE_RUN and any(is_metric(agreement.measurement) for agreement in first.agreements)
-    key = "one run of a table" if table else key
-    words = (
-        say("busy_node", nothing=values["nothing"], agreements=_open(alike)) if busy else say("reasons", key, **values)
-    )
-    return " ".join([*known, words.rstrip()])
+    key = "busy" if busy else "one run of a table" if table else key
+    words = say("reasons", key, **{**values, "open": _open(alike)} if busy else values)
+    return " ".join([*known, words.rstrip()]), str(texts()["reason_actions"].get(key, ""))
 
 
 def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
@@ -180,14 +190,20 @@ def _worst_agreements(alike: Sequence[NodeVerdict]) -> dict[str, Agreement]:
     return worst
 
 
-def _worst_disturbances(alike: Sequence[NodeVerdict]) -> list[str]:
-    """What made nodes invalid, each kind once with its largest share or value."""
-    worst: dict[tuple[str, str], Disturbance] = {}
-    for disturbed in (disturbed for member in alike for disturbed in member.disturbances if disturbed.invalid):
-        worse = worst.get((disturbed.kind, disturbed.measurement))
-        if worse is None or (disturbed.share, disturbed.value) > (worse.share, worse.value):
-            worst[disturbed.kind, disturbed.measurement] = disturbed
-    return list(dict.fromkeys(disturbance(disturbed).rstrip(".") for disturbed in worst.values()))
+def _worst_disturbances(nodes: Mapping[str, NodeVerdict]) -> list[str]:
+    """What made nodes invalid, each kind once; of several nodes with its largest share or value and whose that is."""
+    of_kind: dict[tuple[str, str], dict[str, Disturbance]] = {}
+    for name, node in nodes.items():
+        for seen in (seen for seen in node.disturbances if seen.invalid):
+            on = of_kind.setdefault((seen.kind, seen.measurement), {})
+            if name not in on or (seen.share, seen.value) > (on[name].share, on[name].value):
+                on[name] = seen
+    sentences = []
+    for on in of_kind.values():
+        worst = max(on, key=lambda name: (on[name].share, on[name].value))
+        most = say("most_of_nodes", count=len(on), node=printable(worst, 60)) if len(set(on.values())) > 1 else ""
+        sentences.append(f"{most}{disturbance(on[worst]).rstrip('.')}")
+    return list(dict.fromkeys(sentences))
 
 
 def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:
@@ -213,6 +229,6 @@ def _epoch(epoch: Epoch) -> str:
 
 def one_node(name: str, node: NodeVerdict, groups: Sequence[Group] = ()) -> list[str]:
     """A node for a terminal; `groups` are the fleet's."""
-    lines = [f"{printable(name)}: {node.outcome.with_class}. {node_sentence([node], groups)}"]
+    lines = [f"{printable(name)}: {node.outcome.with_class}. {node_sentence(node, groups)}"]
     lines += [f"  {finding_sentence(finding)}" for finding in node.counted[1:]]
     return [*lines, *(f"  {_epoch(epoch)}" for epoch in node.former)]

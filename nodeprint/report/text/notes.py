@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import (
+    Finding,
     FleetVerdict,
     Limit,
     MemoryAchieved,
@@ -22,7 +23,7 @@ from nodeprint.report import names
 from nodeprint.report.text import group_sentences
 from nodeprint.report.text.agreement_sentences import remedy_words
 from nodeprint.report.text.disturbances import MOST_SHOWN, busy_nodes, untaken
-from nodeprint.report.text.wording import change, changed, measured, named, sentence
+from nodeprint.report.text.wording import change, changed, measured, named, sentence, without_cpus
 from nodeprint.settings.texts import say, texts
 
 #: Detection limits beyond so many tolerances are no basis for a conclusion.
@@ -48,7 +49,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
         *map(group_sentences.gap, fleet.gaps),
         *map(single_runs, fleet.single_runs),
         *map(memory, fleet.memory),
-        *map(shared, fleet.shared),
+        *(shared(of, verdict.nodes) for of in fleet.shared),
         *wide,
         *far,
         *map(note, fleet.notes),
@@ -208,18 +209,31 @@ def _since_baseline(note: Note, shared: Shared) -> str:
     )
 
 
-def shared(shared: Shared) -> str:
-    """A difference that several nodes have."""
+def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
+    """A difference that several nodes have, from the smallest to the largest effect on them."""
+    effects = sorted(abs(finding.effect) for name in shared.nodes for finding in _sharing(nodes[name], shared))
+    ends = list(dict.fromkeys(names.percent(end) for end in (*effects[:1], abs(shared.effect))))
+    interval = names.interval(shared.interval.low, shared.interval.high, shared.effect)
     return say(
         "shared",
         nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
         place=f"{names.scoped(shared.component)} ({measured(shared.measurement)})",
-        effect=names.percent(abs(shared.effect)),
+        effect=f"{ends[0].removesuffix(' %')} to {ends[1]}" if len(ends) > 1 else ends[0],
         change=change(shared.effect, shared.measurement),
-        interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
+        interval=say("shared_largest", interval=interval) if len(ends) > 1 else interval,
         fields=group_sentences.fields(shared.fields),
         contested=say("contested", share=names.percent(shared.share)) if shared.may_be_right else "",
     )
+
+
+def _sharing(node: NodeVerdict, shared: Shared) -> Iterator[Finding]:
+    """The findings of a node that are the shared difference, whatever numbers its CPUs have."""
+    place = without_cpus(shared.component.where)
+    for finding in node.findings:
+        alike = finding.measurement == shared.measurement and finding.component.term == shared.component.term
+        same_side = (finding.effect > 0) == (shared.effect > 0)
+        if alike and same_side and without_cpus(finding.component.where) == place:
+            yield finding
 
 
 def spread(spread: Spread) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from nodeprint.data.places.measured import is_metric, models
 from nodeprint.judge.outcome import Certainty
@@ -64,6 +65,11 @@ def noun_phrase(of: Finding | Agreement) -> str:
         return name
     name = name.removeprefix("memory of ") if measured(of.measurement).startswith("memory") else name
     return f"{measured(of.measurement)} of {name}"
+
+
+def without_cpus(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
+    """A component that is the same on every node: without the numbers that the operating system gives CPUs."""
+    return tuple((key, value) for key, value in where.items() if not key.startswith("cpu") or key == "cpu_node")
 
 
 def is_channel(finding: Finding) -> bool:

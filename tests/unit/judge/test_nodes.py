@@ -152,7 +152,7 @@ def test_a_waived_finding_counts_no_more_until_its_day(
     assert [n.kind for n in verdict.fleet.notes] == ([note] if note else [])
     if outcome is Outcome.INCONCLUSIVE:
         assert [reason.why for reason in verdict.nodes["node001"].reasons] == [ReasonDetail.WAIVED]
-        words = node_sentence([verdict.nodes["node001"]])
+        words = node_sentence(verdict.nodes["node001"])
         assert words.startswith("Core 17 (CPU 17) is ") and "; accepted until 2999-01-01: ticket 42." in words
         assert "resolved" not in words and "Nothing else deviates" in words
 
@@ -211,7 +211,7 @@ def test_a_cpu_that_calculates_wrongly_is_no_matter_of_peers_tolerances_or_a_sec
     verdict = judge(replace(campaign, nodes=(replace(first, seen=(*first.seen, run)), *others))).verdict
     node = verdict.nodes[first.name]
     assert node.outcome is Outcome.WRONG_RESULT and node.findings[0].state is Certainty.CONFIRMED
-    assert "CPU 37 calculated wrong numbers, in 4 bursts" in node_sentence([node])
+    assert "CPU 37 calculated wrong numbers, in 4 bursts" in node_sentence(node)
     assert all(verdict.nodes[other.name].outcome is Outcome.SAME for other in others)
     assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS
     assert verdict.fails([Kind.FOUND])

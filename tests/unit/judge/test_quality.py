@@ -61,7 +61,7 @@ def test_a_busy_fleet_says_so_first_and_the_rest_in_plain_words() -> None:
     lines = text.summary(verdict).splitlines()[1:]
     assert max(map(len, lines)) < 330
     assert not any("raise" in line or "nine of ten" in line or "runs are needed" in line for line in lines)
-    assert any("beside other load it is not resolved" in line and "more quietly" in line for line in lines)
+    assert any("background load limits the precision" in line and "on an idle system" in line for line in lines)
     assert {str(node.outcome) for node in verdict.nodes.values()} == {"INCONCLUSIVE"}
 
 

@@ -328,11 +328,11 @@ def test_what_comes_and_goes_is_shown_with_its_jobs_and_asks_for_another() -> No
     assert "node001" in twice.recheck
     (finding,) = twice.nodes["node001"].findings
     assert finding.effect == pytest.approx(0.3, abs=0.02) and finding.interval.low > finding.tolerance
-    words = text.node_sentence([twice.nodes["node001"]])
+    words = text.node_sentence(twice.nodes["node001"])
     assert "30." in words and "1 of 2 jobs" in words and "another job" in words
     thrice = judge(_core(made(jobs=3), 0.3, 0.0, 0.0)).verdict
     assert "node001" not in thrice.recheck
-    words = text.node_sentence([thrice.nodes["node001"]])
+    words = text.node_sentence(thrice.nodes["node001"])
     assert "1 of 3 jobs" in words and "another job" not in words
 
 
@@ -342,7 +342,7 @@ def test_what_is_accepted_is_no_reason_against_a_node_that_is_within_its_toleran
     node = judge(_core(made(jobs=4), 0.12, 0.0, 0.0, 0.0), rules).verdict.nodes["node001"]
     assert node.findings[0].state is Certainty.INTERMITTENT and node.findings[0].waived
     assert node.outcome in (Outcome.SAME, Outcome.INCONCLUSIVE)
-    assert "known" in text.node_sentence([node])
+    assert "known" in text.node_sentence(node)
 
 
 def test_a_suspicion_is_shown_with_the_interval_that_made_it() -> None:

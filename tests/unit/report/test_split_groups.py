@@ -46,7 +46,7 @@ def split(first: Group = FIRST, away: Group = AWAY, **of_node: Any) -> Verdict:
 
 def test_a_node_says_how_far_its_group_is_from_the_other_and_what_shows_why() -> None:
     verdict = split()
-    first, second = (text.node_sentence([verdict.nodes[name]], verdict.fleet.groups) for name in ("cn0", "cn3"))
+    first, second = (text.node_sentence(verdict.nodes[name], verdict.fleet.groups) for name in ("cn0", "cn3"))
     assert "group A of a split fleet" in first and "in group B pairs" in first and "8.0 % slower" in first
     assert "group B of a split fleet" in second and "are 8.0 % slower than in group A" in second
     assert "Give cn3 what cn0 has in BIOS (2.4 on cn3, 2.3 on cn0), and measure both again" in second

@@ -133,7 +133,11 @@ def test_nodes_of_one_kind_with_reasons_of_their_own_have_a_row_each() -> None:
         ("cn4", "no space left"),
     ]
     shown = text.summary(verdicts.verdict(nodes)).splitlines()
-    assert shown[-5:-2] == ["  UNDETERMINED (NOT MEASURED):", "    cn[1,5-7]  TIMEOUT", "    cn2        NODE_FAIL"]
+    assert shown[-5:-2] == [
+        "  UNDETERMINED (NOT MEASURED):",
+        "    cn[1,5-7]  TIMEOUT. Remove the cause and measure it.",
+        "    cn2        NODE_FAIL. Remove the cause and measure it.",
+    ]
 
 
 def test_summary_ends_with_what_is_most_urgent() -> None:
@@ -157,7 +161,7 @@ def test_alike_nodes_are_described_by_the_worst_of_them() -> None:
 def test_every_reason_has_a_sentence(outcome: Outcome, why: ReasonDetail | None) -> None:
     findings = (verdicts.finding(waived="ticket 42"),)
     reason = Reason(outcome, why, of=("core-far",), share=0.2, detail="bad fan")
-    words = text.node_sentence([verdicts.node(outcome, reasons=(reason,), findings=findings)])
+    words = text.node_sentence(verdicts.node(outcome, reasons=(reason,), findings=findings))
     assert words and "{" not in words
     assert words.endswith(".") or outcome is Outcome.NOT_MEASURED
 
@@ -196,7 +200,9 @@ def test_groups_say_size_sign_and_fields() -> None:
 
 def test_shared_difference_asks_for_a_batch() -> None:
     share = Shared(("cn1", "cn2", "cn3"), "coherence-cas", verdicts.CORE, 0.081, Interval(0.078, 0.084), {})
-    assert text.shared(share).startswith("3 nodes (cn[1-3]) share a difference: core 37 (CPU 37)")
+    assert text.shared(share, {name: verdicts.node() for name in share.nodes}).startswith(
+        "3 nodes (cn[1-3]) share a difference: core 37 (CPU 37)"
+    )
 
 
 def test_agreement_beyond_its_tolerance_names_its_remedy() -> None:

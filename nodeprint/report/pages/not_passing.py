@@ -1,0 +1,152 @@
+"""The table of page 1: every node that does not pass, by class, with component, effect, tolerance and action.
+
+Nodes with the same finding share a row, which has their names and the range of their effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from nodeprint.errors import printable
+from nodeprint.judge.outcome import OUTCOME_OF, FleetOutcome, Outcome
+from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
+from nodeprint.report import names, text
+from nodeprint.report.pages.blocks import Cell, Mark, Reference, Table
+from nodeprint.report.pages.common import state_mark, without_empty
+from nodeprint.report.pages.order import by_harm, class_rank, harm, natural, severity, worst_finding
+from nodeprint.report.pages.split_groups import of_nodes
+from nodeprint.settings.texts import say
+
+#: With more rows of findings than these, nodes share a row by the type of the component, as one in each of 750 nodes is
+#: nothing to read on six pages; the PDF of each node and the HTML name the component.
+_MOST_ROWS = 60
+_HEADER = ("node", "outcome", "what differs", "by", "tolerance", "what to do", "page")
+
+#: A row behind what it is sorted by: class, kind and size of its harm, and the first node.
+_Row = tuple[tuple[object, ...], tuple[Cell, ...]]
+
+
+def table(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[str, str]) -> Table:
+    """The table; `linked` leads to the files of nodes, `anchors` by node to its finding that has a figure."""
+    if verdict.fleet.outcome is FleetOutcome.NO_PEERS:
+        return Table(_HEADER, ())
+    rows = [
+        *_findings(verdict, linked, anchors),
+        *_links(verdict),
+        *_groups(verdict, linked),
+        *_others(verdict, linked),
+    ]
+    return without_empty(Table(_HEADER, tuple(row for _, row in sorted(rows, key=lambda row: row[0])), "lllrrlr"))
+
+
+def _findings(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[str, str]) -> list[_Row]:
+    """A row for each finding that is the worst of one node or several."""
+    with_findings = {name: node for name, node in verdict.nodes.items() if node.counted}
+    sets = _alike(with_findings, text.component_in_words)
+    words: Callable[[Finding], str] = text.component_in_words
+    if len(sets) > _MOST_ROWS:
+        sets, words = _alike(with_findings, text.component_type_in_words), text.component_type_in_words
+    return [_finding(of_set, words, linked, anchors) for of_set in sets]
+
+
+def _alike(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) -> list[dict[str, NodeVerdict]]:
+    """Nodes by outcome and worst finding: its component in `words`, its direction and what to do, the worst node of
+    each set first."""
+    sets: dict[tuple[object, ...], dict[str, NodeVerdict]] = {}
+    for name in sorted(nodes, key=lambda name: (severity(nodes[name]), natural(name))):
+        worst = worst_finding(nodes[name])
+        assert worst is not None
+        key = (nodes[name].outcome, words(worst), worst.effect > 0, text.remedy(worst))
+        sets.setdefault(key, {})[name] = nodes[name]
+    return list(sets.values())
+
+
+def _finding(
+    nodes: Mapping[str, NodeVerdict],
+    words: Callable[[Finding], str],
+    linked: Mapping[str, Reference],
+    anchors: Mapping[str, str],
+) -> _Row:
+    worst = [node.counted[by_harm(node)[0] - 1] for node in nodes.values()]
+    first, more = worst[0], max(len(node.counted) for node in nodes.values()) - 1
+    (outcome,) = {node.outcome for node in nodes.values()}
+    further = say("row_further", "one" if len(nodes) == 1 else "several", count=more) if more else ""
+    sizes = [finding for finding in worst if finding.measurement]
+    anchor = next((anchors[name] for name in nodes if name in anchors), "")
+    kind, size = harm(first)
+    return (class_rank(outcome)[0], -kind, -size, natural(next(iter(nodes)))), (
+        _called(tuple(nodes), linked),
+        Mark.of(outcome),
+        words(first) + further,
+        names.signed_range([finding.effect for finding in sizes]),
+        " to ".join(dict.fromkeys(map(_tolerance, sorted(sizes, key=lambda of: (of.tolerance, of.peers))))),
+        text.remedy(first),
+        Reference("", anchor=anchor) if anchor else "",
+    )
+
+
+def _tolerance(finding: Finding) -> str:
+    """The tolerance that a finding is beyond, or the limit."""
+    if finding.of_limit:
+        return names.quantity(finding.peers, names.of_measurement(finding.unit, finding.measurement))
+    return names.tolerance(finding.tolerance)
+
+
+def _links(verdict: Verdict) -> list[_Row]:
+    """A row for each slow link between two nodes, of which neither is slow itself."""
+    rows: list[_Row] = []
+    links = (finding for fabric in verdict.fabric for finding in fabric.findings if "to" in finding.component.where)
+    for link in (link for link in links if link.counts):
+        kind, size = harm(link)
+        node = str(link.component.where["node"])
+        outcome = OUTCOME_OF[link.state]
+        row: tuple[Cell, ...] = (
+            printable(node, 40),
+            replace(state_mark(link), word=f"{outcome.outcome_class} ({say('messages_of', 'outcome')})"),
+            text.component_in_words(link),
+            names.signed(link.effect),
+            names.tolerance(link.tolerance),
+            text.remedy(link),
+            "",
+        )
+        rows.append(((class_rank(outcome)[0], -kind, -size, natural(node)), row))
+    return rows
+
+
+def _groups(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
+    """A row for each group of a split fleet."""
+    fleet = verdict.fleet
+    groups = fleet.groups if fleet.outcome is FleetOutcome.SPLIT else ()
+    return [
+        (
+            (class_rank(Outcome.SPLIT)[0], -3, -float(len(groups) - number), natural(group.nodes[0])),
+            (_called(group.nodes, linked), Mark.of(Outcome.SPLIT), *of_nodes(fleet, group.name), ""),
+        )
+        for number, group in enumerate(groups)
+    ]
+
+
+def _others(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
+    """A row for each node that does not pass without a finding, or for several with the same reason and action."""
+    others = {
+        name: node
+        for name, node in verdict.nodes.items()
+        if not node.counted and node.outcome not in (Outcome.SAME, Outcome.SPLIT)
+    }
+    of_words: dict[tuple[Outcome, str, str], list[str]] = {}
+    for line in text.node_lines(others):
+        of_words.setdefault((line.outcome, text.sentence(line.text), line.action), []).extend(line.nodes)
+    return [
+        (
+            (class_rank(outcome)[0], 1, 0.0, natural(on[0])),
+            (_called(on, linked), Mark.of(outcome), words, "", "", action, ""),
+        )
+        for (outcome, words, action), on in of_words.items()
+    ]
+
+
+def _called(nodes: Sequence[str], linked: Mapping[str, Reference]) -> Cell:
+    """A node with the link to its file, or the folded list of several."""
+    return linked.get(nodes[0], printable(nodes[0], 40)) if len(nodes) == 1 else names.nodes(nodes)

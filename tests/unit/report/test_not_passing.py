@@ -1,0 +1,89 @@
+"""The table of page 1: every node that does not pass, a row for each kind of finding, the worst first."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
+from nodeprint.judge.verdict import Component, Disturbance, NodeVerdict, Reason
+from nodeprint.report import documents, pdf, text, verdict_files
+from nodeprint.report.pages import not_passing
+from nodeprint.report.pages.blocks import Mark, Table
+from tests.support import verdicts
+from tests.support.real_parts import need
+
+
+def slow(effect: float, core: int = 12, **changes: object) -> NodeVerdict:
+    component = Component("core", "core-near", {"core": core, "cpu": core})
+    sizes = {"component": component, "times_tolerance": abs(effect) / 0.04, **changes}
+    finding = verdicts.finding(effect, Certainty.SUSPECTED, **sizes)
+    return verdicts.node(Outcome.SUSPECT, findings=(finding,), reasons=(Reason(Outcome.SUSPECT),))
+
+
+def table(nodes: dict[str, NodeVerdict]) -> Table:
+    return not_passing.table(verdicts.verdict(nodes), {}, {})
+
+
+def test_nodes_with_the_same_finding_share_a_row_with_the_range_of_their_effects() -> None:
+    nodes = {"cn1": slow(0.607), "cn2": slow(0.059), "cn3": slow(0.05, core=3), "cn4": verdicts.node()}
+    rows = table(nodes).rows
+    assert [(row[0], row[2], row[3], row[4]) for row in rows] == [
+        ("cn[1-2]", "core-to-core latency of core 12 (CPU 12)", "+5.9 to +60.7 %", "4 %"),
+        ("cn3", "core-to-core latency of core 3 (CPU 3)", "+5.0 %", "4 %"),
+    ]
+
+
+def test_the_worst_is_first_in_the_direction_that_hurts_and_in_the_headline() -> None:
+    """A node at half speed stands before those that are a fifth faster, however many tolerances these are."""
+    nodes = {f"n{n:03}": slow(-0.2, core=n) for n in range(18)}
+    nodes["n227"] = slow(0.105)
+    nodes["n300"] = verdicts.node(Outcome.DEVIATES, findings=slow(0.1).findings)
+    rows = table(nodes).rows
+    assert [row[0] for row in rows[:3]] == ["n300", "n227", "n000"]
+    assert all(isinstance(row[1], Mark) for row in rows)
+    assert "The worst is n300: Core 12 (CPU 12) is 10.0 % slower" in text.first_line(verdicts.verdict(nodes))
+
+
+def test_nodes_without_findings_have_a_row_with_their_action() -> None:
+    reasons = {
+        "a": Reason(Outcome.DIFFERENT_CONFIGURATION, of=("bios",)),
+        "b": Reason(Outcome.INCONCLUSIVE, ReasonDetail.ONE_RUN),
+        "c": Reason(Outcome.NOT_MEASURED, detail="drained: bad fan"),
+        "d": Reason(Outcome.INVALID, ReasonDetail.DISTURBED),
+    }
+    nodes = {name: verdicts.node(reason.outcome, reasons=(reason,)) for name, reason in reasons.items()}
+    rows = table({**nodes, "e": verdicts.node()}).rows
+    assert {row[0] for row in rows} == set("abcd") and all(row[-1] for row in rows)
+    assert rows[0][0] == "a", "a warning stands before what is undetermined"
+
+
+def test_a_value_of_one_node_is_not_printed_for_all() -> None:
+    """Of runs that are off by 24 and by 79 % the sentence says on how many nodes and on which it is most."""
+    shares = {"n003": 0.791, "n016": 0.239, "n019": 0.4, "n022": 0.3}
+    nodes = {
+        name: verdicts.node(
+            Outcome.INVALID,
+            reasons=(Reason(Outcome.INVALID, ReasonDetail.ODD_RUN),),
+            disturbances=(Disturbance("odd-run", True, "coherence-cas", "job1/run3", share),),
+        )
+        for name, share in shares.items()
+    }
+    (line,) = text.node_lines(nodes)
+    assert line.text.startswith("on 4 nodes, most on n003: Run 3 of job1 is 79.1 % off")
+
+
+def test_750_findings_are_all_named_on_six_pages(tmp_path: Path) -> None:
+    need("pdftotext")
+    nodes = {f"cn{2 * n:04}": slow(0.05 + n / 5000, core=n % 64) for n in range(750)}
+    verdict_files.write(verdicts.verdict(nodes), tmp_path)
+    task = documents.Task(tmp_path, tmp_path / "report", (), figures=None, pseudonyms=False)
+    with pdf.Printer() as printer:
+        _, content = task.whole([], printer)
+    assert pdf.pages_of(content) <= documents.MOST_PAGES
+    (tmp_path / "cluster.pdf").write_bytes(content)
+    read = subprocess.run(["pdftotext", tmp_path / "cluster.pdf", "-"], capture_output=True, text=True, check=True)
+    named = re.sub(r"\s+", "", read.stdout)
+    assert all(f"{2 * n:04}" in named for n in range(750)) and "more in cluster.html" not in named
+    assert "5.0to+20.0" in named
