@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 from msgspec import structs
 
 from bench import coherence, table
@@ -34,7 +35,7 @@ from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate.lines import Hashing
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie import analysis, die, geometry, line_clusters, node_lines, paths, sites
-from nodeprint_addons.iodie.data import LatencyPass
+from nodeprint_addons.iodie.data import latency_pass
 from nodeprint_addons.iodie.die import Die
 from tests.support import routed_dies as apart
 from tests.support.detailed_runs import detailed, passes_of
@@ -79,14 +80,14 @@ class Node:
     """A node to analyze, and the truth: site of each CCD, of each line by run and pass, and distances of sites."""
 
     topology: Topology
-    passes: list[LatencyPass]
+    passes: list[xr.Dataset]
     ccds: Ints
     line: dict[tuple[str, int], Ints]
     apart_ns: Floats
 
     def source(self, run: str = "") -> node_lines.NodeLines:
         """What its records would say, of one run or of all."""
-        passes = tuple(one for one in self.passes if one.run.endswith(run))
+        passes = tuple(one for one in self.passes if one.attrs["run"].endswith(run))
         return node_lines.NodeLines("node", "coherence-cas", self.topology, passes, (), (), True)
 
     def found(self, run: str = "") -> Die:
@@ -95,7 +96,7 @@ class Node:
 
     def line_index(self, die: Die) -> float:
         """Adjusted Rand index of the lines' clusters, unassigned ones being a cluster of their own."""
-        truth = np.concatenate([self.line[run, p] for run, _, p in die.frame.lines.parts])
+        truth = np.concatenate([self.line[one.attrs["run"], one.attrs["pass"]] for one in self.passes])
         return rand_index(np.where(die.clusters.label < 0, die.clusters.count, die.clusters.label), truth)
 
     def ccd_index(self, die: Die) -> float:
@@ -124,7 +125,7 @@ def ours(case: Case, hop_ns: float, seed: int, *, drift: float = 0.0015, port_ns
     plan = simulate.Plan(
         case.topology, nodes=1, runs=runs, modes=modes, seed=seed, spread=replace(simulate.Variation(), drift=drift)
     )
-    passes: list[LatencyPass] = []
+    passes: list[xr.Dataset] = []
     truth: dict[tuple[str, int], Ints] = {}
     ccds: Ints = np.zeros(0, dtype=np.int64)
     for number, run in enumerate(detailed(plan), start=1):
@@ -138,7 +139,7 @@ def ours(case: Case, hop_ns: float, seed: int, *, drift: float = 0.0015, port_ns
     if port_ns:
         slow = case.topology.groups("ccd")[1]
         ends = [np.isin(one.a, slow).astype(float) + np.isin(one.b, slow) for one in passes]
-        passes = [structs.replace(one, ns=one.ns + port_ns * of[:, None]) for one, of in zip(passes, ends, strict=True)]
+        passes = [one.assign(ns=one.ns + port_ns * of[:, None]) for one, of in zip(passes, ends, strict=True)]
     return Node(case.topology, passes, ccds, truth, hop_ns * modes.steps.astype(np.float64))
 
 
@@ -168,7 +169,7 @@ def planted(nodes: int) -> list[Row]:
                     of_ccds.append(1 - node.ccd_index(die))
                     if die.geometry is not None:
                         costs.append(float(np.abs(die.geometry.hop_ns - hop).max()))
-                    whole = len(np.unique(node.ccds)) == case.sites and die.frame.here.sum() > case.sites
+                    whole = len(np.unique(node.ccds)) == case.sites and die.here.sum() > case.sites
                     wrong.append(float(whole and (die.geometry is None or die.geometry.kind != case.kind)))
                     if die.to_lines is not None and die.to_cpus is not None and node.ccd_index(die) == 1:
                         truth = node.truth_of(die)
@@ -240,7 +241,7 @@ def here(nodes: int) -> list[Row]:
                 if len(ns) != len(a):  # a pass of repeats
                     continue
                 ghz = np.full((len(a), 2), np.nan)
-                passes.append(LatencyPass(run, p, 0, np.array(a), np.array(b), lines_of[: ns.shape[1]], ns, ghz))
+                passes.append(latency_pass(run, p, 0, np.array(a), np.array(b), lines_of[: ns.shape[1]], ns, ghz))
         node = Node(ROME, passes, np.zeros(len(ends), dtype=np.int64), {}, np.zeros((1, 1)))
         maps.append(node.found().sites is not None)
     return [row("no geometry (lines of this machine): maps", float(np.mean(maps)), 0.01)]

@@ -34,7 +34,7 @@ class NodeDies(msgspec.Struct, frozen=True):
     @property
     def level(self) -> Level:
         """What the ends of its ways are; it has a die."""
-        return self.dies[0].frame.level
+        return self.dies[0].level
 
 
 def analyze(source: NodeLines) -> NodeDies:
@@ -51,7 +51,7 @@ def site_ends(die: Die) -> tuple[tuple[int, ...], ...]:
     """The ends of each site, none without a map."""
     if die.sites is None:
         return ()
-    ends = die.frame.ends[die.frame.here]
+    ends = die.ends[die.here]
     return tuple(tuple(ends[die.sites.of_end == site].tolist()) for site in range(die.sites.count))
 
 
@@ -63,9 +63,9 @@ def part_costs(dies: Sequence[Die]) -> pd.DataFrame:
     """
     rows: list[tuple[str, int, tuple[tuple[int, ...], ...], str, float, float]] = []
     # dies of NUMA nodes that were kept apart are numbered by their first node, as they share a socket
-    several = len(dies) > len({die.frame.socket for die in dies})
+    several = len(dies) > len({die.socket for die in dies})
     for die in dies:
-        socket = die.homes[0] if several else die.frame.socket
+        socket = die.homes[0] if several else die.socket
         rows += [("end", socket, ((end.Index,),), "ns", end.ns, end.half) for end in rows_of(die.own_parts)]
         sites = site_ends(die)
         if die.to_lines is not None:
@@ -83,14 +83,14 @@ def _with_links(die: Die, every: Sequence[Die]) -> Die:
     far = die.fit.positions("far")
     links = {}
     for neighbor in every:
-        if neighbor.frame.socket == die.frame.socket:
+        if neighbor.socket == die.socket:
             continue
         index_of = neighbor.fit.positions("end")
-        own = {int(neighbor.frame.ends[end]): index for (end,), index in index_of.items()}
-        both = [(index, own[int(die.frame.ends[end])]) for (end,), index in far.items() if die.frame.ends[end] in own]
+        own = {int(neighbor.ends[end]): index for (end,), index in index_of.items()}
+        both = [(index, own[int(die.ends[end])]) for (end,), index in far.items() if die.ends[end] in own]
         if both:
             here, there = np.array(both).T
             ns = die.fit.value[here] - neighbor.fit.value[there]
             variance = np.diag(die.fit.covariance)[here] + np.diag(neighbor.fit.covariance)[there]
-            links[neighbor.frame.socket] = Estimate(float(ns.mean()), 1.96 * float(np.sqrt(variance.mean())))
+            links[neighbor.socket] = Estimate(float(ns.mean()), 1.96 * float(np.sqrt(variance.mean())))
     return replace(die, links=links)

@@ -24,7 +24,7 @@ from nodeprint_addons.iodie import analysis, json_output, line_files, listing, n
 from nodeprint_addons.iodie.analysis import NodeDies
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
-SCHEMA = 4
+SCHEMA = 5
 _FILE = "dies.msgpack.zst"
 
 

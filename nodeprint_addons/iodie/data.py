@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import xarray as xr
 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level, Topology
@@ -41,116 +42,73 @@ def rows_of(table: pd.DataFrame) -> Iterable[Any]:
     return table.itertuples()
 
 
-class LatencyPass(msgspec.Struct, frozen=True):
-    """Hops of one run, home and pass: pairs of CPUs `a` and `b` by OS number (p), on `lines` of the pool (l), in ns
-    (p, l). `ghz` is the clock of both CPUs just before (p, 2), NaN where it was not measured."""
-
-    run: str
-    number: int
-    home: int
-    a: Ints
-    b: Ints
-    lines: Ints
-    ns: Floats
-    ghz: Floats
-
-
-class LineLatencies(msgspec.Struct, frozen=True):
-    """How far `lines` of the pool (l) are from `cpus` (c) in one run and home, by each half of the loads: `ns`
-    (2, c, l). `address_bits` low bits of a line's offset in the pool are those of its physical address."""
-
-    run: str
-    home: int
-    cpus: Ints
-    lines: Ints
-    ns: Floats
-    address_bits: int
+def latency_pass(
+    run: str, number: int, home: int, a: Ints, b: Ints, lines: Ints, ns: Floats, ghz: Floats
+) -> xr.Dataset:
+    """Hops of one run, home and pass (its attributes): pairs of CPUs `a` and `b` by OS number, on lines by their
+    `number` in the pool, `ns` (pair, line). `ghz` is the clock of both CPUs just before (pair, side), NaN where it was
+    not measured."""
+    return xr.Dataset(
+        {"ns": (("pair", "line"), ns), "ghz": (("pair", "side"), ghz)},
+        {"a": ("pair", a), "b": ("pair", b), "number": ("line", lines)},
+        {"run": run, "pass": number, "home": home},
+    )
 
 
-class Lines(msgspec.Struct, frozen=True):
-    """Where lines come from: run, home and pass of each as an index into `parts`, and its number in the pool (l)."""
-
-    parts: tuple[tuple[str, int, int], ...]
-    part: Ints
-    number: Ints
-
-    @property
-    def visit(self) -> Ints:
-        """The run and pass of each line, numbered (l): a pair's hops in one visit have in common what is its own."""
-        visits = sorted({(run, number) for run, _, number in self.parts})
-        of_part = [visits.index((run, number)) for run, _, number in self.parts]
-        return np.array(of_part, dtype=np.int64)[self.part]
-
-    @property
-    def home(self) -> Ints:
-        """The NUMA node of each line (l)."""
-        return np.array([home for _, home, _ in self.parts], dtype=np.int64)[self.part]
+def census(run: str, home: int, cpus: Ints, lines: Ints, ns: Floats, address_bits: int) -> xr.Dataset:
+    """How far lines, by their `number` in the pool, are from CPUs in one run and home, by each half of the loads: `ns`
+    (half, cpu, line). `address_bits` low bits of a line's offset in the pool are those of its physical address."""
+    return xr.Dataset(
+        {"ns": (("half", "cpu", "line"), ns)},
+        {"cpu": cpus, "number": ("line", lines)},
+        {"run": run, "home": home, "address_bits": address_bits},
+    )
 
 
-class DieFrame(msgspec.Struct, frozen=True):
-    """What the hops on lines at home in one socket are between, over all runs.
-
-    `ends` are the numbers of the parts of `level` (machine-wide, e), `here` whether they are in that socket (e), and
-    `labels` the quadrants that they are labeled with (e, -1 unknown). `core_ns` is by how much a CPU's hops are longer
-    than those of its part's median CPU, `ghz` the clock of each end in each of the lines' parts (part, e).
-    """
-
-    socket: int
-    level: Level
-    ends: Ints
-    here: Bools
-    labels: Ints
-    lines: Lines
-    core_ns: dict[int, float]
-    ghz: Floats
-
-    @property
-    def clock_spread(self) -> float:
-        """By how much the clock of an end differs between passes at most, relative; 0 where it was not measured."""
-        finite = self.ghz[:, np.isfinite(self.ghz).all(axis=0)]
-        return float((finite.max(axis=0) / finite.min(axis=0)).max()) - 1 if finite.size else 0.0
+def line_table(lines: xr.Dataset | Sequence[xr.Dataset]) -> pd.DataFrame:
+    """Where lines come from, a row each: run, home and `number` in the pool; of a tensor, or of censuses."""
+    if isinstance(lines, xr.Dataset):
+        return pd.DataFrame({name: lines[name].to_numpy() for name in ("run", "home", "number")})
+    tables = [pd.DataFrame({**of.attrs, "number": of["number"].to_numpy()}) for of in lines]
+    return pd.concat(tables, ignore_index=True)[["run", "home", "number"]]
 
 
-class Tensor(DieFrame, frozen=True):
-    """T[end, end, line] of the lines at home in one socket, over all runs.
-
-    A cell is a group of pairs of cores between two ends: `between` has the indices of its ends (c, 2), `count` its
-    pairs (c), `half` which half of the pairs it is in (c), each with every two ends, and `ns` the mean hop on each
-    line (c, l).
-    """
-
-    between: Ints
-    count: Ints
-    half: Bools
-    ns: Floats
-
-    @property
-    def frame(self) -> DieFrame:
-        """All but the hops."""
-        return DieFrame(**{name: getattr(self, name) for name in DieFrame.__struct_fields__})
+def clock_spread(tensor: xr.Dataset) -> float:
+    """By how much the clock of an end differs between passes at most, relative; 0 where it was not measured."""
+    ghz = tensor["ghz"].to_numpy()
+    finite = ghz[:, np.isfinite(ghz).all(axis=0)]
+    return float((finite.max(axis=0) / finite.min(axis=0)).max()) - 1 if finite.size else 0.0
 
 
-def tensors(passes: Sequence[LatencyPass], topology: Topology) -> tuple[list[Tensor], list[str]]:
-    """The tensors of a node, one for each socket whose lines were measured, and what is missing, a sentence each.
+def tensors(passes: Sequence[xr.Dataset], topology: Topology) -> tuple[list[xr.Dataset], list[str]]:
+    """The hops of a node by end, end and line over all runs, for each socket whose lines were measured, and what is
+    missing, a sentence each. NUMA nodes of a socket are joined where the same pairs were measured on lines of each,
+    else kept apart.
 
-    NUMA nodes of a socket are joined where the same pairs were measured on lines of each, else kept apart.
+    Ends are the parts of `level` by their numbers (machine-wide), `here` if they are in the `socket` of the lines, with
+    the quadrant that they are labeled with (`label`, -1 unknown). A cell is a group of pairs of cores between two ends:
+    `between` has the indices of its ends (cell, side), `count` its pairs, `half` which half of the pairs it is in, each
+    with every two ends, and `ns` the mean hop on each line (cell, line). Lines have their `number` in the pool, and
+    where they come from: `run`, `home`, `pass`, the number of these three (`part`), and that of run and pass (`visit`):
+    a pair's hops in one visit have in common what is its own. `ghz` is the clock of each end in each part, `core_ns` by
+    how much a CPU's hops are longer than those of its part's median CPU.
     """
     missing: list[str] = []
     sockets = {node.node: _socket_of(topology, node.cpus) for node in topology.numa_nodes}
-    level = _level(topology, sorted({cpu for pass_ in passes for cpu in (*pass_.a.tolist(), *pass_.b.tolist())}))
+    level = _level(topology, sorted({cpu for pass_ in passes for cpu in _cpus(pass_)}))
     if level is None:
         return [], [say("dies", "missing", "cores", fewest=FEWEST_ENDS)]
     out = []
     for socket in sorted(set(sockets.values())) or [0]:
-        socket_passes = [pass_ for pass_ in passes if sockets.get(pass_.home, 0) == socket]
+        socket_passes = [pass_ for pass_ in passes if sockets.get(pass_.attrs["home"], 0) == socket]
         if not socket_passes:
             missing.append(say("dies", "missing", "hops", socket=socket))
             continue
-        homes = sorted({pass_.home for pass_ in socket_passes})
+        homes = sorted({pass_.attrs["home"] for pass_ in socket_passes})
         together = len(homes) == 1 or _same_pairs(socket_passes)
         if not together:
             missing.append(say("dies", "missing", "pairs_differ", socket=socket))
-        by_home = [[pass_ for pass_ in socket_passes if pass_.home == home] for home in homes]
+        by_home = [[pass_ for pass_ in socket_passes if pass_.attrs["home"] == home] for home in homes]
         for joined in [socket_passes] if together else by_home:
             made = _tensor(joined, topology, level, socket, missing)
             if made is not None:
@@ -163,10 +121,21 @@ def _socket_of(topology: Topology, cpus: Iterable[int]) -> int:
     return min((cpu.socket or 0 for cpu in topology.cpus if cpu.cpu in members), default=0)
 
 
-def _same_pairs(passes: Sequence[LatencyPass]) -> bool:
+def _cpus(pass_: xr.Dataset) -> list[int]:
+    """The CPUs of both sides of all pairs."""
+    out: list[int] = np.concatenate(_sides(pass_)).tolist()
+    return out
+
+
+def _sides(pass_: xr.Dataset) -> tuple[Ints, Ints]:
+    return pass_["a"].to_numpy(), pass_["b"].to_numpy()
+
+
+def _same_pairs(passes: Sequence[xr.Dataset]) -> bool:
     by_home: dict[int, set[tuple[int, int]]] = {}
     for pass_ in passes:
-        by_home.setdefault(pass_.home, set()).update(zip(pass_.a.tolist(), pass_.b.tolist(), strict=True))
+        pairs = zip(pass_["a"].to_numpy().tolist(), pass_["b"].to_numpy().tolist(), strict=True)
+        by_home.setdefault(pass_.attrs["home"], set()).update(pairs)
     first, *rest = by_home.values()
     return all(len(first & pairs) > 0.9 * len(first | pairs) for pairs in rest)
 
@@ -184,11 +153,11 @@ def _level(topology: Topology, cpus: Sequence[int]) -> Level | None:
 
 
 def _tensor(
-    passes: Sequence[LatencyPass], topology: Topology, level: Level, socket: int, missing: list[str]
-) -> Tensor | None:
+    passes: Sequence[xr.Dataset], topology: Topology, level: Level, socket: int, missing: list[str]
+) -> xr.Dataset | None:
     by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
     apart = "core" if level == "core" else "ccx" if any(cpu.ccx is not None for cpu in topology.cpus) else level
-    measured = sorted({cpu for pass_ in passes for cpu in np.concatenate([pass_.a, pass_.b]).tolist()} & set(by_cpu))
+    measured = sorted({cpu for pass_ in passes for cpu in _cpus(pass_)} & set(by_cpu))
     ends = np.unique([getattr(by_cpu[cpu], level) for cpu in measured])
     size = max(measured) + 1
     end_of, inner_of, rank_of = (np.full(size, -1) for _ in range(3))
@@ -211,8 +180,9 @@ def _tensor(
         block[np.searchsorted(cells, cell)] = mean
         counts[np.searchsorted(cells, cell)] = np.maximum(counts[np.searchsorted(cells, cell)], count)
         blocks.append(block)
-    parts = tuple((pass_.run, pass_.home, pass_.number) for pass_ in passes)
-    part = np.repeat(np.arange(len(passes)), [len(pass_.lines) for pass_ in passes])
+    visits = sorted({(pass_.attrs["run"], pass_.attrs["pass"]) for pass_ in passes})
+    visit = [visits.index((pass_.attrs["run"], pass_.attrs["pass"])) for pass_ in passes]
+    part = np.repeat(np.arange(len(passes)), [pass_.sizes["line"] for pass_ in passes])
     ns = np.concatenate(blocks, axis=1)
     full = np.isfinite(ns).mean(axis=0)
     whole = full >= 0.8 * full.max()  # of a run that was stopped, the passes that came to their end
@@ -232,7 +202,7 @@ def _tensor(
     own = set(np.flatnonzero(here).tolist())
     joined = own & set(between[np.array(here)[between].all(axis=1)].ravel().tolist())
     if len(joined) < max(len(own), FEWEST_ENDS):
-        homes = list_text(sorted({pass_.home for pass_ in passes}))
+        homes = list_text(sorted({pass_.attrs["home"] for pass_ in passes}))
         missing.append(
             say(
                 "dies",
@@ -250,40 +220,49 @@ def _tensor(
         [next(iter(quadrants)) if len(quadrants) == 1 and None not in quadrants else -1 for quadrants in labels],
         dtype=np.int64,
     )
-    return Tensor(
-        socket,
-        level,
-        ends,
-        np.array(here),
-        labels_of,
-        Lines(parts, part[whole], np.concatenate([pass_.lines for pass_ in passes])[whole]),
-        {cpu: float(offsets[cpu]) for cpu in measured},
-        _clocks(passes, end_of, len(ends)),
-        between,
-        counts[keep],
-        half,
-        ns[keep][:, whole],
+    in_part = {key: np.array([pass_.attrs[key] for pass_ in passes]) for key in ("run", "home", "pass")}
+    numbers = np.concatenate([pass_["number"].to_numpy() for pass_ in passes])
+    of_lines = {key: ("line", values[part[whole]]) for key, values in in_part.items()}
+    return xr.Dataset(
+        {
+            "ns": (("cell", "line"), ns[keep][:, whole]),
+            "ghz": (("part_of_lines", "end"), _clocks(passes, end_of, len(ends))),
+        },
+        {
+            "end": ends,
+            "here": ("end", np.array(here)),
+            "label": ("end", labels_of),
+            "between": (("cell", "side"), between),
+            "count": ("cell", counts[keep]),
+            "half": ("cell", half),
+            **of_lines,
+            "number": ("line", numbers[whole]),
+            "part": ("line", part[whole]),
+            "visit": ("line", np.array(visit)[part[whole]]),
+            "core_ns": ("cpu", offsets[measured]),
+            "cpu": measured,
+        },
+        {"socket": socket, "level": level},
     )
 
 
-def _between(pass_: LatencyPass, inner_of: Ints) -> LatencyPass:
+def _between(pass_: xr.Dataset, inner_of: Ints) -> xr.Dataset:
     """The pairs of a pass whose lines leave their L3, or of one L3 those of two cores."""
-    in_range = (np.minimum(pass_.a, pass_.b) >= 0) & (np.maximum(pass_.a, pass_.b) < len(inner_of))
-    a, b = (inner_of[np.where(in_range, side, 0)] for side in (pass_.a, pass_.b))
-    keep = in_range & (np.minimum(a, b) >= 0) & (a != b)
-    return LatencyPass(
-        pass_.run, pass_.number, pass_.home, pass_.a[keep], pass_.b[keep], pass_.lines, pass_.ns[keep], pass_.ghz[keep]
-    )
+    sides = _sides(pass_)
+    in_range = (np.minimum(*sides) >= 0) & (np.maximum(*sides) < len(inner_of))
+    a, b = (inner_of[np.where(in_range, side, 0)] for side in sides)
+    return pass_.isel(pair=in_range & (np.minimum(a, b) >= 0) & (a != b))
 
 
-def _core_offsets(passes: Sequence[LatencyPass], end_of: Ints, size: int) -> Floats:
+def _core_offsets(passes: Sequence[xr.Dataset], end_of: Ints, size: int) -> Floats:
     """By how much the hops of each CPU are longer than the median of those between the same parts (cpu)."""
     cpus, values = [], []
     for pass_ in passes:
-        mean = np.nanmean(pass_.ns, axis=1)
-        low, high = np.sort([end_of[pass_.a], end_of[pass_.b]], axis=0)
+        a, b = _sides(pass_)
+        mean = np.nanmean(pass_["ns"].to_numpy(), axis=1)
+        low, high = np.sort([end_of[a], end_of[b]], axis=0)
         rest = mean - _medians(mean, low * (end_of.max() + 1) + high)
-        cpus += [pass_.a, pass_.b]
+        cpus += [a, b]
         values += [rest, rest]
     cpu, value = np.concatenate(cpus), np.concatenate(values)
     offset = np.zeros(size)
@@ -311,13 +290,14 @@ def _medians(values: Floats, group: Ints) -> Floats:
 
 
 def _cells(
-    pass_: LatencyPass, end_of: Ints, rank_of: Ints, offsets: Floats, ends: int
+    pass_: xr.Dataset, end_of: Ints, rank_of: Ints, offsets: Floats, ends: int
 ) -> tuple[Ints, tuple[Floats, Ints]]:
     """The cells that a pass has, and of each the mean hop of its pairs (c, l) and their number (c)."""
-    low, high = np.sort([end_of[pass_.a], end_of[pass_.b]], axis=0)
+    a, b = _sides(pass_)
+    low, high = np.sort([end_of[a], end_of[b]], axis=0)
     block = low * ends + high
-    cell = block * _GROUPS + (rank_of[pass_.a] + 2 * rank_of[pass_.b]) % _GROUPS
-    ns = pass_.ns - (offsets[pass_.a] + offsets[pass_.b])[:, None]
+    cell = block * _GROUPS + (rank_of[a] + 2 * rank_of[b]) % _GROUPS
+    ns = pass_["ns"].to_numpy() - (offsets[a] + offsets[b])[:, None]
     mean = np.nanmean(ns, axis=1)
     rest = mean - _medians(mean, block)
     scale = robust_sd(rest)
@@ -330,11 +310,11 @@ def _cells(
     return cells, (sums / count[:, None], count.astype(np.int64))
 
 
-def _clocks(passes: Sequence[LatencyPass], end_of: Ints, ends: int) -> Floats:
+def _clocks(passes: Sequence[xr.Dataset], end_of: Ints, ends: int) -> Floats:
     """The median clock of each end in each pass (pass, end), GHz, NaN where it was not measured."""
     clocks = np.full((len(passes), ends), np.nan)
     for row, pass_ in enumerate(passes):
-        cpu, ghz = np.concatenate([pass_.a, pass_.b]), np.concatenate([pass_.ghz[:, 0], pass_.ghz[:, 1]])
+        cpu, ghz = np.concatenate(_sides(pass_)), pass_["ghz"].to_numpy().T.reshape(-1)
         good = np.isfinite(ghz) & (ghz > 0)
         if good.any():
             measured = np.unique(end_of[cpu[good]])

@@ -8,13 +8,14 @@ from functools import cached_property
 import msgspec
 import numpy as np
 import pandas as pd
+import xarray as xr
 from scipy.special import stdtrit
 
-from nodeprint.machine.topology.model import Topology
+from nodeprint.machine.topology.model import Level, Topology
 from nodeprint.settings.texts import say
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie import data, geometry, hashing, line_clusters, paths, sites
-from nodeprint_addons.iodie.data import Bools, DieFrame, Estimate, Floats, Ints, LineLatencies, Lines, Tensor
+from nodeprint_addons.iodie.data import Bools, Estimate, Floats, Ints
 from nodeprint_addons.iodie.geometry import Geometry, WayCosts
 from nodeprint_addons.iodie.hashing import Rule
 from nodeprint_addons.iodie.line_clusters import LineClusters
@@ -26,7 +27,8 @@ _APART_NS, _FALSE = 2.0, 0.01
 
 
 class Die(msgspec.Struct, frozen=True, dict=True):
-    """The results for the lines at home in one socket, or in one of its NUMA nodes (`homes`).
+    """The results for the lines at home in one `socket`, or in one of its NUMA nodes (`homes`). `level`, `ends`, `here`
+    and `labels` are as of data.tensors, `clock_spread` as of data.clock_spread.
 
     `no_map` is the reason for a missing map of sites, `no_geometry` that for an unnamed geometry. `counted` has the
     cluster of each line that a share counts: lines of the census if its clusters are those of hops, as they come from
@@ -36,7 +38,12 @@ class Die(msgspec.Struct, frozen=True, dict=True):
     the ways to it on both dies.
     """
 
-    frame: DieFrame
+    socket: int
+    level: Level
+    ends: Ints
+    here: Bools
+    labels: Ints
+    clock_spread: float
     homes: tuple[int, ...]
     clusters: LineClusters
     census: LineClusters | None
@@ -62,12 +69,12 @@ class Die(msgspec.Struct, frozen=True, dict=True):
         `apart_sd` is the distance above the mean of the others in their standard deviations; `odd` ends cost much more.
         """
         position_of = self.fit.positions("end")
-        own = np.flatnonzero(self.frame.here)
+        own = np.flatnonzero(self.here)
         index = [position_of[(int(end),)] for end in own]
         ns = self.fit.value[index]
         half = np.array([self.fit.half(i) for i in index])
         columns = {"ns": ns, "half": half, "apart_sd": above_others(ns), "odd": stands_apart(ns, half)}
-        return pd.DataFrame(columns, index=self.frame.ends[own])
+        return pd.DataFrame(columns, index=self.ends[own])
 
     def share(self, site: int) -> Estimate:
         """The share of lines at a site; UNKNOWN without lines."""
@@ -110,11 +117,17 @@ def stands_apart(ns: Floats, half: Floats) -> Bools:
     return np.isin(np.arange(len(ns)), order[:odd_count]) & (beyond > _APART_NS) & (beyond > half)
 
 
-def find(tensor: Tensor, censuses: Sequence[LineLatencies], topology: Topology) -> Die:
+def find(tensor: xr.Dataset, censuses: Sequence[xr.Dataset], topology: Topology) -> Die:
     """What is found of the lines of one socket."""
     clusters = line_clusters.of_hops(tensor)
-    homes = tuple(np.unique(tensor.lines.home).tolist())
-    of_census, census_lines, bits = _census(tensor, [census for census in censuses if census.home in homes], topology)
+    homes, here, labels = (
+        tuple(np.unique(tensor["home"]).tolist()),
+        tensor["here"].to_numpy(),
+        tensor["label"].to_numpy(),
+    )
+    own = [census for census in censuses if census.attrs["home"] in homes]
+    of_census, census_lines, bits = _census(tensor, own, topology)
+    lines = data.line_table(tensor)
     where = sites.find(clusters)
     site_map, no_map = (where, "") if isinstance(where, Sites) else (None, where)
     fit = paths.fit(tensor, clusters, site_map)
@@ -129,14 +142,19 @@ def find(tensor: Tensor, censuses: Sequence[LineLatencies], topology: Topology) 
     common, agreement = 0, None
     counted = clusters.label
     if of_census is not None and census_lines is not None:
-        common, agreement = line_clusters.agreement(clusters, tensor.lines, of_census, census_lines)
-        label = line_clusters.in_hops(clusters, tensor.lines, of_census, census_lines)
+        common, agreement = line_clusters.agreement(clusters, lines, of_census, census_lines)
+        label = line_clusters.in_hops(clusters, lines, of_census, census_lines)
         counted = label if label is not None else counted
-    labels = tensor.labels[tensor.here]
-    agrees = rand_index(site_map.of_end, labels) if site_map and (labels >= 0).all() else None
-    rules = _rules(clusters, tensor.lines, of_census, census_lines, bits)
+    own_labels = labels[here]
+    agrees = rand_index(site_map.of_end, own_labels) if site_map and (own_labels >= 0).all() else None
+    rules = _rules(clusters, lines, of_census, census_lines, bits)
     return Die(
-        tensor.frame,
+        tensor.attrs["socket"],
+        tensor.attrs["level"],
+        tensor["end"].to_numpy(),
+        here,
+        labels,
+        data.clock_spread(tensor),
         homes,
         clusters,
         of_census,
@@ -164,27 +182,29 @@ def _shape(to_lines: WayCosts, to_cpus: WayCosts, clusters: LineClusters) -> Geo
 
 
 def _census(
-    tensor: Tensor, censuses: Sequence[LineLatencies], topology: Topology
-) -> tuple[LineClusters | None, Lines | None, int]:
+    tensor: xr.Dataset, censuses: Sequence[xr.Dataset], topology: Topology
+) -> tuple[LineClusters | None, pd.DataFrame | None, int]:
     """Clusters by the censuses of the same homes, from CPUs in the socket; their lines; bits of the address known."""
     by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
-    inside = set(tensor.ends[tensor.here].tolist())
-    known_cpus = {cpu for cpu, labels in by_cpu.items() if getattr(labels, tensor.level) in inside}
-    used = [[i for i, cpu in enumerate(census.cpus.tolist()) if cpu in known_cpus] for census in censuses]
-    fewest = min((len(indices) for indices in used), default=0)
-    cpus = {tuple(census.cpus[indices]) for census, indices in zip(censuses, used, strict=True)}
+    inside = set(tensor["end"].to_numpy()[tensor["here"].to_numpy()].tolist())
+    known_cpus = {cpu for cpu, labels in by_cpu.items() if getattr(labels, tensor.attrs["level"]) in inside}
+    used = [census.isel(cpu=np.isin(census["cpu"], list(known_cpus))) for census in censuses]
+    fewest = min((census.sizes["cpu"] for census in used), default=0)
+    cpus = {tuple(census["cpu"].to_numpy().tolist()) for census in used}
     if fewest < data.FEWEST_ENDS or len(cpus) != 1:  # the censuses are joined by CPU
         return None, None, 0
-    distances = [census.ns[:, indices] for census, indices in zip(censuses, used, strict=True)]
-    ns = np.concatenate(distances, axis=2).swapaxes(1, 2)
-    part = np.repeat(np.arange(len(censuses)), [len(census.lines) for census in censuses])
-    numbers = np.concatenate([census.lines for census in censuses])
-    lines = Lines(tuple((census.run, census.home, 0) for census in censuses), part, numbers)
-    return line_clusters.of_census(ns[0], ns[1], part), lines, min(census.address_bits for census in censuses)
+    ns = np.concatenate([census["ns"].to_numpy() for census in used], axis=2).swapaxes(1, 2)
+    part = np.repeat(np.arange(len(used)), [census.sizes["line"] for census in used])
+    bits = min(census.attrs["address_bits"] for census in used)
+    return line_clusters.of_census(ns[0], ns[1], part), data.line_table(used), bits
 
 
 def _rules(
-    clusters: LineClusters, lines: Lines, census: LineClusters | None, census_lines: Lines | None, bits: int
+    clusters: LineClusters,
+    lines: pd.DataFrame,
+    census: LineClusters | None,
+    census_lines: pd.DataFrame | None,
+    bits: int,
 ) -> list[Rule]:
     if census is not None and census_lines is not None and census.count > 1:
         return hashing.find(census.label, census_lines, census.count, bits)

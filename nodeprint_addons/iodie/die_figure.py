@@ -65,7 +65,7 @@ def of_die(die: Die) -> DieData | None:
     """What is drawn of a die; None where there is no map, or too many sites without a geometry."""
     if die.sites is None or die.to_lines is None or (die.geometry is None and die.sites.with_memory > _MOST_LINKED):
         return None
-    word, places, numbers = level_name(die.frame.level), _places(die), range(die.sites.with_memory)
+    word, places, numbers = level_name(die.level), _places(die), range(die.sites.with_memory)
     sites = pd.DataFrame(
         [(sentences.site_name(die, number), *places[number], *astuple(die.share(number))) for number in numbers],
         columns=["name", "row", "column", "share", "half"],

@@ -84,13 +84,11 @@ def floorplan(die: Die) -> Picture | None:
     of_figures = style.load()
     drawn = render.figure(die_figure.die, data, of_figures, _WIDTH)
     shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
-    caption = say("dies", "page", "caption", shape=shape, word=level_name(die.frame.level))
+    caption = say("dies", "page", "caption", shape=shape, word=level_name(die.level))
     if die.agrees != 1:
         caption += say("dies", "page", "reflection")
     alt = f"Floor plan of an I/O die with {die.sites.count} sites."
-    return Picture(
-        f"iodie-socket{die.frame.socket}", render.svg(drawn, of_figures), render.width_mm(drawn), alt, caption
-    )
+    return Picture(f"iodie-socket{die.socket}", render.svg(drawn, of_figures), render.width_mm(drawn), alt, caption)
 
 
 def _ways(die: Die) -> Block:

@@ -7,8 +7,9 @@ from itertools import combinations
 
 import msgspec
 import numpy as np
+import pandas as pd
 
-from nodeprint_addons.iodie.data import Bools, Floats, Ints, Lines
+from nodeprint_addons.iodie.data import Bools, Floats, Ints
 
 #: A line has 64 bytes: the lowest bit that distinguishes lines.
 LINE_BITS = 6
@@ -32,7 +33,7 @@ class Rule(msgspec.Struct, frozen=True):
     in_page: bool
 
 
-def find(label: Ints, lines: Lines, clusters: int, address_bits: int) -> list[Rule]:
+def find(label: Ints, lines: pd.DataFrame, clusters: int, address_bits: int) -> list[Rule]:
     """Rules by the bits that a program can see, those inside a page: `address_bits` of them.
 
     Bits above are unknown, and a memory controller's hash contains them; they are the same for all lines of a page.
@@ -43,10 +44,9 @@ def find(label: Ints, lines: Lines, clusters: int, address_bits: int) -> list[Ru
     sure = label >= 0
     if clusters < 2 or clusters > _MOST_CLUSTERS or bits < 1 or sure.sum() < 2 * _FEWEST:
         return []
-    label, number = label[sure], lines.number[sure]
-    places = np.array([lines.parts[part][:2] for part in lines.part[sure]], dtype=object)
-    _, place = np.unique(places.astype(str), axis=0, return_inverse=True)
-    _, page = np.unique(np.stack([place.reshape(-1), number >> bits]), axis=1, return_inverse=True)
+    label, lines = label[sure], lines[sure]
+    number, place = lines["number"].to_numpy(), lines.astype({"home": str}).groupby(["run", "home"]).ngroup().to_numpy()
+    _, page = np.unique(np.stack([place, number >> bits]), axis=1, return_inverse=True)
     page = page.reshape(-1)
     low = number & ((1 << bits) - 1)
     first, second = _in_one_page(page)

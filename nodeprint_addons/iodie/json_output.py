@@ -29,9 +29,9 @@ def of_node(node: NodeDies) -> dict[str, Any]:
 def _die_json(die: Die) -> dict[str, Any]:
     common, index, core = die.common_lines, die.census_agreement, die.core_cycles
     return {
-        "socket": die.frame.socket,
+        "socket": die.socket,
         "homes": list(die.homes),
-        "level": die.frame.level,
+        "level": die.level,
         "lines": _clusters_json(die.clusters),
         "census": _clusters_json(die.census) if die.census is not None else None,
         "agreement": {"lines": common, "index": _figure(index)} if die.census is not None else None,
@@ -64,7 +64,7 @@ def _die_json(die: Die) -> dict[str, Any]:
         ],
         "scatter_ns": _figure(die.fit.scatter_ns),
         "core": None if core is None else {"cycles": _figure(core.value), "half": _figure(core.half)},
-        "clock_spread": _figure(die.frame.clock_spread),
+        "clock_spread": _figure(die.clock_spread),
     }
 
 

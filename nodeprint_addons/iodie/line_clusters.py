@@ -6,10 +6,12 @@ from itertools import count as counting
 
 import msgspec
 import numpy as np
+import pandas as pd
+import xarray as xr
 from msgspec.structs import replace
 
 from nodeprint.structure.matrix_arithmetic import rand_index
-from nodeprint_addons.iodie.data import Bools, Floats, Ints, Lines, Tensor
+from nodeprint_addons.iodie.data import Bools, Floats, Ints
 
 #: The two nearest clusters must be so many standard deviations apart, as in the kernel (kernels/harness/clusters.h): an
 #: even spread that is cut in the middle reaches 3.46, a normal one 2.65.
@@ -76,21 +78,21 @@ def lines_for(share: float) -> int:
     return next(lines for lines in counting(_FEWEST_LINES) if share * lines >= fewest(lines))
 
 
-def distances(tensor: Tensor, cells: Bools | None = None) -> Floats:
+def distances(tensor: xr.Dataset, cells: Bools | None = None) -> Floats:
     """How much further than on average over its pass each line is from each end in the socket, ns (l, e).
 
     The effect of each pair in each pass is removed, then the hops on a line are the sum of what both ends have to it
     (least squares); what a line costs all ends alike is removed last.
     """
-    keep = np.ones(len(tensor.between), dtype=bool) if cells is None else cells
-    between = tensor.between[keep]
-    weight = np.sqrt(tensor.count[keep].astype(float))[:, None]
-    design = np.zeros((len(between), len(tensor.ends)))
+    keep = np.ones(tensor.sizes["cell"], dtype=bool) if cells is None else cells
+    between = tensor["between"].to_numpy()[keep]
+    weight = np.sqrt(tensor["count"].to_numpy()[keep].astype(float))[:, None]
+    design = np.zeros((len(between), tensor.sizes["end"]))
     np.add.at(design, (np.arange(len(between)), between[:, 0]), 1.0)
     np.add.at(design, (np.arange(len(between)), between[:, 1]), 1.0)
-    rest = less_pass_means(tensor.ns[keep], tensor.lines.visit)
+    rest = less_pass_means(tensor["ns"].to_numpy()[keep], tensor["visit"].to_numpy())
     distance = np.linalg.pinv(design * weight, rcond=1e-9) @ (rest * weight)
-    inside = distance[tensor.here].T
+    inside = distance[tensor["here"].to_numpy()].T
     return np.asarray(inside - inside.mean(axis=1, keepdims=True))
 
 
@@ -103,10 +105,11 @@ def less_pass_means(values: Floats, part: Ints) -> Floats:
     return out
 
 
-def of_hops(tensor: Tensor) -> LineClusters:
+def of_hops(tensor: xr.Dataset) -> LineClusters:
     """Clusters of a tensor's lines; their number is decided by pairs of cores that did not find them."""
-    first, second = distances(tensor, tensor.half), distances(tensor, ~tensor.half)
-    return find(first, second, distances(tensor), tensor.lines.visit)
+    half = tensor["half"].to_numpy()
+    first, second = distances(tensor, half), distances(tensor, ~half)
+    return find(first, second, distances(tensor), tensor["visit"].to_numpy())
 
 
 def of_census(first: Floats, second: Floats, part: Ints) -> LineClusters:
@@ -271,7 +274,7 @@ def _mixture(values: Floats, scale: Floats, label: Ints) -> LineClusters:
 
 
 def agreement(
-    hops: LineClusters, hop_lines: Lines, census: LineClusters, census_lines: Lines
+    hops: LineClusters, hop_lines: pd.DataFrame, census: LineClusters, census_lines: pd.DataFrame
 ) -> tuple[int, float | None]:
     """How many lines hops and census have in common, and whether both put them into the same clusters: the adjusted
     Rand index, None if one of the two found a single cluster."""
@@ -281,7 +284,9 @@ def agreement(
     return len(joined), rand_index(sure[:, 0], sure[:, 1]) if several else None
 
 
-def in_hops(hops: LineClusters, hop_lines: Lines, census: LineClusters, census_lines: Lines) -> Ints | None:
+def in_hops(
+    hops: LineClusters, hop_lines: pd.DataFrame, census: LineClusters, census_lines: pd.DataFrame
+) -> Ints | None:
     """The label of each line of a census by the clusters of hops, those that share most lines with its own; None where
     they are not one to one."""
     sure = [pair for pair in _joined(hops, hop_lines, census, census_lines).tolist() if min(pair) >= 0]
@@ -294,17 +299,8 @@ def in_hops(hops: LineClusters, hop_lines: Lines, census: LineClusters, census_l
     return np.asarray(np.where(census.label >= 0, number[census.label], UNASSIGNED))
 
 
-def _joined(hops: LineClusters, hop_lines: Lines, census: LineClusters, census_lines: Lines) -> Ints:
+def _joined(hops: LineClusters, hop_lines: pd.DataFrame, census: LineClusters, census_lines: pd.DataFrame) -> Ints:
     """The labels by hops and by census of the lines that both have (l, 2)."""
-    census_label = {
-        (census_lines.parts[part][:2], number): label
-        for part, number, label in zip(
-            census_lines.part.tolist(), census_lines.number.tolist(), census.label, strict=True
-        )
-    }
-    joined = [
-        (label, census_label[key])
-        for part, number, label in zip(hop_lines.part.tolist(), hop_lines.number.tolist(), hops.label, strict=True)
-        if (key := (hop_lines.parts[part][:2], number)) in census_label
-    ]
-    return np.array(joined, dtype=np.int64).reshape(-1, 2)
+    by_census = census_lines.assign(by_census=census.label).drop_duplicates(["run", "home", "number"], keep="last")
+    joined = hop_lines.assign(by_hops=hops.label).merge(by_census, on=["run", "home", "number"])
+    return joined[["by_hops", "by_census"]].to_numpy(np.int64)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import xarray as xr
 
 from nodeprint import files, structure
 from nodeprint.data.job import jobs
@@ -20,7 +21,7 @@ from nodeprint.readers.parsing import lines_of
 from nodeprint.readers.tools import long_table, record_file
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records, node_lines
-from nodeprint_addons.iodie.data import LatencyPass, LineLatencies
+from nodeprint_addons.iodie.data import latency_pass
 from nodeprint_addons.iodie.node_lines import NodeLines
 
 #: An address counts where so many of the pairs were measured on it.
@@ -34,8 +35,8 @@ def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
     Raises NodeprintError where a file is no such one, where none has lines, and where nothing says in which of several
     sockets lines are.
     """
-    passes: list[LatencyPass] = []
-    censuses: list[LineLatencies] = []
+    passes: list[xr.Dataset] = []
+    censuses: list[xr.Dataset] = []
     missing: list[str] = []
     names: list[str] = []
     simulated = False
@@ -66,7 +67,7 @@ def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
     return NodeLines(paths[0].name, measurement, labels_of_cpus, tuple(passes), tuple(censuses), notes, simulated)
 
 
-def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> LatencyPass:
+def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> xr.Dataset:
     """A table as one pass over the addresses that most pairs have, at home in a single NUMA node."""
     if not long_table.evidence(lines):
         raise NodeprintError(
@@ -100,7 +101,7 @@ def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> Lat
         )
     ns = np.array([[np.median(by_pair[pair][address]) for address in common] for pair in whole])
     a, b = np.array(whole, dtype=np.int64).T
-    return LatencyPass(run, 0, 0, a, b, np.arange(len(common)), ns, np.full((len(whole), 2), np.nan))
+    return latency_pass(run, 0, 0, a, b, np.arange(len(common)), ns, np.full((len(whole), 2), np.nan))
 
 
 def _of_node(path: Path) -> Topology | None:
@@ -112,13 +113,13 @@ def _of_node(path: Path) -> Topology | None:
     return serialized.from_text(survey.topology) if survey.topology else None
 
 
-def _of_hops(passes: Sequence[LatencyPass], path: Path) -> Topology:
+def _of_hops(passes: Sequence[xr.Dataset], path: Path) -> Topology:
     """CPUs in the groups that their hops show: cores, and of the finest other level the groups as its L3s."""
-    cpus = np.unique(np.concatenate([side for pass_ in passes for side in (pass_.a, pass_.b)]))
+    cpus = np.unique(np.concatenate([side for pass_ in passes for side in (pass_["a"], pass_["b"])]))
     by_pass = np.full((len(passes), len(cpus), len(cpus)), np.nan)
     for number, pass_ in enumerate(passes):
-        a, b = np.searchsorted(cpus, pass_.a), np.searchsorted(cpus, pass_.b)
-        by_pass[number, a, b] = by_pass[number, b, a] = np.median(pass_.ns, axis=1)
+        a, b = (np.searchsorted(cpus, pass_[side].to_numpy()) for side in ("a", "b"))
+        by_pass[number, a, b] = by_pass[number, b, a] = np.median(pass_["ns"].to_numpy(), axis=1)
     measured = np.isfinite(by_pass).any(axis=0)
     latency = np.full(measured.shape, np.nan)
     latency[measured] = np.nanmedian(by_pass[:, measured], axis=0)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+import xarray as xr
 
 from nodeprint.campaign import run_files
 from nodeprint.data.format.records import PAIR_CLOCKS, Records
@@ -18,7 +19,7 @@ from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records
-from nodeprint_addons.iodie.data import LatencyPass, LineLatencies
+from nodeprint_addons.iodie.data import census, latency_pass
 
 T = TypeVar("T")
 
@@ -32,8 +33,8 @@ class NodeLines(msgspec.Struct, frozen=True):
     node: str
     measurement: str
     topology: Topology
-    passes: tuple[LatencyPass, ...]
-    censuses: tuple[LineLatencies, ...]
+    passes: tuple[xr.Dataset, ...]
+    censuses: tuple[xr.Dataset, ...]
     missing: tuple[str, ...]
     simulated: bool
 
@@ -66,9 +67,9 @@ def read(node_dir: Path) -> NodeLines:
     raise NodeprintError("no record of pairs has the value of each line", where=node_dir, advice=advice)
 
 
-def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[LatencyPass], list[LineLatencies], bool]:
-    passes: list[LatencyPass] = []
-    censuses: list[LineLatencies] = []
+def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[xr.Dataset], list[xr.Dataset], bool]:
+    passes: list[xr.Dataset] = []
+    censuses: list[xr.Dataset] = []
     simulated = False
     damaged: list[run_files.Problem] = []
     everything = (file for folder in jobs.folders(node_dir) for file in run_files.contents(folder, damaged))
@@ -82,13 +83,13 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Lat
             missing.append(str(error))
             continue
         simulated |= detail.header.get("simulated") is True
-        of_run, census = of_records(run, detail, missing)
+        of_run, of_pool = of_records(run, detail, missing)
         passes += of_run
-        censuses += census
+        censuses += of_pool
     return passes, censuses, simulated
 
 
-def of_records(run: str, detail: Records, missing: list[str]) -> tuple[list[LatencyPass], list[LineLatencies]]:
+def of_records(run: str, detail: Records, missing: list[str]) -> tuple[list[xr.Dataset], list[xr.Dataset]]:
     """The passes and censuses of a record file, which is called `run`; what it lacks is added to `missing`."""
     if not len(detail.pairs["line_ns"]):
         missing.append(f"{run} was measured without --detail")
@@ -113,7 +114,7 @@ def _tolerantly(
         return []
 
 
-def _passes(run: str, detail: Records) -> list[LatencyPass]:
+def _passes(run: str, detail: Records) -> list[xr.Dataset]:
     sets: dict[tuple[int, int], Sequence[int]] = {}
     for record in detail.passes:  # of a pass that was continued, the lines that it began with
         sets.setdefault((int(record["pass"]), int(record["home"])), record["line_set"])
@@ -123,11 +124,13 @@ def _passes(run: str, detail: Records) -> list[LatencyPass]:
         here = (pairs["pass"] == number) & (pairs["home"] == home)
         if here.any() and len(lines) >= ns.shape[1]:
             numbers = np.array(lines[: ns.shape[1]], dtype=np.int64)
-            out.append(LatencyPass(run, number, home, pairs["a"][here], pairs["b"][here], numbers, ns[here], ghz[here]))
+            out.append(
+                latency_pass(run, number, home, pairs["a"][here], pairs["b"][here], numbers, ns[here], ghz[here])
+            )
     return out
 
 
-def _censuses(run: str, detail: Records) -> list[LineLatencies]:
+def _censuses(run: str, detail: Records) -> list[xr.Dataset]:
     """The last census of each home; an earlier one is of pages that have moved since."""
     distances: dict[int, dict[int, Sequence[Sequence[float]]]] = {}
     clusters_of: dict[int, Mapping[str, Any]] = {}
@@ -145,7 +148,7 @@ def _censuses(run: str, detail: Records) -> list[LineLatencies]:
             if ns.shape != (len(by_cpu), 2, len(lines)) or not np.isfinite(ns).all():
                 raise ValueError("not two distances for each line")
             out.append(
-                LineLatencies(
+                census(
                     run, home, np.array(list(by_cpu)), lines, ns.swapaxes(0, 1), int(clusters.get("address_bits") or 0)
                 )
             )

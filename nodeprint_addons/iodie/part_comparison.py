@@ -56,7 +56,5 @@ def part_name(level: Level, kind: str, socket: int, where: Sequence[Sequence[int
 def _kind(node: NodeDies) -> object:
     """Equal for nodes whose parts can be compared one by one."""
     return tuple(
-        (frame.socket, die.homes, frame.level, tuple(frame.ends[frame.here].tolist()), site_ends(die))
-        for die in node.dies
-        for frame in (die.frame,)
+        (die.socket, die.homes, die.level, tuple(die.ends[die.here].tolist()), site_ends(die)) for die in node.dies
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+import xarray as xr
 from scipy.special import stdtrit
 
-from nodeprint_addons.iodie.data import Bools, Estimate, Floats, Ints, Tensor
+from nodeprint_addons.iodie.data import Bools, Estimate, Floats, Ints, clock_spread
 from nodeprint_addons.iodie.line_clusters import LineClusters, less_pass_means
 from nodeprint_addons.iodie.sites import Sites
 
@@ -56,7 +57,7 @@ class Fit(msgspec.Struct, frozen=True):
         return float(stdtrit(self.degrees[index], 0.975)) * float(np.sqrt(variance))
 
 
-def fit(tensor: Tensor, clusters: LineClusters, sites: Sites | None) -> Fit:
+def fit(tensor: xr.Dataset, clusters: LineClusters, sites: Sites | None) -> Fit:
     """Least squares over the hops of each cell inside the socket.
 
     Ways to lines come from how the hops of a visit (a run's pass) differ over its lines and cells, less the mean of
@@ -66,16 +67,15 @@ def fit(tensor: Tensor, clusters: LineClusters, sites: Sites | None) -> Fit:
     """
     label = _labels(clusters)
     sure = label >= 0
-    cells = tensor.here[tensor.between].all(axis=1)
-    between, weight = tensor.between[cells], tensor.count[cells].astype(float)
-    ns, label, visit = tensor.ns[cells][:, sure], label[sure], tensor.lines.visit[sure]
+    here, (between, weight, ns) = tensor["here"].to_numpy(), _inside(tensor)
+    ns, label, visit = ns[:, sure], label[sure], tensor["visit"].to_numpy()[sure]
     count = int(label.max()) + 1
-    names_lines, ways = _ways(between, tensor.here, count, sites)
+    names_lines, ways = _ways(between, here, count, sites)
     to_lines, of_lines, known_lines = _to_lines(ns, ways[:, :, label], weight, visit, _no_ends(sites))
     rest = ns - np.tensordot(to_lines, ways[:, :, label], axes=1)
     two, size, average = _by_ends(between, weight)
     means = average @ np.stack([rest[:, visit == v].mean(axis=1) for v in np.unique(visit)], axis=1)
-    names, design = _design(two, tensor.here, sites)
+    names, design = _design(two, here, sites)
     root = np.sqrt(size)[:, None]
     inverse = np.asarray(np.linalg.pinv((design * root).T @ (design * root), rcond=_NULL), dtype=np.float64)
     solve = inverse @ (design * size[:, None]).T
@@ -99,6 +99,13 @@ def fit(tensor: Tensor, clusters: LineClusters, sites: Sites | None) -> Fit:
         np.repeat([degrees, of_line], [len(names), len(names_lines) + count]),
         float(np.sqrt(scatter / size.mean())),
     )
+
+
+def _inside(tensor: xr.Dataset) -> tuple[Ints, Floats, Floats]:
+    """The cells between two ends in the socket: their ends, the number of their pairs, and their values."""
+    between = tensor["between"].to_numpy()
+    cells = tensor["here"].to_numpy()[between].all(axis=1)
+    return between[cells], tensor["count"].to_numpy()[cells].astype(float), tensor["ns"].to_numpy()[cells]
 
 
 def _by_ends(between: Ints, weight: Floats) -> tuple[Ints, Floats, Floats]:
@@ -125,20 +132,20 @@ def _of_means(inverse: Floats, visits: Floats, residual: Floats, degrees: int) -
     return inverse * of_mean + beyond + np.diag(np.maximum(-np.diag(beyond), 0.0)), of_mean
 
 
-def core(tensor: Tensor) -> Estimate | None:
+def core(tensor: xr.Dataset) -> Estimate | None:
     """How many cycles of its clock a core spends on a hop at each end; None if clocks did not change by CLOCKS_APART.
 
     Least squares of the mean hops of a cell in each visit against the time of a cycle of both its ends, each less the
     cell's mean over visits; the variance is by visits. What else changed with the clock, as the fabric's, is in it.
     """
-    visits = np.unique(tensor.lines.visit)
-    if tensor.clock_spread < CLOCKS_APART or len(visits) < 3:
+    visit, part, ghz = (tensor[name].to_numpy() for name in ("visit", "part", "ghz"))
+    visits = np.unique(visit)
+    if clock_spread(tensor) < CLOCKS_APART or len(visits) < 3:
         return None
-    cells = tensor.here[tensor.between].all(axis=1)
-    between, weight = tensor.between[cells], tensor.count[cells].astype(float)
-    rows = [tensor.ghz[np.unique(tensor.lines.part[tensor.lines.visit == v])].mean(axis=0) for v in visits]
+    between, weight, ns = _inside(tensor)
+    rows = [ghz[np.unique(part[visit == v])].mean(axis=0) for v in visits]
     cycle_ns = np.stack([(1 / row[between]).sum(axis=1) for row in rows], axis=1)
-    hop_ns = np.stack([tensor.ns[cells][:, tensor.lines.visit == v].mean(axis=1) for v in visits], axis=1)
+    hop_ns = np.stack([ns[:, visit == v].mean(axis=1) for v in visits], axis=1)
     good = np.isfinite(cycle_ns).all(axis=1)
     x, y, w = (values[good] for values in (cycle_ns, hop_ns, weight[:, None]))
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
@@ -204,21 +211,22 @@ def _blocks(*matrices: Floats) -> Floats:
     return out
 
 
-def with_far(fitted: Fit, tensor: Tensor, clusters: LineClusters, sites: Sites | None) -> Fit:
+def with_far(fitted: Fit, tensor: xr.Dataset, clusters: LineClusters, sites: Sites | None) -> Fit:
     """A fit with the ends in other sockets, from the pairs of an end here and one there."""
     label = _labels(clusters)
-    inside = tensor.here[tensor.between]
+    own_ends, between = tensor["here"].to_numpy(), tensor["between"].to_numpy()
+    inside = own_ends[between]
     cells = inside.any(axis=1) & ~inside.all(axis=1)
     if not cells.any():
         return fitted
-    between, first_here = tensor.between[cells], inside[cells][:, 0]
+    between, first_here = between[cells], inside[cells][:, 0]
+    weight, hops = tensor["count"].to_numpy()[cells], tensor["ns"].to_numpy()[cells]
     here, away = (np.where(first_here == side, between[:, 0], between[:, 1]) for side in (True, False))
     count = int(label.max()) + 1
-    mean = np.mean([tensor.ns[cells][:, label == s].mean(axis=1) for s in range(count)], axis=0)
+    mean = np.mean([hops[:, label == s].mean(axis=1) for s in range(count)], axis=0)
     own = np.array([fitted.value[fitted.positions("end")[(int(end),)]] for end in here])
     if sites is not None:
-        site = np.full(len(tensor.here), -1)
-        site[tensor.here] = sites.of_end
+        site = _site_of(own_ends, sites)
         lines = {key: fitted.value[index] for key, index in fitted.positions("line").items()}
         ways = np.array(
             [[0.0 if q == p else lines[min(p, q), max(p, q)] for q in sites.of_cluster] for p in range(sites.count)]
@@ -226,7 +234,7 @@ def with_far(fitted: Fit, tensor: Tensor, clusters: LineClusters, sites: Sites |
         own += ways.mean(axis=1)[site[here]]
     rest = mean - own
     ends = np.unique(away)
-    ns = np.array([np.average(rest[away == end], weights=tensor.count[cells][away == end]) for end in ends])
+    ns = np.array([np.average(rest[away == end], weights=weight[away == end]) for end in ends])
     variance = np.array([rest[away == end].var() / max((away == end).sum() - 1, 1) for end in ends])
     return Fit(
         (*fitted.names, *(("far", (end,)) for end in ends.tolist())),

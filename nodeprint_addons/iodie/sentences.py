@@ -44,24 +44,24 @@ def shape(geometry: Geometry) -> str:
 def ends_of(die: Die, site: int) -> list[int]:
     """The numbers of the ends at a site; none where there is memory alone."""
     assert die.sites is not None
-    return [int(end) for end in die.frame.ends[die.frame.here][die.sites.of_end == site]]
+    return [int(end) for end in die.ends[die.here][die.sites.of_end == site]]
 
 
 def site_name(die: Die, site: int) -> str:
     """A site by its labeled quadrant where all sites are quadrants, else by its ends; one without ends by a number."""
     assert die.sites is not None
     if site >= die.sites.count:
-        return f"no {level_name(die.frame.level)} ({site - die.sites.count + 1})"
+        return f"no {level_name(die.level)} ({site - die.sites.count + 1})"
     if die.agrees == 1:
-        labels = die.frame.labels[die.frame.here]
+        labels = die.labels[die.here]
         return f"quadrant {int(labels[die.sites.of_end == site][0])}"
-    return f"{level_name(die.frame.level)} {list_text(ends_of(die, site))}"
+    return f"{level_name(die.level)} {list_text(ends_of(die, site))}"
 
 
 def title(die: Die) -> str:
     """The socket and NUMA nodes at which the lines of a die are at home."""
     whole = len(die.homes) == 1
-    return say("dies", "title", socket=die.frame.socket, s="" if whole else "s", homes=list_text(die.homes))
+    return say("dies", "title", socket=die.socket, s="" if whole else "s", homes=list_text(die.homes))
 
 
 def lines_sentence(die: Die) -> str:
@@ -113,7 +113,7 @@ def no_map_sentence(die: Die) -> str:
 def map_sentences(die: Die) -> list[str]:
     """What the map shows: sites, geometry, costs, and what fixes its orientation."""
     assert die.sites is not None
-    word = level_name(die.frame.level)
+    word = level_name(die.level)
     sentences = [say("dies", "sites", count=die.sites.count, word=word)]
     sentences += [_beyond_sentence(die, site) for site in range(die.sites.count, die.sites.with_memory)]
     if die.geometry is not None:
@@ -147,7 +147,7 @@ def _beyond_sentence(die: Die, site: int) -> str:
         "beyond",
         site=site_name(die, site),
         share=f"{100 * die.share(site).value:.0f}",
-        word=level_name(die.frame.level),
+        word=level_name(die.level),
         further=", ".join(further),
     )
 
@@ -172,7 +172,7 @@ def part_sentences(die: Die) -> list[str]:
     """What the parts of a way cost, and what is not identified."""
     own = die.own_parts
     ns = own["ns"]
-    word = level_name(die.frame.level)
+    word = level_name(die.level)
     sentences = [
         say(
             "dies",
@@ -198,7 +198,7 @@ def part_sentences(die: Die) -> list[str]:
                 "dies",
                 "core_share",
                 cycles=cost(die.core_cycles.value, die.core_cycles.half),
-                spread=f"{100 * die.frame.clock_spread:.0f}",
+                spread=f"{100 * die.clock_spread:.0f}",
             )
         )
     return sentences

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import xarray as xr
 
 from nodeprint.data.places.layout import Layout
 from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate.line_values import line_values
 from nodeprint.simulate.lines import LinePool
 from nodeprint.simulate.plan import Plan, draw_pairs, homes_of, planned_nodes, pools_of
-from nodeprint_addons.iodie.data import Floats, Ints, LatencyPass
+from nodeprint_addons.iodie.data import Floats, Ints, latency_pass
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,12 @@ def detailed(plan: Plan) -> Iterator[Detailed]:
             yield Detailed(node.name, node.topology, a, b, home, np.stack(ns), pools, node.layout, node.cpus)
 
 
-def passes_of(run: Detailed, number: int) -> Iterator[LatencyPass]:
+def visits_of(tensor: xr.Dataset) -> list[tuple[str, int]]:
+    """Run and pass of the lines of a tensor, in their order."""
+    return list(dict.fromkeys(zip(tensor["run"].to_numpy().tolist(), tensor["pass"].to_numpy().tolist(), strict=True)))
+
+
+def passes_of(run: Detailed, number: int) -> Iterator[xr.Dataset]:
     """A run of nodeprint's simulator as its records would have it."""
     homes = sorted(node.node for node in run.topology.numa_nodes if node.cpus)
     for p, ns in enumerate(run.ns):
@@ -56,4 +62,4 @@ def passes_of(run: Detailed, number: int) -> Iterator[LatencyPass]:
             if own.any():
                 ghz = np.full((int(own.sum()), 2), 3.0)
                 drawn = of.lines[of.drawn[p]]
-                yield LatencyPass(f"job1/run{number}", p, homes[socket], run.a[own], run.b[own], drawn, ns[own], ghz)
+                yield latency_pass(f"job1/run{number}", p, homes[socket], run.a[own], run.b[own], drawn, ns[own], ghz)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from nodeprint.machine.topology.model import Topology
-from nodeprint_addons.iodie.data import LatencyPass
+from nodeprint_addons.iodie.data import latency_pass
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -53,7 +54,7 @@ class Made:
     """A node: its passes, the site of each CCD in order, the site of each line by run and pass, and what the way from
     site to site truly adds (site, site)."""
 
-    passes: list[LatencyPass]
+    passes: list[xr.Dataset]
     site_of_ccd: Ints
     site_of_line: dict[tuple[str, int], Ints]
     apart_ns: Floats
@@ -126,7 +127,7 @@ def make(
             ghz = np.full((len(first), 2), 3.4)
             set_ = pool[own_lines]
             out.append(
-                LatencyPass(name, p, topology.numa_nodes[0].node, cpus[first], cpus[second], set_, ns * factor, ghz)
+                latency_pass(name, p, topology.numa_nodes[0].node, cpus[first], cpus[second], set_, ns * factor, ghz)
             )
             truth[name, p] = at
     return Made(out, site_of_ccd, truth, apart)

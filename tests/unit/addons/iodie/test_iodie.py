@@ -12,7 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from msgspec import structs
 from typer.testing import CliRunner
 
@@ -39,8 +41,8 @@ from nodeprint_addons.iodie import (
 )
 from nodeprint_addons.iodie import die as dies_of
 from nodeprint_addons.iodie.campaign_dies import DieMaps
-from nodeprint_addons.iodie.data import LatencyPass, LineLatencies, Lines
-from tests.support.detailed_runs import Detailed, detailed, passes_of
+from nodeprint_addons.iodie.data import census, latency_pass
+from tests.support.detailed_runs import Detailed, detailed, passes_of, visits_of
 from tests.support.real_parts import built
 from tests.support.schemas import valid
 
@@ -61,7 +63,7 @@ def analyzed(
         spread=spread or Variation(),
         defects=(f"node000: {defect}",) if defect else (),
     )
-    passes: list[LatencyPass] = []
+    passes: list[xr.Dataset] = []
     truth: list[Detailed] = []
     for number, run in enumerate(detailed(plan), start=1):
         passes += passes_of(run, number)
@@ -71,12 +73,12 @@ def analyzed(
         np.concatenate(
             [
                 truth[int(run[-1]) - 1]
-                .pools[die.frame.socket]
-                .site[truth[int(run[-1]) - 1].pools[die.frame.socket].drawn[p]]
-                for run, _, p in die.frame.lines.parts
+                .pools[tensor.attrs["socket"]]
+                .site[truth[int(run[-1]) - 1].pools[tensor.attrs["socket"]].drawn[p]]
+                for run, p in visits_of(tensor)
             ]
         )
-        for die in found.dies
+        for tensor in data.tensors(passes, topology)[0]
     ]
     return found, sites
 
@@ -99,7 +101,7 @@ def test_a_planted_die_is_found(topology: Topology, modes: Modes) -> None:
         assert rand_index(np.where(die.clusters.label < 0, die.clusters.count, die.clusters.label), sites) > 0.99
         assert die.sites is not None and die.geometry is not None
         order = np.arange(len(die.sites.of_end))
-        planted = order * modes.sites // len(order) if modes.sites != 4 else die.frame.labels[die.frame.here] % 4
+        planted = order * modes.sites // len(order) if modes.sites != 4 else die.labels[die.here] % 4
         assert rand_index(die.sites.of_end, planted) == 1
         assert (die.geometry.kind, die.geometry.sites) == (modes.die, modes.sites)
         assert die.geometry.hop_ns == pytest.approx(modes.step_ns, abs=0.5)
@@ -140,15 +142,17 @@ def test_a_slow_port_is_named_and_leaves_the_map_as_it_is() -> None:
 
 
 def test_a_slow_core_is_no_slow_port() -> None:
-    (die,) = analyzed(ROME, Modes(2.0, pair_step_ns=2.0), defect="core 11 +12%")[0].dies
-    assert die.odd_ends == {}
-    offsets = die.frame.core_ns
-    assert max(offsets, key=lambda cpu: offsets[cpu]) == 11 and offsets[11] > 8
+    plan = Plan(ROME, nodes=1, runs=2, modes=Modes(2.0, pair_step_ns=2.0), defects=("node000: core 11 +12%",))
+    passes = [one for number, run in enumerate(detailed(plan), start=1) for one in passes_of(run, number)]
+    ((tensor,), _) = data.tensors(passes, ROME)
+    assert dies_of.find(tensor, (), ROME).odd_ends == {}
+    offsets = tensor["core_ns"].to_series()
+    assert offsets.idxmax() == 11 and offsets[11] > 8
 
 
 def test_two_sockets_have_a_die_each_and_a_link() -> None:
     found, _ = analyzed(preset("rome-2x64"), Modes(4.0, pair_step_ns=4.0), runs=1)
-    assert [die.frame.socket for die in found.dies] == [0, 1]
+    assert [die.socket for die in found.dies] == [0, 1]
     links = found.dies[0].links
     assert list(links) == [1]
     assert links[1].value == pytest.approx(88 + 4 + 4, abs=2)  # the link, and the ways to it: a step a die on the mean
@@ -170,7 +174,7 @@ def test_intervals_hold_what_was_planted() -> None:
     for seed in range(6):
         (die,) = analyzed(ROME, Modes(2.0, pair_step_ns=2.0, die="mesh"), seed=seed)[0].dies
         assert die.to_lines is not None and die.sites is not None
-        label = die.frame.labels[die.frame.here]
+        label = die.labels[die.here]
         of = np.array([label[die.sites.of_end == site][0] % 4 for site in range(4)])
         truth = 2.0 * dies.steps("mesh", 4)[of[die.to_lines.ends[:, 0]], of[die.to_lines.ends[:, 1]]]
         inside += (np.abs(die.to_lines.ns - truth) <= die.to_lines.half).tolist()
@@ -184,14 +188,16 @@ def test_two_clocks_tell_a_core_from_its_port() -> None:
     for number, run in enumerate(detailed(plan), start=1):
         ghz = (3.4, 2.4)[number - 1]
         for one in passes_of(run, number):
-            passes.append(structs.replace(one, ns=one.ns + 2 * 12 / ghz, ghz=np.full_like(one.ghz, ghz)))
+            passes.append(one.assign(ns=one.ns + 2 * 12 / ghz, ghz=0 * one.ghz + ghz))
     found = analysis.analyze(node_lines.NodeLines("a", "coherence-cas", ROME, tuple(passes), (), (), True))
     (die,) = found.dies
     assert die.core_cycles is not None
     assert die.core_cycles.value == pytest.approx(12, abs=max(die.core_cycles.half, 2))
     assert "the core's share is" in listing.as_text(found).lower()
     steady = analysis.analyze(
-        node_lines.NodeLines("a", "coherence-cas", ROME, tuple(p for p in passes if p.run == "job1/run1"), (), (), True)
+        node_lines.NodeLines(
+            "a", "coherence-cas", ROME, tuple(p for p in passes if p.attrs["run"] == "job1/run1"), (), (), True
+        )
     )
     assert steady.dies[0].core_cycles is None
 
@@ -217,7 +223,7 @@ def test_shares_of_a_census_are_at_the_sites_where_its_lines_are(tmp_path: Path)
         write(Plan(ROME, nodes=1, runs=1, detail=True, modes=modes, seed=seed), tmp_path / f"{seed}")
         (die,) = analysis.analyze(node_lines.read(tmp_path / f"{seed}/nodes/node000")).dies
         assert die.sites is not None and die.sites.count == 4
-        label = die.frame.labels[die.frame.here]
+        label = die.labels[die.here]
         truth = [planted[label[die.sites.of_end == site][0] % 4] for site in range(4)]
         assert [die.share(site).value for site in range(4)] == pytest.approx(truth, abs=0.07)
 
@@ -277,7 +283,7 @@ def test_a_hash_of_the_address_is_found(hashing_of: str, sites: int, bits: set[t
         label.append(pool.site)
         number.append(pool.lines)
         part.append(np.full(len(pool.lines), run))
-    of = Lines(tuple((f"run{run}", 0, 0) for run in range(6)), np.concatenate(part), np.concatenate(number))
+    of = pd.DataFrame({"run": np.concatenate(part), "home": 0, "number": np.concatenate(number)})
     rules = hashing.find(np.concatenate(label), of, sites, 12)
     assert all(rule.right == 1 and rule.in_page for rule in rules)
     if bits is not None:
@@ -379,10 +385,10 @@ def test_the_command_prints_a_plan_and_json_by_its_schema(campaign: Path) -> Non
 def test_records_give_the_same_as_what_they_were_made_of(campaign: Path) -> None:
     found = node_lines.read(campaign / "nodes/node000")
     assert found.measurement == "coherence-cas" and found.missing == () and len(found.passes) == 2
-    assert len(found.censuses) == 1 and len(found.censuses[0].cpus) == 16
+    assert len(found.censuses) == 1 and found.censuses[0].sizes["cpu"] == 16
     one = found.passes[0]
     pairs = len(ROME.cpus) * (len(ROME.cpus) - 1) // 2
-    assert one.ns.shape == (pairs, 32) and len(one.lines) == 32 and one.ghz.shape == (pairs, 2)
+    assert one.ns.shape == (pairs, 32) and one.sizes["line"] == 32 and one.ghz.shape == (pairs, 2)
 
 
 def test_what_is_missing_is_named(campaign: Path, tmp_path: Path) -> None:
@@ -452,7 +458,7 @@ def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:
     plan = Plan(ROME, nodes=1, runs=1, modes=Modes(2.0))
     passes = [one for run in detailed(plan) for one in passes_of(run, 1)]
     (tensor,), missing = data.tensors(passes, fewer)
-    assert missing == [] and len(tensor.ends) == len(found.dies[0].frame.ends)
+    assert missing == [] and tensor.sizes["end"] == len(found.dies[0].ends)
 
 
 def test_a_run_that_was_stopped_gives_its_finished_passes(campaign: Path, tmp_path: Path) -> None:
@@ -474,8 +480,8 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
     (node / "job1/topology.json").write_text(labels)
     found = node_lines.read(node)
     assert [one.ns.shape for one in found.passes] == [(1, 32), (1, 32)]
-    assert [one.lines.shape for one in found.passes] == [(32,), (32,)] and len(found.censuses) == 1
-    assert found.censuses[0].ns.shape[2] == len(found.censuses[0].lines) >= 512
+    assert [one.sizes["line"] for one in found.passes] == [32, 32] and len(found.censuses) == 1
+    assert found.censuses[0].sizes["line"] >= 512
     said = CliRunner().invoke(app, ["iodie", str(node)]).stdout
     assert "NO MAP: no socket has 3 cores" in said
 
@@ -485,7 +491,7 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
 
 def test_two_cores_are_too_few() -> None:
     two = replace(ROME, cpus=ROME.cpus[:2])
-    one = LatencyPass(
+    one = latency_pass(
         "run1", 0, 0, np.array([0]), np.array([1]), np.arange(32), np.full((1, 32), 50.0), np.full((1, 2), 3.0)
     )
     found, missing = data.tensors([one], two)
@@ -519,7 +525,7 @@ def test_a_mesh_part_has_its_cores_as_ends_and_no_map_without_slices() -> None:
     flat = preset("graviton3-64")
     found, _ = analyzed(flat, Modes(), runs=1)
     (die,) = found.dies
-    assert die.frame.level == "core" and die.sites is None
+    assert die.level == "core" and die.sites is None
 
 
 def test_numa_nodes_of_a_socket_are_joined_where_the_same_pairs_were_measured() -> None:
@@ -535,16 +541,13 @@ def test_numa_nodes_of_a_socket_are_joined_where_the_same_pairs_were_measured() 
     for home, site in numa.items():
         base = 110 + steps[quadrant[a], quadrant[b]] + steps[quadrant[a], site] + steps[quadrant[b], site]
         ns = base[:, None] + rng.standard_normal(16) + 2 * rng.standard_normal((len(a), 16))
-        passes.append(LatencyPass("run1", 0, home, a, b, np.arange(16), ns, np.full((len(a), 2), 3.0)))
+        passes.append(latency_pass("run1", 0, home, a, b, np.arange(16), ns, np.full((len(a), 2), 3.0)))
     tensors, missing = data.tensors(passes, nps4)
     (die,) = [dies_of.find(one, (), nps4) for one in tensors]
     assert missing == [] and die.homes == (0, 1, 2, 3)
-    assert rand_index(die.clusters.label, die.frame.lines.home) == 1
+    assert rand_index(die.clusters.label, tensors[0]["home"].to_numpy()) == 1
     assert die.agrees == 1 and die.geometry is not None and die.geometry.hop_ns == pytest.approx(3, abs=0.3)
-    apart = [
-        structs.replace(one, a=one.a[i::4], b=one.b[i::4], ns=one.ns[i::4], ghz=one.ghz[i::4])
-        for i, one in enumerate(passes)
-    ]
+    apart = [one.isel(pair=slice(i, None, 4)) for i, one in enumerate(passes)]
     alone, missing = data.tensors(apart, nps4)
     assert len(alone) == 4 and "--home each" in missing[0]
 
@@ -558,7 +561,7 @@ def test_clusters_by_the_census_come_from_the_cpus_of_the_socket() -> None:
     ns = 100 + 8.0 * dies.steps("mesh", 4)[quadrant][:, site] + 2 * rng.standard_normal((2, 16, 256))
     (run,) = detailed(Plan(ROME, nodes=1, runs=1, modes=Modes(2.0)))
     ((tensor,), _) = data.tensors(list(passes_of(run, 1)), ROME)
-    die = dies_of.find(tensor, (LineLatencies("r", 0, cpus, number, ns, 12),), ROME)
+    die = dies_of.find(tensor, (census("r", 0, cpus, number, ns, 12),), ROME)
     assert die.census is not None and rand_index(die.census.label, site) == 1
     assert len(ccx) == 16 and CCX == 3
 
@@ -572,7 +575,7 @@ def test_the_fit_recovers_every_part() -> None:
     )[0].dies
     assert die.sites is not None and die.to_lines is not None and die.to_cpus is not None
     assert np.ptp(die.own_parts["ns"]) < 0.05 and die.fit.identified.all()
-    label = die.frame.labels[die.frame.here]
+    label = die.labels[die.here]
     of = np.array([label[die.sites.of_end == site][0] % 4 for site in range(4)])
     steps = dies.steps("ring", 4)[of[die.to_lines.ends[:, 0]], of[die.to_lines.ends[:, 1]]]
     assert die.to_lines.ns == pytest.approx(2.0 * steps, abs=0.02)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
@@ -32,20 +33,20 @@ MATRICES = [
 of_matrices = pytest.mark.parametrize("name, topology, socket", MATRICES, ids=["7742-0", "7742-1", "7773X"])
 
 
-def hops(folder: Path, name: str, topology: Topology, socket: int) -> data.LatencyPass:
+def hops(folder: Path, name: str, topology: Topology, socket: int) -> xr.Dataset:
     """A published matrix as a pass over one line at home in a socket, without siblings."""
     cores = len(topology.cpus)
     ns = matrix_file.read_output(folder / f"c2c/core-to-core-latency/{name}.csv").core_matrix().latency_ns
     a, b = np.tril_indices(cores, -1)
-    return data.LatencyPass(
+    return data.latency_pass(
         "run1", 0, socket, a, b, np.zeros(1, dtype=int), ns[a, b][:, None], np.full((len(a), 2), np.nan)
     )
 
 
-def between_quadrants(one: data.LatencyPass, topology: Topology, order: np.ndarray) -> tuple[paths.Fit, WayCosts]:
+def between_quadrants(one: xr.Dataset, topology: Topology, order: np.ndarray) -> tuple[paths.Fit, WayCosts]:
     """What the ways between quadrants cost, the CCDs of the socket being dealt to them in some order."""
     ((tensor,), _) = data.tensors([one], topology)
-    quadrant = np.unique(tensor.labels[tensor.here], return_inverse=True)[1][order]
+    quadrant = np.unique(tensor["label"].to_numpy()[tensor["here"].to_numpy()], return_inverse=True)[1][order]
     sites = Sites(quadrant, np.zeros(1, dtype=np.int64))
     fit = paths.fit(tensor, line_clusters.of_hops(tensor), sites)
     assert not fit.identified[list(fit.positions("line").values())].any()  # one line says nothing of ways to lines

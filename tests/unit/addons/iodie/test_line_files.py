@@ -37,7 +37,7 @@ def table(path: Path, *, lack: int = 0) -> apart.Made:
     (one,) = made.passes
     rows = [
         f"{a},{b},0x{0x7F0000 + 64 * line:x},{ns:.2f}"
-        for a, b, of_pair in zip(one.a.tolist(), one.b.tolist(), one.ns.tolist(), strict=True)
+        for a, b, of_pair in zip(one.a.values.tolist(), one.b.values.tolist(), one.ns.values.tolist(), strict=True)
         for line, ns in enumerate(of_pair)
     ]
     inside = [(a, b) for cpus in SMALL.groups("ccx").values() for a in cpus for b in cpus if a < b]
@@ -72,7 +72,7 @@ def test_a_table_of_addresses_gives_the_planted_die(tmp_path: Path) -> None:
     made = table(tmp_path / "per_address.csv")
     found = analysis.analyze(line_files.read([tmp_path / "per_address.csv"], None))
     (die,) = found.dies
-    assert die.frame.level == "ccx" and die.sites is not None and die.sites.count == 4
+    assert die.level == "ccx" and die.sites is not None and die.sites.count == 4
     assert rand_index(die.sites.of_end, made.site_of_ccd) == 1
     text = CliRunner().invoke(app, ["iodie", str(tmp_path / "per_address.csv")]).stdout
     assert "per_address.csv: a table of addresses" in text and "48 lines, in 4 clusters" in text

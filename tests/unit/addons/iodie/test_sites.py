@@ -31,7 +31,7 @@ def mapped(
 def held(die: Die, made: apart.Made) -> list[bool]:
     """Whether the interval of each way to lines holds its true cost."""
     assert die.sites is not None and die.to_lines is not None
-    lines = np.concatenate([made.site_of_line[run, number] for run, _, number in die.frame.lines.parts])
+    lines = np.concatenate([made.site_of_line[pass_.attrs["run"], pass_.attrs["pass"]] for pass_ in made.passes])
     ends = [int(made.site_of_ccd[die.sites.of_end == site][0]) for site in range(die.sites.count)]
     memory = {
         int(site): int(np.bincount(lines[die.clusters.label == cluster]).argmax())
