@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NoReturn, get_args, get_type_hints
 from urllib.parse import quote
 
+import pandas as pd
 import terminal
 import yaml
 from signals import Interrupted, block, pause, start, wait
@@ -73,7 +74,7 @@ class Call:
         self.screen = Screen(verbose=os.environ.get("VERBOSE", "0") not in ("", "0"))
         self.config = configuration.load(self.config_file)
         self.campaign = configuration.campaign_folder(self.config)
-        self.beside: other_load.Watch | None = None
+        self.load_before: pd.DataFrame | None = None
         self.snakemake: subprocess.Popen[bytes] | None = None
 
     def say(self, text: str) -> None:
@@ -183,15 +184,15 @@ class Call:
         if load.is_busy:
             change = texts()["change"]["time"]["more"]
             self.say(say("commands", "busy_machine", load=load.text("takes"), change=change))
-        self.beside = other_load.Watch()
+        self.load_before = other_load.readings()
 
     def keep_other_load(self, watched: progress.CampaignProgress) -> None:
         """Keep what else was at work while this machine was measured."""
-        if self.beside is not None:
+        if self.load_before is not None:
             for job in watched.jobs.values():
                 with suppress(NodeprintError):  # a full disk costs this remark alone
-                    other_load.keep(self.beside.load(), job)
-        self.beside = None
+                    other_load.keep(other_load.between(self.load_before, other_load.readings()), job)
+        self.load_before = None
 
     def watch(self, log: Log, steps: Steps) -> None:
         """Show what is new: lines of our programs, steps that ended, and how far the present one is."""

@@ -62,7 +62,6 @@ def judge(
     from nodeprint.report import verdict_files as written
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
-    table = options.TableOptions(to, tuple(tolerance or ()), tuple(better or ()), fingerprint, node_name)
     request = options.JudgeRequest(
         campaign,
         baseline=baseline,
@@ -72,7 +71,11 @@ def judge(
         notify=notify,
         node=node,
         json=json,
-        table=table,
+        to=to,
+        tolerances=tuple(tolerance or ()),
+        better=tuple(better or ()),
+        fingerprint=fingerprint,
+        node_name=node_name,
     )
     request.check()
     if node is not None:

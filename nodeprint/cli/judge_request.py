@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,31 +84,10 @@ NodeName = Annotated[
 
 
 @dataclass(frozen=True)
-class TableOptions:
-    """What a call says of a table: the folder `to` that it becomes a campaign in, and how its figures are read."""
-
-    to: Path | None = None
-    tolerances: tuple[str, ...] = ()
-    better: tuple[str, ...] = ()
-    fingerprint: Path | None = None
-    node_name: str = ""
-
-    @property
-    def given(self) -> dict[str, object]:
-        """The options by name."""
-        return {
-            "--to": self.to,
-            "--tolerance": self.tolerances,
-            "--better": self.better,
-            "--fingerprint": self.fingerprint,
-            "--node-name": self.node_name,
-        }
-
-
-@dataclass(frozen=True)
 class JudgeRequest:
     """One call of `nodeprint judge`: the campaign or table `source`, one `node` of it alone, and what is done with the
-    verdict."""
+    verdict. Of a table: the folder `to` that it becomes a campaign in, and how its figures are read.
+    """
 
     source: Path
     baseline: Path | None = None
@@ -118,7 +97,11 @@ class JudgeRequest:
     notify: str = ""
     node: str | None = None
     json: bool = False
-    table: TableOptions = field(default_factory=TableOptions)
+    to: Path | None = None
+    tolerances: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
+    fingerprint: Path | None = None
+    node_name: str = ""
 
     @property
     def of_campaign(self) -> bool:
@@ -127,11 +110,22 @@ class JudgeRequest:
 
         return self.source.is_dir() and not tool_logs.is_outputs(self.source)
 
+    @property
+    def of_table(self) -> dict[str, object]:
+        """The options for tables by name."""
+        return {
+            "--to": self.to,
+            "--tolerance": self.tolerances,
+            "--better": self.better,
+            "--fingerprint": self.fingerprint,
+            "--node-name": self.node_name,
+        }
+
     def check(self) -> None:
         """Raise NodeprintError where an option is given that would have no effect."""
         if self.of_campaign:
             problem = f"it is for tables of figures, and {self.source} is a campaign"
-            leave_out(self.table.given, problem, "leave it out")
+            leave_out(self.of_table, problem, "leave it out")
         silent = {"--reference": self.json and self.reference}
         leave_out(silent, "it is said in sentences, and --json has none", "leave one out")
         if self.node is not None:
@@ -144,8 +138,8 @@ class JudgeRequest:
                 "--reference": self.reference,
                 "--notify": self.notify,
             }
-            leave_out(whole | self.table.given, f"judges a whole campaign, and --node {self.node} one", "leave it out")
-        elif not self.of_campaign and self.table.to is None:
+            leave_out(whole | self.of_table, f"judges a whole campaign, and --node {self.node} one", "leave it out")
+        elif not self.of_campaign and self.to is None:
             unwritten = {"--baseline": self.baseline}
             leave_out(unwritten, "compares campaigns", "write the table as one with --to FOLDER")
 
@@ -172,11 +166,11 @@ class JudgeRequest:
         piped = str(self.source) == "-"
         with input_files(self.source) as (kept,):
             name = "standard input" if piped else str(self.source)
-            figures = table_file.read_table(kept, name, self.table.node_name)
-        if self.table.fingerprint is not None:
-            figures = table_file.with_fields(figures, self.table.fingerprint)
-        rules = of_table.rules_of(figures, self.acceptance, self.table.tolerances, self.table.better)
-        if self.table.to is not None:
-            of_table.as_campaign(figures, self.table.to, rules)
-            return judge_and_write(self.table.to, baseline=self.baseline)
+            figures = table_file.read_table(kept, name, self.node_name)
+        if self.fingerprint is not None:
+            figures = table_file.with_fields(figures, self.fingerprint)
+        rules = of_table.rules_of(figures, self.acceptance, self.tolerances, self.better)
+        if self.to is not None:
+            of_table.as_campaign(figures, self.to, rules)
+            return judge_and_write(self.to, baseline=self.baseline)
         return of_table.judge(figures, "table" if piped else self.source.name.partition(".")[0], rules).verdict

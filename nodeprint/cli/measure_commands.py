@@ -110,9 +110,10 @@ def doctor(json: Json = False) -> None:
 
     from nodeprint.machine import doctor as examination
 
-    checks = examination.examine()
-    print_json(checks) if json else print_text(Text(examination.as_text(checks)))
-    if not checks.can_measure:
+    facts, warnings = examination.facts(), examination.warnings()
+    printed = {"facts": facts, "warnings": warnings}
+    print_json(printed) if json else print_text(Text(examination.as_text(facts, warnings)))
+    if examination.missing(facts):
         raise typer.Exit(examination.NOT_YET)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from msgspec import structs
 
 from nodeprint.cli.app import SHOW, app
 from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, print_result
@@ -101,15 +100,14 @@ def verify(
     for campaign in campaigns:
         sealed = manifest.read(campaign)
         changes = manifest.changes(campaign, sealed)
-        by_kind = structs.asdict(changes)
-        results[str(campaign)] = {"files": len(sealed.files), **by_kind}
-        differ |= bool(changes)
+        results[str(campaign)] = {"files": len(sealed.files), **changes}
+        differ |= any(changes.values())
         if json:
             continue
-        for kind, names in by_kind.items():
+        for kind, names in changes.items():
             for name in names:
                 typer.echo(printable(f"{campaign / name}: {kind}", 500))
-        if not changes:
+        if not any(changes.values()):
             typer.echo(say("commands", "as_judged", campaign=campaign, files=len(sealed.files)))
     if json:
         print_json(results)

@@ -111,7 +111,7 @@ def _not_empty(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 _FRAMES: dict[str, Callable[[Path], Iterator[pd.DataFrame]]] = {
     "details": lambda campaign: _not_empty(tables.details(packing.pack(campaign))),
-    "messages": lambda campaign: _not_empty(tables.messages(fabric_records.read(campaign))),
+    "messages": lambda campaign: _not_empty(tables.messages(fabric_records.read(campaign)[0])),
     "classes": _classes,
     "deviations": _deviations,
 }

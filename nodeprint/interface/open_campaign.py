@@ -103,7 +103,7 @@ class OpenCampaign:
 
     def messages(self) -> pd.DataFrame:
         """A row for each link between nodes, message size and run of LinkTest between nodes."""
-        return _joined(tables.messages(read_fabrics(self.folder)))
+        return _joined(tables.messages(read_fabrics(self.folder)[0]))
 
     def classes(self) -> pd.DataFrame:
         """The median of each class of pairs on each node, with its 95 % interval."""

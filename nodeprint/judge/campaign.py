@@ -99,8 +99,8 @@ def _judged(campaign: Path, fleet: PackedFleet, rules: Acceptance, kept: Path | 
     notes: tuple[Note, ...] = ()
     if baseline is not None:
         changed, notes = baselines.against(fleet, baseline_folder.points(baseline), baseline, rules)
-    fabrics = read_fabrics(campaign)
-    notes += tuple(Note("fabric", detail=text) for text in fabrics.notes)
+    fabrics, fabric_notes = read_fabrics(campaign)
+    notes += tuple(Note("fabric", detail=text) for text in fabric_notes)
     wanted = [name for name in planned(campaign) if name in models()]
     judged = method.judge(fleet, rules, planned=wanted, fabrics=fabrics, changed=changed, notes=notes)
     verdict = judged.verdict

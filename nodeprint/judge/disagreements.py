@@ -44,7 +44,7 @@ def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Measured], rule
             else np.asarray(measurement.values[rows[repeated.run]])
         )
         kind = "runs-differ" if repeated.run is None else "passes-differ"
-        out += _disturbances(kind, measurement, node, repeated.disagreement, within, names, values)
+        out += _disturbances(kind, measurement, node, repeated, within, names, values)
     return out
 
 

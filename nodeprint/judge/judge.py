@@ -9,7 +9,7 @@ import msgspec
 import xarray as xr
 
 from nodeprint import __version__
-from nodeprint.data.job.fabric_times import Fabrics
+from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, alone, deviations, epochs, groups, measuring_time, messages
 from nodeprint.judge import fleet as fleet_verdict
@@ -71,7 +71,7 @@ def judge(
     rules: Acceptance | None = None,
     *,
     planned: Sequence[str] = (),
-    fabrics: Fabrics | None = None,
+    fabrics: Sequence[Fabric] = (),
     changed: Mapping[str, Sequence[Finding]] | None = None,
     notes: Sequence[Note] = (),
 ) -> Judged:
@@ -112,7 +112,7 @@ def judge(
     exchanged = {i: components_exchanged for i in imported if (components_exchanged := exchange(every, i)) is not None}
     merged_of |= {i: [] for i in exchanged}
     # 6. Messages between nodes are judged by the same intervals.
-    between = messages.judge_all(fabrics or Fabrics(), rules)
+    between = messages.judge_all(fabrics, rules)
     # 7. Outcomes are read off what is there.
     reading = Reading(population, every, merged_of, between, changed or {}, over_time, exchanged, former, tuple(notes))
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})

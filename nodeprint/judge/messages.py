@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.job.fabric_times import Fabric, Fabrics
+from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.agreements import FAR, MOST_RUNS, NINE_OF_TEN
 from nodeprint.judge.deviations import SUSPECT
@@ -77,9 +77,9 @@ def terms(logs: Floats, places: Sequence[str]) -> MessageTerms:
     return MessageTerms(level, out, into, logs - level - out[:, :, None] - into[:, None, :])
 
 
-def judge_all(fabrics: Fabrics, rules: Acceptance) -> tuple[FabricVerdict, ...]:
+def judge_all(fabrics: Sequence[Fabric], rules: Acceptance) -> tuple[FabricVerdict, ...]:
     """The verdict of everything measured between nodes."""
-    return tuple(judge(fabric, rules, len(fabrics.measured)) for fabric in fabrics.measured)
+    return tuple(judge(fabric, rules, len(fabrics)) for fabric in fabrics)
 
 
 def judge(fabric: Fabric, rules: Acceptance, fabrics: int = 1) -> FabricVerdict:

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from nodeprint.errors import printable
 from nodeprint.machine.tree import Tree
@@ -18,29 +19,21 @@ FOLDER = "nodeprint/likwid-perfctr"
 _CLOCK, _MEMORY = "CLOCK", "MEM"
 
 
-class CountedClock(msgspec.Struct, frozen=True):
-    """Median clocks of the cores that the kernel timed, all busy at once: as counted, and as timed by the kernel."""
-
-    counted_hz: float
-    timed_hz: float
-    cores: int
-
-
-class CountedMemory(msgspec.Struct, frozen=True):
-    """Bytes that the memory controllers moved in `seconds`, of which the kernel read `read_bytes` at least and wrote
-    `filled_bytes` once before."""
-
-    counted_bytes: float
-    read_bytes: float
-    filled_bytes: float
-    seconds: float
-
-
 class Counters(msgspec.Struct, frozen=True):
-    """What was counted, and by the group's name why something was not."""
+    """What was counted, 0 where it was not, and by the group's name why (`not_readable`).
 
-    clock: CountedClock | None = None
-    memory: CountedMemory | None = None
+    Median clocks of the `cores` that the kernel timed, all busy at once, as counted and as timed by the kernel. Bytes
+    that the memory controllers moved in `seconds`, of which the kernel read `read_bytes` at least and wrote
+    `filled_bytes` once before.
+    """
+
+    counted_hz: float = 0.0
+    timed_hz: float = 0.0
+    cores: int = 0
+    counted_bytes: float = 0.0
+    read_bytes: float = 0.0
+    filled_bytes: float = 0.0
+    seconds: float = 0.0
     not_readable: Mapping[str, str] = {}
 
 
@@ -70,12 +63,15 @@ def read(tree: Tree) -> Counters | None:
         return None
     groups = sorted({name.partition(".")[0] for name in files})
     memory_groups = [group for group in groups if group.startswith(_MEMORY)]
-    clock, why_no_clock = _clock(tree)
-    memories, why_no_memory = zip(*(_memory(tree, group) for group in memory_groups or [_MEMORY]), strict=True)
-    whole = [memory for memory in memories if memory is not None]
-    memory = _together(whole) if len(whole) == len(memories) else None
-    reasons = {_CLOCK: why_no_clock, _MEMORY: next(filter(None, why_no_memory), "")}
-    return Counters(clock, memory, {group: why for group, why in reasons.items() if why})
+    clock, memory = _clock(tree), [_memory(tree, group) for group in memory_groups or [_MEMORY]]
+    not_readable = dict(item for counted in (clock, *reversed(memory)) for item in counted.not_readable.items())
+    if _MEMORY not in not_readable:
+        # groups that each count some of the channels, in a call of the kernel each: all channels, of a call
+        moved = sum(counted.counted_bytes for counted in memory)
+        of_calls = ([getattr(counted, key) for counted in memory] for key in ("read_bytes", "filled_bytes", "seconds"))
+        read_bytes, filled_bytes, seconds = map(statistics.fmean, of_calls)
+        clock = replace(clock, counted_bytes=moved, read_bytes=read_bytes, filled_bytes=filled_bytes, seconds=seconds)
+    return replace(clock, not_readable=not_readable)
 
 
 def metrics(text: str) -> dict[str, dict[int, float]]:
@@ -105,35 +101,30 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _clock(tree: Tree) -> tuple[CountedClock | None, str]:
+def _clock(tree: Tree) -> Counters:
     counted = metrics(_text(tree, f"{_CLOCK}.csv")).get("Clock [MHz]", {})
     cells = (line for line in _lines(tree, _CLOCK) if line.record == "cell")
     timed = {cell.cpu: cell.core_hz for cell in cells if cell.core_hz}
     cpus = counted.keys() & timed.keys()
     if not cpus:
-        return None, _reason(tree, _CLOCK)
+        return Counters(not_readable={_CLOCK: _reason(tree, _CLOCK)})
     counted_mhz, timed_hz = (statistics.median(values[cpu] for cpu in cpus) for values in (counted, timed))
-    return CountedClock(1e6 * counted_mhz, timed_hz, len(cpus)), ""
+    return Counters(1e6 * counted_mhz, timed_hz, len(cpus))
 
 
-def _memory(tree: Tree, group: str) -> tuple[CountedMemory | None, str]:
+def _memory(tree: Tree, group: str) -> Counters:
     counted = metrics(_text(tree, f"{group}.csv"))
     volume = next((values for name, values in counted.items() if name.startswith("Memory data volume")), {})
     seconds = max(counted.get("Runtime (RDTSC) [s]", {}).values(), default=0.0)
     lines = list(_lines(tree, group))
     cells = [line for line in lines if line.record == "cell" and line.sweeps]
     if not volume or not cells or not seconds:
-        return None, _reason(tree, group)
+        return Counters(not_readable={_MEMORY: _reason(tree, group)})
     # one sweep at least goes before those that are counted (kernels/bandwidth/flow.c)
     read_bytes = sum(cell.threads * cell.slice_bytes * ((cell.sweeps or 0) + 1) for cell in cells)
     filled_bytes = sum(space.bytes for line in lines for space in line.placement.values())
-    return CountedMemory(1e9 * sum(volume.values()), read_bytes, filled_bytes, seconds), ""
-
-
-def _together(parts: list[CountedMemory]) -> CountedMemory:
-    """Groups that each count some of the channels, in a call of the kernel each: all channels, of a call."""
-    of_calls = ([getattr(part, field) for part in parts] for field in ("read_bytes", "filled_bytes", "seconds"))
-    return CountedMemory(sum(part.counted_bytes for part in parts), *map(statistics.fmean, of_calls))
+    moved = 1e9 * sum(volume.values())
+    return Counters(counted_bytes=moved, read_bytes=read_bytes, filled_bytes=filled_bytes, seconds=seconds)
 
 
 def _reason(tree: Tree, group: str) -> str:

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
@@ -41,24 +41,6 @@ class Fact:
     detail: str
     without: str = ""
     remedy: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Examination:
-    """The facts, and the preflight's warnings of the live system."""
-
-    facts: tuple[Fact, ...]
-    warnings: tuple[Warning, ...]
-
-    @property
-    def can_measure(self) -> bool:
-        """Whether this machine can be measured: what node-run cannot do without is there."""
-        return not self.missing
-
-    @property
-    def missing(self) -> list[str]:
-        """What of that is not there."""
-        return [fact.name for fact in self.facts if fact.answer == "no" and fact.name in _NEEDED]
 
 
 #: Without these nothing is measured here.
@@ -92,25 +74,34 @@ _CALLS = {"x86_64": {"mbind": 237, "move_pages": 279}, "aarch64": {"mbind": 235,
 _MPOL_BIND = 2
 
 
-def examine() -> Examination:
+def facts() -> list[Fact]:
     """Look at this machine. Starts each program that is found with its option for the version, and nothing else."""
     programs = [_program(name, option) for name, option in _PROGRAMS.items()]
-    facts = [_kernels(), *programs, *_packages(), _executor(), *_permissions(), *_machine()]
-    return Examination(tuple(facts), tuple(preflight.check(open_tree(Path("/")))))
+    return [_kernels(), *programs, *_packages(), _executor(), *_permissions(), *_machine()]
 
 
-def as_text(examination: Examination) -> str:
+def warnings() -> list[Warning]:
+    """The preflight's warnings of the live system."""
+    return preflight.check(open_tree(Path("/")))
+
+
+def missing(facts: Iterable[Fact]) -> list[str]:
+    """The names of missing facts that node-run needs: without any, this machine can be measured."""
+    return [fact.name for fact in facts if fact.answer == "no" and fact.name in _NEEDED]
+
+
+def as_text(facts: Sequence[Fact], warnings: Iterable[Warning]) -> str:
     """For a terminal: a line per fact, by area; below what is missing, what is done without it and how to get it."""
     lines = []
-    for area in dict.fromkeys(fact.area for fact in examination.facts):
+    for area in dict.fromkeys(fact.area for fact in facts):
         lines.append(f"{area}:")
-        for fact in (fact for fact in examination.facts if fact.area == area):
+        for fact in (fact for fact in facts if fact.area == area):
             lines.append(f"  {fact.answer:7} {fact.name}: {printable(fact.detail)}")
             if fact.answer != "yes" and fact.without:
                 lines.append(f"          {fact.without}" + (f"; {fact.remedy}" if fact.remedy else ""))
-    lines += [f"warning: {warning.text}; {warning.advice}" for warning in examination.warnings]
-    missing = ", ".join(examination.missing)
-    lines.append(say("doctor", "cannot", missing=missing) if missing else say("doctor", "can"))
+    lines += [f"warning: {warning.text}; {warning.advice}" for warning in warnings]
+    gone = ", ".join(missing(facts))
+    lines.append(say("doctor", "cannot", missing=gone) if gone else say("doctor", "can"))
     return "\n".join(lines)
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from nodeprint.errors import printable
 
@@ -138,25 +137,11 @@ _NODE_VALUES = re.compile(
 )
 
 
-class Fingerprint(Mapping[str, Value]):
-    """The known fields of a node, in the order of FIELDS. Immutable."""
-
-    def __init__(self, values: Mapping[str, Value | None]) -> None:
-        clean = {name: printable(value, 4096) if isinstance(value, str) else value for name, value in values.items()}
-        present = {name: value for name, value in clean.items() if value is not None and value != ""}
-        self._values = MappingProxyType(dict(sorted(present.items(), key=lambda item: _ORDER[item[0]])))
-
-    def __getitem__(self, name: str) -> Value:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        return f"Fingerprint({dict(self._values)})"
+def known_fields(values: Mapping[str, Value | None]) -> dict[str, Value]:
+    """The known fields of a node in the order of FIELDS, in printable characters."""
+    clean = {name: printable(value, 4096) if isinstance(value, str) else value for name, value in values.items()}
+    present = {name: value for name, value in clean.items() if value is not None and value != ""}
+    return dict(sorted(present.items(), key=lambda item: _ORDER[item[0]]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import cgroup, memory_modules
-from nodeprint.machine.fingerprint import NODE_TOKENS, Fingerprint, Value, normalized_cmdline
+from nodeprint.machine.fingerprint import NODE_TOKENS, Value, known_fields, normalized_cmdline
 from nodeprint.machine.topology.facts import cpu_list
 from nodeprint.machine.tree import Tree
 
@@ -40,12 +40,12 @@ _PARAMETERS = (
 _LINKED_CLASSES = ("0x01", "0x02", "0x03", "0x12")
 
 
-def read_fingerprint(tree: Tree, node_tokens: Sequence[str] = NODE_TOKENS) -> Fingerprint:
+def read_fingerprint(tree: Tree, node_tokens: Sequence[str] = NODE_TOKENS) -> dict[str, Value]:
     """The fingerprint of a root or a survey. What is absent or garbled there is unknown.
 
     `node_tokens` are keys of the command line that belong to one node.
     """
-    return Fingerprint(_fields(tree, node_tokens))
+    return known_fields(_fields(tree, node_tokens))
 
 
 def _fields(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,11 +16,16 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.settings.texts import say
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: A process that takes less of a CPU is no load: what the kernels' medians cannot show.
 LEAST_SHARE = 0.05
 #: Processes that are named in a sentence.
 _NAMED = 3
 _PROC = Path("/proc")
+#: In a stat file after the name: parent, utime, stime, cutime, cstime, and the CPU (proc_pid_stat(5)).
+_FIELDS = (1, 11, 12, 13, 14, 36)
 _FILE = "other_load.json"
 
 
@@ -72,59 +78,59 @@ class OtherLoad(msgspec.Struct, frozen=True):
         return ", ".join(named)
 
 
-class _Thread(msgspec.Struct, frozen=True):
-    """A thread's share in /proc: its process, that one's name and parent, the time that it had, and its CPU."""
+def readings(proc: Path = _PROC) -> pd.DataFrame:
+    """The visible threads and processes at this moment, a row each by its number (`task`); see proc_pid_stat(5).
 
-    pid: int
-    name: str
-    parent: int
-    ticks: int
-    cpu: int
+    `is_thread` distinguishes the threads of a process from the whole of it. `read_s` is the time of a monotonic clock.
+    `ticks` are those of the row, `of_children` those of its children that ended.
+    """
+    import pandas as pd  # noqa: PLC0415 (what is printed without it starts faster)
+
+    rows = []
+    for process in proc.glob("[0-9]*"):
+        for folder in (process, *_tasks(process)):
+            with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+                text = (folder / "stat").read_text(errors="replace")
+                name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
+                parent, user, system, children, children_system, cpu = (int(fields[at]) for at in _FIELDS)
+                ticks, of_children = user + system, children + children_system
+                is_thread = folder is not process
+                task, pid = int(folder.name), int(process.name)
+                rows.append((is_thread, task, pid, printable(name, 40), parent, ticks, of_children, cpu))
+    table = pd.DataFrame(rows, columns=["is_thread", "task", "pid", "name", "parent", "ticks", "of_children", "cpu"])
+    return table.set_index("task").assign(read_s=time.monotonic())
 
 
-#: The ticks that a process had, and those of its children that ended.
-_Ticks = tuple[int, int]
-
-
-class Watch:
-    """Reads the times of all threads at its beginning, and their load at any time later."""
-
-    def __init__(self, proc: Path = _PROC) -> None:
-        self._proc = proc
-        self._began = time.monotonic()
-        self._before = dict(_threads(proc))
-        self._times_before = _times(proc)
-
-    def load(self) -> OtherLoad:
-        """What processes took since, but this one and those that it started."""
-        seconds = time.monotonic() - self._began
-        now = dict(_threads(self._proc))
-        times = _times(self._proc)
-        ours = _family(os.getpid(), now)
-        ticks = os.sysconf("SC_CLK_TCK") * max(seconds, 1e-9)
-        share: dict[int, float] = {}
-        cpus: dict[int, set[int]] = {}
-        for thread, after in now.items():
-            before = self._before.get(thread)
-            taken = (after.ticks - (before.ticks if before else 0)) / ticks
-            if taken > 0 and after.pid not in ours:
-                share[after.pid] = share.get(after.pid, 0.0) + taken
-                if taken >= LEAST_SHARE / 2:  # where a thread that did little runs shows nothing of the process
-                    cpus.setdefault(after.pid, set()).update({after.cpu} | ({before.cpu} if before else set()))
-        names = {thread.pid: thread.name for number, thread in now.items() if number == thread.pid}
-        loud = sorted((pid for pid in share if share[pid] >= LEAST_SHARE and pid in cpus), key=lambda pid: -share[pid])
-        return OtherLoad(
-            seconds,
-            tuple(Process(names.get(pid, "a process"), pid, share[pid], tuple(sorted(cpus[pid]))) for pid in loud),
-            _ended(self._times_before, times, ours | _family(os.getpid(), self._before)) / ticks,
-        )
+def between(before: pd.DataFrame, after: pd.DataFrame) -> OtherLoad:
+    """What processes took between two readings, but this one and those that it started."""
+    seconds = float(after["read_s"].max() - before["read_s"].max())
+    ours = _family(os.getpid(), after)
+    ticks = os.sysconf("SC_CLK_TCK") * max(seconds, 1e-9)
+    threads = after[after["is_thread"]].join(before.loc[before["is_thread"], ["ticks", "cpu"]], rsuffix="_before")
+    threads["share"] = (threads["ticks"] - threads["ticks_before"].fillna(0)) / ticks
+    threads = threads[(threads["share"] > 0) & ~threads["pid"].isin(ours)]
+    shares = threads.groupby("pid")["share"].sum()
+    # where a thread that did little runs shows nothing of the process
+    seen = threads[threads["share"] >= LEAST_SHARE / 2]
+    cpus = {pid: {*of["cpu"], *of["cpu_before"].dropna().astype(int)} for pid, of in seen.groupby("pid")}
+    names = after.loc[after["is_thread"] & (after.index == after["pid"]), "name"]
+    loud = [pid for pid in shares.sort_values(ascending=False, kind="stable").index if pid in cpus]
+    return OtherLoad(
+        seconds,
+        tuple(
+            Process(names.get(pid, "a process"), int(pid), float(shares[pid]), tuple(sorted(map(int, cpus[pid]))))
+            for pid in loud
+            if shares[pid] >= LEAST_SHARE
+        ),
+        _ended(before, after, ours | _family(os.getpid(), before)) / ticks,
+    )
 
 
 def now(seconds: float = 1.0) -> OtherLoad:
     """What other processes take at this moment."""
-    watch = Watch()
+    before = readings()
     time.sleep(seconds)
-    return watch.load()
+    return between(before, readings())
 
 
 def keep(load: OtherLoad, job: Path) -> None:
@@ -154,47 +160,22 @@ def _tasks(process: Path) -> list[Path]:
         return []
 
 
-def _threads(proc: Path) -> Iterator[tuple[int, _Thread]]:
-    """All threads that can be seen, by their number."""
-    folders = (folder for process in proc.glob("[0-9]*") for folder in _tasks(process))
-    for folder in folders:
-        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
-            text = (folder / "stat").read_text(errors="replace")
-            name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-            pid = int(folder.parts[-3])
-            yield (
-                int(folder.name),
-                _Thread(pid, printable(name, 40), int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[36])),
-            )
-
-
-def _times(proc: Path) -> dict[int, _Ticks]:
-    """The times of all processes that can be seen, by their number (proc_pid_stat(5): utime, stime, cutime, cstime)."""
-    times = {}
-    for process in proc.glob("[0-9]*"):
-        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
-            text = (process / "stat").read_text(errors="replace")
-            own, system, children, children_system = map(int, text[text.rindex(")") + 2 :].split()[11:15])
-            times[int(process.name)] = own + system, children + children_system
-    return times
-
-
-def _ended(before: Mapping[int, _Ticks], after: Mapping[int, _Ticks], ours: set[int]) -> int:
+def _ended(before: pd.DataFrame, after: pd.DataFrame, ours: Collection[int]) -> int:
     """The ticks of processes that ended between two readings, without `ours`.
 
     All that an ended process had goes to the parent that waited for it, which may end in its turn, so the sum over all
     grows by what they took since. One whose parent does not wait is not counted, and the sum may fall.
     """
-    grown = sum(children for pid, (_, children) in after.items() if pid not in ours)
-    grown -= sum(children for pid, (_, children) in before.items() if pid not in ours)
-    return max(0, grown - sum(ticks for pid, (ticks, _) in before.items() if pid not in ours and pid not in after))
+    before, after = (table[~table["is_thread"] & ~table["pid"].isin(ours)] for table in (before, after))
+    grown = after["of_children"].sum() - before["of_children"].sum()
+    return max(0, int(grown - before.loc[~before.index.isin(after.index), "ticks"].sum()))
 
 
-def _family(root: int, threads: Mapping[int, _Thread]) -> set[int]:
+def _family(root: int, table: pd.DataFrame) -> set[int]:
     """A process and all that it started, as far as they have not been adopted."""
     children: dict[int, set[int]] = {}
-    for thread in threads.values():
-        children.setdefault(thread.parent, set()).add(thread.pid)
+    for parent, pid in zip(table["parent"].tolist(), table["pid"].tolist(), strict=True):
+        children.setdefault(parent, set()).add(pid)
     family: set[int] = set()
     new: Sequence[int] = [root]
     while new:

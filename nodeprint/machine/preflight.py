@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import cgroup, memory_modules, node_configuration
-from nodeprint.machine.fingerprint import Fingerprint, Value
+from nodeprint.machine.fingerprint import Value
 from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.topology.facts import cpu_list, list_text
 from nodeprint.machine.topology.model import Warning, warning
@@ -29,7 +29,7 @@ _HOT_CELSIUS = 85
 _LIMITING = re.compile(r"^(?:maxcpus|nr_cpus|mem|memmap|numa|possible_cpus|nosmp|idle|clocksource|tsc|notsc)(?:=|$)")
 
 
-def check(tree: Tree, read_before: Fingerprint | None = None) -> list[Warning]:
+def check(tree: Tree, read_before: Mapping[str, Value] | None = None) -> list[Warning]:
     """All that a root, or a survey, shows to be in the way of a measurement or good to know; `read_before` is its
     fingerprint where it was read before.
 

@@ -5,48 +5,35 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-Kind = Literal["file", "folder", "link", "hard link", "other"]
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 
 _BLOCK = 512
-_FOLDER = ord("5")
-_KINDS: dict[int, Kind] = {ord("0"): "file", _FOLDER: "folder", ord("2"): "link", ord("1"): "hard link"}
-_LONG_NAME, _LONG_TARGET = ord("L"), ord("K")
+#: Files, folders, links and hard links.
+_USUAL = (tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
+_LONG = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
 
 
-class Member(NamedTuple):
-    """A member: a file's bytes are content[start : start + size], a link's `target` is as written."""
+def members(content: bytes) -> Iterable[tarfile.TarInfo]:
+    """The members of the tar file `content`: name, type, target, size, and where their bytes begin (`offset_data`).
 
-    name: str
-    kind: Kind
-    start: int
-    size: int
-    target: str
-
-
-def members(content: bytes) -> Iterable[Member]:
-    """The members of the tar file `content`. Raises tarfile.TarError, ValueError or OverflowError where it is none."""
+    Raises tarfile.TarError, ValueError or OverflowError where it is none.
+    """
     usual = _usual(content)
     return _any(content) if usual is None else usual
 
 
-def _any(content: bytes) -> Iterator[Member]:
+def _any(content: bytes) -> Iterator[tarfile.TarInfo]:
     """By tarfile, which reads every kind of header and takes ten times as long."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
-        for header in tar:
-            kind: Kind = "file" if header.isreg() and not header.issparse() else "other"
-            kind = "folder" if header.isdir() else "link" if header.issym() else "hard link" if header.islnk() else kind
-            yield Member(header.name, kind, header.offset_data, header.size, header.linkname)
+        yield from tar
 
 
-def _usual(content: bytes) -> list[Member] | None:
+def _usual(content: bytes) -> list[tarfile.TarInfo] | None:
     """Where all headers are as tar writes them of files, folders and links; None where any is not."""
     blocks = np.frombuffer(content, dtype=np.uint8, count=len(content) // _BLOCK * _BLOCK).reshape(-1, _BLOCK)
     sizes, kinds = _octal(blocks, 124, 11), blocks[:, 156].tobytes()
@@ -56,23 +43,24 @@ def _usual(content: bytes) -> list[Member] | None:
         block += 1 + (0 if kinds[block] in b"125" else max(ahead[block], 0))
     if not heads or block >= len(blocks) or blocks[block].any() or not _sound(blocks, sizes, heads, len(content)):
         return None
-    listed: list[Member] = []
-    long: dict[int, bytes] = {}
+    listed: list[tarfile.TarInfo] = []
+    long: dict[bytes, bytes] = {}
     for head in heads:
-        offset, kind, size = head * _BLOCK, kinds[head], int(sizes[head])
+        offset, kind, size = head * _BLOCK, kinds[head : head + 1], int(sizes[head])
         start = offset + _BLOCK
-        if kind in (_LONG_NAME, _LONG_TARGET):
+        if kind in _LONG:
             long[kind] = content[start : start + size]
             continue
-        if kind not in _KINDS:
+        if kind not in _USUAL:
             return None
         name, target = _text(content[offset : offset + 100]), _text(content[offset + 157 : offset + 257])
         if content[offset + 345]:
             name = _text(content[offset + 345 : offset + 500]) + b"/" + name
         if long:
-            name, target, long = long.get(_LONG_NAME, name), long.get(_LONG_TARGET, target), {}
-        called = _decoded(name).rstrip("/") if kind == _FOLDER else _decoded(name)
-        listed.append(Member(called, _KINDS[kind], start, size, _decoded(target)))
+            name, target, long = *(long.get(of, field) for of, field in zip(_LONG, (name, target), strict=True)), {}
+        member = tarfile.TarInfo(_decoded(name).rstrip("/") if kind == tarfile.DIRTYPE else _decoded(name))
+        member.type, member.offset_data, member.size, member.linkname = kind, start, size, _decoded(target)
+        listed.append(member)
     return listed if listed and not long else None
 
 

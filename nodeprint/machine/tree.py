@@ -71,22 +71,6 @@ class Tree(ABC):
         data = self.read_bytes(path)
         return None if data is None else data.decode("utf-8", errors="replace")
 
-    def subtree(self, path: str) -> Tree:
-        """The tree below the folder `path`."""
-        return _Subtree(self, path)
-
-
-class _Subtree(Tree):
-    def __init__(self, parent: Tree, path: str) -> None:
-        super().__init__(f"{parent.source}/{path}")
-        self._parent, self._path = parent, path
-
-    def read_bytes(self, path: str) -> bytes | None:
-        return self._parent.read_bytes(f"{self._path}/{path}")
-
-    def names(self, path: str) -> list[str]:
-        return self._parent.names(f"{self._path}/{path}")
-
 
 class _Folder(Tree):
     """A folder on disk, or the live system."""
@@ -274,20 +258,20 @@ def _read_archive(path: Path) -> _Archive:
         with opener(path, "rb") as stream:
             # to the end, where the checksum is; at once, as a stream of thousands of small files takes twice the time
             content = _read_all(stream, path.stat().st_size)
-        for called, kind, start, size, target in tar.members(content):
-            name = _member_path(called)
+        for member in tar.members(content):
+            name = _member_path(member.name)
             if name is None:
                 continue
             files.pop(name, None), links.pop(name, None)  # the last of a name counts
-            if kind == "file" and size <= _FILE_LIMIT:
-                files[name] = content[start : start + size]
-                if len(files[name]) < size:
+            if member.isreg() and not member.issparse() and member.size <= _FILE_LIMIT:
+                files[name] = content[member.offset_data : member.offset_data + member.size]
+                if len(files[name]) < member.size:
                     raise tarfile.ReadError("unexpected end of data")
-            elif kind == "link":
-                links[name] = target
-            elif kind == "hard link":
-                links[name] = "/" + target
-            elif kind == "folder":
+            elif member.issym():
+                links[name] = member.linkname
+            elif member.islnk():
+                links[name] = "/" + member.linkname
+            elif member.isdir():
                 folders.append(name)
     except _BROKEN as error:
         raise NodeprintError(

@@ -14,7 +14,7 @@ from nodeprint.campaign import derived
 from nodeprint.campaign.node_sheet import checked_name
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.errors import NodeprintError, printable, unreadable
-from nodeprint.machine.fingerprint import Fingerprint, Value, normalized_cmdline
+from nodeprint.machine.fingerprint import Value, known_fields, normalized_cmdline
 
 _ADVICE = "make it by `ansible nodes -m setup --tree FOLDER`"
 
@@ -46,7 +46,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
-def fingerprint(facts: Mapping[str, Any]) -> Fingerprint:
+def fingerprint(facts: Mapping[str, Any]) -> dict[str, Value]:
     """The fields that Ansible's facts have; what is absent or of another type is unknown."""
     sockets, cores = (_number(facts.get(f"ansible_processor_{key}")) for key in ("count", "cores"))
     threads = _number(facts.get("ansible_processor_threads_per_core"))
@@ -66,7 +66,7 @@ def fingerprint(facts: Mapping[str, Any]) -> Fingerprint:
         "kernel": _text(facts.get("ansible_kernel")),
         "os": " ".join(filter(None, (_text(facts.get(f"ansible_distribution{key}")) for key in ("", "_version")))),
     }
-    return Fingerprint(fields)
+    return known_fields(fields)
 
 
 def _content(path: Path) -> dict[str, Any]:

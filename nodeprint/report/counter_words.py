@@ -18,15 +18,16 @@ def of_sensors(sensors: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     counted = msgspec.convert(sensors["counters"], Counters)
     sentences = []
-    if clock := counted.clock:
-        counted_hz, timed_hz = (names.quantity(hz, "Hz") for hz in (clock.counted_hz, clock.timed_hz))
-        difference, cores = names.signed(clock.counted_hz / clock.timed_hz - 1), names.counted(clock.cores, "core")
+    if counted.cores:
+        counted_hz, timed_hz = (names.quantity(hz, "Hz") for hz in (counted.counted_hz, counted.timed_hz))
+        difference = names.signed(counted.counted_hz / counted.timed_hz - 1)
+        cores = names.counted(counted.cores, "core")
         sentences.append(
             say("counters", "clock", counted=counted_hz, timed=timed_hz, cores=cores, difference=difference)
         )
-    if memory := counted.memory:
+    if counted.seconds:
         moved, filled, read = (
-            f"{size / 1e9:.3g} GB" for size in (memory.counted_bytes, memory.filled_bytes, memory.read_bytes)
+            f"{size / 1e9:.3g} GB" for size in (counted.counted_bytes, counted.filled_bytes, counted.read_bytes)
         )
         sentences.append(
             say(
@@ -35,9 +36,9 @@ def of_sensors(sensors: Mapping[str, Any]) -> tuple[str, ...]:
                 counted=moved,
                 filled=filled,
                 read=read,
-                seconds=names.duration(1e9 * memory.seconds),
-                ratio=f"{memory.counted_bytes / (memory.filled_bytes + memory.read_bytes):.2f}",
-                rate=names.quantity(memory.counted_bytes / memory.seconds, "B/s"),
+                seconds=names.duration(1e9 * counted.seconds),
+                ratio=f"{counted.counted_bytes / (counted.filled_bytes + counted.read_bytes):.2f}",
+                rate=names.quantity(counted.counted_bytes / counted.seconds, "B/s"),
             )
         )
     groups_by_reason: dict[str, list[str]] = {}

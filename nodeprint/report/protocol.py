@@ -107,7 +107,7 @@ def _evidence(folder: Path, base: Path) -> str:
     """The lines of a campaign's manifest, as sha256sum writes them. Raises NodeprintError where a file changed."""
     sealed = manifest.read(folder) if (folder / manifest.NAME).is_file() else manifest.current(folder)
     changes = manifest.changes(folder, sealed)
-    if first := next(iter((*changes.changed, *changes.missing, *changes.new)), ""):
+    if first := next(iter((*changes["changed"], *changes["missing"], *changes["new"])), ""):
         what = f"is not as it was when {folder.name} was judged"
         advice = f"`nodeprint verify {folder}` names all such files; judge it again if that is intended"
         raise NodeprintError(what, where=folder / first, advice=advice)

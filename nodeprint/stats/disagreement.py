@@ -12,6 +12,7 @@ from itertools import combinations
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 Floats = npt.NDArray[np.float64]
 Reals = npt.NDArray[np.floating]
@@ -40,7 +41,8 @@ class Disagreement(msgspec.Struct, frozen=True):
     majority agrees; `factor` (above 1) is by how much the farthest differs from it, or the highest from the lowest.
     `apart` is the share of places whose repetitions differ by APART or more. `place` is a typical one of those that
     differ, with its `lowest` and its `highest` repetition. `both_ways`: between two repetitions many places are APART
-    nearer and as many farther, as if they were exchanged; what slows a machine down moves them one way.
+    nearer and as many farther, as if they were exchanged; what slows a machine down moves them one way. Repetitions are
+    the passes of one `run` (its number in the array) if it is given.
     """
 
     odd: tuple[int, ...]
@@ -50,6 +52,7 @@ class Disagreement(msgspec.Struct, frozen=True):
     lowest: int
     highest: int
     both_ways: bool = False
+    run: int | None = None
 
     @property
     def is_far(self) -> bool:
@@ -125,23 +128,16 @@ def nearer_once(values: Reals) -> Disagreement | None:
     )
 
 
-class Repeated(msgspec.Struct, frozen=True):
-    """What differs between the runs of a job or, of one `run` (its number in the array), between its passes."""
-
-    run: int | None
-    disagreement: Disagreement
-
-
-def of_runs(values: Reals) -> Repeated | None:
+def of_runs(values: Reals) -> Disagreement | None:
     """What differs between runs (run, pass, place), else between the passes of the run in which they differ most; None
     where they agree."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no pass measured stays NaN
         level = np.nanmedian(values, axis=1)
     between = disagreement(level, _noise(values)) if differs(level) else None
     if between is not None:
-        return Repeated(None, between)
-    within = [(run, found) for run, passes in enumerate(values) if (found := disagreement(passes)) is not None]
-    return Repeated(*max(within, key=lambda of_run: of_run[1].factor)) if within else None
+        return between
+    within = [replace(found, run=run) for run, passes in enumerate(values) if (found := disagreement(passes))]
+    return max(within, key=lambda found: found.factor, default=None)
 
 
 def _noise(values: Reals) -> float:

@@ -38,11 +38,12 @@ def effect(values: Floats, moments: Floats) -> OrderEffect | None:
         return None
     order = np.argsort(moments, kind="stable")
     p, step = float(stats.kendalltau(moments, values).pvalue), None
-    cut = _clearest_cut(values[order], moments[order])
-    if cut is not None:
-        p = min(p, float(stats.mannwhitneyu(values[order[cut.at :]], values[order[: cut.at]]).pvalue) * cut.among)
+    explained = _explained_by_cuts(values[order], moments[order])
+    if len(cuts := np.flatnonzero(np.isfinite(explained))):
+        cut = int(cuts[np.argmax(explained[cuts])])
+        p = min(p, float(stats.mannwhitneyu(values[order[cut:]], values[order[:cut]]).pvalue) * len(cuts))
         line = 1 - float(stats.spearmanr(moments, values).statistic) ** 2  # a step has its cut as one more parameter
-        step = cut.at if (1 - cut.explained) / (count - 3) < line / (count - 2) else None
+        step = cut if (1 - explained[cut]) / (count - 3) < line / (count - 2) else None
     size, half = _trend(values, moments) if step is None else _step(values[order], step)
     return OrderEffect(size, half, min(1.0, 2 * p), step)
 
@@ -71,23 +72,13 @@ def _step(ordered: Floats, cut: int) -> tuple[float, float]:
     return float(np.mean(interval)), float(np.ptp(interval)) / 2
 
 
-class _Cut(msgspec.Struct, frozen=True):
-    """A cut before value number `at`, the clearest `among` so many, and the share of the squares of ranks that is
-    between the values before and after it."""
-
-    at: int
-    among: int
-    explained: float
-
-
-def _clearest_cut(ordered: Floats, moments: Floats) -> _Cut | None:
-    """The cut between two moments that is clearest; None where none has enough values on both sides."""
+def _explained_by_cuts(ordered: Floats, moments: Floats) -> Floats:
+    """The share of the squares of ranks that is between the values before and from each on (value); NaN where no cut is
+    between two moments, with enough values on both sides."""
     count = len(ordered)
     cuts = np.arange(_EACH_SIDE, count - _EACH_SIDE + 1)
     cuts = cuts[moments[cuts - 1] < moments[cuts]]
-    if not len(cuts):
-        return None
     ranks = stats.rankdata(ordered) - (count + 1) / 2
-    between = np.cumsum(ranks)[cuts - 1] ** 2 * count / (cuts * (count - cuts))
-    best = int(np.argmax(between))
-    return _Cut(int(cuts[best]), len(cuts), float(between[best] / np.sum(ranks**2)))
+    explained = np.full(count, np.nan)
+    explained[cuts] = np.cumsum(ranks)[cuts - 1] ** 2 * count / (cuts * (count - cuts)) / np.sum(ranks**2)
+    return explained

@@ -11,6 +11,7 @@ from statistics import median
 
 import msgspec
 import numpy as np
+import pandas as pd
 
 from nodeprint import __version__, files
 from nodeprint.errors import NodeprintError, printable, unreadable
@@ -51,17 +52,6 @@ class FleetReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     simulated: bool
     figures: tuple[FleetFigure, ...]
     schema: int = SCHEMA
-
-
-class Beside(msgspec.Struct, frozen=True):
-    """A figure of a node beside the fleet's: by how much it is more, a share, and how many standard deviations of nodes
-    that is; `alike`: within the tolerance, or within what nodes of the fleet differ by."""
-
-    figure: FleetFigure
-    value: float
-    effect: float
-    deviations: float
-    alike: bool
 
 
 #: A figure of a node: measurement, name, home.
@@ -168,20 +158,22 @@ def of_verdict(node: NodeVerdict) -> dict[_Key, float]:
     return {place: value for place, _, value, _ in _of_node(node)}
 
 
-def beside(reference: FleetReference, processor: str, values: Mapping[_Key, float]) -> tuple[Beside, ...]:
-    """How figures of a node are beside a fleet's. None where its processor is another."""
+def beside(reference: FleetReference, processor: str, values: Mapping[_Key, float]) -> pd.DataFrame:
+    """The figures of a fleet, a row each with the `value` of a node: by how much it is more (`effect`, a share), how
+    many standard deviations of nodes that is (`deviations`), and whether it is `alike`: within the tolerance, or within
+    what nodes of the fleet differ by. No rows where its processor is another."""
+    rows = [msgspec.structs.asdict(figure) for figure in reference.figures]
+    table: pd.DataFrame = pd.DataFrame(rows, columns=FleetFigure.__struct_fields__)
     if reference.processor and processor and processor_key(reference.processor) != processor_key(processor):
-        return ()
-    out = []
-    for figure in reference.figures:
-        value = values.get((figure.measurement, figure.name, figure.home), math.nan)
-        if not math.isfinite(value):
-            continue
-        effect = value / figure.median - 1
-        spread = max(figure.nodes_sd, 1e-6)
-        alike = abs(effect) <= max(figure.tolerance, _FAR * spread)
-        out.append(Beside(figure, value, effect, abs(effect) / spread, alike))
-    return tuple(out)
+        return table.iloc[:0]
+    keys = table[["measurement", "name", "home"]].itertuples(index=False, name=None)
+    table["value"] = [values.get(key, math.nan) for key in keys]
+    table = table.loc[np.isfinite(table["value"])].reset_index(drop=True)
+    table["effect"] = table["value"] / table["median"] - 1
+    spread = table["nodes_sd"].clip(lower=1e-6)
+    table["deviations"] = table["effect"].abs() / spread
+    table["alike"] = table["effect"].abs() <= np.maximum(table["tolerance"], _FAR * spread)
+    return table
 
 
 def processor_of(node: NodeVerdict) -> ProcessorFacts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 
@@ -36,14 +37,14 @@ def export(campaign: Path) -> list[Path]:
 
 def annotated(folder: Path, measured: MeasuredNode) -> bytes:
     """The XML of a node's survey with what was measured. Raises NodeprintError where there is none."""
-    surveyed = hwloc.Surveyed(folder)
+    root = hwloc.surveyed(folder)
     matrix = measured.summary.matrix
     if matrix is not None:
         tenths = np.nan_to_num(np.rint(matrix.latency_ns / TENTH_NS)).astype(np.int64)
-        surveyed.add_distances(matrix.places.cpus, (tenths * 100).ravel().tolist())
-    surveyed.add_attribute("Bandwidth", _bandwidths(measured, surveyed))
-    surveyed.add_attribute("Latency", _latencies(measured))
-    return surveyed.xml
+        hwloc.add_distances(root, matrix.places.cpus, (tenths * 100).ravel().tolist())
+    hwloc.add_attribute(root, "Bandwidth", _bandwidths(measured, root))
+    hwloc.add_attribute(root, "Latency", _latencies(measured))
+    return hwloc.document(root)
 
 
 def _latencies(measured: MeasuredNode) -> Iterator[hwloc.Value]:
@@ -53,11 +54,11 @@ def _latencies(measured: MeasuredNode) -> Iterator[hwloc.Value]:
         yield hwloc.cpuset([cpu]), _number(measured, "node", place["memory_node"]), round(value)
 
 
-def _bandwidths(measured: MeasuredNode, surveyed: hwloc.Surveyed) -> Iterator[hwloc.Value]:
+def _bandwidths(measured: MeasuredNode, root: ET.Element) -> Iterator[hwloc.Value]:
     """MiB/s that the CPUs of each NUMA node read from each."""
     for place, value in _places(measured, "bandwidth-nodes"):
         cpu_node = _number(measured, "node", place["cpu_node"])
-        cpus = surveyed.cpus_of(cpu_node)
+        cpus = hwloc.cpus_of(root, cpu_node)
         if place.get("stream") == "load" and place.get("pages", "huge") == "huge" and cpus is not None:
             yield cpus, _number(measured, "node", place["memory_node"]), round(value / _MIB)
 

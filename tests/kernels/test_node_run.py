@@ -1015,8 +1015,7 @@ def test_groups_are_counted_around_kernels_when_a_node_is_surveyed(real: Campaig
     assert code == 0, said
     counted = counters.read(open_tree(real.job / "survey.tar.gz"))
     assert counted is not None
-    assert counted.clock is not None
-    assert counted.clock.counted_hz == 2.6e9 and counted.clock.timed_hz > 1e8
+    assert counted.counted_hz == 2.6e9 and counted.timed_hz > 1e8
     assert counted.not_readable == {"MEM": "no counters of group MEM"}
 
 

@@ -380,14 +380,16 @@ def test_a_busy_machine_is_said_before_it_is_measured(
 ) -> None:
     made, kept = call(), list[object]()
     monkeypatch.setattr(other_load, "now", lambda: SimpleNamespace(is_busy=busy, text=lambda verb: f"x {verb} all"))
-    monkeypatch.setattr(other_load, "Watch", lambda: SimpleNamespace(load=lambda: "load"))
+    read = iter(("before", "after"))
+    monkeypatch.setattr(other_load, "readings", lambda: next(read))
+    monkeypatch.setattr(other_load, "between", lambda before, after: f"{before} to {after}")
     monkeypatch.setattr(other_load, "keep", lambda load, job: kept.append((load, job)))
     made.look_around()
     said = "nodeprint: this machine is busy: x takes all; end it or wait, as busy CPUs measure slower; "
     assert capfd.readouterr().err == (f"{said}the figures will be marked\n" if busy else "")
     for _ in range(2):
         made.keep_other_load(SimpleNamespace(jobs={"a": Path("job1")}))  # type: ignore[arg-type]
-    assert kept == [("load", Path("job1"))], "once"
+    assert kept == [("before to after", Path("job1"))], "once"
 
 
 @pytest.mark.parametrize(

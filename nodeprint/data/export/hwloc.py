@@ -25,68 +25,73 @@ _FLAGS = {"Bandwidth": "5", "Latency": "6"}
 Value = tuple[str, int, int]
 
 
-class Surveyed:
-    """The XML of lstopo in the newest survey of a node, to which figures are added."""
+def surveyed(node_dir: Path) -> ET.Element:
+    """The XML of lstopo in the newest survey of a node, to which figures are added. Raises NodeprintError where there
+    is none."""
+    survey = store.tree(node_dir)
+    content = survey.read_bytes(_SURVEYED) if survey is not None else None
+    advice = "install hwloc on the node and measure it again"
+    if content is None:
+        raise NodeprintError("its survey has no XML of lstopo", where=node_dir, advice=advice)
+    try:
+        return ET.fromstring(content)
+    except ET.ParseError as error:
+        problem = "the XML of lstopo in its survey is not XML"
+        raise NodeprintError(problem, where=node_dir, advice=advice) from error
 
-    def __init__(self, node_dir: Path) -> None:
-        """Read it. Raises NodeprintError where there is none."""
-        survey = store.tree(node_dir)
-        content = survey.read_bytes(_SURVEYED) if survey is not None else None
-        advice = "install hwloc on the node and measure it again"
-        if content is None:
-            raise NodeprintError("its survey has no XML of lstopo", where=node_dir, advice=advice)
-        try:
-            self._root = ET.fromstring(content)
-        except ET.ParseError as error:
-            problem = "the XML of lstopo in its survey is not XML"
-            raise NodeprintError(problem, where=node_dir, advice=advice) from error
-        objects = list(self._root.iter("object"))
-        self._cpus = {int(item.get("os_index", -1)) for item in objects if item.get("type") == "PU"}
-        self._nodes = {int(item.get("os_index", -1)): item for item in objects if item.get("type") == "NUMANode"}
 
-    def cpus_of(self, node: int) -> str | None:
-        """The CPUs of a NUMA node; None where it is not known."""
-        return self._nodes[node].get("cpuset", "0x0") if node in self._nodes else None
+def _by_number(root: ET.Element, kind: Literal["PU", "NUMANode"]) -> dict[int, ET.Element]:
+    """The CPUs or NUMA nodes by their OS number."""
+    return {int(item.get("os_index", -1)): item for item in root.iter("object") if item.get("type") == kind}
 
-    def add_distances(self, cpus: Sequence[int], picoseconds: Iterable[int]) -> None:
-        """Add the hops between CPUs, row by row, 0 where none was measured; nothing where not all CPUs are known."""
-        if len(cpus) < 2 or not self._cpus.issuperset(cpus):
-            return
-        added = ET.SubElement(
-            self._root,
-            "distances2",
-            type="PU",
-            nbobjs=str(len(cpus)),
-            kind=str(_KIND),
-            name="nodeprint-hop-ps",
-            indexing="os",
+
+def cpus_of(root: ET.Element, node: int) -> str | None:
+    """The CPUs of a NUMA node; None where it is not known."""
+    nodes = _by_number(root, "NUMANode")
+    return nodes[node].get("cpuset", "0x0") if node in nodes else None
+
+
+def add_distances(root: ET.Element, cpus: Sequence[int], picoseconds: Iterable[int]) -> None:
+    """Add the hops between CPUs, row by row, 0 where none was measured; nothing where not all CPUs are known."""
+    if len(cpus) < 2 or not _by_number(root, "PU").keys() >= set(cpus):
+        return
+    added = ET.SubElement(
+        root,
+        "distances2",
+        type="PU",
+        nbobjs=str(len(cpus)),
+        kind=str(_KIND),
+        name="nodeprint-hop-ps",
+        indexing="os",
+    )
+    for name, numbers in (("indexes", cpus), ("u64values", picoseconds)):
+        text = "".join(f"{number} " for number in numbers)
+        ET.SubElement(added, name, length=str(len(text))).text = text
+
+
+def add_attribute(root: ET.Element, name: Literal["Bandwidth", "Latency"], values: Iterable[Value]) -> None:
+    """Add an attribute (MiB/s, ns) of the NUMA nodes that are known."""
+    nodes = _by_number(root, "NUMANode")
+    on_nodes = [(cpus, nodes[node], value) for cpus, node, value in values if node in nodes]
+    if not on_nodes:
+        return
+    added = ET.SubElement(root, "memattr", name=name, flags=_FLAGS[name])
+    for cpus, node, value in on_nodes:
+        ET.SubElement(
+            added,
+            "memattr_value",
+            target_obj_type="NUMANode",
+            target_obj_gp_index=node.get("gp_index", ""),
+            value=str(value),
+            initiator_cpuset=cpus,
         )
-        for name, numbers in (("indexes", cpus), ("u64values", picoseconds)):
-            text = "".join(f"{number} " for number in numbers)
-            ET.SubElement(added, name, length=str(len(text))).text = text
 
-    def add_attribute(self, name: Literal["Bandwidth", "Latency"], values: Iterable[Value]) -> None:
-        """Add an attribute (MiB/s, ns) of the NUMA nodes that are known."""
-        on_nodes = [(cpus, self._nodes[node], value) for cpus, node, value in values if node in self._nodes]
-        if not on_nodes:
-            return
-        added = ET.SubElement(self._root, "memattr", name=name, flags=_FLAGS[name])
-        for cpus, node, value in on_nodes:
-            ET.SubElement(
-                added,
-                "memattr_value",
-                target_obj_type="NUMANode",
-                target_obj_gp_index=node.get("gp_index", ""),
-                value=str(value),
-                initiator_cpuset=cpus,
-            )
 
-    @property
-    def xml(self) -> bytes:
-        """The document."""
-        ET.indent(self._root)
-        head = b'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
-        return head + ET.tostring(self._root) + b"\n"
+def document(root: ET.Element) -> bytes:
+    """The XML as a file."""
+    ET.indent(root)
+    head = b'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
+    return head + ET.tostring(root) + b"\n"
 
 
 def cpuset(cpus: Iterable[int]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from nodeprint import files
-from nodeprint.data.job.fabric_times import Fabrics
+from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.data.store import node_states
 from nodeprint.data.store.packed import PackedFleet
@@ -83,10 +83,10 @@ def _detailed(fleet: PackedFleet) -> Iterator[tuple[str, int, JobMeasurement, li
                     yield node.name, job.number, measured, names
 
 
-def messages(fabrics: Fabrics) -> Iterator[pd.DataFrame]:
+def messages(fabrics: Iterable[Fabric]) -> Iterator[pd.DataFrame]:
     """Every link between nodes, a measurement at a time: the time of a message of `message_bytes` from the node `from`
     to the node `to` in ns, the median over pairs of ranks and passes of a run."""
-    for measured in fabrics.measured:
+    for measured in fabrics:
         by_size = measured.by_size or {measured.message_bytes: measured.values}
         values = np.stack(list(by_size.values()))
         size, run, sender, receiver = np.nonzero(np.isfinite(values))

@@ -17,7 +17,7 @@ from nodeprint.campaign.job_status import RunOutcome
 from nodeprint.campaign.node_sheet import Node, read_sheet
 from nodeprint.data.format import records
 from nodeprint.data.format.record_format import FLAGS
-from nodeprint.data.job.fabric_times import Fabric, Fabrics, Floats
+from nodeprint.data.job.fabric_times import Fabric, Floats
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings import config
 from nodeprint.settings.texts import say
@@ -34,14 +34,14 @@ _DIMS = ("a", "b", "size_bytes")
 _WHERE = "--nodes"
 
 
-def read(campaign: Path) -> Fabrics:
-    """Everything measured between the nodes of a campaign, by name and partition; nothing where it was not asked for.
+def read(campaign: Path) -> tuple[tuple[Fabric, ...], tuple[str, ...]]:
+    """Everything measured between the nodes of a campaign, by name and partition, and notes on missing parts.
 
     A file that cannot be read, or was measured with other arguments than the first, is left out with a note.
     """
     asked = _asked(campaign)
     if not asked and not (campaign / FOLDER).is_dir():
-        return Fabrics()
+        return (), ()
     sheet = campaign / "nodes.tsv"
     nodes = read_sheet(sheet) if sheet.exists() else []
     by_name: dict[tuple[str, str], list[tuple[str, records.Records]]] = {}
@@ -66,7 +66,7 @@ def read(campaign: Path) -> Fabrics:
         if folder.name.removeprefix("job").isdecimal() and (times := read_followed(folder)).submitted
     }
     measured = tuple(_fabric(*key, files, nodes, followed) for key, files in sorted(by_name.items()))
-    return Fabrics(measured, (*notes, *_missing(campaign, measured, nodes, asked)))
+    return measured, (*notes, *_missing(campaign, measured, nodes, asked))
 
 
 def _asked(campaign: Path) -> list[str]:

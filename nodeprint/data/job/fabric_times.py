@@ -41,11 +41,3 @@ class Fabric:
     def message_bytes(self) -> int:
         """The size of the messages of `values`; 0 where it is not recorded."""
         return max(self.by_size, default=int(self.header.get("message_bytes") or 0))
-
-
-@dataclass(frozen=True)
-class Fabrics:
-    """All that was measured between the nodes of a campaign; `notes` say what was not, and why."""
-
-    measured: tuple[Fabric, ...] = ()
-    notes: tuple[str, ...] = ()

@@ -53,17 +53,6 @@ class Manifest(msgspec.Struct, frozen=True):
     files: Annotated[dict[str, Entry], key("by path, relative to the campaign")]
 
 
-class Changes(msgspec.Struct, frozen=True):
-    """The files that are not as the manifest has them, in the order of their names."""
-
-    missing: tuple[str, ...]
-    changed: tuple[str, ...]
-    new: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.missing or self.changed or self.new)
-
-
 def write(campaign: Path) -> None:
     """Write the manifest of a campaign; nothing where the campaign cannot be written. Raises CannotWriteError."""
     if store.base(campaign) == campaign:
@@ -94,15 +83,15 @@ def current(campaign: Path, former: Manifest | None = None) -> Manifest:
     return Manifest(1, entries)
 
 
-def changes(campaign: Path, manifest: Manifest) -> Changes:
-    """What is not as a manifest has it. Every file is read."""
+def changes(campaign: Path, manifest: Manifest) -> dict[str, list[str]]:
+    """The files that are not as a manifest has them, in the order of their names. Every file is read."""
     now = current(campaign).files
     then = manifest.files
-    return Changes(
-        tuple(sorted(then.keys() - now.keys())),
-        tuple(name for name in sorted(then.keys() & now.keys()) if _content(then[name]) != _content(now[name])),
-        tuple(sorted(now.keys() - then.keys())),
-    )
+    return {
+        "missing": sorted(then.keys() - now.keys()),
+        "changed": [name for name in sorted(then.keys() & now.keys()) if _content(then[name]) != _content(now[name])],
+        "new": sorted(now.keys() - then.keys()),
+    }
 
 
 def schema() -> Mapping[str, Any]:

@@ -32,11 +32,12 @@ _KINDS = {0x20: "efficiency", 0x40: "performance"}  # leaf 0x1A, EAX[31:24]
 def read(path: Path) -> Facts:
     """What a folder (or archive) of dumps `pu0`, `pu1`, ... contains. Raises NodeprintError naming file and line."""
     tree = open_tree(path, marks=("",))
+    below = ""
     for _ in range(3):  # an archive has its folder on top
-        names = tree.names("")
-        if len(names) == 1 and not _numbers(tree):
-            tree = tree.subtree(names[0])
-    dumps = _dumps(tree)
+        names = tree.names(below)
+        if len(names) == 1 and not _numbers(tree, below):
+            below += f"{names[0]}/"
+    dumps = _dumps(tree, below)
     if not dumps:
         raise NodeprintError(
             "holds no CPUID dump (pu0, pu1, ...)", where=path, advice="give a folder of `hwloc-gather-cpuid`"
@@ -51,10 +52,13 @@ def read(path: Path) -> Facts:
     return facts
 
 
-def enrich(tree: Tree, facts: Facts) -> None:
-    """Add what the dumps in `tree` have beyond Linux: APIC ids, and the dies and shifts of AMD. No dumps, no change."""
-    dumps = {cpu: leaves for cpu, leaves in _dumps(tree).items() if cpu in facts.cpus}
-    dumped = Facts(tree.source, facts.machine, facts.cpus)
+def enrich(tree: Tree, below: str, facts: Facts) -> None:
+    """Add the facts that Linux lacks from the dumps `below` a path: APIC ids, and the dies and shifts of AMD.
+
+    No dumps, no change.
+    """
+    dumps = {cpu: leaves for cpu, leaves in _dumps(tree, below).items() if cpu in facts.cpus}
+    dumped = Facts(f"{tree.source}/{below}", facts.machine, facts.cpus)
     dumped.apicids = _apicids(dumps)
     if not dumped.apicids or any(facts.apicids.get(cpu, apicid) != apicid for cpu, apicid in dumped.apicids.items()):
         return
@@ -69,13 +73,14 @@ def enrich(tree: Tree, facts: Facts) -> None:
         facts.parts["die"], facts.provenance["die"] = dumped.parts["die"], "cpuid"
 
 
-def _numbers(tree: Tree) -> list[int]:
-    matches = (re.fullmatch(r"pu(\d{1,6})", name) for name in tree.names(""))
+def _numbers(tree: Tree, below: str) -> list[int]:
+    matches = (re.fullmatch(r"pu(\d{1,6})", name) for name in tree.names(below))
     return sorted(int(match[1]) for match in matches if match and int(match[1]) < CPU_LIMIT)
 
 
-def _dumps(tree: Tree) -> dict[int, Leaves]:
-    return {cpu: _parse(tree.read_text(f"pu{cpu}") or "", f"{tree.source}/pu{cpu}") for cpu in _numbers(tree)}
+def _dumps(tree: Tree, below: str) -> dict[int, Leaves]:
+    paths = {cpu: f"{below}pu{cpu}" for cpu in _numbers(tree, below)}
+    return {cpu: _parse(tree.read_text(path) or "", f"{tree.source}/{path}") for cpu, path in paths.items()}
 
 
 def _parse(text: str, where: str) -> Leaves:

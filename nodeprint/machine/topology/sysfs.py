@@ -42,7 +42,7 @@ def read(tree: Tree) -> Facts:
     facts.kinds = identity.kinds(tree, blocks)
     facts.smt_off = (tree.read_text(f"{CPU}/smt/control") or "").strip() in ("off", "forceoff")
     _completeness(tree, facts)
-    cpuid.enrich(tree.subtree("nodeprint/cpuid"), facts)
+    cpuid.enrich(tree, "nodeprint/cpuid/", facts)
     return facts
 
 

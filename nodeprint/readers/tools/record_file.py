@@ -63,22 +63,21 @@ def measured_matrix(measured: JobMeasurement, topology: Topology | None = None) 
 def _differing(measured: JobMeasurement) -> str:
     """A sentence on the runs of a record file, or the passes of a run, that disagree; empty if they agree."""
     latency = measured.columns["latency_ns"]
-    repeated = of_runs(latency)
-    if repeated is None:
+    disagreement = of_runs(latency)
+    if disagreement is None:
         return ""
-    disagreement = repeated.disagreement
-    if repeated.run is None:
+    if disagreement.run is None:
         names = [f"run {number}" for number in measured.numbers]
         values = np.nanmedian(latency, axis=1)
     else:
-        of_run = f" of run {measured.numbers[repeated.run]}" if len(measured.numbers) > 1 else ""
+        of_run = f" of run {measured.numbers[disagreement.run]}" if len(measured.numbers) > 1 else ""
         names = [f"pass {number + 1}{of_run}" for number in range(latency.shape[1])]
-        values = latency[repeated.run]
+        values = latency[disagreement.run]
     who = " and ".join(names[number] for number in disagreement.odd)
     first = (
         f"{who} {'differs' if len(disagreement.odd) == 1 else 'differ'} from the others"
         if disagreement.odd
-        else (f"{'runs' if repeated.run is None else 'passes'} differ")
+        else (f"{'runs' if disagreement.run is None else 'passes'} differ")
     )
     a, b = (measured.places[dim][disagreement.place] for dim in "ab")
     low, high = (

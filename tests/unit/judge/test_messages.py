@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodeprint.data.job.fabric_times import Fabric, Fabrics
+from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.judge import acceptance, messages
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, Kind, Outcome
@@ -136,7 +136,7 @@ def test_a_second_job_confirms_or_contradicts_in_either_order(by_job: tuple[floa
 )
 def test_what_cannot_be_concluded_is_said(of: Fabric, why: str) -> None:
     assert judged(of).inconclusive == why
-    verdict = judge(made(), fabrics=Fabrics((of,))).verdict
+    verdict = judge(made(), fabrics=((of,))).verdict
     assert verdict.fails([Kind.NOT_SAME])
     assert not verdict.fails([Kind.FOUND])
 
@@ -145,9 +145,9 @@ def test_a_slow_node_is_suspect_and_a_slow_link_is_of_the_fabric() -> None:
     node, link = fabric(), fabric()
     node.values[:, 2, :] *= 1.5
     link.values[:, 2, 5] *= 1.5
-    of_node = judge(made(), fabrics=Fabrics((node,)))
+    of_node = judge(made(), fabrics=((node,)))
     assert with_outcomes(of_node)["node002"] == Outcome.SUSPECT
-    of_link = judge(made(), fabrics=Fabrics((link,)))
+    of_link = judge(made(), fabrics=((link,)))
     assert set(with_outcomes(of_link).values()) == {"SAME"}
     assert of_link.verdict.fails([Kind.FOUND])
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from nodeprint.machine import counters
-from nodeprint.machine.counters import CountedClock, CountedMemory, Counters
+from nodeprint.machine.counters import Counters
 from nodeprint.machine.tree import open_tree
 from nodeprint.report import counter_words
 
@@ -54,9 +56,9 @@ def test_volume_and_clock_are_beside_what_the_kernels_recorded(tmp_path: Path) -
     mem = MEM.format(channels="")
     found = read(tmp_path, CLOCK_csv=mem, CLOCK_jsonl=TOGETHER, MEM_csv=mem, MEM_jsonl=BANDWIDTH)
     assert found is not None
-    assert found.clock == CountedClock(3345.3e6, 3.35e9, 2), "of the cores that the kernel timed"
-    assert found.memory == CountedMemory(62e9, 60e9, 2e9, 0.5), "15 sweeps through 2 GB, twice"
-    clock, memory = counter_words.of_sensors({"counters": {"clock": found.clock, "memory": found.memory}})
+    expected = Counters(3345.3e6, 3.35e9, 2, 62e9, 60e9, 2e9, 0.5)
+    assert found == expected, "of the cores that the kernel timed; 15 sweeps through 2 GB, twice"
+    clock, memory = counter_words.of_sensors({"counters": msgspec.to_builtins(found)})
     assert "3.345 GHz with all cores busy, where the kernel times 3.35 GHz (2 cores, -0.1 %)" in clock
     assert "62 GB in 500 ms, in which the kernel fills 2 GB and reads 60 GB or more (1.00 times; 124 GB/s" in memory
 
@@ -65,13 +67,13 @@ def test_groups_that_count_half_of_the_channels_are_added(tmp_path: Path) -> Non
     halves = {f"MEM{half}_csv": MEM.format(channels=f" (channels {half})") for half in (1, 2)}
     found = read(tmp_path, **halves, MEM1_jsonl=BANDWIDTH, MEM2_jsonl=BANDWIDTH)
     assert found is not None
-    assert found.memory == CountedMemory(124e9, 60e9, 2e9, 0.5)
+    assert (found.counted_bytes, found.read_bytes, found.filled_bytes, found.seconds) == (124e9, 60e9, 2e9, 0.5)
 
 
 def test_one_half_alone_is_no_bandwidth(tmp_path: Path) -> None:
     found = read(tmp_path, MEM1_csv=MEM.format(channels=""), MEM1_jsonl=BANDWIDTH, MEM2_err="in use\n")
     assert found is not None
-    assert found.memory is None
+    assert found.counted_bytes == 0
     assert found.not_readable["MEM"] == "in use"
 
 
@@ -84,6 +86,6 @@ def test_what_cannot_be_read_has_its_reason(tmp_path: Path) -> None:
     assert words[1].endswith("group MEM: not readable: likwid has no group MEM for this processor.")
     cut = read(tmp_path / "cut", MEM_csv=MEM.format(channels=""), MEM_jsonl='{"record":"hea', MEM_err="Killed\n")
     assert cut is not None
-    assert (cut.memory, cut.not_readable["MEM"]) == (None, "Killed")
+    assert (cut.counted_bytes, cut.not_readable["MEM"]) == (0, "Killed")
     assert read(tmp_path / "older") is None
     assert counter_words.of_sensors({}) == ()

@@ -21,7 +21,7 @@ from tests.support.real_parts import ROOT
 
 def facts() -> dict[str, doctor.Fact]:
     """The facts by their names."""
-    return {fact.name: fact for fact in doctor.examine().facts}
+    return {fact.name: fact for fact in doctor.facts()}
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_this_machine() -> None:
     assert found["flock"].answer == "yes" and found["gzip"].answer == "yes"
     assert {"mbind", "move_pages", "root", "two CPUs", "memory", "mpirun", "mpi4py", "ssh", "sbatch"} <= set(found)
     assert all(fact.without for fact in found.values() if fact.answer == "no")
-    assert not re.search(r"\blinks? (measure|between)", doctor.as_text(doctor.examine()))
+    assert not re.search(r"\blinks? (measure|between)", doctor.as_text(doctor.facts(), ()))
 
 
 @pytest.mark.usefixtures("without_programs")
@@ -54,7 +54,7 @@ def test_the_executor_is_that_of_the_workflow(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(doctor, "__file__", str(tmp_path / "nodeprint/machine/doctor.py"))
     missing = facts()["the workflow's executor"]
     assert missing.answer == "no" and "no other executor" in missing.remedy
-    assert "plugin-slurm" not in doctor.as_text(doctor.examine())
+    assert "plugin-slurm" not in doctor.as_text(doctor.facts(), ())
 
 
 def test_what_is_missing_is_asked_for_only_where_it_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -68,8 +68,7 @@ def test_what_is_missing_is_asked_for_only_where_it_is_used(monkeypatch: pytest.
     assert (found["kernels"].answer, found["kernels"].detail) == ("yes", "/opt/kernels")
     assert not {"make", "gcc or clang", "likwid-bench"} & set(found)
     monkeypatch.setattr(sources, "kernels", no_kernels)
-    bare = doctor.examine()
-    assert "kernels" in bare.missing and not bare.can_measure
+    assert "kernels" in doctor.missing(doctor.facts())
     for name in ("make", "gcc"):
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)

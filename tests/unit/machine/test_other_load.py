@@ -53,14 +53,14 @@ def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_others_are_named_with_their_share_and_cpus(proc: Path) -> None:
-    watch = other_load.Watch(proc)
+    before = other_load.readings(proc)
     thread(proc, 19, parent=18, name="ours", ticks=2 * TICKS_A_S, cpu=1)
     thread(proc, 30, name="a) b", ticks=TICKS_A_S)
     thread(proc, 31, name="two threads", ticks=2 * TICKS_A_S, cpu=2)
     thread(proc, 31, tid=41, name="worker", ticks=2 * TICKS_A_S, cpu=3)
     thread(proc, 32, name="quiet", ticks=TICKS_A_S // 20)
     thread(proc, 33, name="new", ticks=TICKS_A_S // 2, cpu=5)
-    load = watch.load()
+    load = other_load.between(before, other_load.readings(proc))
     assert load == OtherLoad(
         2.0,
         (
@@ -82,13 +82,13 @@ def test_programs_that_ended_meanwhile_are_counted_together(proc: Path) -> None:
     process(proc, 18, ticks=50, parent=17)
     process(proc, 50, children=300)
     process(proc, 51, ticks=3600 * TICKS_A_S, children=70)
-    watch = other_load.Watch(proc)
+    before = other_load.readings(proc)
     for pid in (18, 51):
         shutil.rmtree(proc / str(pid))
     process(proc, 17, children=100 + 50 + 2 * TICKS_A_S)  # 18 and its kernels
     process(proc, 50, children=300 + TICKS_A_S)
     process(proc, 1, children=5000 + 70 + 3601 * TICKS_A_S)
-    load = watch.load()
+    load = other_load.between(before, other_load.readings(proc))
     assert load == OtherLoad(2.0, (), 1.0)
     assert load.is_busy
     assert load.text("took") == "100 % of a CPU went to programs that ended meanwhile"
@@ -100,9 +100,9 @@ def test_programs_that_ended_meanwhile_are_counted_together(proc: Path) -> None:
 
 def test_processes_that_nobody_waits_for_are_no_load(proc: Path) -> None:
     process(proc, 51, ticks=3600 * TICKS_A_S)
-    watch = other_load.Watch(proc)
+    before = other_load.readings(proc)
     shutil.rmtree(proc / "51")
-    assert watch.load() == OtherLoad(2.0, ())
+    assert other_load.between(before, other_load.readings(proc)) == OtherLoad(2.0, ())
 
 
 def test_many_short_programs_of_this_machine_are_seen() -> None:

@@ -20,7 +20,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nodeprint.data.job.fabric_times import Fabric, Fabrics
+from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.data.places.homes import FAR, NEAR
 from nodeprint.data.places.measured import Measured, cell_models, models
 from nodeprint.data.store.packed import PackedFleet
@@ -225,7 +225,7 @@ def test_messages_of_a_finding_are_drawn_beyond_its_tolerance(
     ends = slice(None) if to is None else to
     values[:, SLOW, ends] *= 1.4 if sends else 1
     values[:, ends, SLOW] *= 1.4 if receives else 1
-    verdict = judge(of, fabrics=Fabrics((replace(healthy, values=values),))).verdict
+    verdict = judge(of, fabrics=((replace(healthy, values=values),))).verdict
     (finding, *_) = verdict.fabric[0].findings
     assert ("to" in finding.component.where) == (to is not None)
     assert_shown(of, verdict, finding, axes)

@@ -66,8 +66,8 @@ def test_a_single_node_is_compared_with_it(tmp_path: Path, exported: Path) -> No
 def test_what_nodes_of_the_fleet_differ_by_is_alike(exported: Path) -> None:
     reference = fleet_reference.read(exported)
     (figure,) = reference.figures
-    (within,) = fleet_reference.beside(reference, "", {KEY: figure.median * 1.049})
-    (beyond,) = fleet_reference.beside(reference, "", {KEY: figure.median * 1.06})
+    (within,) = fleet_reference.beside(reference, "", {KEY: figure.median * 1.049}).itertuples()
+    (beyond,) = fleet_reference.beside(reference, "", {KEY: figure.median * 1.06}).itertuples()
     assert (within.alike, beyond.alike) == (True, False)
     assert beside_fleet.sentences(reference, "AMD EPYC 9654", {("x", "all", -1): 1.0})[0].startswith("Not compared")
 
@@ -80,7 +80,7 @@ def test_a_campaign_of_nodeprint_is_exported_by_class() -> None:
     assert reference.simulated and all(figure.nodes >= 5 for figure in reference.figures)
     node = next(iter(judged.nodes.values()))
     compared = fleet_reference.beside(reference, "", fleet_reference.of_verdict(node))
-    assert compared and all(of.alike for of in compared)
+    assert not compared.empty and compared["alike"].all()
 
 
 def test_few_nodes_are_no_fleet(tmp_path: Path) -> None:
@@ -107,4 +107,4 @@ def test_what_is_no_reference_is_refused(exported: Path, change: dict[str, objec
 
 
 def test_an_empty_reference_has_no_opinion() -> None:
-    assert fleet_reference.beside(FleetReference("", "x", False, ()), "", {KEY: 1.0}) == ()
+    assert fleet_reference.beside(FleetReference("", "x", False, ()), "", {KEY: 1.0}).empty

@@ -29,13 +29,13 @@ def node(folder: Path, xml: str) -> Path:
 
 
 def test_figures_are_of_cpus_and_numa_nodes_that_are_known(tmp_path: Path) -> None:
-    surveyed = hwloc.Surveyed(node(tmp_path, XML))
-    assert (surveyed.cpus_of(1), surveyed.cpus_of(0)) == ("0x3", None)
-    surveyed.add_distances([0, 4], [0, 70_000, 70_000, 0])
-    surveyed.add_distances([0, 5], [0, 1, 1, 0])
-    surveyed.add_attribute("Latency", [("0x00000010", 1, 96), ("0x00000010", 0, 97)])
-    surveyed.add_attribute("Bandwidth", [("0x3", 0, 1000)])
-    root = ET.fromstring(surveyed.xml)
+    root = hwloc.surveyed(node(tmp_path, XML))
+    assert (hwloc.cpus_of(root, 1), hwloc.cpus_of(root, 0)) == ("0x3", None)
+    hwloc.add_distances(root, [0, 4], [0, 70_000, 70_000, 0])
+    hwloc.add_distances(root, [0, 5], [0, 1, 1, 0])
+    hwloc.add_attribute(root, "Latency", [("0x00000010", 1, 96), ("0x00000010", 0, 97)])
+    hwloc.add_attribute(root, "Bandwidth", [("0x3", 0, 1000)])
+    root = ET.fromstring(hwloc.document(root))
     (distances,) = root.iter("distances2")
     assert [part.text for part in distances] == ["0 4 ", "0 70000 70000 0 "]
     assert [part.get("length") for part in distances] == ["4", "16"]
@@ -48,7 +48,7 @@ def test_figures_are_of_cpus_and_numa_nodes_that_are_known(tmp_path: Path) -> No
 
 def test_an_xml_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="is not XML"):
-        hwloc.Surveyed(node(tmp_path, "<topology"))
+        hwloc.surveyed(node(tmp_path, "<topology"))
 
 
 @pytest.mark.parametrize(("cpus", "text"), [([0], "0x00000001"), ([33, 0], "0x00000002,0x00000001"), ([], "0x0")])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.data.export import tables
-from nodeprint.data.job.fabric_times import Fabric, Fabrics
+from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.data.store import kept
 from nodeprint.data.store.packed import PackedFleet, PackedNode
@@ -30,7 +30,7 @@ def test_messages_between_nodes_are_a_row_a_link_size_and_run() -> None:
     at = (("a", "b"), ("", ""), ("job1/run1",), ("2026-01-01T00:00:00Z",))
     one_size = Fabric("linktest-fabric", "main", *at, values, (0.0,), header)
     sizes = Fabric("linktest-fabric-sizes", "main", *at, values, (0.0,), header, by_size=by_size)
-    single, several = tables.messages(Fabrics((one_size, sizes)))
+    single, several = tables.messages((one_size, sizes))
     assert single[["from", "to", "message_bytes", "latency_ns"]].values.tolist() == [
         ["a", "b", 1 << 20, 9e4],
         ["b", "a", 1 << 20, 8e4],
