@@ -159,7 +159,7 @@ def filled(path: Path) -> str:
 #: What is kept in the repository and made here, below its top.
 KEPT: Mapping[str, Callable[[], str]] = {
     "config/README.md": lambda: filled(ROOT / "config/README.md"),
-    "docs/how-to/outcomes.md": lambda: filled(ROOT / "docs/how-to/outcomes.md"),
+    "docs/how-to/reports.md": lambda: filled(ROOT / "docs/how-to/reports.md"),
     "docs/formats.md": lambda: filled(ROOT / "docs/formats.md"),
     "nodeprint/README.md": runpy.run_path(str(ROOT / "docs/rooms.py"))["page"],
     "docs/method/constants.md": runpy.run_path(str(ROOT / "docs/constants.py"))["page"],
