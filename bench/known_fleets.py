@@ -34,7 +34,7 @@ from nodeprint.data.places.layout import (
 from nodeprint.data.places.measured import Measured, models
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge import acceptance, pairs, sets, tolerances
-from nodeprint.judge.reduction import EffectScale, term_values
+from nodeprint.judge.reduction import term_values
 from nodeprint.judge.terms import Terms
 from tests.support import published
 
@@ -170,14 +170,13 @@ class Components:
     """What is compared of a measurement, with the tolerance of each component."""
 
     terms: Terms
-    scale: EffectScale
     tolerance: Floats
     template: Floats
 
     def values(self, silicon: Floats) -> Floats:
         """Of values (node, place) those of components (node, component)."""
         template = np.asarray(self.template, dtype=silicon.dtype)
-        return np.asarray(term_values(silicon.copy(), template, self.terms, self.scale), dtype=np.float64)
+        return np.asarray(term_values(silicon.copy(), template, self.terms), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -404,10 +403,11 @@ def _components(machine: str, name: str, template: Floats) -> Components:
     if quantity.of_pairs:
         terms = pairs.of(quantity.pair_layout)
         levels = np.array([template[term.covers].mean() for term in terms.terms])
-        return Components(terms, EffectScale("linear"), tolerances.of_pairs(terms, levels, rules), template)
-    terms, model = sets.of(quantity), quantity.model
+        return Components(terms, tolerances.of_pairs(terms, levels, rules), template)
+    model = quantity.model
+    terms = sets.of(quantity, rules.cell(model.term).tolerance)
     tolerance = np.full(len(terms.terms), tolerances.of_cells(model, rules))
-    return Components(terms, EffectScale(model.scale, rules.cell(model.term).tolerance), tolerance, template)
+    return Components(terms, tolerance, template)
 
 
 @lru_cache(maxsize=256)

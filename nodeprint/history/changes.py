@@ -19,8 +19,8 @@ from nodeprint.history.judged import PastCampaign
 from nodeprint.judge import acceptance, agreements, joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import SUSPECT, job_tail
-from nodeprint.judge.joined import Difference, JobAt, Joined, Past
-from nodeprint.judge.reduction import mean_of_runs
+from nodeprint.judge.joined import Difference, Past
+from nodeprint.judge.reduction import JobAt, Matrix, mean_of_runs
 from nodeprint.judge.terms import Cause
 from nodeprint.judge.verdict import Component, Interval
 from nodeprint.machine.node_configuration import read_fingerprint
@@ -220,35 +220,36 @@ def histories(judged: Sequence[PastCampaign], nodes: Collection[str] | None = No
     fleets = [packing.pack(campaign.folder) for campaign in judged]
     rules = acceptance.rules_of(judged[-1].folder)
     rules = acceptance.of_metrics(acceptance.of_surveys(rules, fleets[-1]), fleets[-1])
-    return of_joined(joined.join(fleets, rules, _wanted(judged, nodes)), rules, judged)
+    return of_joined(*joined.join(fleets, rules, _wanted(judged, nodes)), rules, judged)
 
 
-def of_joined(all_joined: Joined, rules: Acceptance, judged: Sequence[PastCampaign]) -> Histories:
+def of_joined(
+    matrices: Sequence[Matrix], copies: Collection[int], rules: Acceptance, judged: Sequence[PastCampaign]
+) -> Histories:
     """The same of campaigns that are joined; `judged` are their verdicts, in the same order."""
-    pasts = [joined.past(of, rules) for of in all_joined.matrices]
+    pasts = [joined.past(matrix, rules) for matrix in matrices]
+    names = sorted({job.node for matrix in matrices for job in matrix.at})
     components = sum(len(past.tolerance) for past in pasts)
     most = max((int(np.bincount(past.matrix.owner).max()) for past in pasts), default=1)
     z = change_points.threshold(ALARM, components, max(most, YEAR))
-    by_node: dict[int, list[_LevelSeries]] = {}
+    by_node: dict[str, list[_LevelSeries]] = {}
     common: list[_LevelSeries] = []
-    found: dict[int, list[_Found]] = {}
+    found: dict[str, list[_Found]] = {}
     for past in pasts:
         lines = _lines(past)
         levels, fitted = _levels(past, lines, z)
         job, alike = past.between_jobs(levels, fitted), joined.correlation(past.own - levels, past.matrix.owner)
-        tails = job_tail(past.matrix.terms, SUSPECT, len(all_joined.names))
+        tails = job_tail(past.matrix.terms, SUSPECT, len(names))
         for position, line in enumerate(lines):
-            node = int(past.matrix.nodes[position])
+            node = past.node(position)
             by_node.setdefault(node, []).append(line)
             found.setdefault(node, []).extend(_found(_OfNode(past, line, position, job, alike, tails, z)))
         if (together := _line_of_all(past, job)) is not None:
             common.append(together)
-            found.setdefault(ALL, []).extend(_found(_OfNode(past, together, ALL, job, alike, tails, z)))
-    nodes = tuple(
-        _history(name, by_node[number], found[number], judged) for number, name in enumerate(all_joined.names)
-    )
-    names = tuple(sorted(judged[number].folder.name for number in all_joined.copies))
-    return Histories(nodes, _history_of_all(common, found.get(ALL, []), all_joined.names, judged, z), names)
+            found.setdefault("", []).extend(_found(_OfNode(past, together, ALL, job, alike, tails, z)))
+    nodes = tuple(_history(name, by_node[name], found[name], judged) for name in names)
+    folders = tuple(sorted(judged[number].folder.name for number in copies))
+    return Histories(nodes, _history_of_all(common, found.get("", []), judged, z), folders)
 
 
 #: In place of the position of a node: all of them together.
@@ -280,7 +281,7 @@ def _lines(past: Past) -> list[_LevelSeries]:
     out = []
     for position, of_node in enumerate(rows):
         factor = np.maximum(of_all, factors[position] if len(of_node) > _STEPS else 1.0)
-        jobs = tuple(past.of.jobs[row] for row in of_node.tolist())
+        jobs = tuple(past.matrix.at[row] for row in of_node.tolist())
         out.append(
             _LevelSeries(
                 past, position, of_node[:, None], own[of_node], errors[of_node] * np.maximum(factor, 1.0), jobs
@@ -306,7 +307,7 @@ def _line_of_all(past: Past, job: JobSpread) -> _LevelSeries | None:
     if not len(known):
         return None
     rows = [np.flatnonzero(past.rounds.number == number) for number in known.tolist()]
-    first = [min(past.of.jobs[row] for row in of_round.tolist()) for of_round in rows]
+    first = [min(past.matrix.at[row] for row in of_round.tolist()) for of_round in rows]
     order = sorted(range(len(known)), key=lambda number: first[number])
     variance = past.rounds.error[known][:, None] * (past.of_usual_runs + job.variance)
     widest = max(map(len, rows))
@@ -481,7 +482,6 @@ def _history(
 def _history_of_all(
     lines: Sequence[_LevelSeries],
     found: Sequence[_Found],
-    names: Sequence[str],
     judged: Sequence[PastCampaign],
     z: float,
 ) -> NodeHistory | None:
@@ -493,8 +493,8 @@ def _history_of_all(
     moving: dict[str, list[tuple[_Found, Change]]] = {}
     for first, further in _together(found):
         change = _change(first, further)
-        nodes = tuple(sorted(names[int(first.past.matrix.nodes[i])] for i in _movers(first)))
-        change = replace(change, nodes=nodes, fields=_fields_of_all(first, names, judged))
+        nodes = tuple(sorted(first.past.node(i) for i in _movers(first)))
+        change = replace(change, nodes=nodes, fields=_fields_of_all(first, judged))
         if change.fields:
             changes.append(change)
         else:
@@ -534,14 +534,14 @@ def _range(found: _Found) -> Range:
     values, times = found.line.values[:, found.cause.head], found.line.times
     from_first = values - values[np.flatnonzero(np.isfinite(values))[0]]
     low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
-    relative = found.past.matrix.scale.relative
+    relative = found.past.matrix.terms.relative
     return Range(relative(float(from_first[low])), times[low], relative(float(from_first[high])), times[high])
 
 
 def _change(found: _Found, further: int) -> Change:
     """A cause of a change with its figures."""
     past, step, head, matrix = found.past, found.step, found.cause.head, found.past.matrix
-    model, scale, share = matrix.measured.model, matrix.scale, matrix.terms.share
+    model, scale, share = matrix.measured.model, matrix.terms, matrix.terms.share
     rows = found.line.rows[step.before]
     usual = float(np.nanmedian(past.means[rows[rows >= 0], head]))
     before = scale.relative(usual) if share else float(matrix.levels[head]) * (1 + scale.relative(usual))
@@ -551,7 +551,7 @@ def _change(found: _Found, further: int) -> Change:
     return Change(
         "",
         matrix.name,
-        matrix.component.home,
+        matrix.home,
         agreements.metric(matrix.measured),
         _component(found),
         "share" if share else matrix.measured.unit,
@@ -620,10 +620,10 @@ def _course(line: _LevelSeries, number: int, component: Component, judged: Seque
     half = intervals.half_width(errors[at], np.full(len(at), past.run.degrees[number]), _TAIL_95)
     return Course(
         matrix.name,
-        matrix.component.home,
+        matrix.home,
         agreements.metric(matrix.measured),
         component,
-        matrix.scale.allowed(size, 1.0),
+        matrix.terms.allowed(size, 1.0),
         tuple(line.times[sample] for sample in at.tolist()),
         tuple(judged[line.jobs[sample].campaign].name for sample in at.tolist()),
         tuple(((values[at] - first) / size).tolist()),
@@ -639,14 +639,14 @@ def is_of(change: Change, course: Course) -> bool:
 # --- what changed with it ---
 
 
-def _fields_of_all(found: _Found, names: Sequence[str], judged: Sequence[PastCampaign]) -> dict[str, tuple[str, str]]:
+def _fields_of_all(found: _Found, judged: Sequence[PastCampaign]) -> dict[str, tuple[str, str]]:
     """The fields of the fingerprint that changed on all nodes meanwhile, and alike."""
-    owner, nodes, step = found.past.matrix.owner, found.past.matrix.nodes, found.step
+    owner, step = found.past.matrix.owner, found.step
     sides = [rows[rows >= 0] for rows in (found.line.rows[step.unchanged], found.line.rows[step.by])]
     fields = []
     for node in np.intersect1d(owner[sides[0]], owner[sides[1]]).tolist():
-        before, after = (found.past.of.jobs[int(side[owner[side] == node][0])] for side in sides)
-        fields.append(_fields(names[int(nodes[node])], before, after, judged))
+        before, after = (found.past.matrix.at[int(side[owner[side] == node][0])] for side in sides)
+        fields.append(_fields(found.past.node(node), before, after, judged))
     first = fields[0] if fields else {}
     return {key: values for key, values in first.items() if all(of.get(key) == values for of in fields)}
 

@@ -84,7 +84,7 @@ def _agreement(
     name: str, table: Deviations, position: int, component: int, node: PackedNode, rules: Acceptance
 ) -> Agreement:
     """The agreement of a node by its nearest component."""
-    matrix, relative = table.matrix, table.matrix.scale.relative
+    matrix, relative = table.matrix, table.matrix.terms.relative
     pooled, number = table.pooled_node(position)
     difference, half = float(pooled.difference[number, component]), float(pooled.half_90[number, component])
     reach, limit = abs(difference) + half, float(table.tolerance[component])
@@ -135,7 +135,7 @@ def remedy_of(pooled: Deviations, number: int, component: int) -> tuple[str, int
     runs = max(int(pooled.runs[number, component]), 1)
     tolerance, error = float(pooled.tolerance[component]), float(pooled.error[number, component])
     difference, half_90 = abs(float(pooled.difference[number, component])), float(pooled.half_90[number, component])
-    between = float(reference.between[reference.kind[position], component])
+    between = float(reference.between[position, component])
     expected = difference * (1 - min(error**2 / max(between + error**2, 1e-30), 1.0))
     if difference > tolerance:
         return "quiet", 0
@@ -174,7 +174,7 @@ def limits(series: Sequence[Deviations]) -> tuple[Limit, ...]:
             if not len(usable):
                 continue
             effect, tolerance = float(np.median(usable)), float(np.median(tolerances[columns]))
-            relative = of_measurement.matrix.scale.relative
+            relative = of_measurement.matrix.terms.relative
             remedy, needed = (
                 _sharper(of_measurement, columns, effect, tolerance) if effect > FAR * tolerance else ("", 0)
             )
@@ -225,7 +225,7 @@ def spreads(series: Sequence[Deviations]) -> tuple[Spread, ...]:
         beyond_tolerance = of_measurement.nodes_outside(1) | of_measurement.nodes_outside(-1)
         between_all, reach_all = of_nodes.between, np.abs(of_nodes.difference) + of_nodes.half_90
         for component_type, columns in terms.by_component_type:
-            relative = of_measurement.matrix.scale.relative
+            relative = of_measurement.matrix.terms.relative
             between = float(np.median(between_all[:, columns]))
             run = float(np.median(of_measurement.spreads.run.pooled[columns]))
             chips = float(np.sqrt(max(between - run / float(np.median(runs[columns])), 0.0)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.judge import tolerances
-from nodeprint.judge.deviations import SUSPECT, Deviations, PeerReference, campaign_tail, job_tail, spreads, table
+from nodeprint.judge.deviations import SUSPECT, Deviations, campaign_tail, job_tail, spreads, table
 from nodeprint.judge.population import Population
-from nodeprint.judge.reduction import Matrix, matrix
+from nodeprint.judge.reduction import Matrix
+from nodeprint.stats.peers import Peers
 
 
 def tables(population: Population) -> tuple[Deviations, ...]:
@@ -20,11 +20,7 @@ def tables(population: Population) -> tuple[Deviations, ...]:
     """
     nodes = population.fleet.nodes
     alone = [i for i, node in enumerate(nodes) if i not in population.group_of and not node.unusable]
-    of_nodes = (
-        matrix(component, np.array([i])) for i in alone for component in population.components if component.terms.terms
-    )
-    measured = (of_node for of_node in of_nodes if of_node is not None and np.isfinite(of_node.values).any())
-    return tuple(_table(of_node, population) for of_node in measured)
+    return tuple(_table(of_node, population) for i in alone for of_node in population.each_matrix(np.array([i])))
 
 
 def _table(of_node: Matrix, population: Population) -> Deviations:
@@ -32,12 +28,10 @@ def _table(of_node: Matrix, population: Population) -> Deviations:
     shape = 1, len(of_node.terms.terms)
     unknown, none = np.full(shape, np.nan), np.zeros(shape)
     center = none if of_node.terms.share else unknown
-    reference = PeerReference(
-        center, np.zeros(1), np.zeros(1, dtype=np.int64), unknown, none, none, none, none, np.ones(shape)
-    )
+    reference = Peers(center, np.zeros(1), unknown, np.ones(shape), none, none, none, np.zeros(1))
     tails = (
         job_tail(of_node.terms, SUSPECT, population.compared_jobs),
         campaign_tail(rules.false_alarm, population.tests),
     )
     referenced = np.ones(shape[1], dtype=np.bool_)
-    return table(of_node, spreads(of_node, rules), tolerances.of_matrix(of_node, rules), reference, referenced, *tails)
+    return table(spreads(of_node, rules), reference, referenced, *tails)

@@ -16,14 +16,15 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.deviations import Deviations, PeerReference, Spreads, table
+from nodeprint.judge.deviations import Deviations, Spreads, table
 from nodeprint.judge.findings import TableFinding, merged, of_row
-from nodeprint.judge.joined import Joined, Past
+from nodeprint.judge.joined import Past
 from nodeprint.judge.reduction import mean_of_runs
 from nodeprint.judge.standing import outliers
 from nodeprint.judge.verdict import Component, Finding, Interval, Note, Shared
 from nodeprint.settings.texts import say
 from nodeprint.stats import intervals
+from nodeprint.stats.peers import Peers
 from nodeprint.stats.rounds import Rounds
 from nodeprint.stats.runs import JobSpread, RunSpread
 
@@ -49,8 +50,9 @@ def against(
     simulated = {point.simulated for point in before} | {fleet.simulated}
     if len(simulated) > 1:
         raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")
-    all_joined = joined.join([*before, fleet], rules, distinct=False)
-    matrices = [_Sides.of(joined.past(of, rules), len(before)) for of in all_joined.matrices]
+    matrices = [
+        _Sides.of(joined.past(of, rules), len(before)) for of in joined.join([*before, fleet], rules, distinct=False)[0]
+    ]
     tests = sum(len(of.past.tolerance) * len(of.nodes) for of in matrices)
     tail = rules.false_alarm / (2.0 * max(tests, 1))
     boots, called = boots_of(before), _called(before)
@@ -59,7 +61,7 @@ def against(
     thin, compared = set[str](), set[str]()
     for of in matrices:
         for position, (now, then) in of.nodes.items():
-            name = all_joined.names[int(of.past.matrix.nodes[position])]
+            name = of.past.node(position)
             compared.add(name)
             if of.past.runs[then].max(axis=1).sum() < MIN_RUNS or len(boots[name]) < MIN_BOOTS:
                 thin.add(name)
@@ -71,7 +73,7 @@ def against(
                 shown.setdefault(name, []).extend(one for one in of_node if of.changed(position)[one.cause.head])
     changes = {name: [_changed(one.finding, called) for one in merged(of_node)] for name, of_node in shown.items()}
     notes = [Note("baseline", printable(str(baseline)), _trust(before, fleet, thin, compared))]
-    common = [change for of in matrices if (change := _common(of, all_joined, tail)) is not None]
+    common = [change for of in matrices if (change := _common(of, tail)) is not None]
     if common:
         largest = max(common, key=lambda change: (len(change.nodes), abs(change.effect)))
         notes.append(Note("baseline-common", called, value=float(len(common) - 1), shared=largest))
@@ -137,7 +139,7 @@ class _Sides(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, past: Past, number: int) -> _Sides:
         """The sides of campaign `number`, which is the newest, and of those before it."""
-        newest = np.array([job.campaign == number for job in past.of.jobs])
+        newest = np.array([job.campaign == number for job in past.matrix.at])
         nodes, levels = {}, np.zeros_like(past.means)
         for position in range(len(past.matrix.nodes)):
             rows = np.array(past.matrix.jobs(position))
@@ -182,6 +184,8 @@ def _table(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: float
     of_runs = of_runs + of_rounds * (past.of_usual_runs + of.job.variance)
     ratio = of.job.ratio[[position]]
     spreads = Spreads(
+        of_node,
+        past.tolerance,
         means,
         past.runs[now].astype(np.int16),
         np.asarray(mean_of_runs(means[None]), dtype=np.float64),
@@ -190,10 +194,9 @@ def _table(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: float
         Rounds(np.zeros(len(now), dtype=np.int64), none, np.zeros(1), np.zeros(1, dtype=np.int64)),
     )
     of_jobs = ratio / len(then)
-    kind = np.zeros(1, dtype=np.int64)
-    reference = PeerReference(none, np.ones(1), kind, none, of_runs[None], of_jobs, none, one, one)
+    reference = Peers(none, np.ones(1), none, one, of_runs[None], of_jobs, none, np.ones(1))
     referenced = np.ones(len(usual), dtype=np.bool_)
-    return table(of_node, spreads, past.tolerance, reference, referenced, np.full(len(usual), tail), tail)
+    return table(spreads, reference, referenced, np.full(len(usual), tail), tail)
 
 
 def _changed(finding: Finding, called: str) -> Finding:
@@ -201,7 +204,7 @@ def _changed(finding: Finding, called: str) -> Finding:
     return replace(finding, id="changed", remedy="changed", baseline=called, consistent_with=())
 
 
-def _common(of: _Sides, all_joined: Joined, tail: float) -> Shared | None:
+def _common(of: _Sides, tail: float) -> Shared | None:
     """The largest of what all nodes changed by together beyond a tolerance, with those that did."""
     past, matrix = of.past, of.past.matrix
     change = past.together(list(of.nodes.values()), of.job)
@@ -214,8 +217,8 @@ def _common(of: _Sides, all_joined: Joined, tail: float) -> Shared | None:
         return None
     head, half_95 = cause.head, intervals.half_width(change.error, change.degrees, 0.025)
     effect = float(change.effect[head])
-    low, size, high = (matrix.scale.relative(effect + side * float(half_95[head])) for side in (-1, 0, 1))
-    names = sorted(all_joined.names[int(matrix.nodes[i])] for i in of.nodes if of.changed(i)[head])
+    low, size, high = (matrix.terms.relative(effect + side * float(half_95[head])) for side in (-1, 0, 1))
+    names = sorted(past.node(i) for i in of.nodes if of.changed(i)[head])
     component = Component(
         cause.term, matrix.terms.terms[head].component_type, naming.place(matrix, cause.where, naming.NO_NODE)
     )

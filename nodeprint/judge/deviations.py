@@ -21,7 +21,7 @@ from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix, mean_of_groups
 from nodeprint.judge.terms import Terms
 from nodeprint.stats import intervals
-from nodeprint.stats.peers import MAJORITY, REMAINDER, TEMPLATE_ERROR, agreeing, peers
+from nodeprint.stats.peers import MAJORITY, REMAINDER, Peers, agreeing, peers
 from nodeprint.stats.rounds import Rounds, rounds
 from nodeprint.stats.runs import JobSpread, RunSpread, job_spread, run_spread
 
@@ -53,28 +53,6 @@ def campaign_tail(level: float, tests: int) -> float:
     return level / (2.0 * max(tests, 1))
 
 
-class PeerReference(msgspec.Struct, frozen=True):
-    """What the nodes are compared with: the `center` of each one's peers (node, component), and how many peers it has
-    (`count`, node).
-
-    By kind of node (`kind`, node: of a large fleet all nodes have the same peers, but those that are no peers
-    themselves): the variance of a healthy node about the center (`between`), that of a peer by its runs (`of_runs`) and
-    by what it moves more between jobs than others (`of_movement`), how many times the variance between jobs it has by
-    its jobs (`of_jobs`), the center's variance as a `share` of these, and the `degrees` of freedom of `between` (kind,
-    component).
-    """
-
-    center: Floats
-    count: Floats
-    kind: Ints
-    between: Floats
-    of_runs: Floats
-    of_jobs: Floats
-    of_movement: Floats
-    share: Floats
-    degrees: Floats
-
-
 class Deviations(msgspec.Struct, frozen=True, dict=True):
     """The table of one measurement at one home over the nodes of one group.
 
@@ -85,16 +63,14 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     Columns (row, component) are computed of the rows that are asked for: of ten thousand nodes each has 200 MB.
 
-    `spreads` say how the jobs vary, and `reference` is what nodes are compared with. `tolerance` (component) is what is
-    accepted. A component is `referenced` (component) if so many nodes agree in it that the right value is known. In
-    others no node matches its peers, and a node differs only if it is beyond the spread of all others. `tail`
-    (component) is the level of intervals of one job, `campaign_tail` that of all jobs.
+    `spreads` say how the jobs vary, and `reference` is what nodes are compared with. A component is `referenced`
+    (component) if so many nodes agree in it that the right value is known. In others no node matches its peers, and a
+    node differs only if it is beyond the spread of all others. `tail` (component) is the level of intervals of one job,
+    `campaign_tail` that of all jobs.
     """
 
-    matrix: Matrix
     spreads: Spreads
-    tolerance: Floats
-    reference: PeerReference
+    reference: Peers
     referenced: Bools
     tail: Floats
     campaign_tail: float
@@ -155,6 +131,16 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
         return self._with_rows(chosen, first, run_means(values) - shift, np.isfinite(values).sum(axis=1))
 
     # --- columns of components, nodes and jobs ---
+
+    @property
+    def matrix(self) -> Matrix:
+        """The values of runs."""
+        return self.spreads.matrix
+
+    @property
+    def tolerance(self) -> Floats:
+        """What is accepted (component), on the model's scale."""
+        return self.spreads.tolerance
 
     @property
     def terms(self) -> Terms:
@@ -367,29 +353,29 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
     @property
     def of_reference(self) -> Floats:
         """The variance of the peers' center (row, component)."""
-        reference = self.reference
-        kind = reference.kind[self.owner]
-        return np.asarray(reference.share[kind] * self._of_peer)
+        return np.asarray(self._share * self._of_peer)
+
+    @property
+    def _share(self) -> Floats:
+        """The center's variance as a share of those of its peers (row, 1)."""
+        return self.reference.share[self.owner][:, None]
 
     @property
     def _of_peer(self) -> Floats:
         """The variance of a peer by its runs and jobs (row, component)."""
-        reference, spreads = self.reference, self.spreads
-        kind = reference.kind[self.owner]
-        of_jobs = reference.of_jobs[kind] * spreads.job.variance + reference.of_movement[kind]
-        return np.asarray(reference.of_runs[kind] + of_jobs)
+        reference, owner = self.reference, self.owner
+        of_jobs = reference.of_jobs[owner] * self.spreads.job.variance + reference.of_movement[owner]
+        return np.asarray(reference.of_runs[owner] + of_jobs)
 
     @property
     def _variances(self) -> list[tuple[Floats, Floats]]:
         """What the error is made of, each with its degrees of freedom: runs, the assumed variance between jobs, which
         counts as known, and what jobs show beyond it."""
-        reference, jobs = self.reference, self.spreads.job
-        kind = reference.kind[self.owner]
-        share = reference.share[kind]
-        of_jobs = 1 / self.jobs + share * reference.of_jobs[kind]
-        more = self._of_movement + self._of_rounds + share * reference.of_movement[kind]
+        reference, owner, share, jobs = self.reference, self.owner, self._share, self.spreads.job
+        of_jobs = 1 / self.jobs + share * reference.of_jobs[owner]
+        more = self._of_movement + self._of_rounds + share * reference.of_movement[owner]
         return [
-            (self.of_runs + share * reference.of_runs[kind], self.spreads.run.degrees),
+            (self.of_runs + share * reference.of_runs[owner], self.spreads.run.degrees),
             (jobs.assumed * of_jobs, np.full(len(jobs.assumed), np.inf)),
             (jobs.excess * of_jobs + more, jobs.degrees),
         ]
@@ -411,24 +397,20 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
         than what they are drawn from. A few harvested components whose tolerance is two of their standard deviations
         have a center that is a quarter of the tolerance off that of others. If nodes do not agree, a node has to be
         beyond what all of them differ by."""
-        reference = self.reference
-        kind = reference.kind[self.owner]
-        referenced, scatter = self.referenced, self.whole.scatter[self.owner]
-        nature = np.where(referenced, reference.share[kind] * self.nature, scatter)
-        degrees = np.where(referenced, reference.degrees[kind], max(len(reference.count) - 2.0, 1.0))
+        reference, referenced, scatter = self.reference, self.referenced, self.whole.scatter[self.owner]
+        nature = np.where(referenced, self._share * self.nature, scatter)
+        degrees = np.where(referenced, reference.degrees[self.owner], max(len(reference.count) - 2.0, 1.0))
         return intervals.combined([*self._variances, (nature, degrees)])
 
     @property
     def nature(self) -> Floats:
         """The variance that healthy nodes have by nature, beyond what runs and jobs explain (row, component)."""
-        reference = self.reference
-        kind = reference.kind[self.owner]
-        return np.maximum(reference.between[kind] - self._of_peer, 0.0)
+        return np.maximum(self.between - self._of_peer, 0.0)
 
     @property
     def between(self) -> Floats:
         """The variance of a healthy node about the center (row, component)."""
-        return np.asarray(self.reference.between[self.reference.kind[self.owner]])
+        return self.reference.between[self.owner]
 
     @cached_property
     def half_90(self) -> Floats:
@@ -457,20 +439,24 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
     @property
     def in_unit(self) -> tuple[Floats, Floats]:
         """What the node has and what its peers have (row, component), in the measurement's unit."""
-        scale, levels, difference = self.matrix.scale, self.matrix.levels, self.difference
-        if self.terms.share:
+        terms, levels, difference = self.terms, self.matrix.levels, self.difference
+        if terms.share:
             peers_have = np.broadcast_to(levels, difference.shape)
-            return peers_have + np.expm1(difference) * (scale.floor + peers_have), peers_have
-        relative = np.expm1 if scale.kind == "log" else np.asarray
+            return peers_have + np.expm1(difference) * (terms.floor + peers_have), peers_have
+        relative = np.expm1 if terms.scale == "log" else np.asarray
         value = levels * (1 + relative(self.means))
         return value, np.asarray(value / (1 + relative(difference)))
 
 
-class Spreads(msgspec.Struct, frozen=True):
-    """How the jobs of a measurement vary: their `means` over runs without the shifts of rounds (row, component), of so
-    many `runs` (row, component), the means `of_nodes` over these (node, component), and the spreads between runs and
-    between jobs."""
+class Spreads(msgspec.Struct, frozen=True, dict=True):
+    """How the jobs of a `matrix` vary, whose `tolerance` (component) is what is accepted.
 
+    `means` over runs are without the shifts of rounds (row, component), of so many `runs` (row, component); `of_nodes`
+    are the means over these (node, component). `run` and `job` are the spreads between runs and between jobs.
+    """
+
+    matrix: Matrix
+    tolerance: Floats
     means: Floats
     runs: npt.NDArray[np.int16]
     of_nodes: Floats
@@ -483,7 +469,7 @@ class Spreads(msgspec.Struct, frozen=True):
         """The variance of the mean of a usual job (component)."""
         return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1) + self.job.variance)
 
-    @property
+    @cached_property
     def of_usual_node(self) -> Floats:
         """The variance of the mean of a usual node (component)."""
         jobs = len(self.means) / max(len(self.of_nodes), 1)
@@ -499,7 +485,8 @@ def spreads(matrix: Matrix, rules: Acceptance) -> Spreads:
     means = raw - days.shift[days.number]
     of_runs = run.pooled / np.maximum(np.median(runs, axis=0), 1)
     job = job_spread(means, matrix.owner, of_runs, pool, assumed_job**2)
-    return Spreads(means, runs, of_each_node(matrix, means), run, job, days)
+    tolerance = tolerances.of_matrix(matrix, rules)
+    return Spreads(matrix, tolerance, means, runs, of_each_node(matrix, means), run, job, days)
 
 
 def deviations(matrix: Matrix, rules: Acceptance, jobs: int, tests: int) -> Deviations:
@@ -507,16 +494,13 @@ def deviations(matrix: Matrix, rules: Acceptance, jobs: int, tests: int) -> Devi
     that are outside a tolerance are no peers of others: of few nodes the farthest is left out first, as others may
     differ only because it is among their peers."""
     of_it = spreads(matrix, rules)
-    tolerance = tolerances.of_matrix(matrix, rules)
     usable = np.asarray(np.isfinite(of_it.of_nodes).mean(axis=1) > 0.5)
     trusted = usable if usable.sum() > 1 else np.ones_like(usable)
     enough = max(2, int(np.ceil(REMAINDER * trusted.sum())))
     made = table(
-        matrix,
         of_it,
-        tolerance,
-        _reference(matrix, of_it, trusted),
-        agreeing(of_it.of_nodes, tolerance) >= MAJORITY,
+        _reference(of_it, trusted),
+        agreeing(of_it.of_nodes, of_it.tolerance) >= MAJORITY,
         job_tail(matrix.terms, SUSPECT, jobs),
         campaign_tail(rules.false_alarm, tests),
     )
@@ -529,21 +513,13 @@ def deviations(matrix: Matrix, rules: Acceptance, jobs: int, tests: int) -> Devi
         if kept.sum() < enough:
             return made
         trusted = kept
-        made = msgspec.structs.replace(made, reference=_reference(matrix, of_it, trusted))
+        made = msgspec.structs.replace(made, reference=_reference(of_it, trusted))
 
 
-def table(
-    matrix: Matrix,
-    of_it: Spreads,
-    tolerance: Floats,
-    reference: PeerReference,
-    referenced: Bools,
-    tail: Floats,
-    campaign_tail: float,
-) -> Deviations:
+def table(of_it: Spreads, reference: Peers, referenced: Bools, tail: Floats, campaign_tail: float) -> Deviations:
     """The table with a row for each job, from what is estimated of all jobs together."""
     rows = np.arange(len(of_it.means))
-    return Deviations(matrix, of_it, tolerance, reference, referenced, tail, campaign_tail, rows, rows)
+    return Deviations(of_it, reference, referenced, tail, campaign_tail, rows, rows)
 
 
 def _times_tolerance_outside(made: Deviations) -> Floats:
@@ -568,41 +544,16 @@ def _outside(table: Deviations, tail: Floats | float) -> Bools:
     return out
 
 
-def _reference(matrix: Matrix, of_it: Spreads, trusted: Bools) -> PeerReference:
-    """The reference of each node, from the `trusted` ones: of few nodes each has its own, of many those with as many
-    peers have one."""
-    runs, run = of_it.runs, of_it.run
-    compared = peers(filled(of_it.of_nodes), matrix.terms.pool, trusted)
-    first_row = matrix.first_row[:-1]
+def _reference(of_it: Spreads, trusted: Bools) -> Peers:
+    """The reference of each node, from the `trusted` ones."""
+    runs, run, first_row = of_it.runs, of_it.run, of_it.matrix.first_row[:-1]
     of_job = np.where(runs > 0, 1.0 / np.maximum(runs, 1), 0.0)
     count = np.maximum(np.add.reduceat(runs > 0, first_row, axis=0, dtype=np.int64), 1)
     share_runs = np.add.reduceat(of_job, first_row, axis=0)
-    by_runs = run.ratio * np.where(share_runs > 0, share_runs, 1.0) / count**2
+    by_runs = run.pooled * run.ratio * np.where(share_runs > 0, share_runs, 1.0) / count**2
     by_jobs = np.broadcast_to(1 / count, by_runs.shape)
     by_movement = (of_it.job.ratio - 1) * of_it.of_usual_job / count
-    if compared.shared:
-        _, first, kind = np.unique(compared.count, return_index=True, return_inverse=True)
-        of_peers = [
-            np.broadcast_to(of[trusted].mean(axis=0), (len(first), of.shape[1]))
-            for of in (by_runs, by_jobs, by_movement)
-        ]
-    else:
-        first = kind = np.arange(len(compared.count))
-        others = trusted & ~np.eye(len(trusted), dtype=np.bool_)
-        others[~others.any(axis=1)] = True
-        of_peers = [(others @ of) / others.sum(axis=1)[:, None] for of in (by_runs, by_jobs, by_movement)]
-    share = TEMPLATE_ERROR / np.maximum(compared.count[first], 1.0)[:, None] * np.ones_like(of_peers[0])
-    return PeerReference(
-        compared.center,
-        compared.count,
-        kind,
-        compared.between[first],
-        run.pooled * of_peers[0],
-        of_peers[1],
-        of_peers[2],
-        share,
-        compared.degrees[first],
-    )
+    return peers(filled(of_it.of_nodes), of_it.matrix.terms.pool, trusted, by_runs, by_jobs, by_movement)
 
 
 def priors(matrix: Matrix, rules: Acceptance) -> tuple[Floats, Floats]:

@@ -35,11 +35,11 @@ def of_term(matrix: Matrix, number: int, center: float, node: PackedNode) -> Exp
     at = np.flatnonzero(weights)
     if not len(at):
         return None
-    statistic = "log" if matrix.scale.kind == "log" else "mean"
+    statistic = "log" if matrix.terms.scale == "log" else "mean"
     return Expected(
         quantity.model.value,
         statistic,
-        *_places(quantity, matrix.component.home, at, node),
+        *_places(quantity, matrix.home, at, node),
         tuple(matrix.template[at].astype(float).tolist()),
         tuple(weights[at].tolist()),
         center,

@@ -85,7 +85,7 @@ def _causes(row: Deviations, components: Bools) -> Sequence[Cause]:
         return ()
     shown, matrix = np.flatnonzero(components), row.matrix
     estimate = evidence(row, shown)
-    residual = np.nan_to_num(matrix.scale.residual(level(row, shown), matrix.template)).astype(np.float64)
+    residual = np.nan_to_num(matrix.terms.residual(level(row, shown), matrix.template)).astype(np.float64)
     explaining = causes(
         matrix,
         estimate.difference[0],
@@ -124,12 +124,12 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
         state = Certainty.MISMATCH
     usual = _usual(matrix, head)
     effect, half = float(estimate.difference[0, head]), estimate.half_of_job[0]
-    relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
-    tolerance = matrix.scale.allowed(float(row.tolerance[head]), effect)
+    relative, low, high = (matrix.terms.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
+    tolerance = matrix.terms.allowed(float(row.tolerance[head]), effect)
     value, peers = (float(of_component[0, head]) for of_component in estimate.in_unit)
     error, degrees = (float(of_component[0, head]) for of_component in estimate.different)
     half_95 = float(intervals.half_width(np.array(error), np.array(degrees), 0.025))
-    low_95, high_95 = (matrix.scale.relative(effect + side, usual) for side in (-half_95, half_95))
+    low_95, high_95 = (matrix.terms.relative(effect + side, usual) for side in (-half_95, half_95))
     model, pairs = matrix.measured.model, matrix.measured.of_pairs
     worse = (effect > 0) == (model.better == "lower")
     where, whole = naming.place(matrix, cause.where, node), cause.term
@@ -137,7 +137,7 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
         id=_identity(cause.term, effect, model.better, model.scale),
         state=state,
         measurement=matrix.name,
-        home=matrix.component.home,
+        home=matrix.home,
         component=Component(cause.term, matrix.terms.terms[head].component_type, where),
         effect=relative,
         effect_unit=value - peers,
@@ -189,9 +189,9 @@ def _by_job(node: Deviations, job: int, component: int) -> JobEffect:
     difference, half = float(estimate.difference[0, component]), float(estimate.half_of_job[0, component])
     center = float(np.nanmean(matrix.values[row, :, component])) - difference
     usual = _usual(matrix, component)
-    low, size, high = (matrix.scale.relative(difference + side, usual) for side in (-half, 0.0, half))
+    low, size, high = (matrix.terms.relative(difference + side, usual) for side in (-half, 0.0, half))
     runs = {
-        name: matrix.scale.relative(float(value) - center, usual)
+        name: matrix.terms.relative(float(value) - center, usual)
         for name, value in zip(matrix.runs[row], matrix.values[row, :, component], strict=False)
         if np.isfinite(value)
     }
@@ -212,9 +212,9 @@ def _finer(cause: Cause, estimate: Deviations, node: PackedNode) -> tuple[Finer,
         usual = _usual(matrix, component)
         effect = float(estimate.difference[0, component])
         low, size, high = (
-            matrix.scale.relative(effect + side, usual) for side in (-half[component], 0.0, half[component])
+            matrix.terms.relative(effect + side, usual) for side in (-half[component], 0.0, half[component])
         )
-        tolerance = matrix.scale.allowed(float(tolerances[component]), effect)
+        tolerance = matrix.terms.allowed(float(tolerances[component]), effect)
         out.append(Finer(matrix.name, naming.component(matrix, component, node), size, Interval(low, high), tolerance))
     return tuple(out)
 

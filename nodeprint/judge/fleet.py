@@ -103,7 +103,7 @@ def _assumed_jobs(reading: Reading, metrics: Sequence[str]) -> dict[str, float]:
     for series in reading.tables:
         metric, jobs = agreements.metric(series.matrix.measured), series.spreads.job
         if metric in metrics and not jobs.excess.any():
-            assumed = series.matrix.scale.relative(float(np.sqrt(jobs.assumed.max(initial=0.0))))
+            assumed = series.matrix.terms.relative(float(np.sqrt(jobs.assumed.max(initial=0.0))))
             out[metric] = max(out.get(metric, 0.0), assumed)
     return {metric: out[metric] for metric in metrics if metric in out}
 
@@ -163,7 +163,7 @@ def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
     of_it = Group(name, tuple(population.fleet.nodes[i].name for i in nodes), fields=fields)
     if cut is None:
         return of_it
-    relative, level = cut.matrix.scale.relative, float(cut.matrix.levels[cut.term])
+    relative, level = cut.matrix.terms.relative, float(cut.matrix.levels[cut.term])
     low, effect, high = (relative(cut.effect + side * _NORMAL_95 * cut.error) for side in (-1, 0, 1))
     than = letter(population.group_of[int(cut.first[0])]) if name else ""
     return replace(
@@ -188,7 +188,7 @@ def _differences(population: Population, cut: Cut, nodes: Sequence[int]) -> dict
     values = means[[cut.matrix.place[number] for number in both], cut.term]
     apart = values - np.nanmedian(values[: len(cut.first)])
     return {
-        population.fleet.nodes[number].name: cut.matrix.scale.relative(float(value))
+        population.fleet.nodes[number].name: cut.matrix.terms.relative(float(value))
         for number, value in zip(both, apart, strict=True)
         if np.isfinite(value)
     }

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.judge import naming, tolerances
+from nodeprint.judge import naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import causes
-from nodeprint.judge.deviations import Deviations, spreads
+from nodeprint.judge.deviations import Deviations, Spreads, spreads
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Component
 from nodeprint.stats import intervals, strata
@@ -66,7 +66,7 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
     nodes = np.concatenate(configurations)
     if len(nodes) < FEWEST:
         return [PeerGroup(configuration) for configuration in configurations]
-    usable = [prepared for matrix in matrices if (prepared := _prepared(matrix, nodes, rules)) is not None]
+    usable = [of_matrix for matrix in matrices if (of_matrix := _spreads(matrix, nodes, rules)) is not None]
     rows = np.split(np.arange(len(nodes)), np.cumsum([len(configuration) for configuration in configurations])[:-1])
     parted = [_of_configuration(of_it, usable) for of_it in rows]
     first = parted[0][0]
@@ -81,45 +81,32 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
     return out
 
 
-class _Prepared(msgspec.Struct, frozen=True):
-    """The means over runs (node, component) of a matrix, the tolerances of its components and the variances of a
-    mean."""
-
-    matrix: Matrix
-    means: Floats
-    tolerance: Floats
-    variance: Floats
-
-
-def _prepared(matrix: Matrix, nodes: Ints, rules: Acceptance) -> _Prepared | None:
+def _spreads(matrix: Matrix, nodes: Ints, rules: Acceptance) -> Spreads | None:
     """None where a node has no value, or values are shares of the time, which differ for reasons outside of a node."""
-    terms = matrix.terms
-    if len(matrix.nodes) < len(nodes) or terms.share:
+    if len(matrix.nodes) < len(nodes) or matrix.terms.share:
         return None
     of_it = spreads(matrix, rules)
-    if not np.isfinite(of_it.of_nodes).all():
-        return None
-    return _Prepared(matrix, of_it.of_nodes, tolerances.of_matrix(matrix, rules), of_it.of_usual_node)
+    return of_it if np.isfinite(of_it.of_nodes).all() else None
 
 
 def has_references(matrix: Matrix, rules: Acceptance) -> bool:
     """Whether a majority of the nodes of a matrix is alike in every component."""
-    return bool(_agree(spreads(matrix, rules).of_nodes, tolerances.of_matrix(matrix, rules)).all())
+    return bool(_agree(spreads(matrix, rules)).all())
 
 
 def from_majority(matrix: Matrix, rules: Acceptance) -> Floats:
     """By how much nodes differ from the median of all (node, component), 0 in a component in which no majority is
     alike."""
-    means = spreads(matrix, rules).of_nodes
-    return np.where(_agree(means, tolerances.of_matrix(matrix, rules)), means - np.nanmedian(means, axis=0), 0.0)
+    of_it = spreads(matrix, rules)
+    return np.where(_agree(of_it), of_it.of_nodes - np.nanmedian(of_it.of_nodes, axis=0), 0.0)
 
 
-def _agree(means: Floats, tolerance: Floats) -> npt.NDArray[np.bool_]:
-    """Whether a majority of nodes (node, component) is within the tolerance of one of them (component)."""
-    return np.asarray(agreeing(means, tolerance, fewest=FEWEST) >= MAJORITY)
+def _agree(of_it: Spreads, rows: Ints | slice = slice(None)) -> npt.NDArray[np.bool_]:
+    """Whether a majority of some nodes is within the tolerance of one of them (component)."""
+    return np.asarray(agreeing(of_it.of_nodes[rows], of_it.tolerance, fewest=FEWEST) >= MAJORITY)
 
 
-def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
+def _of_configuration(rows: Ints, candidates: Sequence[Spreads]) -> list[Ints]:
     """The groups of `rows`, the largest first; all of them where a majority is alike."""
     groups = _parted(rows, candidates)
     if max(map(len, groups)) >= MAJORITY * len(rows):
@@ -127,15 +114,15 @@ def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]
     return sorted(groups, key=lambda group: (-len(group), int(group[0])))
 
 
-def _parted(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
+def _parted(rows: Ints, candidates: Sequence[Spreads]) -> list[Ints]:
     """Groups of `rows`: those that are farthest apart in any component without a center, and the groups of each of
     these."""
     best: tuple[float, Sequence[Ints]] = 0.0, ()
     for candidate in candidates:
-        means = candidate.means[rows]
-        open_components = ~_agree(means, candidate.tolerance)
+        open_components = ~_agree(candidate, rows)
         if open_components.any():
-            columns = [of[..., open_components] for of in (means, candidate.tolerance, candidate.variance)]
+            of_rows = candidate.of_nodes[rows], candidate.tolerance, candidate.of_usual_node
+            columns = [of[..., open_components] for of in of_rows]
             best = max(best, strata.farthest(*columns), key=lambda split: split[0])
     return [group for of_it in best[1] for group in _parted(rows[of_it], candidates)] or [rows]
 
@@ -159,12 +146,15 @@ def sharing(group: PeerGroup, series: Sequence[Deviations], rules: Acceptance) -
                 times /= float(of_measurement.tolerance[component])
                 if best is None or times > best[0]:
                     best = times, of_measurement.matrix.nodes[rows], of_measurement
-    prepared = None if best is None else _prepared(best[2].matrix, nodes, rules)
-    if best is None or prepared is None:
+    of_matrix = None if best is None else _spreads(best[2].matrix, nodes, rules)
+    if best is None or of_matrix is None:
         return [group]
     away = np.isin(nodes, best[1])
     large, small = sorted((np.flatnonzero(away), np.flatnonzero(~away)), key=lambda rows: (-len(rows), int(rows[0])))
-    return [PeerGroup(nodes[large], None, nodes), PeerGroup(nodes[small], _cut(nodes, large, small, [prepared]), nodes)]
+    return [
+        PeerGroup(nodes[large], None, nodes),
+        PeerGroup(nodes[small], _cut(nodes, large, small, [of_matrix]), nodes),
+    ]
 
 
 def _alike(series: Deviations, rows: Ints, component: int) -> Ints:
@@ -187,16 +177,16 @@ def gap(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> PeerGroup
     """The smaller of two groups of `nodes` that are all within the tolerance of one component and yet surely more than
     GAP of it apart, in the component where that is most; None where there is no such gap."""
     best: tuple[float, PeerGroup | None] = 0.0, None
-    for prepared in (_prepared(matrix, nodes, rules) for matrix in matrices if len(nodes) >= FEWEST):
-        if prepared is None:
+    for of_matrix in (_spreads(matrix, nodes, rules) for matrix in matrices if len(nodes) >= FEWEST):
+        if of_matrix is None:
             continue
-        extent = np.ptp(prepared.means, axis=0)
-        within = np.flatnonzero((extent <= 2 * prepared.tolerance) & (extent > GAP * prepared.tolerance))
-        columns = [of[..., within] for of in (prepared.means, GAP * prepared.tolerance, prepared.variance)]
+        extent = np.ptp(of_matrix.of_nodes, axis=0)
+        within = np.flatnonzero((extent <= 2 * of_matrix.tolerance) & (extent > GAP * of_matrix.tolerance))
+        columns = [of[..., within] for of in (of_matrix.of_nodes, GAP * of_matrix.tolerance, of_matrix.of_usual_node)]
         apart, groups = strata.farthest(*columns)
         if len(groups) == 2 and apart > best[0]:
             small, large = sorted(groups, key=len)
-            best = apart, PeerGroup(nodes[small], _cut(nodes, large, small, [prepared], GAP, within))
+            best = apart, PeerGroup(nodes[small], _cut(nodes, large, small, [of_matrix], GAP, within))
     return best[1]
 
 
@@ -204,7 +194,7 @@ def _cut(
     nodes: Ints,
     first: Ints,
     group: Ints,
-    candidates: Sequence[_Prepared],
+    candidates: Sequence[Spreads],
     share: float = 1.0,
     among: Ints | None = None,
 ) -> Cut | None:
@@ -212,21 +202,21 @@ def _cut(
     apart, by its tolerance; None where no component was measured on all. Parts (of these `among`, if it is given) are
     apart by a `share` of their tolerance."""
     cuts = [
-        cut for prepared in candidates if (cut := _of_matrix(nodes, first, group, prepared, share, among)) is not None
+        cut for of_matrix in candidates if (cut := _of_matrix(nodes, first, group, of_matrix, share, among)) is not None
     ]
     return max(cuts, key=lambda cut: (cut.apart, abs(cut.effect) / cut.tolerance), default=None)
 
 
 def _of_matrix(
-    nodes: Ints, first: Ints, group: Ints, prepared: _Prepared, share: float, among: Ints | None
+    nodes: Ints, first: Ints, group: Ints, of_matrix: Spreads, share: float, among: Ints | None
 ) -> Cut | None:
     """How two groups differ in a matrix: in the coarsest component that explains where they are farthest apart."""
-    matrix, tolerance = prepared.matrix, prepared.tolerance
+    matrix, tolerance = of_matrix.matrix, of_matrix.tolerance
     if not len(tolerance):
         return None
-    near, far = prepared.means[first], prepared.means[group]
+    near, far = of_matrix.of_nodes[first], of_matrix.of_nodes[group]
     effect = far.mean(axis=0) - near.mean(axis=0)
-    variances = [np.maximum(side.var(axis=0), prepared.variance) / len(side) for side in (near, far)]
+    variances = [np.maximum(side.var(axis=0), of_matrix.of_usual_node) / len(side) for side in (near, far)]
     error = np.sqrt(variances[0] + variances[1])
     apart = intervals.outside(effect, strata.BEYOND * error, share * tolerance)
     size = np.abs(effect) / tolerance
@@ -240,12 +230,12 @@ def _of_matrix(
             np.nanmean([matrix.level_of(matrix.jobs(matrix.place[int(nodes[row])])) for row in rows], axis=0)
             for rows in (first, group)
         ]
-        residual = np.nan_to_num(matrix.scale.residual(levels[1], levels[0])).astype(np.float64)
+        residual = np.nan_to_num(matrix.terms.residual(levels[1], levels[0])).astype(np.float64)
         possible = causes(
             matrix,
             effect,
             error=error,
-            natural=np.sqrt(prepared.variance),
+            natural=np.sqrt(of_matrix.of_usual_node),
             half=strata.BEYOND * error,
             tolerance=share * tolerance,
             found=apart,

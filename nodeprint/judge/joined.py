@@ -3,9 +3,8 @@ past by the terms, spreads and causes that it is compared with other nodes by.""
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -21,15 +20,17 @@ from nodeprint.judge.causes import causes
 from nodeprint.judge.deviations import priors, run_means
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import (
+    JobAt,
     Matrix,
-    PlaceSet,
     Reals,
+    homes,
     mean_of_runs,
     moment,
     padded,
+    points,
     term_values,
 )
-from nodeprint.judge.terms import Cause
+from nodeprint.judge.terms import Cause, Terms
 from nodeprint.stats import intervals
 from nodeprint.stats.rounds import FEWEST, Rounds, rounds
 from nodeprint.stats.runs import JobSpread, RunSpread, job_spread, run_spread
@@ -45,97 +46,48 @@ _SEVERAL = 4
 _MOST_ALIKE = 0.95
 
 
-class JobAt(msgspec.Struct, frozen=True, order=True):
-    """An independent job of a node: when it began (ISO 8601; empty if unknown), in which campaign (its number), and the
-    name of its job there."""
-
-    started: str
-    campaign: int
-    job: str
-    node: str
-
-
-class JoinedMatrix(msgspec.Struct, frozen=True):
-    """A part of a quantity over several campaigns: a `matrix` whose nodes are numbers in `Joined.names`, with the job
-    that each row is. The rows of a node are in the order of time."""
-
-    matrix: Matrix
-    jobs: tuple[JobAt, ...]
-
-
-class Joined(msgspec.Struct, frozen=True):
-    """Campaigns as one: the `names` of all nodes, their jobs in every part of every quantity, and the numbers of the
-    campaigns (`copies`) of which some jobs are in another one, too, and count once."""
-
-    names: tuple[str, ...]
-    matrices: tuple[JoinedMatrix, ...]
-    copies: frozenset[int]
-
-
-class _JobMeasured(msgspec.Struct, frozen=True):
-    """A job of a node in a quantity: its level (place), and by component the values of its runs (run, term)."""
-
-    at: JobAt
-    began: float
-    runs: tuple[str, ...]
-    level: Reals
-    values: tuple[Floats, ...]
-
-
-class _Kind:
-    """A measurement over campaigns: its points and sets of them in the newest, its level (point) in the oldest, and
-    its `jobs`."""
-
-    def __init__(self, newest: Measured, components: Sequence[PlaceSet]) -> None:
-        self.newest = newest
-        self.components = [
-            component for component in components if component.measured is newest and component.terms.terms
-        ]
-        self.template: Reals | None = None
-        self.jobs: list[_JobMeasured] = []
-
-    def values(self, level: Reals) -> tuple[Floats, ...]:
-        """By component the values (row, term) of the rows of the next campaign."""
-        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no run has stays NaN
-            usual = np.nanmedian(level, axis=0)
-        known = self.template
-        self.template = usual if known is None else np.where(np.isnan(known), usual, known)
-        return tuple(
-            term_values(level[:, component.places], self.template[component.places], component.terms, component.scale)
-            for component in self.components
-        )
-
-
 def join(
     fleets: Sequence[PackedFleet],
     rules: Acceptance,
     nodes: Sequence[Collection[str]] | None = None,
     *,
     distinct: bool = True,
-) -> Joined:
+) -> tuple[list[Matrix], frozenset[int]]:
     """The jobs of some campaigns, which are in the order of time; with `nodes` (campaign) of these alone, and each once
     if they are `distinct`. Jobs that were disturbed are in none.
 
-    Places are those of the newest campaign, levels relative to those of the oldest that has the place.
+    A matrix for each home of each measurement has the jobs of all campaigns. Places are those of the newest campaign,
+    levels relative to those of the oldest that has the place. Also the numbers of the campaigns of which some jobs are
+    in another one, too, and count once.
     """
-    kinds: dict[tuple[object, ...], _Kind] = {}
+    newest: dict[tuple[object, ...], tuple[Measured, Terms]] = {}
+    template: dict[tuple[object, ...], Reals] = {}
+    parts: dict[tuple[object, ...], list[list[Matrix]]] = {}
     for number in (len(fleets) - 1, *range(len(fleets))):
         fleet = fleets[number] if nodes is None else _of_nodes(fleets[number], nodes[number])
         population = Population.of(fleet, rules, ())
-        first = not kinds
-        for reduced in population.reduced:
-            kind = kinds.setdefault(_kind(reduced), _Kind(reduced, population.components))
-            if not first:
-                kind.jobs.extend(_jobs(population, reduced, kind, number))
-    names = sorted({of_job.at.node for kind in kinds.values() for of_job in kind.jobs})
-    matrices: list[JoinedMatrix] = []
+        is_known = bool(newest)
+        for measured, terms in zip(population.reduced, population.terms, strict=True):
+            kind = _kind(measured)
+            first, terms_of_first = newest.setdefault(kind, (measured, terms))
+            if is_known and terms_of_first.terms:
+                level = _at_places(first, measured)
+                template[kind] = _with_usual(template.get(kind), level)
+                of_campaign = _of_campaign(population, measured, number, first, terms_of_first, level, template[kind])
+                parts.setdefault(kind, []).append(of_campaign)
+    names = sorted({job.node for of_kind in parts.values() for of_campaign in of_kind for job in of_campaign[0].at})
+    matrices: list[Matrix] = []
     copies = set[int]()
-    for kind in kinds.values():
-        ordered = sorted(kind.jobs, key=lambda of_job: (of_job.at.node, of_job.at))
-        kept = _distinct(ordered, fleets) if distinct else ordered
-        copies |= {of_job.at.campaign for of_job in ordered} - {of_job.at.campaign for of_job in kept}
-        matrices += _matrices(kind, kept, names) if kept else []
-    return Joined(tuple(names), tuple(matrices), frozenset(copies))
+    for kind, of_kind in parts.items():
+        every = [job for of_campaign in of_kind for job in of_campaign[0].at]
+        order = sorted(range(len(every)), key=lambda row: (every[row].node, every[row]))
+        kept = _distinct(every, order, of_kind, fleets) if distinct else order
+        copies |= {every[row].campaign for row in order} - {every[row].campaign for row in kept}
+        for of_home in zip(*of_kind, strict=True):
+            whole = _concatenated(of_home, kept, names, template[kind])
+            if np.isfinite(whole.values).any():
+                matrices.append(whole)
+    return matrices, frozenset(copies)
 
 
 def _of_nodes(fleet: PackedFleet, names: Collection[str]) -> PackedFleet:
@@ -153,23 +105,58 @@ def _kind(quantity: Measured) -> tuple[object, ...]:
     return (*names, quantity.layout.key)
 
 
-def _jobs(population: Population, reduced: Measured, kind: _Kind, campaign: int) -> Iterator[_JobMeasured]:
-    """The independent jobs of a campaign in a quantity."""
+def _with_usual(known: Reals | None, level: Reals) -> Reals:
+    """The level of each place in the oldest campaign that has it, with one more campaign (row, place)."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no run has stays NaN
+        usual = np.nanmedian(level, axis=0)
+    return usual if known is None else np.where(np.isnan(known), usual, known)
+
+
+def _of_campaign(
+    population: Population,
+    measured: Measured,
+    campaign: int,
+    newest: Measured,
+    terms: Terms,
+    level: Reals,
+    template: Reals,
+) -> list[Matrix]:
+    """A campaign's independent jobs in a measurement, at each home of the `newest`: a row each, of the mean `level` of
+    its runs at the places of that."""
     nodes = population.fleet.nodes
-    level = _at_places(kind.newest, reduced)
-    of_components = kind.values(level)
-    for i, jobs in reduced.independent_jobs.items():
-        for together in jobs if not nodes[i].unusable else ():
-            rows = [row for job in together for row in reduced.rows[i][job]]
-            started = _started(population, i, together)
-            at = moment(started)
-            yield _JobMeasured(
-                JobAt(started, campaign, f"job{together[-1]}", nodes[i].name),
-                float("nan") if at is None else at.timestamp(),
-                tuple(f"job{reduced.job[row]}/run{reduced.run[row]}" for row in rows),
-                mean_of_runs(level[rows][None])[0],
-                tuple(np.asarray(values[rows], dtype=np.float64) for values in of_components),
+    jobs = [
+        (i, together)
+        for i, of_node in measured.independent_jobs.items()
+        for together in (of_node if not nodes[i].unusable else ())
+    ]
+    rows = [[row for job in together for row in measured.rows[i][job]] for i, together in jobs]
+    at = tuple(
+        JobAt(_started(population, i, together), campaign, f"job{together[-1]}", nodes[i].name) for i, together in jobs
+    )
+    moments = [moment(job.started) for job in at]
+    numbers, owner = np.unique([i for i, _ in jobs], return_inverse=True)
+    means = np.stack([mean_of_runs(level[of_job][None])[0] for of_job in rows]) if rows else level[:0]
+    out = []
+    for home in homes(newest):
+        places = points(newest, home)
+        values = term_values(level[:, places], template[places], terms)
+        out.append(
+            Matrix(
+                newest,
+                home,
+                terms,
+                numbers,
+                owner,
+                tuple(tuple(f"job{measured.job[row]}/run{measured.run[row]}" for row in of_job) for of_job in rows),
+                np.array([float("nan") if of is None else of.timestamp() for of in moments]),
+                tuple([row] for row in range(len(rows))),
+                means[:, places],
+                template[places],
+                np.asarray(padded(values, rows), dtype=np.float64) if rows else values[:0, None],
+                at,
             )
+        )
+    return out
 
 
 def _started(population: Population, i: int, jobs: Sequence[int]) -> str:
@@ -187,46 +174,55 @@ def _at_places(first: Measured, later: Measured) -> Reals:
     return np.asarray(np.where(column < 0, np.nan, later.level[:, column]), dtype=later.level.dtype)
 
 
-def _distinct(measured: Sequence[_JobMeasured], fleets: Sequence[PackedFleet]) -> list[_JobMeasured]:
-    """Jobs that are not in another campaign as well: of one node, begun in the same second. Simulated campaigns may all
-    begin at one time; of these the values are the same, too."""
-    first: dict[tuple[str, str], list[_JobMeasured]] = {}
+def _distinct(
+    jobs: Sequence[JobAt], order: Sequence[int], parts: Sequence[Sequence[Matrix]], fleets: Sequence[PackedFleet]
+) -> list[int]:
+    """The rows of jobs, in their `order`, that are not in another campaign as well: of one node, begun in the same
+    second. Simulated campaigns may all begin at one time; of these the levels (`parts`: campaign, home) are the same,
+    too."""
+    levels = [np.concatenate([part.level for part in of_home]) for of_home in zip(*parts, strict=True)]
+    former: dict[tuple[str, str], list[int]] = {}
     out = []
-    for of_job in measured:
-        former = first.setdefault((of_job.at.node, of_job.at.started), [])
+    for row in order:
+        job = jobs[row]
+        others = former.setdefault((job.node, job.started), [])
         alike = (
-            not fleets[of_job.at.campaign].simulated or np.array_equal(of_job.level, other.level, equal_nan=True)
-            for other in former
+            not fleets[job.campaign].simulated
+            or all(np.array_equal(level[row], level[other], equal_nan=True) for level in levels)
+            for other in others
         )
-        if not (of_job.at.started and any(alike)):
-            out.append(of_job)
-        former.append(of_job)
+        if not (job.started and any(alike)):
+            out.append(row)
+        others.append(row)
     return out
 
 
-def _matrices(kind: _Kind, measured: Sequence[_JobMeasured], names: Sequence[str]) -> Iterator[JoinedMatrix]:
-    """A matrix for each part of a quantity, from its jobs in the order of nodes and time."""
+def _concatenated(parts: Sequence[Matrix], rows: Sequence[int], names: Sequence[str], template: Reals) -> Matrix:
+    """Some rows of the matrices of several campaigns as one, whose nodes are numbers in `names`."""
+    first = parts[0]
+    every = [(job, runs) for part in parts for job, runs in zip(part.at, part.runs, strict=True)]
     position = {name: number for number, name in enumerate(names)}
-    nodes, owner = np.unique([position[of_job.at.node] for of_job in measured], return_inverse=True)
-    counts = np.cumsum([0, *(len(of_job.runs) for of_job in measured)]).tolist()
-    rows = [range(begin, end) for begin, end in itertools.pairwise(counts)]
-    template = kind.template if kind.template is not None else np.zeros(0)
-    for number, component in enumerate(kind.components):
-        values = np.concatenate([of_job.values[number] for of_job in measured])
-        if not np.isfinite(values).any():
-            continue
-        matrix = Matrix(
-            component,
-            nodes,
-            owner,
-            tuple(of_job.runs for of_job in measured),
-            np.array([of_job.began for of_job in measured]),
-            tuple([row] for row in range(len(measured))),
-            np.stack([of_job.level[component.places] for of_job in measured]),
-            template[component.places],
-            np.asarray(padded(values, rows), dtype=np.float64),
-        )
-        yield JoinedMatrix(matrix, tuple(of_job.at for of_job in measured))
+    nodes, owner = np.unique([position[every[row][0].node] for row in rows], return_inverse=True)
+    widest = max((len(every[row][1]) for row in rows), default=1)
+    values = np.full((len(every), max(part.values.shape[1] for part in parts), len(first.terms.terms)), np.nan)
+    begin = 0
+    for part in parts:
+        values[begin : begin + len(part.values), : part.values.shape[1]] = part.values
+        begin += len(part.values)
+    return Matrix(
+        first.measured,
+        first.home,
+        first.terms,
+        nodes,
+        owner,
+        tuple(every[row][1] for row in rows),
+        np.concatenate([part.began for part in parts])[rows],
+        tuple([row] for row in range(len(rows))),
+        np.concatenate([part.level for part in parts])[rows],
+        template[points(first.measured, first.home)],
+        values[rows, :widest],
+        tuple(every[row][0] for row in rows),
+    )
 
 
 class Past(msgspec.Struct, frozen=True, dict=True):
@@ -235,7 +231,7 @@ class Past(msgspec.Struct, frozen=True, dict=True):
     fewer than three nodes say so. `run` is the spread between runs, whose ratio is of each job; `tolerance` (component)
     what is accepted, and `assumed` (component) the variance between jobs that is."""
 
-    of: JoinedMatrix
+    matrix: Matrix
     means: Floats
     runs: Floats
     moved: Floats
@@ -244,10 +240,9 @@ class Past(msgspec.Struct, frozen=True, dict=True):
     tolerance: Floats
     assumed: Floats
 
-    @property
-    def matrix(self) -> Matrix:
-        """The matrix of all jobs."""
-        return self.of.matrix
+    def node(self, position: int) -> str:
+        """The name of a node."""
+        return self.matrix.at[int(self.matrix.first_row[position])].node
 
     @property
     def own(self) -> Floats:
@@ -331,7 +326,7 @@ class Past(msgspec.Struct, frozen=True, dict=True):
 
     def residual(self, after: Ints, before: Ints) -> Floats:
         """How each place is in some jobs from how it was in others (place), with what all nodes moved by."""
-        level, scale = self.matrix.level_of, self.matrix.scale
+        level, scale = self.matrix.level_of, self.matrix.terms
         return np.nan_to_num(scale.residual(level(after.tolist()), level(before.tolist()))).astype(np.float64)
 
 
@@ -343,19 +338,19 @@ class Difference(msgspec.Struct, frozen=True):
     degrees: Floats
 
 
-def past(of: JoinedMatrix, rules: Acceptance) -> Past:
+def past(matrix: Matrix, rules: Acceptance) -> Past:
     """What the jobs of a matrix show over time."""
-    matrix, (between_jobs, between_runs) = of.matrix, priors(of.matrix, rules)
+    between_jobs, between_runs = priors(matrix, rules)
     means, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1).astype(np.float64)
     # a campaign is at least a round of its own, also where two are of one day or no time is known
     day = np.floor(np.nan_to_num(matrix.began) / _DAY_S)
-    campaign = np.array([job.campaign for job in of.jobs])
+    campaign = np.array([job.campaign for job in matrix.at])
     label = (campaign * _MOST_DAYS + day) * _DAY_S
     # of two nodes nobody knows which one moved, so that each is compared with its whole past
     days = rounds(means, matrix.owner, label if len(matrix.nodes) >= FEWEST else np.zeros_like(label))
     run = run_spread(matrix.values, matrix.terms.pool, between_runs)
     moved = _of_known(days)[days.number]
-    return Past(of, means, runs, moved, run, days, tolerances.of_matrix(matrix, rules), between_jobs**2)
+    return Past(matrix, means, runs, moved, run, days, tolerances.of_matrix(matrix, rules), between_jobs**2)
 
 
 def _of_known(days: Rounds) -> Floats:

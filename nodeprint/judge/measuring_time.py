@@ -77,18 +77,18 @@ def _of_group(population: Population, nodes: Ints) -> Iterator[tuple[TimeEffect,
 def _effect(matrix: Matrix, component_type: str, order: OrderEffect, tolerance: float, moments: Floats) -> TimeEffect:
     """The effect of the order on the mean over a component type. Its `tolerance` is on the model's scale; `moments` are
     the sorted seconds of the nodes."""
-    relative = matrix.scale.relative
+    relative = matrix.terms.relative
     first, last = map(_text, (moments[0], moments[-1]))
     since = "" if order.step is None else _text(moments[order.step])
     low, size, high = (relative(order.effect + side) for side in (-order.half_95, 0.0, order.half_95))
     return TimeEffect(
         agreements.metric(matrix.measured),
         matrix.name,
-        matrix.component.home,
+        matrix.home,
         component_type,
         size,
         Interval(low, high),
-        matrix.scale.allowed(tolerance, order.effect),
+        matrix.terms.allowed(tolerance, order.effect),
         len(moments),
         first,
         last,

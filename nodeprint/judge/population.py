@@ -3,7 +3,7 @@ where the fleet is split."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,7 +20,8 @@ from nodeprint.judge.agreements import metric
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.odd_runs import odd_runs
-from nodeprint.judge.reduction import Matrix, PlaceSet
+from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.stats.peers import MAJORITY
 
@@ -28,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Population(msgspec.Struct, frozen=True, dict=True):
-    """A fleet with its measurements as they are judged, `reduced`, and their sets of points, `components`.
+    """A fleet with its measurements as they are judged, `reduced`, and the `terms` of each.
 
     `configurations` are nodes that are meant to be the same, the largest first; `groups` those that are compared with
     each other. `differing` are the fields in which nodes differ from the majority, by name, `disturbed` by node and job
@@ -39,7 +40,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     rules: Acceptance
     planned: tuple[str, ...]
     reduced: tuple[Measured, ...]
-    components: tuple[PlaceSet, ...]
+    terms: tuple[Terms, ...]
     configurations: tuple[Ints, ...]
     groups: tuple[PeerGroup, ...]
     differing: Mapping[str, Sequence[FieldDifference]]
@@ -65,7 +66,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
             rules,
             tuple(planned),
             valid,
-            tuple(component for measurement in valid for component in reduction.point_sets(measurement, rules)),
+            tuple(reduction.terms_of(measurement, rules) for measurement in valid),
             tuple(alike),
             tuple(PeerGroup(nodes) for nodes in usable if len(nodes) > 1),
             differing,
@@ -95,9 +96,10 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     def from_majority(self, whole: Ints, matrix: Matrix) -> Mapping[int, Floats]:
         """By node of a split fleet (all of whose nodes are the `whole`) by how much it differs from the center of all
         in the components of a `matrix` (component), 0 where no majority is near it."""
-        key = whole.tobytes(), matrix.name, matrix.component.home
+        key = whole.tobytes(), matrix.name, matrix.home
         if key not in self._differences:
-            of_all = next(of for of in self.matrices(whole) if of.component is matrix.component)
+            same = (of for of in self.matrices(whole) if of.measured is matrix.measured and of.home == matrix.home)
+            of_all = next(same)
             rows = groups.from_majority(of_all, self.rules)
             self._differences[key] = dict(zip(of_all.nodes.tolist(), rows, strict=True))
         return self._differences[key]
@@ -121,24 +123,24 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return out
 
     def matrices(self, nodes: Ints) -> list[Matrix]:
-        """A matrix of all jobs of `nodes` for each set of points that two or more of them have, made once: of a
+        """A matrix of all jobs of `nodes` for each measurement and home that two or more of them have, made once: of a
         large fleet it is most of the work."""
         key = nodes.tobytes()
         if key not in self._made:
-            self._made[key] = self._of_nodes(nodes)
+            self._made[key] = [matrix for matrix in self.each_matrix(nodes) if len(matrix.nodes) > 1]
         return self._made[key]
 
     @cached_property
     def _made(self) -> dict[bytes, list[Matrix]]:
         return {}
 
-    def _of_nodes(self, nodes: Ints) -> list[Matrix]:
-        judged = []
-        for component in self.components:
-            matrix = reduction.matrix(component, nodes) if len(component.terms.terms) else None
-            if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
-                judged.append(matrix)
-        return judged
+    def each_matrix(self, nodes: Ints) -> Iterator[Matrix]:
+        """A matrix of `nodes` for each measurement and home with values to compare."""
+        for measured, terms in zip(self.reduced, self.terms, strict=True):
+            for home in reduction.homes(measured) if terms.terms else ():
+                made = reduction.matrix(measured, home, terms, nodes)
+                if made is not None and np.isfinite(made.values).any():
+                    yield made
 
     @cached_property
     def lone(self) -> bool:

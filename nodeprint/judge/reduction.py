@@ -33,60 +33,31 @@ _CHUNK = 128
 _CLIP = 1.0
 
 
-class EffectScale(msgspec.Struct, frozen=True):
-    """How values are compared with their template: `kind` as of a model's scale, and the share of the time that
-    matters."""
+class JobAt(msgspec.Struct, frozen=True, order=True):
+    """An independent job of a node: when it began (ISO 8601; empty if unknown), in which campaign (its number), and the
+    name of its job there."""
 
-    kind: str
-    floor: float = 0.0
-
-    def residual(self, values: Reals, template: Reals) -> Reals:
-        """Values (..., place) on the model's scale, from the template; NaN where they have none."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.kind == "linear":
-                out = values / template
-                out -= 1
-                return out
-            if self.kind == "share":  # nearly linear below the floor, where nothing matters; far above it a logarithm
-                return np.asarray(np.log1p(np.maximum(values, 0) / self.floor))
-            out = np.log(values / template)
-        return np.where(np.isfinite(out), out, np.nan)
-
-    def relative(self, effect: float, peers: float = 0.0) -> float:
-        """An effect on the model's scale as a share of the value; of shares of the time, by how much it is more than
-        that of the `peers`."""
-        if self.kind == "linear":
-            return float(effect)
-        return float(np.expm1(effect)) * (self.floor + peers if self.kind == "share" else 1.0)
-
-    def allowed(self, tolerance: float, effect: float) -> float:
-        """A tolerance as a share of the value in the direction of an effect: of a rate, a tolerance of 10 % is a ratio
-        of 1.1, 10 % higher or 9.1 % lower."""
-        return abs(self.relative(float(np.copysign(tolerance, effect))))
-
-
-class PlaceSet(msgspec.Struct, frozen=True):
-    """Points of a measurement that are judged together: all pairs at one home, or all points. `home` is -1 where there
-    is none."""
-
-    measured: Measured
-    home: int
-    places: slice
-    terms: Terms
-    scale: EffectScale
+    started: str
+    campaign: int
+    job: str
+    node: str
 
 
 class Matrix(msgspec.Struct, frozen=True, dict=True):
-    """A set of points over the nodes of one group: `values` (row, run, term), a row for each independent job.
+    """A measurement at one `home` (-1 if lines have none) over the nodes of one group: `values` (row, run, term), a row
+    for each independent job.
 
     `nodes` are numbers in the fleet, `owner` (row) has the position in them of the node whose job a row is; the rows of
     a node follow each other. `runs` are the names of each row's runs (job1/run1) and `began` the moments of the first
     (seconds since 1970; NaN if unknown). `values` is NaN where a run is missing. `template` (place) is the peers'
     level. `level` (row, place) is that of all runs, `rows` are those of each job: a copy of a thousand
-    nodes is a quarter of a gigabyte.
+    nodes is a quarter of a gigabyte. Of several campaigns (`judge.joined`) `at` is the job that each row is, in the
+    order of time, and `nodes` are numbers in all names of nodes.
     """
 
-    component: PlaceSet
+    measured: Measured
+    home: int
+    terms: Terms
     nodes: Ints
     owner: Ints
     runs: tuple[tuple[str, ...], ...]
@@ -95,21 +66,7 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
     level: Reals
     template: Reals
     values: Floats
-
-    @property
-    def measured(self) -> Measured:
-        """The measurement."""
-        return self.component.measured
-
-    @property
-    def scale(self) -> EffectScale:
-        """The scale of its values."""
-        return self.component.scale
-
-    @property
-    def terms(self) -> Terms:
-        """What is examined."""
-        return self.component.terms
+    at: tuple[JobAt, ...] = ()
 
     @property
     def name(self) -> str:
@@ -176,15 +133,24 @@ def _of_pairs(measured: Measured) -> tuple[Singles, npt.NDArray[np.bool_]]:
     return level, restless
 
 
-def point_sets(measured: Measured, rules: Acceptance) -> tuple[PlaceSet, ...]:
-    """The sets of points of a measurement that are judged together, those without anything to examine among them."""
+def homes(measured: Measured) -> tuple[int, ...]:
+    """The homes at which points are judged together: of pairs each, of other points -1 for all."""
+    return measured.homes if measured.of_pairs else (-1,)
+
+
+def points(measured: Measured, home: int) -> slice:
+    """The points at one of the `homes`."""
     if not measured.of_pairs:
-        scale = EffectScale(measured.model.scale, rules.cell(measured.model.term).tolerance)
-        return (PlaceSet(measured, -1, slice(0, measured.size), sets.of(measured), scale),)
-    each, terms, scale = len(measured.pairs), pairs.of(measured.pair_layout), EffectScale("linear")
-    return tuple(
-        PlaceSet(measured, home, slice(h * each, (h + 1) * each), terms, scale) for h, home in enumerate(measured.homes)
-    )
+        return slice(0, measured.size)
+    each, number = len(measured.pairs), measured.homes.index(home)
+    return slice(number * each, (number + 1) * each)
+
+
+def terms_of(measured: Measured, rules: Acceptance) -> Terms:
+    """What is examined at each home."""
+    if measured.of_pairs:
+        return pairs.of(measured.pair_layout)
+    return sets.of(measured, rules.cell(measured.model.term).tolerance)
 
 
 def _replicates(measured: Measured, nodes: Sequence[PackedNode]) -> Ints:
@@ -266,30 +232,31 @@ def _over(statistic: str, values: Reals, axis: int) -> Reals:
         return np.asarray(function(values, axis=axis), dtype=values.dtype)
 
 
-def matrix(component: PlaceSet, nodes: Ints) -> Matrix | None:
-    """A set of points on `nodes` with all their independent jobs; None if no node has any.
+def matrix(measured: Measured, home: int, terms: Terms, nodes: Ints) -> Matrix | None:
+    """A measurement at one home on `nodes` with all their independent jobs; None if no node has any.
 
     The template is the median over the nodes of the mean over their jobs, each the mean over its runs.
     """
-    measured = component.measured
     jobs = {node: jobs for node in nodes.tolist() if (jobs := _rows_of_jobs(measured, node))}
     if not jobs:
         return None
     rows = [of_job for of_node in jobs.values() for of_job in of_node]
     owner = np.repeat(np.arange(len(jobs)), [len(of_node) for of_node in jobs.values()])
-    level = measured.level[:, component.places]
+    level = measured.level[:, points(measured, home)]
     chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
     means = np.concatenate([mean_of_runs(padded(level, chunk)) for chunk in chunks])
     of_nodes = means if len(rows) == len(jobs) else mean_of_groups(means, owner)
     # a median along contiguous memory is several times faster
-    template = np.zeros(means.shape[1]) if component.terms.share and len(jobs) < 2 else _over_nodes(of_nodes)
+    template = np.zeros(means.shape[1]) if terms.share and len(jobs) < 2 else _over_nodes(of_nodes)
     runs = max(map(len, rows))
-    values = np.full((len(rows), runs, len(component.terms.terms)), np.nan)
+    values = np.full((len(rows), runs, len(terms.terms)), np.nan)
     for start, chunk in zip(range(0, len(rows), _CHUNK), chunks, strict=True):
-        of_chunk = term_values(padded(level, chunk), template, component.terms, component.scale)
+        of_chunk = term_values(padded(level, chunk), template, terms)
         values[start : start + len(chunk), : of_chunk.shape[1]] = of_chunk
     return Matrix(
-        component,
+        measured,
+        home,
+        terms,
         np.array(list(jobs), dtype=np.int64),
         owner,
         tuple(tuple(f"job{measured.job[row]}/run{measured.run[row]}" for row in of_job) for of_job in rows),
@@ -347,9 +314,9 @@ def mean_of_runs(level: Reals) -> Reals:
     return level[:, 0] if level.shape[1] == 1 else _over("mean", level, 1)
 
 
-def term_values(level: Reals, template: Reals, terms: Terms, scale: EffectScale) -> Floats:
+def term_values(level: Reals, template: Reals, terms: Terms) -> Floats:
     """Every term's value (..., term) on the model's scale; NaN for a run that has none of it."""
-    flat = scale.residual(level.reshape(-1, level.shape[-1]), template)
+    flat = terms.residual(level.reshape(-1, level.shape[-1]), template)
     if len(terms.layout.pairs):
         np.clip(flat, -_CLIP, _CLIP, out=flat)
     bad = np.isnan(flat.sum(axis=1))

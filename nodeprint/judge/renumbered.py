@@ -58,7 +58,7 @@ def _outside(series: Deviations, i: int, order: Ints) -> bool:
     exchanged = place[order[pairs[:, 0]], order[pairs[:, 1]]]
     for row in matrix.jobs(position):
         level = matrix.level[list(matrix.rows[row])][:, exchanged]
-        values: npt.NDArray[np.float64] = term_values(level, matrix.template, matrix.terms, matrix.scale)
+        values: npt.NDArray[np.float64] = term_values(level, matrix.template, matrix.terms)
         difference = run_means(values[None])[0] - series.reference.center[position]
         if intervals.outside(difference, series.mean_of([row]).half_of_job[0], series.tolerance).any():
             return True

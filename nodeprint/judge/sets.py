@@ -78,8 +78,9 @@ def _distance(cpu: int, memory: int, sockets: Ints) -> str | None:
     return "same socket" if sockets[cpu] == sockets[memory] >= 0 else "other socket"
 
 
-def of(quantity: Measured) -> Terms:
-    """All of it, then each term's sets from coarse to fine; of sets with the same places the first."""
+def of(quantity: Measured, floor: float = 0.0) -> Terms:
+    """All of it, then each term's sets from coarse to fine; of sets with the same places the first. `floor` is the
+    share of the time that matters."""
     known, share = labels(quantity), quantity.model.scale == "share"
     component_types = (WHOLE, *(" x ".join(term) for term in quantity.model.terms))
     all_terms: list[Term] = []
@@ -114,7 +115,8 @@ def of(quantity: Measured) -> Terms:
         component_type_of,
         dict(enumerate(component_types)),
         (),
-        share,
+        quantity.model.scale,
+        floor,
     )
 
 

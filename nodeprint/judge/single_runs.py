@@ -34,7 +34,7 @@ def _of(population: Population, series: Deviations) -> Iterator[SingleRuns]:
     measured = np.flatnonzero(np.isfinite(values))
     if len(measured) < 2:
         return
-    relative = np.array([matrix.scale.relative(value) for value in values[measured].tolist()])
+    relative = np.array([matrix.terms.relative(value) for value in values[measured].tolist()])
     level = float(np.median(1 + relative)) * float(matrix.levels[whole[0]])
     effects = (1 + relative) / np.median(1 + relative) - 1
     names = [population.fleet.nodes[i].name for i in matrix.nodes[measured].tolist()]

@@ -125,14 +125,14 @@ def _components(tables: Sequence[Deviations]) -> tuple[list[dict[str, Any]], lis
         numbers = []
         for term in matrix.terms.terms:
             place = naming.key(matrix, term)
-            identity = (matrix.name, matrix.component.home, term.component_type, place)
+            identity = (matrix.name, matrix.home, term.component_type, place)
             if identity not in positions:
                 positions[identity] = len(components)
                 unit = "share" if matrix.terms.share else matrix.measured.unit
                 components.append(
                     {
                         "measurement": matrix.name,
-                        "home": matrix.component.home,
+                        "home": matrix.home,
                         "metric": agreements.metric(matrix.measured),
                         "term": term.name,
                         "component_type": term.component_type,

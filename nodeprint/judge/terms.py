@@ -19,6 +19,7 @@ from nodeprint.data.places.measured import Key
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Reals = npt.NDArray[np.floating]
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 
@@ -83,8 +84,9 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
 
     `component_types` are from coarse to fine, `component_type` is each term's number among them, `pool` (term) a number
     for the terms that share a scale, `pools` its component type's name by number. `unwitnessed` are component types
-    whose kind of component is there and examined by no term: where there is one, no node is SAME. With `share` values
-    are shares of the time: a term is the median of its places, and only more is a deviation.
+    whose kind of component is there and examined by no term: where there is one, no node is SAME. `scale` is that of
+    the model: values are compared with their template on it. A term of shares of the time (`share`) is the median of
+    its places, only more is a deviation, and `floor` is the share that matters.
     """
 
     layout: Layout
@@ -96,7 +98,37 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
     pool: Ints
     pools: Mapping[int, str]
     unwitnessed: tuple[str, ...]
-    share: bool = False
+    scale: str = "linear"
+    floor: float = 0.0
+
+    @property
+    def share(self) -> bool:
+        """Whether values are shares of the time."""
+        return self.scale == "share"
+
+    def residual(self, values: Reals, template: Reals) -> Reals:
+        """Values (..., place) on the model's scale, from the template; NaN where they have none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.scale == "linear":
+                out = values / template
+                out -= 1
+                return out
+            if self.share:  # nearly linear below the floor, where nothing matters; far above it a logarithm
+                return np.asarray(np.log1p(np.maximum(values, 0) / self.floor))
+            out = np.log(values / template)
+        return np.where(np.isfinite(out), out, np.nan)
+
+    def relative(self, effect: float, peers: float = 0.0) -> float:
+        """An effect on the model's scale as a share of the value; of shares of the time, the difference from the
+        `peers`."""
+        if self.scale == "linear":
+            return float(effect)
+        return float(np.expm1(effect)) * (self.floor + peers if self.share else 1.0)
+
+    def allowed(self, tolerance: float, effect: float) -> float:
+        """A tolerance as a share of the value in the direction of an effect. For a rate, 10% is a ratio of 1.1: 10%
+        higher or 9.1% lower."""
+        return abs(self.relative(float(np.copysign(tolerance, effect))))
 
     @cached_property
     def by_component_type(self) -> list[tuple[int, Ints]]:

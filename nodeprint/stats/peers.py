@@ -30,39 +30,60 @@ _MAD, _OF_CLIPPED = 1.4826, 0.7785
 
 
 class Peers(msgspec.Struct, frozen=True):
-    """By node and component: the `center` of the peers and the variance of a node about it, pooled over the component's
-    family (`between`) with its `degrees` of freedom; by node, how many peers (`count`). `shared`: the peers of all
-    nodes are the same but for the node itself."""
+    """The peers of each node: their `center` (node, component) and `count` (node).
+
+    `between` (node, component) is the variance of a healthy node about the center, pooled over the component's family,
+    with its `degrees` of freedom. A peer has the variances `of_runs` and `of_movement` (by larger changes between jobs
+    than others), and `of_jobs` times the variance between jobs. The variance of the center is a `share` (node) of
+    these. In a large fleet all nodes see one row.
+    """
 
     center: Floats
+    count: Floats
     between: Floats
     degrees: Floats
-    count: Floats
-    shared: bool = False
+    of_runs: Floats
+    of_jobs: Floats
+    of_movement: Floats
+    share: Floats
 
 
-def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
-    """The peers of each node from `means` (node, component); only `trusted` nodes are peers.
+def peers(means: Floats, family: Ints, trusted: Bools, by_runs: Floats, by_jobs: Floats, by_movement: Floats) -> Peers:
+    """The peers of each node from `means` (node, component); only `trusted` nodes are peers. Nodes vary `by_runs`,
+    `by_jobs` and `by_movement` (node, component).
 
     `family` (component) numbers the components that share a variance.
     """
-    nodes = len(means)
-    if nodes >= LEAVE_OUT_BELOW:
-        return _of_many(means, family, trusted)
-    centers, spreads, degrees = np.zeros_like(means), np.zeros_like(means), np.ones_like(means)
-    count = np.zeros(nodes)
-    for node in range(nodes):
-        rest = trusted.copy()
-        rest[node] = False
-        if not rest.any():
-            rest = np.arange(nodes) != node
-        of_rest = _center_and_spread(means[rest], family)
-        count[node], centers[node], spreads[node], degrees[node] = rest.sum(), *of_rest[:3]
-    return Peers(centers, spreads, degrees, count)
+    of_runs, of_jobs, of_movement = (_over_peers(own, trusted) for own in (by_runs, by_jobs, by_movement))
+    if len(means) >= LEAVE_OUT_BELOW:
+        centers, count, between, degrees = _of_many(means, family, trusted)
+    else:
+        nodes = len(means)
+        centers, between, degrees = np.zeros_like(means), np.zeros_like(means), np.ones_like(means)
+        count = np.zeros(nodes)
+        for node in range(nodes):
+            rest = trusted.copy()
+            rest[node] = False
+            if not rest.any():
+                rest = np.arange(nodes) != node
+            of_rest = _center_and_spread(means[rest], family)
+            count[node], centers[node], between[node], degrees[node] = rest.sum(), *of_rest[:3]
+    share = TEMPLATE_ERROR / np.maximum(count, 1.0)
+    return Peers(centers, count, between, degrees, of_runs, of_jobs, of_movement, share)
 
 
-def _of_many(means: Floats, family: Ints, trusted: Bools) -> Peers:
-    """The peers of each of many nodes: the center of all that are trusted, less the node's own share in it."""
+def _over_peers(values: Floats, trusted: Bools) -> Floats:
+    """The mean of `values` (node, component) over the peers of each node; in a large fleet all see one row."""
+    if len(values) >= LEAVE_OUT_BELOW:
+        return np.broadcast_to(values[trusted].mean(axis=0), values.shape)
+    others = trusted & ~np.eye(len(trusted), dtype=np.bool_)
+    others[~others.any(axis=1)] = True
+    return np.asarray((others @ values) / others.sum(axis=1)[:, None])
+
+
+def _of_many(means: Floats, family: Ints, trusted: Bools) -> tuple[Floats, Floats, Floats, Floats]:
+    """The center of all trusted nodes without each node's own share, their number, and the spread with its degrees of
+    freedom."""
     center, between, degrees, scale = _center_and_spread(means[trusted], family)
     middle = np.median(means[trusted], axis=0)
     count = trusted.sum() - trusted.astype(np.float64)
@@ -70,8 +91,7 @@ def _of_many(means: Floats, family: Ints, trusted: Bools) -> Peers:
     centers -= center - middle
     centers *= -(trusted / np.maximum(count, 1.0))[:, None]
     centers += center
-    between, degrees = (np.broadcast_to(row, means.shape) for row in (between, degrees))
-    return Peers(centers, between, degrees, count, shared=True)
+    return centers, count, np.broadcast_to(between, means.shape), np.broadcast_to(degrees, means.shape)
 
 
 def agreeing(values: Floats, tolerance: Floats, slack: Floats | None = None, fewest: int = FEWEST) -> Floats:

@@ -26,7 +26,7 @@ def test_measuring_the_places_again_gives_what_was_compared(node: int) -> None:
             again = expected.of_term(matrix, number, 0.25, packed)
             assert again is not None and again.center == 0.25
             at = np.flatnonzero(matrix.terms.contrast[number])
-            residual = matrix.scale.residual(matrix.level_of([node])[at], np.array(again.usual))
+            residual = matrix.terms.residual(matrix.level_of([node])[at], np.array(again.usual))
             assert np.sum(np.array(again.weights) * residual) == pytest.approx(of_node[number], abs=2e-4)
             looked_at += 1
     assert looked_at > 20

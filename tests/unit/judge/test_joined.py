@@ -16,17 +16,17 @@ RULES = acceptance.load()
 
 def test_rows_are_jobs_in_the_order_of_time_and_copies_count_once() -> None:
     year = fleets(1, CALM, nodes=3, weeks=4)
-    of = joined.join([*year, replace(year[1], campaign="copy")], RULES)
-    (pairs,) = of.matrices
-    assert of.names == ("node000", "node001", "node002") and of.copies == {4}
-    assert [(job.node, job.campaign) for job in pairs.jobs] == [(name, week) for name in of.names for week in range(4)]
-    assert np.array_equal(pairs.matrix.owner, np.repeat(range(3), 4))
-    assert len(joined.join([year[0], year[0]], RULES, distinct=False).matrices[0].jobs) == 6
+    (pairs,), copies = joined.join([*year, replace(year[1], campaign="copy")], RULES)
+    names = ("node000", "node001", "node002")
+    assert copies == {4}
+    assert [(job.node, job.campaign) for job in pairs.at] == [(name, week) for name in names for week in range(4)]
+    assert np.array_equal(pairs.owner, np.repeat(range(3), 4))
+    assert len(joined.join([year[0], year[0]], RULES, distinct=False)[0][0].at) == 6
 
 
 def test_what_all_nodes_move_by_is_taken_off_each() -> None:
-    past = joined.past(joined.join(fleets(2, CALM, weeks=6, shifts=[Shift(3, 1.05)]), RULES).matrices[0], RULES)
-    after = np.array([job.campaign >= 3 for job in past.of.jobs])
+    past = joined.past(joined.join(fleets(2, CALM, weeks=6, shifts=[Shift(3, 1.05)]), RULES)[0][0], RULES)
+    after = np.array([job.campaign >= 3 for job in past.matrix.at])
     classes = past.matrix.terms.indices("class")
     assert (past.means[after] - past.means[~after])[:, classes].mean() == pytest.approx(0.05, abs=0.003)
     assert (past.own[after] - past.own[~after])[:, classes].mean() == pytest.approx(0.0, abs=0.001)
@@ -36,14 +36,14 @@ def test_a_round_of_too_few_nodes_moves_as_the_one_before() -> None:
     """Two nodes that are measured once more did not fall back to their first level."""
     year = fleets(2, CALM, weeks=6, shifts=[Shift(2, 1.05)])
     year[4] = joined._of_nodes(year[4], {"node001", "node002"})
-    past = joined.past(joined.join(year, RULES).matrices[0], RULES)
+    past = joined.past(joined.join(year, RULES)[0][0], RULES)
     classes = past.matrix.terms.indices("class")
-    again = [row for row, job in enumerate(past.of.jobs) if job.campaign == 4]
+    again = [row for row, job in enumerate(past.matrix.at) if job.campaign == 4]
     assert len(again) == 2 and np.abs(past.own[again][:, classes] - past.own[0][classes]).max() < 0.02
 
 
 def test_two_nodes_move_by_themselves() -> None:
-    past = joined.past(joined.join(fleets(2, CALM, nodes=2, weeks=4), RULES).matrices[0], RULES)
+    past = joined.past(joined.join(fleets(2, CALM, nodes=2, weeks=4), RULES)[0][0], RULES)
     assert not past.moved.any() and not past.rounds.error.any()
 
 
@@ -72,8 +72,8 @@ def test_a_place_that_only_newer_campaigns_have_is_a_gap_before() -> None:
         values=np.asarray(clocks.values)[..., 1:],
     )
     old, new = (replace(fleet, campaign=name, quantities=(of,)) for name, of in (("a", fewer), ("b", clocks)))
-    (matrix,) = joined.join([old, new], RULES, distinct=False).matrices
-    first = [row for row, job in enumerate(matrix.jobs) if job.campaign == 0]
-    assert np.isnan(matrix.matrix.level[first][:, 0]).all() and np.isfinite(matrix.matrix.level[first][:, 1:]).all()
+    (matrix,), _ = joined.join([old, new], RULES, distinct=False)
+    first = [row for row, job in enumerate(matrix.at) if job.campaign == 0]
+    assert np.isnan(matrix.level[first][:, 0]).all() and np.isfinite(matrix.level[first][:, 1:]).all()
     other = replace(fleet, campaign="c", quantities=(clocks.assign(unit="ns"),))
-    assert len(joined.join([other, new], RULES).matrices) == 2
+    assert len(joined.join([other, new], RULES)[0]) == 2

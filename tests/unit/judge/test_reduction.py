@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import acceptance, pairs
 from nodeprint.judge.reduction import (
-    EffectScale,
     _without_nonsense,
+    homes,
     independent,
     matrix,
     mean_of_groups,
@@ -20,18 +21,21 @@ from nodeprint.judge.reduction import (
     moment,
     over_passes,
     padded,
-    point_sets,
+    points,
     reduce,
     term_values,
+    terms_of,
 )
+from nodeprint.judge.terms import Terms
 from tests.support.fleets import made
 
-LINEAR, LOG, SHARE = EffectScale("linear"), EffectScale("log"), EffectScale("share", 0.005)
+LINEAR = pairs.of(made(nodes=1).pairs[0].pair_layout)
+LOG, SHARE = structs.replace(LINEAR, scale="log"), structs.replace(LINEAR, scale="share", floor=0.005)
 
 
 @pytest.mark.parametrize("scale", [LINEAR, LOG])
 @pytest.mark.parametrize("ratio", [0.5, 0.99, 1.0, 1.3])
-def test_an_effect_is_the_share_that_a_value_is_off_its_template(scale: EffectScale, ratio: float) -> None:
+def test_an_effect_is_the_share_that_a_value_is_off_its_template(scale: Terms, ratio: float) -> None:
     residual = scale.residual(np.array([80.0 * ratio]), np.array([80.0]))
     assert scale.relative(float(residual[0])) == pytest.approx(ratio - 1)
 
@@ -62,7 +66,7 @@ def test_a_burst_in_one_pair_counts_as_twice_the_usual_latency() -> None:
     template = np.full(len(layout.pairs), 100.0)
     bursts = np.tile(template, (4, 1))
     bursts[:, 7] *= [1.9, 2.0, 6.0, 0.001]
-    values = term_values(bursts.reshape(2, 2, -1), template, pairs.of(layout), LINEAR).reshape(4, -1)
+    values = term_values(bursts.reshape(2, 2, -1), template, pairs.of(layout)).reshape(4, -1)
     assert np.array_equal(values[1], values[2]) and np.abs(values[0] - values[1]).max() > 0
     assert values[3] == pytest.approx(-values[1], rel=0.01)
 
@@ -105,7 +109,7 @@ def test_a_row_is_an_independent_job_and_jobs_that_follow_too_soon_are_one(
 ) -> None:
     (quantity,) = _two_jobs(minutes).pairs
     reduced = reduce(quantity)
-    made_of = matrix(point_sets(reduced, acceptance.load())[0], np.arange(3))
+    made_of = matrix(reduced, homes(reduced)[0], terms_of(reduced, acceptance.load()), np.arange(3))
     assert made_of is not None
     assert made_of.owner.tolist() == owner and made_of.values.shape[:2] == (len(owner), runs)
     every = [f"job{job}/run{run}" for job in (1, 2) for run in (1, 2)]
@@ -123,9 +127,9 @@ def test_the_template_and_the_level_of_a_node_are_over_its_jobs_which_count_alik
     (quantity,) = _two_jobs(20).pairs
     quantity = quantity.of_rows(np.flatnonzero((quantity.job == 1) | (quantity.run == 1)))
     reduced, rows = reduce(quantity), quantity.rows
-    made_of = matrix(point_sets(reduced, acceptance.load())[0], np.arange(3))
+    made_of = matrix(reduced, homes(reduced)[0], terms_of(reduced, acceptance.load()), np.arange(3))
     assert made_of is not None
-    level = reduced.level[:, made_of.component.places]
+    level = reduced.level[:, points(reduced, made_of.home)]
     of_nodes = [(level[rows[node][1]].mean(axis=0) + level[rows[node][2][0]]) / 2 for node in range(3)]
     np.testing.assert_allclose(made_of.template, np.median(of_nodes, axis=0), rtol=1e-6)
     np.testing.assert_allclose(made_of.level_of(list(made_of.jobs(1))), of_nodes[1], rtol=1e-6)
@@ -180,5 +184,5 @@ def test_a_term_of_which_more_than_half_is_missing_has_no_value(missing: float, 
     level[term.covers] = 110.0
     holes = np.flatnonzero(terms.contrast[number] < 0) if of_others else term.covers
     level[holes[: round(missing * len(holes))]] = np.nan
-    value = term_values(level[None], template, terms, LINEAR)[0, number]
+    value = term_values(level[None], template, terms)[0, number]
     assert value == pytest.approx(0.1, rel=1e-5) if known else np.isnan(value)

@@ -32,7 +32,7 @@ def test_a_shift_of_few_places_moves_a_mean_and_no_median() -> None:
     residual, places = np.zeros((1, len(of.layout.pairs))), of.terms[0].covers
     residual[0, places[:1]] = 0.5
     assert of.values(residual)[0, 0] > 0
-    shares = msgspec.structs.replace(of, share=True)
+    shares = msgspec.structs.replace(of, scale="share")
     assert shares.values(residual)[0, 0] == 0
     residual[0, places] = 0.5
     assert shares.values(residual)[0, 0] == 0.5
