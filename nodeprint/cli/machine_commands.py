@@ -55,7 +55,7 @@ def structure(
     """
     from nodeprint import structure as structures
     from nodeprint.readers import matrix_file
-    from nodeprint.report import matrix_files, placement_words, quadrant_words, structure_words
+    from nodeprint.report import matrix_files, matrix_words
     from nodeprint.structure import quadrants
 
     pictures = matrix_files.check(pdf, svg)
@@ -69,10 +69,10 @@ def structure(
         matrix_files.write(drawn, pictures, file.name, simulated=source.simulated)
     blocks = quadrants.of_matrices(source.runs, source.cpus, labels, structure)
     if json:
-        of_dies = [] if blocks is None else quadrant_words.table(blocks)
+        of_dies = [] if blocks is None else matrix_words.quadrant_table(blocks)
         print_json({"simulated": source.simulated, **structure.as_json(), "quadrants": of_dies})
         return
     say_origin(source.simulated)
-    words = placement_words.of_structure(source.latency_ns, source.cpus, structure)
-    words += quadrant_words.sentences(blocks) if blocks is not None else []
-    print_text("\n".join(filter(None, (structure_words.summary(structure), structure.as_text(), *words))))
+    words = matrix_words.placement_of_structure(source.latency_ns, source.cpus, structure)
+    words += matrix_words.quadrant_sentences(blocks) if blocks is not None else []
+    print_text("\n".join(filter(None, (matrix_words.structure_summary(structure), structure.as_text(), *words))))

@@ -19,7 +19,7 @@ from nodeprint.errors import NodeprintError, unreadable
 from nodeprint.interface import export
 from nodeprint.interface.arguments import check, checked
 from nodeprint.judge.verdict import Finding, Verdict
-from nodeprint.report import quadrant_words, verdict_files
+from nodeprint.report import matrix_words, verdict_files
 from nodeprint.report.figures import (
     curves,
     distributions,
@@ -112,8 +112,8 @@ class OpenCampaign:
     def quadrants(self, measurement: str, node: str) -> pd.DataFrame:
         """What the I/O die does: a row for each difference between own quadrant, partner, others and other sockets, in
         ns with its simultaneous interval. No row where no two quadrants are known."""
-        blocks = quadrant_words.blocks(_of_pairs(self.levels(measurement, node)), node)
-        return pd.DataFrame([] if blocks is None else quadrant_words.table(blocks))
+        blocks = matrix_words.quadrant_blocks(_of_pairs(self.levels(measurement, node)), node)
+        return pd.DataFrame([] if blocks is None else matrix_words.quadrant_table(blocks))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
         """A measurement place by place on all nodes that can be compared with `node`."""

@@ -19,10 +19,10 @@ from nodeprint.campaign import node_sheet
 from nodeprint.data.job.jobs import Job
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import FOLDER, PackedFleet
-from nodeprint.errors import CannotWriteError, NodeprintError, printable
+from nodeprint.errors import CannotWriteError, NodeprintError, printable, unreadable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.processes import mapped
-from nodeprint.report import check_scripts, explorer, html, names, pdf, site_branding, verdict_files
+from nodeprint.report import check_scripts, explorer, html, names, pdf, verdict_files
 from nodeprint.report.explorer import Encoded
 from nodeprint.report.figures import render
 from nodeprint.report.pages import cluster, method
@@ -32,6 +32,8 @@ from nodeprint.report.pages.common import appendix
 from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles, OverTime
 from nodeprint.report.pages.method import How
 from nodeprint.report.pseudonyms import Pseudonyms
+from nodeprint.settings import config
+from nodeprint.settings.config_file import Site
 
 __all__ = ["write", "write_nodes"]
 
@@ -43,6 +45,7 @@ _MOST_IN_HTML = 2
 _MOST_OVER_TIME = 64
 #: What other campaigns say of some nodes.
 OfNodes = Callable[[Sequence[str]], Mapping[str, OverTime]]
+_SITE_TEXTS = ("contact", "contract", "customer", "supplier", "system", "place")
 #: Nodes that one process takes at a time, and so many that other processes are not begun for them.
 _CHUNK, _FEW = 8, 3
 
@@ -138,6 +141,28 @@ def _figure_files(
     return saved_to
 
 
+def site_texts(campaign: Path) -> SiteTexts:
+    """The logo and texts of the campaign's `site` keys; empty where it has no configuration.
+
+    Raises NodeprintError where the logo cannot be read, or is neither PNG nor SVG.
+    """
+    path = campaign / "config.yaml"
+    site = config.kept(campaign).site if path.is_file() else Site()
+    texts = {key: getattr(site, key) for key in _SITE_TEXTS}
+    return SiteTexts(_image(site.logo, path) if site.logo else None, **texts)
+
+
+def _image(logo: str, config_path: Path) -> bytes:
+    try:
+        content = Path(logo).read_bytes()
+    except OSError as error:
+        raise unreadable(Path(logo), error) from error
+    if not content.startswith(b"\x89PNG") and b"<svg" not in content[:2000]:
+        advice = f"name a PNG or SVG file at site.logo of {config_path}"
+        raise NodeprintError("is neither PNG nor SVG", where=Path(logo), key="site.logo", advice=advice)
+    return content
+
+
 def file_name(node: str) -> str:
     """The PDF of a node."""
     return f"{names.file_stem(node)}.pdf"
@@ -186,7 +211,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             self.called.verdict(verdict),
             self.called.fleet(fleet),
             None if self.pseudonyms else self.folder,
-            SiteTexts() if self.pseudonyms else site_branding.of(self.folder),
+            SiteTexts() if self.pseudonyms else site_texts(self.folder),
             switches,
             self.figures,
             self.over_time,

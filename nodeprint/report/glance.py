@@ -55,7 +55,7 @@ def summary(campaign: Path) -> Text:
         if not pairs:
             return out
         # with matplotlib and SciPy it takes two seconds to import
-        from nodeprint.report import placement_words, quadrant_words, small_matrix  # noqa: PLC0415
+        from nodeprint.report import matrix_words, small_matrix  # noqa: PLC0415
         from nodeprint.report.figures.node_levels import levels  # noqa: PLC0415
 
         if any(node.imported for node in fleet.nodes):
@@ -64,7 +64,8 @@ def summary(campaign: Path) -> Text:
         for pair in pairs if len(measured) == 1 else ():
             ((name, node),) = measured.items()
             of_pair = levels(fleet, pair, name)
-            words = placement_words.of_node(of_pair, name, node.fingerprint) + quadrant_words.of_node(of_pair, name)
+            words = matrix_words.placement_of_node(of_pair, name, node.fingerprint)
+            words += matrix_words.quadrants_of_node(of_pair, name)
             texts.append(Text(terminal.wrapped("\n".join(words), _COLUMNS)) if words else None)
     except NodeprintError:  # a verdict alone, without what was measured
         return out
@@ -73,13 +74,13 @@ def summary(campaign: Path) -> Text:
 
 def _found(fleet: PackedFleet, nodes: Iterable[str], pairs: Iterable[str]) -> str:
     """What imported matrices say by themselves, a line each."""
-    from nodeprint.report import structure_words  # noqa: PLC0415 (as above)
+    from nodeprint.report import matrix_words  # noqa: PLC0415 (as above)
     from nodeprint.report.figures import matrix, node_levels  # noqa: PLC0415
 
     lines = []
     for node, pair in itertools.product(nodes, pairs):
         structure = matrix.found_at(node_levels.levels(fleet, pair, node), node)
-        if structure is not None and (words := structure_words.summary(structure)):
+        if structure is not None and (words := matrix_words.structure_summary(structure)):
             lines.append(f"\n  {printable(node, _LONGEST)}: {words}")
     return terminal.wrapped("".join(lines), _COLUMNS)
 

@@ -45,12 +45,12 @@ class Printer(AbstractContextManager["Printer"]):
     The fonts are Typst's own and matplotlib's DejaVu, never the system's: the same pages on every machine.
     """
 
-    def __init__(self, template: str = "report.typ") -> None:
+    def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="nodeprint-report-")
         root = Path(self._folder.name)
         for path in (sources.folder() / "reports").glob("*.typ"):
             shutil.copy(path, root)
-        self._compiler = typst.Compiler(root / template, root=root, font_paths=_fonts(), ignore_system_fonts=True)
+        self._compiler = typst.Compiler(root / "report.typ", root=root, font_paths=_fonts(), ignore_system_fonts=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None

@@ -1,4 +1,4 @@
-"""The acceptance protocol of one or several campaigns: what was measured when, by which tolerances, with which outcome.
+"""The acceptance report of one or several campaigns: what was measured when, by which tolerances, with which outcome.
 
 A PDF to sign, the tolerances that applied as a file, and MANIFEST.sha256 over everything that it rests on. Outcomes are
 those of the campaigns' verdicts; what they suggest follows from a rule over the list of nodes (`decision`), and the
@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -23,12 +22,27 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.acceptance_file import ContractLimit
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
-from nodeprint.judge.verdict import Verdict
-from nodeprint.report import check_scripts, names, site_branding, text, verdict_files
+from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.report import check_scripts, documents, names, text, verdict_files
 from nodeprint.report.pages.accepted import machines
-from nodeprint.report.pages.blocks import SiteTexts
+from nodeprint.report.pages.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    Document,
+    FactList,
+    Form,
+    Mark,
+    Page,
+    Section,
+    SiteTexts,
+    Table,
+    Text,
+    sections,
+)
+from nodeprint.report.pages.common import without_empty
 from nodeprint.report.pages.order import natural
-from nodeprint.report.pdf import Printer, plain
+from nodeprint.report.pdf import Printer
 from nodeprint.settings.texts import say
 
 #: What was written from the verdict: the acceptance report lists it after the campaign's manifest.
@@ -48,7 +62,7 @@ _ACCEPTED = 0.6
 _NO_MAJORITY = (FleetOutcome.SPLIT, FleetOutcome.NON_UNIFORM)
 #: Findings of a node in its row.
 _MOST_OF_NODE = 3
-#: Limits of a contract, accepted findings and reservations that have a row; of more there is a word.
+#: Limits of a contract, waivers and open items that have a row; of more there is a word.
 _MOST_ROWS = 16
 
 
@@ -58,6 +72,16 @@ class Decision(StrEnum):
     ACCEPTED = "accepted"
     RESERVATIONS = "accepted with reservations"
     REJECTED = "rejected"
+
+
+_SYMBOLS = {Decision.ACCEPTED: "●", Decision.RESERVATIONS: "◆", Decision.REJECTED: "▲"}
+_COLORS = {Decision.ACCEPTED: "good", Decision.RESERVATIONS: "warning", Decision.REJECTED: "alarm"}
+#: Symbol, word and color of what a node is over all campaigns.
+_RESULT_MARKS = {
+    Accepted.ACCEPTED: ("●", Accepted.ACCEPTED, "good"),
+    Accepted.DEVIATION: ("▲", Accepted.DEVIATION, "alarm"),
+    Accepted.OPEN: ("◇", Accepted.OPEN, "neutral"),
+}
 
 
 class JudgedCampaign(msgspec.Struct, frozen=True):
@@ -89,8 +113,8 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     listed += files.sums([*written, *tolerances], to)
     listed += "".join(_tables(campaign.folder, to) for campaign in judged_campaigns)
     paths = [files.write(to / "MANIFEST.sha256", listed)]
-    with Printer("protocol.typ") as printer:
-        pdf = printer.data(content(judged_campaigns, listed, site_branding.of(campaigns[-1])))
+    with Printer() as printer:
+        pdf = printer.pdf(content(judged_campaigns, listed, documents.site_texts(campaigns[-1])))
     return [*paths, files.write(to / "protocol.pdf", pdf), *tolerances]
 
 
@@ -151,62 +175,47 @@ def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decisi
     return Decision.RESERVATIONS
 
 
-def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> dict[str, Any]:
-    """What is on the pages, as plain data."""
+def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> Document:
+    """The pages: the same blocks as of a report, painted by the same template."""
     every = sorted({name for campaign in campaigns for name in campaign.verdict.nodes}, key=natural)
-    rows = [_node(name, campaigns) for name in every]
-    counts = {kind: sum(row["result"] == kind for row in rows) for kind in Accepted}
-    by_rule = decision([row["result"] for row in rows], [campaign.verdict for campaign in campaigns])
+    outcomes = {name: [_outcome(campaign, name) for campaign in campaigns] for name in every}
+    results = {name: result(of_node) for name, of_node in outcomes.items()}
+    by_rule = decision(list(results.values()), [campaign.verdict for campaign in campaigns])
     last = {name: node for campaign in campaigns for name, node in campaign.verdict.nodes.items()}
-    of_groups = [row for row in rows if set(row["verdicts"]) == {Outcome.SPLIT.with_class}]
-    reserved = [
-        *(row for row in rows if row["result"] == Accepted.DEVIATION and row not in of_groups),
-        *_folded([row for row in rows if row["result"] == Accepted.OPEN or row in of_groups]),
-    ]
-    fabrics = [fabric for campaign in campaigns for fabric in campaign.verdict.fabric]
     warnings = dict.fromkeys(words for campaign in campaigns for words in text.memory_warnings(campaign.verdict.fleet))
-    remarks = [say("protocol_split"), *warnings] if of_groups else [*warnings]
-    fields: dict[str, Any] = {
-        "origin": text.origin(campaigns[0].verdict),
-        "parties": [
-            ["customer", site.customer],
-            ["supplier", site.supplier],
-            ["system", site.system],
-            ["contract", site.contract],
-            ["place", site.place],
-            ["contact", site.contact],
-        ],
-        "machines": [list(row) for row in machines(last)],
-        "result": by_rule,
-        "decisions": list(Decision),
-        "sentence": " ".join([say("protocol", nodes=names.counted(len(rows), "node"), **counts), *remarks]),
-        "rule": say("protocol_rule"),
-        "campaigns": [_head(campaign) for campaign in campaigns],
-        "rules": [_rules(campaign) for campaign in campaigns],
-        "reservations": reserved[:_MOST_ROWS],
-        "more_reservations": len(reserved[_MOST_ROWS:]),
-        "messages": [words for fabric in fabrics for words in text.fabric_findings(fabric)][:_MOST_ROWS],
-        "nodes": rows,
-        "versions": [
-            [campaign.verdict.campaign, key, value]
-            for campaign in campaigns
-            for key, value in sorted(campaign.verdict.versions.items())
-        ],
-        "signatures": [f"For the customer{_named(site.customer)}", f"For the supplier{_named(site.supplier)}"],
-        "manifest": hashlib.sha256(manifest_text.encode()).hexdigest(),
-        "files": manifest_text.count("\n"),
-    }
-    return {key: _plain(value) for key, value in fields.items()}
+    counts = {kind: sum(of_node is kind for of_node in results.values()) for kind in Accepted}
+    is_split = any(Outcome.SPLIT in of_node for of_node in outcomes.values())
+    remarks = (*((say("protocol_split"),) if is_split else ()), *warnings)
+    slow = [words for campaign in campaigns for of in campaign.verdict.fabric for words in text.fabric_findings(of)]
+    parties = {key: getattr(site, key) for key in ("customer", "supplier", "system", "contract", "place", "contact")}
+    signing = tuple(" ".join(filter(None, (f"For the {key}", parties[key]))) for key in ("customer", "supplier"))
+    digest = hashlib.sha256(manifest_text.encode()).hexdigest()
+    page = Page(
+        "acceptance",
+        "acceptance",
+        say("protocol", "title"),
+        Mark(_SYMBOLS[by_rule], by_rule, _COLORS[by_rule]),
+        (say("protocol", "result", nodes=names.counted(len(every), "node"), **counts), *remarks),
+        sections(
+            Section("", (Form(blanks=tuple(parties.items())),)),
+            Section("System", (FactList(machines(last), 2), _campaigns(campaigns))),
+            Section("Decision", (Form(choices=tuple(Decision)), Text(say("protocol", "rule"), quiet=True))),
+            Section("Open items", _open_items(campaigns, results)),
+            Section("Messages between nodes", (Bullets(tuple(slow[:_MOST_ROWS])),)),
+            *(_rules(campaign, several=len(campaigns) > 1) for campaign in campaigns),
+            Section("Files", (Text(say("protocol", "files", count=manifest_text.count("\n"), digest=digest)),)),
+            Section("Signatures", (Form(signatures=signing),)),
+            Section("All nodes", (_nodes(campaigns, results),), apart=True),
+            Section("Versions", (_versions(campaigns),)),
+        ),
+    )
+    campaign_names = ", ".join(campaign.verdict.campaign for campaign in campaigns)
+    return Document(say("protocol", "title"), campaign_names, text.origin(campaigns[0].verdict), (page,), site)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else plain(value, None)
-
-
-def _named(party: str) -> str:
-    return f", {party}" if party else ""
+def _outcome(campaign: JudgedCampaign, name: str) -> Outcome | None:
+    node = campaign.verdict.nodes.get(name)
+    return node.outcome if node is not None else None
 
 
 def judged(folder: Path) -> JudgedCampaign:
@@ -223,44 +232,62 @@ def judged(folder: Path) -> JudgedCampaign:
     return JudgedCampaign(folder, verdict, min(times, default=""), max(times, default=""), boots)
 
 
-def _head(campaign: JudgedCampaign) -> dict[str, Any]:
-    fleet = campaign.verdict.fleet
-    boots = [len(of_node) for of_node in campaign.boots.values() if of_node]
-    return {
-        "name": campaign.verdict.campaign,
-        "measured": " to ".join(dict.fromkeys(time[:10] for time in (campaign.first, campaign.last) if time))
-        or say("not_recorded"),
-        "boots": " to ".join(map(str, sorted({min(boots), max(boots)}))) if boots else say("not_recorded"),
-        "outcome": text.campaign_outcome(campaign.verdict),
-        "text": text.first_line(campaign.verdict),
-        "counts": ", ".join(f"{count} {word}" for word, count in fleet.counts.items() if count),
-    }
+def _campaigns(campaigns: Sequence[JudgedCampaign]) -> Table:
+    rows = []
+    for campaign in campaigns:
+        fleet = campaign.verdict.fleet
+        boots = [len(of_node) for of_node in campaign.boots.values() if of_node]
+        days = dict.fromkeys(time[:10] for time in (campaign.first, campaign.last) if time)
+        rows.append(
+            (
+                campaign.verdict.campaign,
+                " to ".join(days) or say("not_recorded"),
+                " to ".join(map(str, sorted({min(boots), max(boots)}))) if boots else say("not_recorded"),
+                text.campaign_outcome(campaign.verdict),
+                ", ".join(f"{count} {word}" for word, count in fleet.counts.items() if count),
+            )
+        )
+    header = ("campaign", "measured on", "boots per node", "outcome of the fleet", "nodes by outcome")
+    return Table(header, tuple(rows), wide=4)
 
 
-def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
-    """Tolerances of what decides with their source, and the limits of the contract, by which a campaign was judged."""
+def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
+    """By what a campaign was judged: what the same means, tolerances of what decides with their source, the limits of
+    the contract, waivers and repairs."""
     rules, default = acceptance.rules_of(campaign.folder), acceptance.load()
-    limits = [
-        [
+    digest = hashlib.sha256(_rules_of(campaign).encode()).hexdigest()
+    judged_by = campaign.verdict.versions.get("acceptance", "")
+    words = say(
+        "protocol",
+        "tolerances",
+        source=say("protocol", "defaults" if rules == default else "own"),
+        file=_tolerances_file(campaign),
+        digest=digest,
+    )
+    other = "" if digest in judged_by else say("protocol", "other_rules", judged_by=judged_by)
+    limits = tuple(
+        (
             text.measured(limit.measurement),
             limit.figure,
             _least(limit),
             "" if limit.at_most is UNSET else f"{limit.at_most:g}",
             limit.reason,
-        ]
-        for limit in rules.limits
-    ]
-    return {
-        "name": campaign.verdict.campaign,
-        "tolerances": _tolerances(campaign.verdict),
-        "source": "nodeprint's defaults" if rules == default else "acceptance.yaml of the campaign",
-        "limits": limits[:_MOST_ROWS],
-        "waivers": [[s.node, s.finding, s.reason, s.until.isoformat()] for s in rules.waivers][:_MOST_ROWS],
-        "repairs": [[repair.node, repair.at, repair.what] for repair in rules.repairs][:_MOST_ROWS],
-        "file": _tolerances_file(campaign),
-        "digest": hashlib.sha256(_rules_of(campaign).encode()).hexdigest(),
-        "judged_by": campaign.verdict.versions.get("acceptance", ""),
-    }
+        )
+        for limit in rules.limits[:_MOST_ROWS]
+    )
+    waivers = tuple((s.node, s.finding, s.reason, s.until.isoformat()) for s in rules.waivers[:_MOST_ROWS])
+    repairs = tuple((repair.node, repair.at, repair.what) for repair in rules.repairs[:_MOST_ROWS])
+    return Section(
+        f"Tolerances and limits{f' of {campaign.verdict.campaign}' if several else ''}",
+        (
+            Text(" ".join(filter(None, (say("method", "same"), words, other)))),
+            Table(("criterion", "tolerance", "found from"), _tolerances(campaign.verdict), "lrr"),
+            Text("" if limits else say("protocol", "no_limits")),
+            Table(("limit of the contract", "of", "at least", "at most", "source"), limits, "llrrl"),
+            Table(("waived on", "finding", "reason", "until"), waivers, wide=2),
+            Table(("repaired", "at", "what; only jobs after it count"), repairs, wide=2),
+        ),
+    )
 
 
 def _least(limit: ContractLimit) -> str:
@@ -269,21 +296,20 @@ def _least(limit: ContractLimit) -> str:
     return "" if limit.at_least is UNSET else f"{limit.at_least:g}"
 
 
-def _tolerances(verdict: Verdict) -> list[list[str]]:
-    """By metric that decides the tolerances of its parts, and from which difference on one is found in nine of ten
-    nodes."""
+def _tolerances(verdict: Verdict) -> tuple[tuple[str, ...], ...]:
+    """By metric that decides the range of its tolerances, and from which difference on 90 % of the nodes are found."""
     rows: dict[str, list[tuple[float, float]]] = {}
     for limit in verdict.fleet.limits:
         if limit.metric in verdict.criteria:
             rows.setdefault(limit.metric, []).append((limit.tolerance, limit.effect))
-    return [
-        [
+    return tuple(
+        (
             text.named("metrics", metric),
             _range([b for b, _ in components], names.tolerance),
             _range([e for _, e in components], names.percent),
-        ]
+        )
         for metric, components in rows.items()
-    ]
+    )
 
 
 def _range(values: Sequence[float], words: Callable[[float], str]) -> str:
@@ -292,42 +318,77 @@ def _range(values: Sequence[float], words: Callable[[float], str]) -> str:
     return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
-def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
-    entries = [campaign.verdict.nodes.get(name) for campaign in campaigns]
-    rows, remedies = [], list[str]()
-    for campaign, entry in zip(campaigns, entries, strict=True):
-        if entry is None:
-            rows.append([campaign.verdict.campaign, "not part of this campaign"])
-        elif entry.counted:
-            checked = check_scripts.named_node(name, entry, imported=campaign.verdict.imported)
-            rows += [[campaign.verdict.campaign, check_scripts.sentence(finding)] for finding in checked.counted]
-            remedies += [text.remedy(finding) for finding in entry.counted]
-        elif entry.outcome is Outcome.SPLIT:
-            groups = campaign.verdict.fleet.groups
-            rows.append([campaign.verdict.campaign, text.belongs(entry.group, groups)])
-            remedies.append(text.next_step(entry.group, groups) or say("protocol_remedies", "compare"))
-        elif entry.outcome is not Outcome.SAME:
-            rows.append([campaign.verdict.campaign, text.sentence(text.node_sentence(entry))])
-            remedies += [] if entry.outcome.entry.measured else [say("protocol_remedies", "measure")]
-    complete = [entry for entry in entries if entry is not None]
-    return {
-        "node": name,
-        "rack": next((entry.rack for entry in complete if entry.rack), ""),
-        "serials": next(
-            (str(e.fingerprint["serials"]) for e in reversed(complete) if e.fingerprint.get("serials")), "not recorded"
-        ),
-        "verdicts": [entry.outcome.with_class if entry is not None else "not in it" for entry in entries],
-        "result": result([entry.outcome if entry is not None else None for entry in entries]),
-        "findings": rows[:_MOST_OF_NODE],
-        "more": len(rows[_MOST_OF_NODE:]),
-        "remedy": " ".join(dict.fromkeys(remedies[:_MOST_OF_NODE])),
-        "boots": len(frozenset().union(*(campaign.boots.get(name, frozenset()) for campaign in campaigns))),
-    }
+def _open_items(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> tuple[Block, ...]:
+    """A row for each node that is not accepted, or for several with the same finding: what was found, what to do, and
+    room for a date and a tick."""
+    several = len(campaigns) > 1
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name in sorted(results, key=lambda name: results[name] is not Accepted.DEVIATION):
+        if results[name] is not Accepted.ACCEPTED:
+            alike.setdefault(_item(campaigns, name, several), []).append(name)
+    rows = [(names.nodes(on), *item, "_" * 12, "\N{WHITE SQUARE}") for item, on in alike.items()]
+    header = ("node", "rack", "what was found", "what to do", "until (date)", "done")
+    table = without_empty(Table(header, tuple(rows[:_MOST_ROWS])))
+    left = len(rows) - _MOST_ROWS
+    return table, Text(say("protocol", "more", count=left) if left > 0 else "", quiet=True)
 
 
-def _folded(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of nodes of which the same is said, as one with all of their names."""
-    alike: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        alike.setdefault(repr((row["verdicts"], row["findings"])), []).append(row)
-    return [{**group[0], "node": names.nodes(row["node"] for row in group)} for group in alike.values()]
+def _item(campaigns: Sequence[JudgedCampaign], name: str, several: bool) -> tuple[str, str, str]:
+    """The rack of a node, what was found on it in each campaign, and what to do."""
+    found, remedies, rack = list[str](), list[str](), ""
+    for campaign in campaigns:
+        verdict = campaign.verdict
+        node = verdict.nodes.get(name)
+        rack = rack or (node.rack if node is not None else "")
+        for words, remedy in _of_campaign(verdict, name, node):
+            found.append(f"{verdict.campaign}: {words}" if several else words)
+            remedies.append(remedy)
+    more = [say("protocol", "further", count=len(found) - _MOST_OF_NODE)] if len(found) > _MOST_OF_NODE else []
+    return rack, " ".join([*found[:_MOST_OF_NODE], *more]), " ".join(dict.fromkeys(filter(None, remedies)))
+
+
+def _of_campaign(verdict: Verdict, name: str, node: NodeVerdict | None) -> list[tuple[str, str]]:
+    """What was found on a node in a campaign, each with what to do about it."""
+    if node is None:
+        return [(text.sentence(f"{say('protocol', 'absent')}."), "")]
+    if node.counted:
+        checked = check_scripts.named_node(name, node, imported=verdict.imported)
+        return [(check_scripts.sentence(finding), text.remedy(finding)) for finding in checked.counted]
+    if node.outcome is Outcome.SPLIT:
+        groups = verdict.fleet.groups
+        return [(text.belongs(node.group, groups), text.next_step(node.group, groups) or say("protocol", "compare"))]
+    if node.outcome is Outcome.SAME:
+        return []
+    reason, action = text.reason_and_action({name: node})
+    return [(text.sentence(reason), action)]
+
+
+def _nodes(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> Table:
+    """A row a node: rack, serial numbers, boots, its outcome in each campaign and what follows from these."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, of_node in results.items():
+        entries = [campaign.verdict.nodes.get(name) for campaign in campaigns]
+        nodes = [entry for entry in entries if entry is not None]
+        serials = (str(node.fingerprint["serials"]) for node in reversed(nodes) if node.fingerprint.get("serials"))
+        boots = frozenset().union(*(campaign.boots.get(name, frozenset()) for campaign in campaigns))
+        rows.append(
+            (
+                name,
+                next((node.rack for node in nodes if node.rack), ""),
+                next(serials, say("not_recorded")),
+                str(len(boots)),
+                *(Mark.of(entry.outcome) if entry is not None else say("protocol", "absent") for entry in entries),
+                Mark(*_RESULT_MARKS[of_node]),
+            )
+        )
+    header = ("node", "rack", "serial numbers", "boots", *(c.verdict.campaign for c in campaigns), "result")
+    return without_empty(Table(header, tuple(rows), "lllr" + "l" * (len(campaigns) + 1), 2))
+
+
+def _versions(campaigns: Sequence[JudgedCampaign]) -> Table:
+    rows = [
+        (campaign.verdict.campaign, key, value)
+        for campaign in campaigns
+        for key, value in sorted(campaign.verdict.versions.items())
+    ]
+    return Table(("campaign", "part", "version or hash"), tuple(rows), wide=2)

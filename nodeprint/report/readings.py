@@ -6,10 +6,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.job.jobs import JobMeasurement
+from nodeprint.machine.counters import Counters
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Machine
@@ -255,3 +257,42 @@ def _median(values: Floats, axis: int) -> Floats:
 def _finite(values: npt.NDArray[Any]) -> Floats:
     flat = np.asarray(values, dtype=np.float64).ravel()
     return flat[np.isfinite(flat)]
+
+
+def of_counters(sensors: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sentences on the counters that a node's survey has (`nodeprint.data.job.sensors`); none where none were tried."""
+    if "counters" not in sensors:
+        return ()
+    counted = msgspec.convert(sensors["counters"], Counters)
+    sentences = []
+    if counted.cores:
+        counted_hz, timed_hz = (names.quantity(hz, "Hz") for hz in (counted.counted_hz, counted.timed_hz))
+        difference = names.signed(counted.counted_hz / counted.timed_hz - 1)
+        cores = names.counted(counted.cores, "core")
+        sentences.append(
+            say("counters", "clock", counted=counted_hz, timed=timed_hz, cores=cores, difference=difference)
+        )
+    if counted.seconds:
+        moved, filled, read = (
+            f"{size / 1e9:.3g} GB" for size in (counted.counted_bytes, counted.filled_bytes, counted.read_bytes)
+        )
+        sentences.append(
+            say(
+                "counters",
+                "memory",
+                counted=moved,
+                filled=filled,
+                read=read,
+                seconds=names.duration(1e9 * counted.seconds),
+                ratio=f"{counted.counted_bytes / (counted.filled_bytes + counted.read_bytes):.2f}",
+                rate=names.quantity(counted.counted_bytes / counted.seconds, "B/s"),
+            )
+        )
+    groups_by_reason: dict[str, list[str]] = {}
+    for group, reason in counted.not_readable.items():
+        groups_by_reason.setdefault(reason, []).append(group)
+    sentences += [
+        say("counters", "not_readable", group=names.listed(groups), reason=reason.rstrip("."))
+        for reason, groups in groups_by_reason.items()
+    ]
+    return tuple(sentences)

@@ -50,16 +50,16 @@ def of_fleet(campaign: Campaign) -> Iterator[Fact]:
 def _medians(campaign: Campaign) -> Iterator[Fact]:
     """Medians over the fleet, and the lowest and highest of a node."""
     rows = [
-        (figure["measurement"], f"{figure['name']}, {group}".removesuffix(", "), figure["home"], "ns", value, name)
+        (figure["measurement"], f"{figure['name']}, {group}".removesuffix(", "), figure["home"], "ns", value, name, 0.0)
         for name, node in campaign.nodes.items()
         for figure in node["classes"]
         for group, value in (figure["groups"] or {"": figure["median_ns"]}).items()
     ] + [
-        (figure["measurement"], figure["name"], -1, figure["unit"], figure["median"], name)
+        (figure["measurement"], figure["name"], -1, figure["unit"], figure["median"], name, figure["peak"])
         for name, node in campaign.nodes.items()
         for figure in node["cells"]
     ]
-    frame = pd.DataFrame(rows, columns=["measurement", "name", "home", "unit", "value", "node"])
+    frame = pd.DataFrame(rows, columns=["measurement", "name", "home", "unit", "value", "node", "peak"])
     for (_measurement, name, _home, unit), group in frame.groupby(["measurement", "name", "home", "unit"]):
         words, record = (cell_words(str(name)),) if name != "all" else (), f"median {_measurement} {name} {_home}"
         median, shown = in_unit(float(group["value"].median()), str(unit))
@@ -70,6 +70,8 @@ def _medians(campaign: Campaign) -> Iterator[Fact]:
         yield Fact(low, shown, r"^$", " to ", words, record)
         yield Fact(high, shown, r"^\S+( \S+)? to $", "", words, record)
         yield Fact(len(group), "", r"^nodes: $", "", words, record)
+        if group["peak"].all():
+            yield Fact(100 * float((group["value"] / group["peak"]).median()), "%", r"peak: $", "", words, record)
 
 
 def _of_groups(campaign: Campaign) -> Iterator[Fact]:

@@ -84,7 +84,7 @@ class Table(msgspec.Struct, frozen=True, tag=True):
 
 
 class Command(msgspec.Struct, frozen=True, tag=True):
-    """What to type, to be copied as it stands, and what it is for."""
+    """A command to type or the lines of a log, as they stand, and their purpose."""
 
     command: str
     purpose: str = ""
@@ -121,13 +121,15 @@ class Advice(msgspec.Struct, frozen=True, tag=True):
     nodes: str = ""
 
 
-class Log(msgspec.Struct, frozen=True, tag=True):
-    """The last lines of a log."""
+class Form(msgspec.Struct, frozen=True, tag=True):
+    """What people fill in: names with their values or a line to write on, choices to tick with a date, signatures."""
 
-    lines: tuple[str, ...]
+    blanks: FactRows = ()
+    choices: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
 
 
-Block = Text | Bullets | FactList | Table | Command | FindingBlock | Figures | Advice | Log
+Block = Text | Bullets | FactList | Table | Command | FindingBlock | Figures | Advice | Form
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -254,7 +256,7 @@ def _says(block: Block) -> bool:
     match block:
         case Text(text=content) | Bullets(items=content) | FactList(rows=content) | Table(rows=content):
             return bool(content)
-        case Figures(pictures=content) | Log(lines=content):
+        case Figures(pictures=content) | Command(command=content):
             return bool(content)
     return True
 

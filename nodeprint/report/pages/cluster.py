@@ -17,20 +17,20 @@ from msgspec.structs import replace
 
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome, Outcome
-from nodeprint.judge.verdict import ClassFigure, NodeVerdict
+from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
-from nodeprint.report import message_rates, names, structure_words, terminal, text
+from nodeprint.report import matrix_words, message_rates, names, terminal, text
 from nodeprint.report.figures import matrix
-from nodeprint.report.pages import accepted, method, not_passing, pictures, split_groups
+from nodeprint.report.pages import accepted, medians, method, not_passing, pictures, split_groups
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
     Bullets,
     Cell,
+    Command,
     FactList,
     Figures,
     FindingBlock,
-    Log,
     Mark,
     Page,
     Reference,
@@ -71,7 +71,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
         "cluster",
         title,
         Mark(verdict.entry.symbol, text.campaign_outcome(verdict), verdict.entry.color),
-        lead(campaign),
+        tuple(text.headline(verdict)),
         sections(
             Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
@@ -85,6 +85,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
                 ),
             ),
             Section("Findings", tuple(_findings(campaign, linked, shown))),
+            Section("Measured values", () if is_split else (medians.on_paper(alike),), early=True),
             *_between_cores(campaign),
             Section("Machines side by side", tuple(_machines(campaign))),
             Section(say("headings", "fleet"), (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),
@@ -94,7 +95,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("How it was measured", tuple(method.brief(campaign))),
             *appendix(
                 Section(say("headings", "agreements"), tolerances),
-                Section("Medians over the fleet", (class_table(alike), cell_table(alike))),
+                Section("Medians over the fleet", (medians.table(alike),)),
                 Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
                 Section("Warnings", tuple(_warnings(verdict.nodes))),
                 Section("All nodes", (_all_nodes(campaign, linked),)),
@@ -105,13 +106,6 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
 
 
 # --- page 1 ---
-
-
-def lead(campaign: Campaign) -> tuple[str, ...]:
-    """The outcome in a plain sentence, after a warning that all of it is beneath, and what the same means here."""
-    verdict = campaign.verdict
-    means = filter(None, (text.same_means(verdict.fleet), *text.based_on(verdict)[1:]))
-    return (*text.memory_warnings(verdict.fleet), text.plain_outcome(verdict), *text.worst_node(verdict), *means)
 
 
 def _disturbed(campaign: Campaign) -> Block:
@@ -209,60 +203,10 @@ def _machines(campaign: Campaign) -> list[Block]:
         if structure is None:
             continue
         machine = printable(name, 60)
-        if summary := structure_words.summary(structure):
+        if summary := matrix_words.structure_summary(structure):
             blocks.append(Text(f"{machine}: {summary}"))
         blocks += [Advice(seen.text, seen.advice, "" if summary else machine) for seen in structure.findings]
     return [Figures(tuple(shown)), *blocks, Text(left_out)]
-
-
-# --- medians ---
-
-
-def class_table(nodes: Mapping[str, NodeVerdict]) -> Table:
-    """Classes of pairs over the fleet: median, lowest and highest node; of mixtures by group."""
-    by_class: dict[tuple[str, int, str], dict[str, ClassFigure]] = {}
-    for name, node in nodes.items():
-        for figure in node.classes:
-            by_class.setdefault((figure.measurement, figure.home, figure.name), {})[name] = figure
-    rows: list[tuple[Cell, ...]] = []
-    for (measurement, home, name), of_nodes in by_class.items():
-        if len(of_nodes) < 2:
-            continue
-        where = ", ".join(filter(None, (text.measured(measurement), names.home(home))))
-        by_group: dict[str, dict[str, float]] = {}
-        for node_name, figure in of_nodes.items():
-            for group, median in (figure.groups or {"": figure.median_ns}).items():
-                by_group.setdefault(group, {})[node_name] = median
-        for group, values in by_group.items():
-            rows.append((where, ", ".join(filter(None, (name, group))), *_extremes(values, "ns")))
-    return Table(("measurement", "class", "nodes", "median", "lowest", "on", "highest", "on"), tuple(rows), "llrrrlrl")
-
-
-def cell_table(nodes: Mapping[str, NodeVerdict]) -> Table:
-    """Other measurements over the fleet."""
-    by_cell: dict[tuple[str, str, str], dict[str, float]] = {}
-    for name, node in nodes.items():
-        for figure in node.cells:
-            by_cell.setdefault((figure.measurement, figure.name, figure.unit), {})[name] = figure.median
-    rows = tuple(
-        (text.measured(measurement), names.row(name), *_extremes(values, names.of_measurement(unit, measurement)))
-        for (measurement, name, unit), values in by_cell.items()
-        if len(values) > 1
-    )
-    return Table(("measurement", "of", "nodes", "median", "lowest", "on", "highest", "on"), rows, "llrrrlrl")
-
-
-def _extremes(values: Mapping[str, float], unit: str) -> tuple[str, ...]:
-    low, high = min(values, key=lambda node: values[node]), max(values, key=lambda node: values[node])
-    middle = float(np.median(list(values.values())))
-    return (
-        str(len(values)),
-        names.quantity(middle, unit),
-        names.quantity(values[low], unit),
-        names.shortened(printable(low), 20),
-        names.quantity(values[high], unit),
-        names.shortened(printable(high), 20),
-    )
 
 
 # --- fabric, configuration, warnings, nodes ---
@@ -296,7 +240,7 @@ def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
         of_first = (
             f" The log is that of {printable(first, 80)}." if len(line.nodes) > 1 and nodes[first].log_tail else ""
         )
-        blocks += [Text(f"{line.names}: {line.sentence}{of_first}"), Log(nodes[first].log_tail)]
+        blocks += [Text(f"{line.names}: {line.sentence}{of_first}"), Command("\n".join(nodes[first].log_tail))]
     return blocks
 
 

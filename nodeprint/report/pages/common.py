@@ -204,14 +204,14 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
 
 def main_cells(verdict: NodeVerdict) -> Table:
     """The table of what a reader looks for first: memory latency and bandwidth, caches and clocks."""
-    shown = cell_table(tuple(replace(cell, worst={}) for cell in verdict.cells if _on_paper(cell.measurement)))
+    shown = cell_table(tuple(replace(cell, worst={}) for cell in verdict.cells if is_on_paper(cell.measurement)))
     return replace(shown, wide=-1)
 
 
 def further_cells(verdict: NodeVerdict) -> Table:
     """A row for each measurement that has none in `main_cells`, with the lowest and the highest of its medians."""
     rows = []
-    for measurement, cells in further.ends(verdict.cells, _on_paper).items():
+    for measurement, cells in further.ends(verdict.cells, is_on_paper).items():
         shown = [component for cell in cells for component in (further.value(cell), names.row(cell.name))]
         differs = len(cells) > 1 and shown[0] != shown[2]
         rows.append((text.measured(measurement), *(shown if differs else (shown[0], "", "", ""))))
@@ -219,7 +219,8 @@ def further_cells(verdict: NodeVerdict) -> Table:
     return without_empty(Table(("other measurements", lowest, "of", "highest", "of"), tuple(rows), "lrlrl"))
 
 
-def _on_paper(measurement: str) -> bool:
+def is_on_paper(measurement: str) -> bool:
+    """Whether a measurement is one of those that a reader looks for first."""
     of = known(measurement)
     return of is not None and of.on_paper
 

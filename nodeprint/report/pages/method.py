@@ -124,7 +124,9 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
 def _judged(verdict: Verdict) -> Block:
     fleet = verdict.fleet
     words = say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %") if fleet.tests else ""
-    return Text(" ".join(filter(None, (say("method", "judged"), words, *text.based_on(verdict)))))
+    return Text(
+        " ".join(filter(None, (say("method", "same"), say("method", "judged"), words, *text.based_on(verdict))))
+    )
 
 
 def limit_table(verdict: Verdict) -> Table:

@@ -21,28 +21,25 @@ from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import (
     check_scripts,
-    counter_words,
+    matrix_words,
     message_rates,
     names,
-    placement_words,
-    quadrant_words,
     readings,
-    structure_words,
     terminal,
     text,
 )
-from nodeprint.report.figures import matrix
+from nodeprint.report.figures import curves, matrix
 from nodeprint.report.figures.node_levels import NodeLevels
-from nodeprint.report.pages import accepted, mapped_twice, method, over_time, pictures
+from nodeprint.report.pages import accepted, mapped_twice, method, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
     Bullets,
     Cell,
+    Command,
     FactList,
     FactRows,
     Figures,
-    Log,
     Mark,
     Page,
     Section,
@@ -104,8 +101,8 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, co
             Section("What was found", (*shown, *_further(node, verdict, jobs))),
             Section("How it was tested", method.tested(jobs, [finding.measurement for finding in verdict.counted])),
             Section("Disturbed data", (Bullets(tuple(text.further(verdict)[:_MOST_NOTES])),)),
-            Section("Last lines of its log", (Log(verdict.log_tail),)),
-            Section("Over time", over_time.blocks(campaign, node)),
+            Section("Last lines of its log", (Command("\n".join(verdict.log_tail)),)),
+            Section("Over time", _over_time(campaign, node)),
             Section(say("headings", "pairs"), tuple(_matrix(campaign, node, verdict, jobs))),
             # a node that passes beside others has one page, and two such nodes are in cluster.pdf
             Section(
@@ -231,7 +228,7 @@ def _matrix(
         *structure,
         Figures((*shown, *difference, *counted)),
         _messages(levels, node, jobs) if messages else Text(""),
-        Bullets(tuple(placement_words.of_node(levels, node, verdict.fingerprint)), bool(verdict.counted)),
+        Bullets(tuple(matrix_words.placement_of_node(levels, node, verdict.fingerprint)), bool(verdict.counted)),
         Bullets(
             tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0])),
             bool(verdict.counted),
@@ -252,7 +249,7 @@ def _messages(levels: NodeLevels, node: str, jobs: Sequence[Job]) -> FactList:
 
 def _quadrants(campaign: Campaign, node: str, measurement: str, first: str) -> list[str]:
     """What is said of quadrants; of other than the first measurement with its name."""
-    sentences = quadrant_words.of_node(campaign.levels(measurement, node), node)
+    sentences = matrix_words.quadrants_of_node(campaign.levels(measurement, node), node)
     name = text.sentence(text.measured(measurement))
     return sentences if measurement == first else [f"{name}: {words}" for words in sentences]
 
@@ -287,7 +284,7 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
     if seen is None:
         return []
     odd = tuple(Advice(finding.text, finding.advice) for finding in seen.findings)
-    summary = structure_words.summary(seen)
+    summary = matrix_words.structure_summary(seen)
     if matrix.structure_at(levels, node) is None:
         return [Text(summary), *odd]
     rows = tuple(
@@ -325,7 +322,7 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[J
     sentences = tuple(text.peak(verdict))
     cells = jobs[-1].cells if jobs else []
     sentences += readings.readings(cells, campaign.machine(node))
-    sentences += counter_words.of_sensors(campaign.packed[node].sensors) if node in campaign.packed else ()
+    sentences += readings.of_counters(campaign.packed[node].sensors) if node in campaign.packed else ()
     figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, jobs))
     few = tuple(of for of in figures if of.name.startswith(pictures.BY_CPU) and of.width < pictures.PAGE)
     main = tuple(of for of in figures if of not in few)
@@ -392,3 +389,17 @@ def _configuration(verdict: NodeVerdict) -> tuple[Block, ...]:
         FactList(tuple(fact for fact in facts_of_node if fact[0] not in _LONG), 2),
         FactList(tuple(fact for fact in facts_of_node if fact[0] in _LONG)),
     )
+
+
+def _over_time(campaign: Campaign, node: str) -> tuple[Block, ...]:
+    """The changes of a node, the figure of its courses and which campaigns they are from; nothing without others."""
+    of_node = campaign.over_time.get(node)
+    if of_node is None or of_node.course is None:
+        return ()
+    components = names.listed(of_node.course.component.to_numpy().tolist())
+    alt = say("alt", "over_time", node=node, components=components, sentences=" ".join(of_node.sentences))
+    data, caption = of_node.course, say("captions", "course", node=node)
+    drawn = pictures.picture(
+        campaign, node, curves.curve, data, pictures.PAGE, name="over-time", alt=alt, caption=caption
+    )
+    return Bullets(of_node.sentences), Figures((drawn,)), Text(of_node.campaigns, quiet=True)

@@ -33,14 +33,20 @@ from nodeprint.report.text.headlines import (
     fabric,
     fabric_findings,
     first_line,
+    headline,
     headline_of,
     origin,
-    plain_outcome,
-    same_means,
     summary,
     worst_node,
 )
-from nodeprint.report.text.node_sentences import further, jobs_changed, node_lines, node_sentence, one_node
+from nodeprint.report.text.node_sentences import (
+    further,
+    jobs_changed,
+    node_lines,
+    node_sentence,
+    one_node,
+    reason_and_action,
+)
 from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memory_warnings, over_time, peak, shared
 from nodeprint.report.text.wording import change, changed, measured, named, noun_phrase, sentence
 
@@ -66,6 +72,7 @@ __all__ = [
     "fleet_notes",
     "further",
     "goes_with",
+    "headline",
     "headline_of",
     "in_its_unit",
     "jobs_changed",
@@ -85,11 +92,10 @@ __all__ = [
     "over_time",
     "peak",
     "place",
-    "plain_outcome",
+    "reason_and_action",
     "remedy",
     "runs_beyond",
     "runs_past",
-    "same_means",
     "sentence",
     "shared",
     "summary",

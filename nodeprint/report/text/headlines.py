@@ -16,7 +16,7 @@ from nodeprint.report.text.finding_sentences import finding_sentence
 from nodeprint.report.text.node_sentences import node_lines, rows
 from nodeprint.report.text.notes import fleet_notes, memory_warnings, over_time
 from nodeprint.report.text.wording import measured, named, sentence
-from nodeprint.settings.texts import say, texts
+from nodeprint.settings.texts import say
 
 #: Nodes of an outcome that the first line names; more are counted.
 _MOST_NAMED = 48
@@ -28,14 +28,18 @@ def origin(verdict: Verdict) -> str:
 
 
 def first_line(verdict: Verdict) -> str:
-    """The class and outcome of a campaign: how many nodes match, which do not, the metrics that decide, and those
-    that are missing."""
-    fleet, mark = verdict.fleet, origin(verdict)
-    begin = f"{mark}: {campaign_outcome(verdict)}".removeprefix(": ")
+    """The class and outcome of a campaign with its headline: what a terminal, JUnit and mail begin with."""
+    begin = f"{origin(verdict)}: {campaign_outcome(verdict)}".removeprefix(": ")
+    return f"{begin}: {' '.join(headline(verdict))}"
+
+
+def headline(verdict: Verdict) -> list[str]:
+    """The sentences under the outcome, on page 1 as in a terminal: disturbance that decides, how many nodes match and
+    which do not, the worst of them, the metrics that decide, and those that are missing."""
     not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
-    count = f"{'; '.join(filter(None, [headline_of(fleet), *not_uniform]))}."
-    first = [*disturbed_first(verdict), *memory_warnings(fleet), count]
-    return " ".join([f"{begin}: {' '.join(first)}", *worst_node(verdict), *based_on(verdict)])
+    count = f"{'; '.join(filter(None, [headline_of(verdict.fleet), *not_uniform]))}."
+    disturbance_first = [*disturbed_first(verdict), *memory_warnings(verdict.fleet)]
+    return [*disturbance_first, count, *worst_node(verdict), *based_on(verdict)]
 
 
 def campaign_outcome(verdict: Verdict) -> str:
@@ -51,37 +55,6 @@ def _messages(fabric: FabricVerdict) -> str:
     return say("first_line_fabric", outcome=fabric.outcome.with_class, partition=printable(fabric.partition, 60))
 
 
-def plain_outcome(verdict: Verdict) -> str:
-    """The outcome in one sentence that says nothing else: how many nodes are the same, and which are not."""
-    fleet = verdict.fleet
-    same, nodes = fleet.counts.get(Outcome.SAME, 0), names.counted(fleet.nodes, "node")
-    kept = (Outcome.SAME, Outcome.SPLIT) if fleet.outcome is FleetOutcome.SPLIT else (Outcome.SAME,)
-    others = [name for name, node in verdict.nodes.items() if node.outcome not in kept]
-    outside = [name for name in others if verdict.nodes[name].outcome is Outcome.OUT_OF_SPEC]
-    found = [name for name in others if verdict.nodes[name].outcome.entry.found and name not in set(outside)]
-    rest = [name for name in others if name not in {*outside, *found}]
-    clauses = [
-        say("plain_clause", kind, nodes=_few(on), are="is" if len(on) == 1 else "are")
-        for kind, on in (("outside", outside), ("found", found), ("open", rest))
-        if on
-    ]
-    right = sorted({name for shared in fleet.shared if shared.may_be_right for name in shared.nodes} & set(found))
-    plain = texts()["plain"]
-    key = str(fleet.outcome) if str(fleet.outcome) in plain else "some" if others else "all"
-    words = say(
-        "plain",
-        key,
-        same=same,
-        nodes=nodes,
-        are="is" if fleet.nodes == 1 else "are",
-        measured=fleet.measured,
-        others=f"; {names.listed(clauses)}" if clauses else "",
-        tolerances=say("plain_tolerances", "limits" if outside else "tolerances"),
-        groups=names.counted(len(fleet.groups), "group"),
-    )
-    return f"{words} {say('plain_contested', nodes=names.nodes(right))}" if right else words
-
-
 def worst_node(verdict: Verdict) -> list[str]:
     """The finding that hurts most and its node, if several nodes have findings that can be attributed to them."""
     with_findings = {
@@ -95,20 +68,6 @@ def worst_node(verdict: Verdict) -> list[str]:
     finding = worst_finding(with_findings[worst])
     assert finding is not None
     return [say("worst_node", node=printable(worst, 60), finding=finding_sentence(finding))]
-
-
-def _few(on: Sequence[str]) -> str:
-    """Nodes by name where that is short, else their number."""
-    listed = names.nodes(on)
-    return listed if len(listed) <= _MOST_NAMED else names.counted(len(on), "node")
-
-
-def same_means(fleet: FleetVerdict) -> str:
-    """The largest differences of the nodes that match, as shares of their tolerances; empty if none matches."""
-    agreements = [short_agreement(agreement) for agreement in fleet.agreements if agreement.criterion]
-    return (
-        say("same_means", agreements=names.listed(agreements)) if agreements and fleet.counts.get(Outcome.SAME) else ""
-    )
 
 
 def headline_of(fleet: FleetVerdict) -> str:

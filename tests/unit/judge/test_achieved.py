@@ -21,9 +21,7 @@ from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.topology.presets import preset
 from nodeprint.machine.tree import open_tree
 from nodeprint.report import protocol, text, verdict_files
-from nodeprint.report.pages import cluster
 from nodeprint.report.pages.blocks import SiteTexts
-from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate.survey import survey as simulated_survey
 from tests.support.command_line import call
 from tests.support.fleets import made
@@ -82,10 +80,10 @@ def test_every_door_says_with_the_outcome_what_all_nodes_lack(
         if line.startswith("nodeprint_memory_achieved_ratio{")
     ]
     assert len(shown) == 4 and 'node="node001"' in shown[1]
-    assert cluster.lead(Campaign(slow, packed_fleet()))[0] == warning
+    assert text.headline(slow)[0] == warning
     assert protocol.decision([Accepted.ACCEPTED] * 4, [slow]) == "accepted with reservations"
     described = protocol.content([protocol.JudgedCampaign(tmp_path, slow, "", "", {})], "", SiteTexts())
-    assert described["sentence"].endswith(warning)
+    assert described.pages[0].lead[-1] == warning
     # the status of the campaign, which reads the same verdict
     nodes = [node_sheet.Node(name, name, state="simulated") for name in slow.nodes]
     node_sheet.write_sheet(tmp_path / "nodes.tsv", nodes)

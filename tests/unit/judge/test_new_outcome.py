@@ -114,8 +114,10 @@ def test_the_acceptance_report_calls_it_a_deviation(campaign: Path) -> None:
         "import pathlib\n"
         "from nodeprint.report import protocol\n"
         "content = protocol.content([protocol.judged(pathlib.Path('campaign'))], '', protocol.SiteTexts())\n"
-        "(row,) = (row for row in content['nodes'] if row['node'] == 'cn02')\n"
-        "print(row['verdicts'], row['result'], content['result'])\n"
+        "(page,) = content.pages\n"
+        "(nodes,) = (section.blocks[0] for section in page.sections if section.title == 'All nodes')\n"
+        "(row,) = (row for row in nodes.rows if row[0] == 'cn02')\n"
+        "print(*(str(cell.word) for cell in (*row[-2:], page.mark)), sep='; ')\n"
     )
     done = _python(campaign.parent, "-c", script)
-    assert done.stdout == "['FAIL (THROTTLED)'] deviation accepted with reservations\n", done.stderr
+    assert done.stdout == "FAIL (THROTTLED); deviation; accepted with reservations\n", done.stderr

@@ -9,7 +9,7 @@ import msgspec
 from nodeprint.machine import counters
 from nodeprint.machine.counters import Counters
 from nodeprint.machine.tree import open_tree
-from nodeprint.report import counter_words
+from nodeprint.report import readings
 
 #: As likwid 5.2 prints a group of two sockets with `-O` (printOutput and printcsv of its likwid.lua): uncore counters
 #: are of the first CPU of a socket, rows of a table are filled up with commas, and a table of sums follows.
@@ -58,7 +58,7 @@ def test_volume_and_clock_are_beside_what_the_kernels_recorded(tmp_path: Path) -
     assert found is not None
     expected = Counters(3345.3e6, 3.35e9, 2, 62e9, 60e9, 2e9, 0.5)
     assert found == expected, "of the cores that the kernel timed; 15 sweeps through 2 GB, twice"
-    clock, memory = counter_words.of_sensors({"counters": msgspec.to_builtins(found)})
+    clock, memory = readings.of_counters({"counters": msgspec.to_builtins(found)})
     assert "3.345 GHz with all cores busy, where the kernel times 3.35 GHz (2 cores, -0.1 %)" in clock
     assert "62 GB in 500 ms, in which the kernel fills 2 GB and reads 60 GB or more (1.00 times; 124 GB/s" in memory
 
@@ -81,11 +81,11 @@ def test_what_cannot_be_read_has_its_reason(tmp_path: Path) -> None:
     why = "Cannot get access to MSRs. Please check permissions to the MSRs\n"
     found = read(tmp_path / "msr", CLOCK_err=why, MEM_err="likwid has no group MEM for this processor\n")
     assert found is not None
-    words = counter_words.of_sensors({"counters": {"not_readable": found.not_readable}})
+    words = readings.of_counters({"counters": {"not_readable": found.not_readable}})
     assert words[0].endswith("CLOCK: not readable: Cannot get access to MSRs. Please check permissions to the MSRs.")
     assert words[1].endswith("group MEM: not readable: likwid has no group MEM for this processor.")
     cut = read(tmp_path / "cut", MEM_csv=MEM.format(channels=""), MEM_jsonl='{"record":"hea', MEM_err="Killed\n")
     assert cut is not None
     assert (cut.counted_bytes, cut.not_readable["MEM"]) == (0, "Killed")
     assert read(tmp_path / "older") is None
-    assert counter_words.of_sensors({}) == ()
+    assert readings.of_counters({}) == ()

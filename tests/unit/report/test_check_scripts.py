@@ -18,7 +18,7 @@ from nodeprint.data.store import node_states
 from nodeprint.judge.verdict import Finding
 from nodeprint.report import check_scripts, documents, names, protocol, text, verdict_files
 from nodeprint.settings.measurements import measurements
-from tests.support import verdicts
+from tests.support import blocks, verdicts
 from tests.support.changed_records import with_header
 from tests.support.command_line import call
 from tests.support.made_records import record_texts
@@ -234,8 +234,8 @@ def test_every_output_names_the_same_command(fleet: Path, tmp_path: Path) -> Non
     content = protocol.content(
         [protocol.judged(fleet)], "", documents.Task(fleet, fleet, None, None, False).source.site
     )
-    (row,) = (row for row in content["reservations"] if row["node"] == "node001")
-    assert command in row["findings"][0][1]
+    (row,) = (row for row in blocks.rows(content, "Open items") if row["node"] == "node001")
+    assert command in row["what was found"]
 
 
 def test_names_of_nodes_make_short_names_of_files() -> None:

@@ -13,7 +13,9 @@ from nodeprint.data.store import packing
 from nodeprint.machine.topology.presets import preset
 from nodeprint.readers import campaign_writer, matrix_file
 from nodeprint.report.figures.node_levels import levels
-from nodeprint.report.placement_words import ends, isolation, of_node, rooms, sentences
+from nodeprint.report.matrix_words import extreme_pairs, isolation, rooms
+from nodeprint.report.matrix_words import placement_of_node as of_node
+from nodeprint.report.matrix_words import placement_sentences as sentences
 from nodeprint.simulate import Plan, Variation, fleet
 
 CPUS = (10, 11, 12, 13, 20, 21, 22, 23)
@@ -61,7 +63,7 @@ def test_a_few_odd_pairs_name_no_place() -> None:
 
 
 def test_one_pair_has_no_lowest_and_highest() -> None:
-    assert ends(np.array([[np.nan, 25.0], [25.0, np.nan]]), (0, 1)) is None
+    assert extreme_pairs(np.array([[np.nan, 25.0], [25.0, np.nan]]), (0, 1)) is None
 
 
 @pytest.mark.parametrize(

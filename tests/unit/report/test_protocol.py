@@ -19,9 +19,10 @@ from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Limit, NodeVerdict, Reason
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import protocol, verdict_files
+from nodeprint.settings.texts import say
 from nodeprint.simulate import Plan
 from tests.support import verdicts
-from tests.support.real_parts import need
+from tests.support.real_parts import ROOT, need
 
 SAME, DEVIATES, MISSED = Outcome.SAME, Outcome.DEVIATES, Outcome.NOT_MEASURED
 
@@ -63,10 +64,11 @@ def test_pages_have_parties_tolerances_list_and_then_signatures(tmp_path: Path) 
     text = words([first, second], tmp_path / "to")
     for component in ("University X", "Vendor Y", "cluster Z", "number 4711", "Ulm", "S4711", "clause 8"):
         assert component in text, component
-    order = ["Acceptance protocol", "Result", "Reservations", "Tolerances", "Signatures", "All nodes", "Versions"]
+    order = ["Acceptance report", "Decision", "Open items", "Tolerances", "Signatures", "All nodes", "Versions"]
     at = [text.index(word) for word in order]
     assert at == sorted(at)
     assert "Core 37 (CPU 37) is 5.9 %" in text and "Drained: DIMM 7 is bad" in text
+    assert "A node is SAME only if the data show" in text
     assert "Look for interrupts" in text and "until (date)" in text, "a remedy and a deadline"
 
 
@@ -190,3 +192,10 @@ def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
     verdict_files.write(replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits))), made)
     text = words([made], tmp_path / "to")
     assert "memory latency 5 % 6.0 to 8.0 %" in text and "lost time" not in text
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/how-to/outcomes.md"])
+def test_the_same_is_defined_in_one_sentence(path: str) -> None:
+    """Reports, README and docs state it in the same words."""
+    defined = say("method", "same").partition(" (")[0]
+    assert defined in " ".join((ROOT / path).read_text().replace("`", "").split())

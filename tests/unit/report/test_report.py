@@ -22,7 +22,7 @@ from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Component, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report import documents, names, pdf, verdict_files
+from nodeprint.report import documents, names, pdf, text, verdict_files
 from nodeprint.report.pages import accepted, cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference, Table
@@ -185,7 +185,7 @@ def test_documents_are_as_long_as_a_person_reads(folder: Path, tmp_path: Path) -
 
 def test_what_is_not_printed_is_in_the_html_and_in_tables(written: list[Path]) -> None:
     tables = {path.name: path.read_text() for path in written if path.parent.name == "tables"}
-    assert tables["medians-over-the-fleet.csv"].startswith("measurement,class,nodes,median,lowest")
+    assert tables["medians-over-the-fleet.csv"].startswith("measurement,of,nodes,median,lowest")
     html, paper = written[1].read_text(), words(written[0])
     for title in ("Medians over the fleet", "What these data can resolve", "How to cite this"):
         assert title in html and title not in paper
@@ -245,7 +245,8 @@ def test_mixtures_are_named_by_group_and_have_no_median() -> None:
 
 def test_first_page_says_who_deviates_with_figure_command_and_link(folder: Path) -> None:
     page = cluster.page(source(folder), {"node001": Reference("node001", file="node001.pdf")})
-    assert page.lead[0] == "3 of 4 nodes are the same within every tolerance; node001 is not."
+    assert page.lead[0].startswith("3 of 4 nodes match; ") and page.lead[0].endswith("; FAIL (DEVIATES): node001.")
+    assert text.first_line(source(folder).verdict).endswith(" ".join(page.lead)), "page 1 and terminal say the same"
     (block,) = findings(page)
     assert block.figures and block.links[0].file == "node001.pdf"
     assert block.numbers is not None and block.numbers.rows[0][:3] == ("124 ns", "117 ns", "+5.9 %")
@@ -276,7 +277,7 @@ def test_a_limit_is_shown_as_a_limit_and_not_as_a_tolerance_of_peers(tmp_path: P
     assert isinstance(block, Table) and [(row[0], *row[3:5]) for row in block.rows] == [
         ("cn[0-2]", "+105.0 %", "100 ns")
     ]
-    assert any("cn[0-2] are outside a limit of the contract" in words for words in page.lead)
+    assert any("FAIL (OUT OF SPEC): cn[0-2]" in words for words in page.lead)
     (shown,) = (section for section in page.sections if section.title == "Findings")
     blocks = [block for block in shown.blocks if isinstance(block, FindingBlock)]
     assert len(blocks) == 3 and not any(block.figures for block in blocks)

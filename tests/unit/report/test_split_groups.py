@@ -16,7 +16,7 @@ from nodeprint.report.figures import differences
 from nodeprint.report.pages import node, split_groups
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.judged_campaign import Campaign
-from tests.support import verdicts
+from tests.support import blocks, verdicts
 
 FIRST = Group("A", ("cn0", "cn1", "cn2"), fields={"bios": "2.3"})
 AWAY = Group(
@@ -58,11 +58,11 @@ def test_a_node_says_how_far_its_group_is_from_the_other_and_what_shows_why() ->
 def test_a_protocol_has_a_row_a_group_with_its_remedy(tmp_path: Path) -> None:
     verdict_files.write(split(), tmp_path)
     content = protocol.content([protocol.judged(tmp_path)], "", SiteTexts())
-    rows = {row["node"]: row for row in content["reservations"]}
+    rows = {row["node"]: row for row in blocks.rows(content, "Open items")}
     assert list(rows) == ["cn[0-2]", "cn[3-5]"]
-    assert rows["cn[3-5]"]["remedy"].startswith("Give cn3 what cn0 has in BIOS (2.4 on cn3, 2.3 on cn0)")
-    assert "8.0 % slower" in rows["cn[3-5]"]["findings"][0][1] and "Give" not in rows["cn[3-5]"]["findings"][0][1]
-    assert rows["cn[0-2]"]["remedy"] and "split fleet count as deviations" in content["sentence"]
+    assert rows["cn[3-5]"]["what to do"].startswith("Give cn3 what cn0 has in BIOS (2.4 on cn3, 2.3 on cn0)")
+    assert "8.0 % slower" in rows["cn[3-5]"]["what was found"] and "Give" not in rows["cn[3-5]"]["what was found"]
+    assert rows["cn[0-2]"]["what to do"] and any("split fleet count as dev" in words for words in content.pages[0].lead)
 
 
 def test_what_goes_with_a_group_decides_what_to_do() -> None:

@@ -1,0 +1,449 @@
+"""A matrix of pairs in sentences: the groups found in it, where to pin threads, and how quadrants differ.
+
+It also has the types that `nodeprint structure --json` prints.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET, THREAD, Layout, codes
+from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.level_names import level_name
+from nodeprint.report import names, text
+from nodeprint.report.figures.matrix import drawn_slots, square_of, structure_at
+from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.report.text import changed
+from nodeprint.settings.keys import schema_of
+from nodeprint.settings.texts import say
+from nodeprint.stats.robust import median_of_passes
+from nodeprint.structure import quadrants
+from nodeprint.structure.found import FoundLevel, PairClass, Structure, sizes_text
+from nodeprint.structure.matrix_checks import ALIKE
+from nodeprint.structure.quadrants import LevelDifference, QuadrantBlocks, SocketDie
+
+Floats = npt.NDArray[np.floating]
+Ints = npt.NDArray[np.int64]
+#: Of a part at least this share of the pairs has to be measured where it is named as the place to pin: the median of a
+#: few, as a host left them, would be lower than that of its like.
+_MEASURED = 0.8
+_FEW_CORES = 3
+#: Settings on the kernel's command line that keep other work off CPUs.
+_ISOLATION = ("isolcpus", "nohz_full", "rcu_nocbs")
+
+# --- groups found in a matrix ---
+
+
+def structure_summary(structure: Structure) -> str:
+    """The sentence; empty where no groups of cores are found."""
+    levels = [level for level in structure.levels if level.name != "smt"]
+    if not levels:
+        return ""
+    finest, coarsest = levels[0], levels[-1]
+    clauses = [_clause(finest.within, "inside")]
+    for finer, level in pairwise(levels):
+        if finer is not finest:
+            clauses.append(_clause(level.within, "between", finer))
+        else:
+            clauses.append(_clause(level.within, "across" if level.name == "socket" else "across_in", level))
+    clauses.append(_clause(coarsest.between, "across" if len(levels) == 1 else "between", coarsest))
+    home = any(finding.id == "home-artefact" for finding in structure.findings)
+    figures = ", ".join(filter(None, clauses))
+    return say(
+        "structure", "home" if home else "groups", groups=_groups(structure, finest), figures=figures, **changed()
+    )
+
+
+def _groups(structure: Structure, level: FoundLevel) -> str:
+    """`12 groups of 8 cores`, CPUs where no threads of cores are found, and how many are in none."""
+    smt = structure.level("smt")
+    core_of = {cpu: core for core, cpus in enumerate(smt.groups if smt else ()) for cpu in cpus}
+    cores = [tuple({core_of.get(cpu, cpu) for cpu in group}) for group in level.groups]
+    several = [group for group in cores if len(group) > 1]
+    alone = len(cores) - len(several)
+    unit = "core" if smt else "CPU"  # threads of a core that are not nearest to each other are not found
+    groups = say(
+        "structure", "count", groups=names.counted(len(several), "group"), cores=sizes_text(several), unit=unit
+    )
+    return groups + (say("structure", "alone", cores=names.counted(alone, unit)) if alone else "")
+
+
+def _clause(classes: Sequence[PairClass], place: str, level: FoundLevel | None = None) -> str:
+    """What the pairs of a place take: one figure, or that of each part and how many times the fastest the slowest
+    is."""
+    if not classes:
+        return ""
+    where = say("structure", place, level=level_name(level.name) if level else "")
+    first, *others = [f"{names.quantity(pairs.median_ns, 'ns')}{_component(pairs)}" for pairs in classes]
+    if not others:
+        return f"{first} {where}"
+    medians = [pairs.median_ns for pairs in classes]
+    times = say("structure", "times", times=f"{max(medians) / min(medians):.1f}")
+    return f"{where} {names.listed([first, *others])} {times}"
+
+
+def _component(pairs: PairClass) -> str:
+    kind = "kinds" if "cores" in pairs.part else "halves" if pairs.part.endswith("half") else "components"
+    return " " + say("structure", kind, component=pairs.part) if pairs.part else ""
+
+
+# --- where to pin threads ---
+
+
+class Room(msgspec.Struct, frozen=True):
+    """A part of a machine that threads fit into, one a core: what it is called, its CPUs, and the median hop between
+    them in ns."""
+
+    name: str
+    cpus: tuple[int, ...]
+    median_ns: float
+
+
+class Ends(msgspec.Struct, frozen=True):
+    """The pair with the lowest hop between two cores and that with the highest, ns."""
+
+    low: tuple[int, int]
+    high: tuple[int, int]
+    low_ns: float
+    high_ns: float
+
+
+def rooms(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Sequence[int]]]) -> tuple[Room, ...]:
+    """Of each level of `groups` (name to the CPUs of its parts, one a core, from fine to coarse) that with the lowest
+    median hop, and the whole machine last. Left out are levels whose parts have no more cores than a finer one's, or
+    are no faster inside than a larger one, as clusters of small cores."""
+    place = {cpu: number for number, cpu in enumerate(cpus)}
+    out: list[Room] = []
+    for name, components in [*groups.items(), ("machine", [cpus])]:
+        measured = [
+            _room(matrix, name, tuple(cpu for cpu in component if cpu in place), place) for component in components
+        ]
+        known = _without_artefacts([room for room in measured if np.isfinite(room.median_ns)])
+        best = min(known, key=lambda room: (-len(room.cpus), room.median_ns), default=None)
+        if best is not None and len(best.cpus) > (len(out[-1].cpus) if out else 1):
+            out.append(best)
+    return tuple(
+        room for number, room in enumerate(out) if all(room.median_ns < r.median_ns for r in out[number + 1 :])
+    )
+
+
+def _without_artefacts(rooms: Sequence[Room]) -> Sequence[Room]:
+    """The parts of a level without those of three cores or fewer that are far faster than their like: a median of one
+    to three pairs is what disturbed one of them."""
+    usual = float(np.median([room.median_ns for room in rooms])) if rooms else 0.0
+    return [room for room in rooms if len(room.cpus) > _FEW_CORES or room.median_ns * ALIKE["ccx"] > usual]
+
+
+def _room(matrix: Floats, name: str, cpus: tuple[int, ...], place: Mapping[int, int]) -> Room:
+    rows = [place[cpu] for cpu in cpus]
+    inside = matrix[np.ix_(rows, rows)][np.triu_indices(len(rows), 1)]
+    finite = inside[np.isfinite(inside)]
+    known = finite.size and finite.size >= _MEASURED * inside.size
+    return Room(name, cpus, float(np.median(finite)) if known else float("nan"))
+
+
+def extreme_pairs(matrix: Floats, cpus: Sequence[int]) -> Ends | None:
+    """The lowest and the highest hop; None without two pairs."""
+    known = np.triu(np.isfinite(matrix), 1)
+    if known.sum() < 2:
+        return None
+    low, high = (
+        np.unravel_index(at(np.where(known, matrix, fill)), matrix.shape)
+        for at, fill in ((np.argmin, np.inf), (np.argmax, -np.inf))
+    )
+    pairs = [(cpus[int(a)], cpus[int(b)]) for a, b in (low, high)]
+    return Ends(pairs[0], pairs[1], float(matrix[low]), float(matrix[high]))
+
+
+def placement_sentences(
+    matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Sequence[int]]]
+) -> list[str]:
+    """Where threads fit, and the lowest and the highest pair."""
+    out = []
+    if len(fits := rooms(matrix, cpus, groups)) > 1:
+        first = fits[0].median_ns
+        rooms_in_words = [
+            say(
+                "placement",
+                "room" if number + 1 < len(fits) else "all",
+                threads=str(len(room.cpus)),
+                component=room.name,
+                level=names.duration(room.median_ns),
+                cpus=list_text(room.cpus),
+                times=say("placement", "times", times=f"{room.median_ns / first:.1f}") if number else "",
+            )
+            for number, room in enumerate(fits)
+        ]
+        out.append(say("placement", "pin", rooms="; ".join(rooms_in_words)))
+    if pairs := extreme_pairs(matrix, cpus):
+        out.append(
+            say(
+                "placement",
+                "ends",
+                low=names.duration(pairs.low_ns),
+                high=names.duration(pairs.high_ns),
+                low_pair=names.listed(map(str, pairs.low)),
+                high_pair=names.listed(map(str, pairs.high)),
+            )
+        )
+    return out
+
+
+def placement_of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, object]) -> list[str]:
+    """The sentences of a node's hops at their first home, by its labels, or by the groups that are found without, and
+    what isolates CPUs there as found; of messages none."""
+    quantity = levels.quantity
+    if quantity.quantity != "hop" or len(quantity.layout.slots) < 3:
+        return []
+    drawn = drawn_slots(quantity)
+    numbers = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
+    cpus = [numbers[slot] for slot in drawn.tolist()]
+    matrix = square_of(quantity, levels.of(node), quantity.homes[0], drawn)
+    structure = structure_at(levels, node)
+    if structure is not None:
+        sentences_of_levels = placement_of_structure(matrix, cpus, structure)
+    else:
+        sentences_of_levels = _of_labels(matrix, cpus, quantity.layout, drawn)
+    is_known = bool(fingerprint.get("cmdline") or fingerprint.get("governor"))
+    return [*sentences_of_levels, isolation(fingerprint)] if sentences_of_levels and is_known else sentences_of_levels
+
+
+def _of_labels(matrix: Floats, cpus: Sequence[int], layout: Layout, drawn: Ints) -> list[str]:
+    """The sentences of a matrix of the slots `drawn`, one CPU of each core, by their labels."""
+    first = np.flatnonzero(layout.slots[drawn, THREAD] == layout.slots[drawn, THREAD].min())
+    slots, kept = layout.slots[drawn[first]], [cpus[row] for row in first.tolist()]
+    groups: dict[str, list[list[int]]] = {}
+    for column in (CCX, QUADRANT, SOCKET):
+        if slots[:, column].min(initial=0) >= 0:
+            kinds = codes(slots[:, : column + 1])
+            members = [[kept[n] for n in np.flatnonzero(kinds == kind)] for kind in range(int(kinds.max()) + 1)]
+            groups[level_name(layout.levels[column])] = members
+    return placement_sentences(matrix[np.ix_(first, first)], kept, groups)
+
+
+def isolation(fingerprint: Mapping[str, object]) -> str:
+    """What keeps other work off CPUs, as found: isolcpus, nohz_full, governor."""
+    words = dict(re.findall(r"(\w+)=(\S+)", str(fingerprint.get("cmdline", ""))))
+    settings = [f"{key} {words.get(key, 'not set')}" for key in _ISOLATION[:2]]
+    settings += [f"{key} {words[key]}" for key in _ISOLATION[2:] if key in words]
+    governor = str(fingerprint.get("governor") or "not reported")
+    return say("placement", "isolation", found=", ".join([*settings, f"governor {governor}"]))
+
+
+def placement_of_structure(matrix: Floats, cpus: Sequence[int], structure: Structure) -> list[str]:
+    """The sentences of a matrix by the groups that were found in it, one CPU of each core."""
+    smt = structure.level("smt")
+    first = {cpu for group in smt.groups for cpu in group[:1]} if smt is not None else set(cpus)
+    rows = [number for number, cpu in enumerate(cpus) if cpu in first]
+    kept = [cpus[number] for number in rows]
+    groups = {
+        level_name(level.name): [[cpu for cpu in group if cpu in first] for group in level.groups]
+        for level in structure.levels
+        if level.name != "smt"
+    }
+    both = np.fmin(matrix, matrix.T)[np.ix_(rows, rows)]
+    return placement_sentences(both, kept, groups)
+
+
+# --- quadrants ---
+
+
+def quadrant_blocks(levels: NodeLevels, node: str) -> QuadrantBlocks | None:
+    """The blocks of a node at the first home of the measurement; None without two known quadrants."""
+    quantity = levels.quantity
+    number = list(quantity.newest_rows)[levels.rows[node]]
+    rows = [row for of_job in quantity.rows[number].values() for row in of_job]
+    values = median_of_passes(np.stack([np.asarray(quantity.values[row]) for row in rows]))
+    at_first_home = np.asarray(values[:, : len(quantity.pairs)], dtype=np.float64)
+    return quadrants.of_pairs(at_first_home, quantity.layout.slots, quantity.pairs)
+
+
+def quadrants_of_node(levels: NodeLevels, node: str) -> list[str]:
+    """What is said of a node; nothing without two known quadrants."""
+    crossing = quadrant_blocks(levels, node)
+    return (
+        quadrant_sentences(crossing, level_name(levels.quantity.layout.levels[QUADRANT]))
+        if crossing is not None
+        else []
+    )
+
+
+def quadrant_sentences(blocks: QuadrantBlocks, component: str = "quadrant") -> list[str]:
+    """Of each socket its own `component`, partner and others, the slowest way to other sockets, and whether these
+    differ."""
+    out = []
+    for die in quadrants.dies(blocks):
+        levels = ", ".join(
+            f"{_levels_of(die, name, component)} {names.duration(level)}" for name, level in _levels(die).items()
+        )
+        if levels:
+            sentences_of_die = " ".join((*_inside(die, component), *_paths(die, blocks)))
+            out.append(f"{say('quadrants', 'levels', socket=die.socket, levels=levels)} {sentences_of_die}".strip())
+        if die.outside is not None and die.across is not None:
+            ends = (say("quadrants", "briefly", key, component=component) for key in ("others", "sockets"))
+            out.append(" ".join((_outside(die, die.outside, component), *_compared(die.across, *ends))))
+    if out and len(blocks.values) < 2:
+        out.append(say("quadrants", "one_run"))
+    return out
+
+
+def _levels(die: SocketDie) -> dict[str, float]:
+    """The levels of own, partner and others, as far as they are there."""
+    ends = [(difference.first, difference.first_ns) for difference in die.inside]
+    return dict([*ends, *((difference.second, difference.second_ns) for difference in die.inside)])
+
+
+def _levels_of(die: SocketDie, name: str, component: str) -> str:
+    pairs = ", ".join(f"{a} and {b}" for a, b in die.partners)
+    key = "own" if name == "own" else "partner" if name == "partner" else "others" if die.partners else "all_others"
+    return say("quadrants", "sets", key, component=component, pairs=pairs)
+
+
+def _inside(die: SocketDie, component: str) -> Iterator[str]:
+    for difference in die.inside:
+        first, second = (
+            say("quadrants", "briefly", name if die.partners or name == "own" else "all_others", component=component)
+            for name in (difference.first, difference.second)
+        )
+        yield from _compared(difference, first, second)
+    if die.faster_than_own and not die.partners:
+        of = "every" if die.faster_than_own == die.quadrants else names.listed(map(str, die.faster_than_own))
+        key = "faster_every" if of == "every" else "faster_some"
+        yield say("quadrants", key, component=component, of=of, change=text.change(-1.0, ""))
+
+
+def _compared(difference: LevelDifference, first: str, second: str) -> Iterator[str]:
+    if math.isnan(difference.half_ns):
+        return
+    if not difference.is_apart:
+        most = names.duration(difference.most_ns)
+        yield text.sentence(say("quadrants", "alike", first=first, second=second, most=most))
+        return
+    words = say(
+        "quadrants",
+        "more" if difference.ns > 0 else "less",
+        first=first,
+        second=second,
+        by=names.duration(abs(difference.ns)),
+        interval=_interval(difference),
+    )
+    yield text.sentence(words)
+
+
+def _paths(die: SocketDie, blocks: QuadrantBlocks) -> Iterator[str]:
+    """The fastest and slowest paths where no partners say it."""
+    for key, paths in (("least", die.fastest), ("most", die.slowest)):
+        if paths and not die.partners:
+            level = float(np.mean([blocks.medians[blocks.ends.index(path)] for path in paths]))
+            ends = names.listed(f"{a} to {b}" for a, b in paths)
+            yield say("quadrants", "paths", word=say("change", "time", key), ends=ends, level=names.duration(level))
+
+
+def _outside(die: SocketDie, difference: LevelDifference, component: str) -> str:
+    """The quadrants of a socket by their way to others."""
+    near, far = (names.listed(map(str, of)) for of in (die.near, die.far))
+    near_level, far_level = (names.duration(level) for level in (difference.first_ns, difference.second_ns))
+    if difference.is_apart:
+        several = len(die.far) > 1
+        return say(
+            "quadrants",
+            "outside",
+            socket=die.socket,
+            near=near,
+            far=far,
+            near_level=near_level,
+            far_level=far_level,
+            by=names.duration(difference.ns),
+            interval=_interval(difference),
+            component=f"{component}s" if several else component,
+            **text.changed(several=several),
+        )
+    level = _mean((difference.first_ns, len(die.near)), (difference.second_ns, len(die.far)))
+    sentence = say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))
+    if math.isnan(difference.half_ns):
+        return sentence
+    return (
+        f"{sentence} {say('quadrants', 'outside_alike', component=component, most=names.duration(difference.most_ns))}"
+    )
+
+
+def _mean(*levels: tuple[float, int]) -> float:
+    return sum(level * count for level, count in levels) / sum(count for _, count in levels)
+
+
+def _interval(difference: LevelDifference) -> str:
+    """The interval of a difference's size, both ends in the unit of the larger."""
+    low, high = abs(difference.ns) - difference.half_ns, difference.most_ns
+    size, unit = names.shown_unit(high, "ns")
+    return f"{low / size:.1f} to {high / size:.1f} {unit}"
+
+
+@dataclass(frozen=True)
+class QuadrantDifference:
+    """A difference between levels of a socket, for other programs: `difference_ns` with its simultaneous interval (None
+    where one run was measured), and which quadrants are partners, near or far."""
+
+    socket: int
+    where: Literal["inside", "outside"]
+    first: str
+    second: str
+    first_ns: float
+    second_ns: float
+    difference_ns: float
+    low_ns: float | None
+    high_ns: float | None
+    apart: bool
+    partners: tuple[tuple[int, int], ...]
+    near: tuple[int, ...]
+    far: tuple[int, ...]
+
+
+def quadrant_table(blocks: QuadrantBlocks) -> list[QuadrantDifference]:
+    """A row for each difference of a node's sockets."""
+    rows: list[QuadrantDifference] = []
+    for die in quadrants.dies(blocks):
+        outside = [difference for difference in (die.across, die.outside) if difference is not None]
+        rows += [_row(die, "inside", difference) for difference in die.inside]
+        rows += [_row(die, "outside", difference) for difference in outside]
+    return rows
+
+
+def _row(die: SocketDie, where: Literal["inside", "outside"], difference: LevelDifference) -> QuadrantDifference:
+    low, high = difference.ns - difference.half_ns, difference.ns + difference.half_ns
+    return QuadrantDifference(
+        die.socket,
+        where,
+        difference.first,
+        difference.second,
+        difference.first_ns,
+        difference.second_ns,
+        difference.ns,
+        None if math.isnan(low) else low,
+        None if math.isnan(high) else high,
+        difference.is_apart,
+        die.partners,
+        die.near,
+        die.far,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedStructure(Structure):
+    """What `nodeprint structure --json` prints."""
+
+    simulated: bool
+    quadrants: tuple[QuadrantDifference, ...]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of `nodeprint structure --json`."""
+    return schema_of(PrintedStructure, "nodeprint structure --json", whole=True)
