@@ -388,8 +388,7 @@ def year(case: Case) -> list[Tally]:
             measured = fleet.measured([(1 + 7 * week,)] * fleet.nodes)
             packed.write(replace(measured, campaign=path.name), path)
             judge_and_write(path)
-        judged = selection.campaigns([Path(folder)]).judged
-        histories = changes.histories(judged)
+        histories = changes.histories(selection.campaigns([Path(folder)]))
     found = [change for history in histories.nodes for change in history.changes]
     single = [change for change in found if change.component.term not in _WHOLE]
     common = [] if histories.common is None else histories.common.changes

@@ -42,8 +42,6 @@ def since(
     Between two jobs of a campaign, two campaigns, or over a year of them: the level of every part of every node, where
     it changed by more than its tolerance, and what changed in the node's configuration at that time.
     """
-    from msgspec.structs import replace
-
     from nodeprint.history import change_sentences, changes, selection
     from nodeprint.settings import config as configuration
 
@@ -55,13 +53,12 @@ def since(
         raise NodeprintError("draws two campaigns", key="--figures", advice="name two")
     selected = selection.of_one_machine(selection.campaigns(folders))
     judged = selected.judged
-    histories = changes.histories(judged)
-    selected = replace(selected, copies=histories.copies)
+    histories = changes.histories(selected)
     apart = configuration.plans_apart(judged[0].folder, judged[-1].folder)
     if page is not None:
         from nodeprint.history import page as pages
 
-        pages.write(page, histories, selected)
+        pages.write(page, histories)
     drawn: list[Path] = []
     if figures is not None:
         from nodeprint.report import beside
@@ -70,14 +67,14 @@ def since(
     simulated = any(campaign.simulated for campaign in judged)
     if json:
         names = [campaign.name for campaign in judged]
-        facts = {"simulated": simulated, "campaigns": names, "left_out": selected.left_out, "nodes": histories.nodes}
+        facts = {"simulated": simulated, "campaigns": names, "left_out": histories.left_out, "nodes": histories.nodes}
         facts |= {"common": histories.common.changes if histories.common is not None else ()}
-        facts |= {"copies": selected.copies, "arguments_differ": apart}
-        facts |= {"other_machines": selected.other_machines.to_dict("records")}
+        facts |= {"copies": histories.copies, "arguments_differ": apart}
+        facts |= {"other_machines": histories.other_machines.to_dict("records")}
         print_json(facts)
         return
     say_origin(simulated)
-    print_text(change_sentences.as_text(histories, selected))
+    print_text(change_sentences.as_text(histories))
     for name, (old, new) in apart.items():
         typer.echo(say("commands", "other_arguments", measurement=name, old=old, new=new))
     for path in drawn:
@@ -112,11 +109,11 @@ def next(
         sheet = [node for node in sheet if node.node in idle]
     plan, kernels = configuration.plan(settings), Path("kernels/build")
     seconds = plans.seconds_of(settings, plan, sheet, kernels)
-    selected = selection.Selected(())
+    selected = changes.Histories(())
     if any(folder.parent.glob("*/verdict.json")):
         selected = selection.campaigns([folder.parent])
-    alike = selection.of_one_machine(selected).judged
-    histories = changes.histories(alike).nodes if alike else ()
+    alike = selection.of_one_machine(selected)
+    histories = changes.histories(alike).nodes if alike.judged else ()
     chosen = next_nodes.choose(seconds, selected.judged, histories, 3600 * hours)
     if seconds and chosen.empty:
         least = min(seconds.values()) / 3600

@@ -13,7 +13,7 @@ from rich.table import Table
 from nodeprint.errors import printable
 from nodeprint.history.changes import Change, Course, Histories, NodeHistory
 from nodeprint.history.next_nodes import Why
-from nodeprint.history.selection import ALL_NODES, Selected
+from nodeprint.history.selection import ALL_NODES
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
 from nodeprint.report import text as report_text
@@ -182,18 +182,18 @@ def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
     return "; ".join([names.counted(campaigns, "campaign"), *(words for words, of in said if of)])
 
 
-def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
+def left_out(histories: Histories) -> list[str]:
     """Which campaigns are no part of it, or only once, and which nodes."""
-    count = names.counted(len(selected.left_out), "simulated campaign")
-    simulated = say("history", "left_out", "simulated", count=count, campaigns=few(selected.left_out))
-    copies = say("history", "left_out", "copies", campaigns=few(selected.copies))
-    machines = "; ".join(_other_machines(selected.other_machines))
-    nodes = [name for name in _measured(selected) if name not in {history.node for history in histories}]
+    count = names.counted(len(histories.left_out), "simulated campaign")
+    simulated = say("history", "left_out", "simulated", count=count, campaigns=few(histories.left_out))
+    copies = say("history", "left_out", "copies", campaigns=few(histories.copies))
+    machines = "; ".join(_other_machines(histories.other_machines))
+    nodes = [name for name in _measured(histories) if name not in {history.node for history in histories.nodes}]
     unknown = say("history", "left_out", "unknown", nodes=names.nodes(nodes))
     left_out = (
-        (simulated, selected.left_out),
+        (simulated, histories.left_out),
         (machines, machines),
-        (copies, selected.copies),
+        (copies, histories.copies),
         (unknown, nodes),
     )
     return [words for words, of in left_out if of]
@@ -211,9 +211,9 @@ def _other_machines(others: pd.DataFrame) -> list[str]:
     return out
 
 
-def _measured(selected: Selected) -> list[str]:
+def _measured(histories: Histories) -> list[str]:
     """The nodes that any of the campaigns measured."""
-    nodes = (entry for campaign in selected.judged for entry in campaign.nodes.items())
+    nodes = (entry for campaign in histories.judged for entry in campaign.nodes.items())
     return list(dict.fromkeys(name for name, node in nodes if node.outcome.entry.measured))
 
 
@@ -224,7 +224,7 @@ def few(campaigns: Sequence[str]) -> str:
     return names.listed([*shown, names.counted(more, "more", "more")] if more > 0 else shown)
 
 
-def as_text(of_campaigns: Histories, selected: Selected) -> Group:
+def as_text(of_campaigns: Histories) -> Group:
     """A line for each change, of all nodes first, the courses of the nodes that have one (in a small fleet of all
     measured again), how many have none, and what was left out."""
     histories, of_all = of_campaigns.nodes, of_campaigns.common
@@ -244,7 +244,7 @@ def as_text(of_campaigns: Histories, selected: Selected) -> Group:
         )
     more = [history.node for history in changed if history not in shown]
     beyond = [say("history", "more_nodes", more=names.counted(len(more), "more node"), nodes=names.nodes(more))]
-    ending = [*(beyond if more else []), summary(histories, len(selected.judged)), *left_out(histories, selected)]
+    ending = [*(beyond if more else []), summary(histories, len(of_campaigns.judged)), *left_out(of_campaigns)]
     return Group(*lines, *([courses] if courses.rows else []), *ending)
 
 

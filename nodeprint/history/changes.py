@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from msgspec.structs import replace
 
 from nodeprint.data.places.layout import Ints
@@ -49,6 +50,8 @@ _OTHERS = 16
 _AT_ONCE = 0.75
 #: A node that moves by this share of what all do moves with them.
 _WITH_ALL = 0.5
+#: In place of the position of a node: all of them together.
+ALL = -1
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -129,19 +132,38 @@ class NodeHistory(msgspec.Struct, frozen=True):
     courses: tuple[Course, ...]
 
 
-class Histories(msgspec.Struct, frozen=True):
-    """Every node over time by name, what all of them changed by together (`common`, a node without a name; None if that
-    is not known), and the names of folders that hold `copies` of other campaigns."""
+#: Of nodes that were another machine in a campaign.
+OTHER_MACHINE = ["node", "campaign", "field", "before", "now"]
 
-    nodes: tuple[NodeHistory, ...]
+
+class Histories(msgspec.Struct, frozen=True):
+    """Campaigns in the order of time (`judged`), and every node over time by name.
+
+    `common` are the changes that all nodes share, of a node without a name; None if they are not known.
+
+    `left_out` has the names of simulated campaigns if the others were measured, `copies` those of directories that copy
+    another campaign, and `beside` how many a cap left out. `other_machines` has the nodes that were another machine in
+    a campaign, which lacks them: a `field` of the fingerprint `before`, and `now` in the newest campaign.
+    """
+
+    judged: tuple[PastCampaign, ...]
+    nodes: tuple[NodeHistory, ...] = ()
     common: NodeHistory | None = None
+    left_out: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
+    other_machines: pd.DataFrame = msgspec.field(default_factory=lambda: pd.DataFrame(columns=OTHER_MACHINE))
+    beside: int = 0
 
 
 class _LevelSeries(msgspec.Struct, frozen=True):
     """A node in one matrix over time (its `position`; ALL: what all moved by): the `values` of each component (sample,
     component) with their `errors`, the first of the jobs that each sample is, and the `rows` of all of them (sample,
-    job; -1 where there is none)."""
+    job; -1 where there is none).
+
+    Levels differ from `z` standard errors on. Differences need the spread of jobs (`job`), the correlation of
+    successive ones (`alike`), and the probability at each end of a component's interval (`tails`). All three are
+    known once every series has its levels.
+    """
 
     past: Past
     position: int
@@ -149,11 +171,42 @@ class _LevelSeries(msgspec.Struct, frozen=True):
     values: Floats
     errors: Floats
     jobs: tuple[JobAt, ...]
+    z: float
+    job: JobSpread | None = None
+    alike: float = 0.0
+    tails: Floats = np.empty(0)
 
     @property
     def times(self) -> tuple[str, ...]:
         """When each sample was (ISO 8601)."""
         return tuple(job.started for job in self.jobs)
+
+    def between(self, after: Ints, before: Ints) -> tuple[Difference, Floats] | None:
+        """The change from some samples to others, and half of its simultaneous interval (component)."""
+        assert self.job is not None
+        if self.position != ALL:
+            rows = self.rows[:, 0]
+            change = self.past.difference(self.position, rows[after], rows[before], self.job, self.alike)
+        else:
+            known = self.past.together(self._sides(after, before), self.job)
+            if known is None:
+                return None
+            change = known
+        return change, intervals.half_width(change.error, change.degrees, self.tails)
+
+    def residual(self, after: Ints, before: Ints) -> Floats:
+        """What each place changed by."""
+        if self.position != ALL:
+            rows = self.rows[:, 0]
+            return self.past.residual(rows[after], rows[before])
+        return np.asarray(np.median([self.past.residual(*sides) for sides in self._sides(after, before)], axis=0))
+
+    def _sides(self, after: Ints, before: Ints) -> list[tuple[Ints, Ints]]:
+        """The jobs of each node that has any in both sets of rounds."""
+        sides = [rows[rows >= 0] for rows in (self.rows[after], self.rows[before])]
+        owner = self.past.matrix.owner
+        nodes = np.intersect1d(owner[sides[0]], owner[sides[1]])
+        return [(sides[0][owner[sides[0]] == node], sides[1][owner[sides[1]] == node]) for node in nodes.tolist()]
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -169,14 +222,17 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct, frozen=True, eq=False):
-    """A cause of a change of a node (its position), or of all, between which samples, and by how much."""
+    """A cause of a change of a node, or of all, between which samples, and by how much."""
 
-    past: Past
     line: _LevelSeries
-    position: int
     step: _Step
     cause: Cause
     change: Difference
+
+    @property
+    def past(self) -> Past:
+        """The matrix that it is in."""
+        return self.line.past
 
     @property
     def covered(self) -> float:
@@ -211,22 +267,22 @@ class _Found(msgspec.Struct, frozen=True, eq=False):
         return (ends[0][0] < ends[1][1] and ends[1][0] < ends[0][1]) or ends[0] == ends[1]
 
 
-def histories(judged: Sequence[PastCampaign], nodes: Collection[str] | None = None) -> Histories:
-    """Every node of some campaigns, which are in the order of time; with `nodes` of these, compared with others of the
-    same campaigns.
+def histories(selected: Histories, nodes: Collection[str] | None = None) -> Histories:
+    """Selected campaigns with every node of theirs; with `nodes` of these, compared with others of the same campaigns.
 
     Judged by the acceptance of the newest campaign. Raises NodeprintError if a campaign cannot be read.
     """
+    judged = selected.judged
     fleets = [packing.pack(campaign.folder) for campaign in judged]
     rules = acceptance.rules_of(judged[-1].folder)
     rules = acceptance.of_metrics(acceptance.of_surveys(rules, fleets[-1]), fleets[-1])
-    return of_joined(*joined.join(fleets, rules, _wanted(judged, nodes)), rules, judged)
+    matrices, copies = joined.join(fleets, rules, _wanted(judged, nodes))
+    return of_joined(matrices, copies, rules, selected)
 
 
-def of_joined(
-    matrices: Sequence[Matrix], copies: Collection[int], rules: Acceptance, judged: Sequence[PastCampaign]
-) -> Histories:
-    """The same of campaigns that are joined; `judged` are their verdicts, in the same order."""
+def of_joined(matrices: Sequence[Matrix], copies: Collection[int], rules: Acceptance, selected: Histories) -> Histories:
+    """The same of campaigns that are joined, in the same order."""
+    judged = selected.judged
     pasts = [joined.past(matrix, rules) for matrix in matrices]
     names = sorted({job.node for matrix in matrices for job in matrix.at})
     components = sum(len(past.tolerance) for past in pasts)
@@ -236,24 +292,21 @@ def of_joined(
     common: list[_LevelSeries] = []
     found: dict[str, list[_Found]] = {}
     for past in pasts:
-        lines = _lines(past)
-        levels, fitted = _levels(past, lines, z)
+        lines = _lines(past, z)
+        levels, fitted = _levels(past, lines)
         job, alike = past.between_jobs(levels, fitted), joined.correlation(past.own - levels, past.matrix.owner)
         tails = job_tail(past.matrix.terms, SUSPECT, len(names))
         for position, line in enumerate(lines):
             node = past.node(position)
             by_node.setdefault(node, []).append(line)
-            found.setdefault(node, []).extend(_found(_OfNode(past, line, position, job, alike, tails, z)))
-        if (together := _line_of_all(past, job)) is not None:
+            found.setdefault(node, []).extend(_found(replace(line, job=job, alike=alike, tails=tails)))
+        if (together := _line_of_all(past, job, z)) is not None:
             common.append(together)
-            found.setdefault("", []).extend(_found(_OfNode(past, together, ALL, job, alike, tails, z)))
+            found.setdefault("", []).extend(_found(replace(together, job=job, alike=alike, tails=tails)))
     nodes = tuple(_history(name, by_node[name], found[name], judged) for name in names)
     folders = tuple(sorted(judged[number].folder.name for number in copies))
-    return Histories(nodes, _history_of_all(common, found.get("", []), judged, z), folders)
-
-
-#: In place of the position of a node: all of them together.
-ALL = -1
+    of_all = _history_of_all(common, found.get("", []), judged)
+    return replace(selected, nodes=nodes, common=of_all, copies=folders)
 
 
 def _wanted(judged: Sequence[PastCampaign], nodes: Collection[str] | None) -> list[Collection[str]]:
@@ -269,7 +322,7 @@ def _wanted(judged: Sequence[PastCampaign], nodes: Collection[str] | None) -> li
 # --- what is there over time ---
 
 
-def _lines(past: Past) -> list[_LevelSeries]:
+def _lines(past: Past, z: float) -> list[_LevelSeries]:
     """Each node of a matrix over time, without what all nodes moved by. What jobs differ by beyond their runs is what
     is assumed, or as much more as successive jobs of the nodes of this fleet differ by, and of a node itself if it was
     measured often."""
@@ -284,7 +337,7 @@ def _lines(past: Past) -> list[_LevelSeries]:
         jobs = tuple(past.matrix.at[row] for row in of_node.tolist())
         out.append(
             _LevelSeries(
-                past, position, of_node[:, None], own[of_node], errors[of_node] * np.maximum(factor, 1.0), jobs
+                past, position, of_node[:, None], own[of_node], errors[of_node] * np.maximum(factor, 1.0), jobs, z
             )
         )
     return out
@@ -301,7 +354,7 @@ def _scatter(past: Past, values: Floats, errors: Floats) -> Floats:
     return out
 
 
-def _line_of_all(past: Past, job: JobSpread) -> _LevelSeries | None:
+def _line_of_all(past: Past, job: JobSpread, z: float) -> _LevelSeries | None:
     """What all nodes move by over time, a sample a round; None if it is not known."""
     known = np.flatnonzero(past.rounds.error > 0)
     if not len(known):
@@ -313,10 +366,10 @@ def _line_of_all(past: Past, job: JobSpread) -> _LevelSeries | None:
     widest = max(map(len, rows))
     padded = np.array([[*rows[number], *[-1] * (widest - len(rows[number]))] for number in order], dtype=np.int64)
     jobs = tuple(first[number] for number in order)
-    return _LevelSeries(past, ALL, padded, past.rounds.shift[known][order], np.sqrt(variance)[order], jobs)
+    return _LevelSeries(past, ALL, padded, past.rounds.shift[known][order], np.sqrt(variance)[order], jobs, z)
 
 
-def _levels(past: Past, lines: Sequence[_LevelSeries], z: float) -> tuple[Floats, Ints]:
+def _levels(past: Past, lines: Sequence[_LevelSeries]) -> tuple[Floats, Ints]:
     """The level that each node had in each of its jobs (row, component), and how many levels it had (node,
     component)."""
     levels = np.zeros_like(past.own)
@@ -325,7 +378,7 @@ def _levels(past: Past, lines: Sequence[_LevelSeries], z: float) -> tuple[Floats
         of_node = line.rows[:, 0]
         levels[of_node] = mean_of_runs(line.values[None])[0]
         for component in _moving(line):
-            at, stretches = _stretches(line, component, z)
+            at, stretches = _stretches(line, component)
             fitted[line.position, component] = len(stretches)
             for stretch in stretches:
                 end = at[stretch.stop] if stretch.stop < len(at) else len(of_node)
@@ -345,63 +398,23 @@ def _reach(line: _LevelSeries) -> Floats:
     return np.asarray(np.where(present.any(axis=0), high - low, 0.0) / line.past.tolerance)
 
 
-def _stretches(line: _LevelSeries, component: int, z: float) -> tuple[Ints, list[Stretch]]:
+def _stretches(line: _LevelSeries, component: int) -> tuple[Ints, list[Stretch]]:
     """The samples that show a component, without single ones that no other shows, and the stretches of one level in
     them."""
     values, errors = line.values[:, component], line.errors[:, component]
     at = np.flatnonzero(np.isfinite(values) & (errors > 0))
     if len(at):
-        at = at[~change_points.isolated(values[at], errors[at], z)]
-    return at, change_points.stretches(values[at], errors[at], z) if len(at) else []
+        at = at[~change_points.isolated(values[at], errors[at], line.z)]
+    return at, change_points.stretches(values[at], errors[at], line.z) if len(at) else []
 
 
 # --- what changed ---
 
 
-class _OfNode(msgspec.Struct, frozen=True):
-    """What changes of a node, or of all, are found by: its line, how jobs vary and how `alike` successive ones are, the
-    probability at each end of a component's interval (`tails`), and from how many standard errors on levels differ
-    (`z`)."""
-
-    past: Past
-    line: _LevelSeries
-    position: int
-    job: JobSpread
-    alike: float
-    tails: Floats
-    z: float
-
-    def between(self, after: Ints, before: Ints) -> tuple[Difference, Floats] | None:
-        """The change from some samples to others, and half of its simultaneous interval (component)."""
-        if self.position != ALL:
-            rows = self.line.rows[:, 0]
-            change = self.past.difference(self.position, rows[after], rows[before], self.job, self.alike)
-        else:
-            known = self.past.together(self._sides(after, before), self.job)
-            if known is None:
-                return None
-            change = known
-        return change, intervals.half_width(change.error, change.degrees, self.tails)
-
-    def residual(self, after: Ints, before: Ints) -> Floats:
-        """What each place changed by."""
-        if self.position != ALL:
-            rows = self.line.rows[:, 0]
-            return self.past.residual(rows[after], rows[before])
-        return np.asarray(np.median([self.past.residual(*sides) for sides in self._sides(after, before)], axis=0))
-
-    def _sides(self, after: Ints, before: Ints) -> list[tuple[Ints, Ints]]:
-        """The jobs of each node that has any in both sets of rounds."""
-        sides = [rows[rows >= 0] for rows in (self.line.rows[after], self.line.rows[before])]
-        owner = self.past.matrix.owner
-        nodes = np.intersect1d(owner[sides[0]], owner[sides[1]])
-        return [(sides[0][owner[sides[0]] == node], sides[1][owner[sides[1]] == node]) for node in nodes.tolist()]
-
-
-def _found(of: _OfNode) -> Iterator[_Found]:
+def _found(of: _LevelSeries) -> Iterator[_Found]:
     """The causes of all changes of a node in a matrix: of components that change at one time the coarsest that explain
     the others."""
-    steps = [step for component in _moving(of.line) for step in _steps(of, component)]
+    steps = [step for component in _moving(of) for step in _steps(of, component)]
     taken: list[_Step] = []
     for step in sorted(steps, key=lambda step: (min(len(step.before), len(step.after)) < _SEVERAL, -step.share)):
         if any(step.unchanged < first.by and first.unchanged < step.by for first in taken):
@@ -412,7 +425,7 @@ def _found(of: _OfNode) -> Iterator[_Found]:
             continue
         change, half = between
         for cause in of.past.causes_of(change, half, of.residual(step.after, step.before)):
-            found = _Found(of.past, of.line, of.position, step, cause, change)
+            found = _Found(of, step, cause, change)
             if of.position == ALL or _moved(found):
                 yield found
 
@@ -425,11 +438,11 @@ def _moved(found: _Found) -> bool:
     return bool(abs(np.nanmean(after) - np.nanmean(before)) > found.past.tolerance[head])
 
 
-def _steps(of: _OfNode, component: int) -> Iterator[_Step]:
+def _steps(of: _LevelSeries, component: int) -> Iterator[_Step]:
     """The changes of one component: each level that differs from one since the last change as a node does that is
     different, with all of its simultaneous interval outside the tolerance; of several the latest, so that small steps
     add up."""
-    at, stretches = _stretches(of.line, component, of.z)
+    at, stretches = _stretches(of, component)
     tolerance, last = float(of.past.tolerance[component]), 0
     for index in range(1, len(stretches)):
         after = stretches[index]
@@ -483,7 +496,6 @@ def _history_of_all(
     lines: Sequence[_LevelSeries],
     found: Sequence[_Found],
     judged: Sequence[PastCampaign],
-    z: float,
 ) -> NodeHistory | None:
     """What all nodes changed by together; what moves without any change of their configuration is one change in each
     metric, with its range."""
@@ -502,7 +514,7 @@ def _history_of_all(
     for of_metric in moving.values():
         of_metric.sort(key=lambda of: (-round(of[0].covered, 3), -of[0].share))
         first, change = of_metric[0]
-        if len(of_metric) > 1 or not _is_step(first, z):
+        if len(of_metric) > 1 or not _is_step(first):
             further = sum(other.further for _, other in of_metric)
             change = replace(change, moves=_range(first), further=further)
         changes.append(change)
@@ -523,9 +535,9 @@ def _movers(found: _Found) -> list[int]:
     return out
 
 
-def _is_step(found: _Found, z: float) -> bool:
+def _is_step(found: _Found) -> bool:
     """Whether a change comes at once: most of what there is between the lowest and the highest level."""
-    levels = [stretch.level for stretch in _stretches(found.line, found.cause.head, z)[1]]
+    levels = [stretch.level for stretch in _stretches(found.line, found.cause.head)[1]]
     return bool(np.abs(np.diff(levels)).max(initial=0.0) >= _AT_ONCE * np.ptp(levels))
 
 

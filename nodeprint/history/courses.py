@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from msgspec.structs import replace
 
 from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
@@ -63,10 +64,10 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
         selected = selection.beside(campaign)
         if len(selected.judged) < 2:
             return {}
-        judged = [campaign_read for campaign_read in selected.judged if _is_packed(campaign_read)]
+        judged = tuple(campaign_read for campaign_read in selected.judged if _is_packed(campaign_read))
         if selected.judged[-1] not in judged[1:]:
             return {}
-        histories = changes.histories(judged, nodes)
+        histories = changes.histories(replace(selected, judged=judged), nodes)
         return {
             history.node: _over_time(history, change_sentences.shared_with(history.node, histories), selected)
             for history in histories.nodes
@@ -84,7 +85,7 @@ def _is_packed(campaign: PastCampaign) -> bool:
     return False
 
 
-def _over_time(history: NodeHistory, shared: Sequence[str], selected: selection.Selected) -> OverTime:
+def _over_time(history: NodeHistory, shared: Sequence[str], selected: changes.Histories) -> OverTime:
     earlier = [name for name in dict.fromkeys(history.campaigns) if name != selected.judged[-1].name]
     counted = f"{names.counted(len(earlier), 'earlier campaign')} ({change_sentences.few(earlier)})"
     since = say("history", "beside", campaigns=counted, since=history.measured[0][:10])

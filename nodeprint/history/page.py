@@ -9,7 +9,7 @@ from nodeprint import files
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.history import change_sentences, courses
 from nodeprint.history.changes import Change, Histories, NodeHistory
-from nodeprint.history.selection import Selected, pictured
+from nodeprint.history.selection import pictured
 from nodeprint.judge.outcome import Outcome
 from nodeprint.report import html, names, pdf
 from nodeprint.report import text as report_text
@@ -38,32 +38,32 @@ _MOST_CAMPAIGNS = 60
 _NODES = "nodes"
 
 
-def write(to: Path, histories: Histories, selected: Selected) -> Path:
+def write(to: Path, histories: Histories) -> Path:
     """Write the page as HTML or PDF, as the name of the file ends. Raises NodeprintError where that is none of these,
     CannotWriteError where it cannot be written."""
     if to.suffix not in (".html", ".pdf"):
         advice = "name a file that ends in .html or .pdf"
         raise NodeprintError("is neither HTML nor PDF by its name", where=to, key="--page", advice=advice)
     files.check(to)
-    shown = document(histories, selected)
+    shown = document(histories)
     if to.suffix == ".html":
         return files.write(to, html.page(shown))
     with pdf.Printer() as printer:
         return files.write(to, printer.pdf(shown))
 
 
-def document(histories: Histories, selected: Selected) -> Document:
+def document(histories: Histories) -> Document:
     """A page of all nodes, and a section for each of those that are drawn."""
     drawn = pictured(histories.nodes)
-    judged, in_style = selected.judged, style.load()
+    judged, in_style = histories.judged, style.load()
     names_of = list(dict.fromkeys((judged[0].name, judged[-1].name)))
     origin = say("origin", "simulated") if judged[0].simulated else ""
     of_nodes = sections(*(_node(history, in_style) for history in drawn))
-    pages = (_fleet(histories, drawn, selected), Page(_NODES, _NODES, "Node by node", None, (), of_nodes))
+    pages = (_fleet(histories, drawn), Page(_NODES, _NODES, "Node by node", None, (), of_nodes))
     return Document("nodeprint, history of campaigns", " to ".join(names_of), origin, pages)
 
 
-def _fleet(of_campaigns: Histories, drawn: Sequence[NodeHistory], selected: Selected) -> Page:
+def _fleet(of_campaigns: Histories, drawn: Sequence[NodeHistory]) -> Page:
     histories, common = of_campaigns.nodes, change_sentences.common(of_campaigns)
     changed = [
         *common,
@@ -73,7 +73,7 @@ def _fleet(of_campaigns: Histories, drawn: Sequence[NodeHistory], selected: Sele
     more = say("history", "undrawn", count=names.counted(len(undrawn), "more node"), nodes=names.nodes(undrawn))
     links = {history.node: Reference(history.node, anchor=f"{_NODES}-{anchor(history.node)}") for history in drawn}
     listed = [history for history in histories if history.node in links]
-    lead = report_text.sentence(f"{change_sentences.summary(histories, len(selected.judged))}.")
+    lead = report_text.sentence(f"{change_sentences.summary(histories, len(of_campaigns.judged))}.")
     return Page(
         "history",
         "history",
@@ -83,9 +83,7 @@ def _fleet(of_campaigns: Histories, drawn: Sequence[NodeHistory], selected: Sele
         sections(
             Section("What changed", (Bullets(tuple(changed)), Text(more if undrawn else "", quiet=True))),
             Section("Nodes", (Table(_NODE_HEADER, tuple(_node_row(h, links) for h in listed), "lrllrrl", 6),)),
-            Section(
-                "Campaigns", (_campaigns(selected), Bullets(tuple(change_sentences.left_out(histories, selected))))
-            ),
+            Section("Campaigns", (_campaigns(of_campaigns), Bullets(tuple(change_sentences.left_out(of_campaigns))))),
         ),
     )
 
@@ -106,9 +104,9 @@ def _node_row(history: NodeHistory, links: dict[str, Reference]) -> tuple[Cell, 
     )
 
 
-def _campaigns(selected: Selected) -> Table:
+def _campaigns(histories: Histories) -> Table:
     """When each was measured, and how many nodes had which outcome."""
-    judged = selected.judged
+    judged = histories.judged
     if len(judged) > _MOST_CAMPAIGNS:
         judged = (judged[0], *judged[1 - _MOST_CAMPAIGNS :])
     rows = []

@@ -8,13 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pandas as pd
 from msgspec.structs import replace
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError
-from nodeprint.history.changes import NodeHistory
+from nodeprint.history.changes import OTHER_MACHINE, Histories, NodeHistory
 from nodeprint.history.judged import PastCampaign, read, without_fingerprints
 from nodeprint.judge.baseline_folder import judged_folders
 
@@ -24,25 +23,9 @@ PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets")
 MOST_EACH, _NEWEST = 16, 8
 #: Fleets up to this size are shown with all nodes, larger ones with those that changed, at most MOST_DRAWN on a page.
 ALL_NODES, MOST_DRAWN = 16, 64
-_OTHER_MACHINE = ["node", "campaign", "field", "before", "now"]
 
 
-class Selected(msgspec.Struct, frozen=True):
-    """Campaigns in the order of time.
-
-    `left_out` has the names of simulated ones if the others were measured, `copies` those that copy another, and
-    `beside` how many a cap left out. `other_machines` has the nodes that were another machine in a campaign, which
-    lacks them: a `field` of the fingerprint `before`, and `now` in the newest campaign.
-    """
-
-    judged: tuple[PastCampaign, ...]
-    left_out: tuple[str, ...] = ()
-    copies: tuple[str, ...] = ()
-    other_machines: pd.DataFrame = msgspec.field(default_factory=lambda: pd.DataFrame(columns=_OTHER_MACHINE))
-    beside: int = 0
-
-
-def campaigns(folders: Sequence[Path]) -> Selected:
+def campaigns(folders: Sequence[Path]) -> Histories:
     """The judged campaigns of `folders`, each a campaign or a folder of campaigns, each once. Where some are simulated
     and others are not, those that were measured.
 
@@ -58,7 +41,7 @@ def campaigns(folders: Sequence[Path]) -> Selected:
     distinct = _told_apart(tuple(judged.values()))
     measured = [campaign for campaign in distinct if not campaign.simulated]
     left_out = sorted(campaign.name for campaign in distinct if measured and campaign.simulated)
-    return Selected(_by_time(measured or distinct), tuple(left_out))
+    return Histories(_by_time(measured or distinct), left_out=tuple(left_out))
 
 
 def _told_apart(judged: Sequence[PastCampaign]) -> list[PastCampaign]:
@@ -77,7 +60,7 @@ def _told_apart(judged: Sequence[PastCampaign]) -> list[PastCampaign]:
     return out
 
 
-def of_one_machine(selected: Selected) -> Selected:
+def of_one_machine(selected: Histories) -> Histories:
     """What is selected, without nodes in those campaigns in which they had another processor than in their newest; a
     campaign that has no node then is left out."""
     newest = {name: node.fingerprint for of in selected.judged for name, node in of.nodes.items() if node.fingerprint}
@@ -94,7 +77,7 @@ def of_one_machine(selected: Selected) -> Selected:
         others += apart
         if kept or not gone:
             judged.append(replace(campaign, nodes=kept) if gone else campaign)
-    return replace(selected, judged=tuple(judged), other_machines=pd.DataFrame(others, columns=_OTHER_MACHINE))
+    return replace(selected, judged=tuple(judged), other_machines=pd.DataFrame(others, columns=OTHER_MACHINE))
 
 
 def _other_processor(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, str] | None:
@@ -103,7 +86,7 @@ def _other_processor(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple
     return next(((key, str(before[key]), str(now[key])) for key in fields if before[key] != now[key]), None)
 
 
-def beside(campaign: Path) -> Selected:
+def beside(campaign: Path) -> Histories:
     """A campaign after the older ones beside it, both simulated or both measured, that share nodes with it.
 
     A node is the same if name and processor are, and both campaigns have its fingerprint. Each node has at most
@@ -124,7 +107,7 @@ def beside(campaign: Path) -> Selected:
     taken = [read(campaign_beside.folder) for number, campaign_beside in enumerate(earlier) if number in wanted]
     identified = (_identified(campaign_taken, own) for campaign_taken in taken)
     judged = (*(campaign_taken for campaign_taken in identified if campaign_taken.nodes), own)
-    return of_one_machine(Selected(judged, beside=len(earlier) - len(taken)))
+    return of_one_machine(Histories(judged, beside=len(earlier) - len(taken)))
 
 
 def _identified(campaign: PastCampaign, reference: PastCampaign) -> PastCampaign:

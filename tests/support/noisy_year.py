@@ -121,7 +121,7 @@ def histories(of: Sequence[PackedFleet], fingerprints: Mapping[int, Mapping[str,
         nodes = {node.name: JudgedNode(Outcome.SAME, "", {"bios": "1", **known}) for node in fleet.nodes}
         judged.append(PastCampaign(fleet.campaign, True, nodes, folder=Path(fleet.campaign)))
     rules = acceptance.load()
-    return changes.of_joined(*joined.join(of, rules), rules, judged)
+    return changes.of_joined(*joined.join(of, rules), rules, Histories(tuple(judged)))
 
 
 #: What `counted` plants, in tolerances: in a core's pairs, whose tolerance is 4 %, and in all pairs, 2 %.

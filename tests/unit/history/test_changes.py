@@ -33,7 +33,7 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of(folder: Path) -> dict[str, NodeHistory]:
-    return {history.node: history for history in changes.histories(selection.campaigns([folder]).judged).nodes}
+    return {history.node: history for history in changes.histories(selection.campaigns([folder])).nodes}
 
 
 def test_a_slow_core_is_named_with_its_date_and_what_changed_then(weeks: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_slow_core_is_named_with_its_date_and_what_changed_then(weeks: Path) -
 
 
 def test_what_all_nodes_have_is_said_once(weeks: Path) -> None:
-    of_all = changes.histories(selection.campaigns([weeks]).judged)
+    of_all = changes.histories(selection.campaigns([weeks]))
     assert of_all.common is not None
     (change,) = of_all.common.changes
     assert change.nodes == tuple(f"node{i:03d}" for i in range(5)) and change.confirmed
@@ -198,7 +198,7 @@ def test_bad_input_ends_with_one_sentence(weeks: Path, tmp_path: Path) -> None:
     week.mkdir()
     (week / "verdict.json").write_bytes((weeks / "week00/verdict.json").read_bytes())
     with pytest.raises(NodeprintError, match="no campaign is there"):
-        changes.histories(selection.campaigns([week]).judged)
+        changes.histories(selection.campaigns([week]))
 
 
 def test_two_campaigns_are_compared_by_parts_and_drawn(tmp_path: Path) -> None:

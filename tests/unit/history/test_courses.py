@@ -26,7 +26,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NodeHistory
     """Four weeks, of which a core of node002 is slow in the last two."""
     folder = tmp_path_factory.mktemp("results")
     judged_weeks(folder, PLAN, range(4), {2: [SLOW]})
-    return {history.node: history for history in changes.histories(selection.campaigns([folder]).judged).nodes}
+    return {history.node: history for history in changes.histories(selection.campaigns([folder])).nodes}
 
 
 def test_a_changed_part_is_drawn_in_tolerances_with_its_date(histories: dict[str, NodeHistory]) -> None:

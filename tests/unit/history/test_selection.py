@@ -15,7 +15,6 @@ from nodeprint.cli import app
 from nodeprint.history import change_sentences, selection
 from nodeprint.history.changes import Change, Course, Histories, NodeHistory
 from nodeprint.history.judged import JudgedNode, PastCampaign
-from nodeprint.history.selection import Selected
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Component, Interval
 from nodeprint.machine.topology.presets import preset
@@ -68,10 +67,10 @@ def campaign(nodes: list[str], outcome: Outcome = Outcome.SAME) -> PastCampaign:
     return PastCampaign("a", False, dict.fromkeys(nodes, JudgedNode(outcome)), "2026-01-01T00:00:00Z", Path("a"))
 
 
-def shown(histories: list[NodeHistory], selected: Selected) -> str:
+def shown(histories: list[NodeHistory], selected: Histories) -> str:
     console = Console(width=400)
     with console.capture() as captured:
-        console.print(change_sentences.as_text(Histories(tuple(histories)), selected))
+        console.print(change_sentences.as_text(structs.replace(selected, nodes=tuple(histories))))
     return captured.get()
 
 
@@ -116,7 +115,7 @@ def test_what_only_one_measurement_came_before_cannot_be_measured_again(weeks: P
 
 def test_nodes_beyond_the_rows_of_a_terminal_are_named() -> None:
     names = [f"cn{number:02d}" for number in range(1, 21)]
-    lines = shown([changed(name) for name in names], Selected((campaign(names),))).splitlines()
+    lines = shown([changed(name) for name in names], Histories((campaign(names),))).splitlines()
     assert sum("tolerances" in line for line in lines) == selection.ALL_NODES
     assert lines[-2] == "4 more nodes with a change (--page draws each): cn[17-20]"
 
@@ -154,7 +153,7 @@ def test_a_node_beyond_its_tolerance_without_a_shown_change_is_to_be_measured_ag
     histories = [structs.replace(changed(name), changes=()) for name in ("cn01", "cn02")]
     near = structs.replace(histories[1].courses[0], distance=(0.0, 0.9))
     histories[1] = structs.replace(histories[1], courses=(near,))
-    last = shown(histories, Selected((campaign(["cn01", "cn02"]),))).splitlines()[-1]
+    last = shown(histories, Histories((campaign(["cn01", "cn02"]),))).splitlines()[-1]
     assert last == (
         "1 campaign; no part moved by more than its tolerance on 1 of 2 nodes; "
         "no change is shown yet on cn01, where a part is beyond its tolerance: measure again"
@@ -172,5 +171,5 @@ def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:
 
 
 def test_nodes_without_a_measurement_that_can_be_compared_are_named() -> None:
-    selected = Selected((campaign(["cn01", "cn02"]), campaign(["cn03"], Outcome.NOT_MEASURED)))
+    selected = Histories((campaign(["cn01", "cn02"]), campaign(["cn03"], Outcome.NOT_MEASURED)))
     assert "without any measurement that can be compared: cn02\n" in shown([changed("cn01")], selected)
