@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from nodeprint.campaign import node_sheet
 from nodeprint.data.store import kept, store
 from nodeprint.errors import NodeprintError
@@ -28,41 +26,31 @@ SCHEMA = 5
 _FILE = "dies.msgpack.zst"
 
 
-class DieMaps(msgspec.Struct, frozen=True):
-    """Nodes that were analyzed, and of the others why not."""
-
-    nodes: tuple[NodeDies, ...]
-    not_analyzed: Mapping[str, str]
-
-    @property
-    def simulated(self) -> bool:
-        """Whether any of it is simulated."""
-        return any(node.simulated for node in self.nodes)
-
-    def as_json(self) -> dict[str, Any]:
-        """As nodeprint_addons/iodie/iodie.json has it."""
-        return {
-            "simulated": self.simulated,
-            "nodes": [json_output.of_node(node) for node in self.nodes],
-            "not_analyzed": dict(self.not_analyzed),
-            "fleet": json_output.of_fleet(self.nodes),
-        }
-
-    def as_text(self) -> str:
-        """For a terminal."""
-        text = listing.listing(self.nodes)
-        text += [f"{node}: not analyzed: {reason}" for node, reason in self.not_analyzed.items()]
-        fleet = listing.fleet_rows(self.nodes)
-        return "\n".join([*text, *([""] if fleet else []), *fleet])
+def as_json(nodes: Sequence[NodeDies], not_analyzed: Mapping[str, str]) -> dict[str, Any]:
+    """As nodeprint_addons/iodie/iodie.json has them."""
+    return {
+        "simulated": any(node.simulated for node in nodes),
+        "nodes": [json_output.of_node(node) for node in nodes],
+        "not_analyzed": dict(not_analyzed),
+        "fleet": json_output.of_fleet(nodes),
+    }
 
 
-def read(where: Path) -> DieMaps:
-    """The dies of the node whose folder it is, or of the campaign's nodes.
+def as_text(nodes: Sequence[NodeDies], not_analyzed: Mapping[str, str]) -> str:
+    """For a terminal."""
+    text = listing.listing(nodes)
+    text += [f"{node}: not analyzed: {reason}" for node, reason in not_analyzed.items()]
+    fleet = listing.fleet_rows(nodes)
+    return "\n".join([*text, *([""] if fleet else []), *fleet])
+
+
+def read(where: Path) -> tuple[list[NodeDies], dict[str, str]]:
+    """The dies of the node whose folder it is, or of the campaign's nodes, and by name the reason of each other node.
 
     Raises NodeprintError where it is neither, or no node has the records, CannotWriteError.
     """
     if not (where / "nodes.tsv").exists():
-        return DieMaps((analysis.analyze(node_lines.read(where)),), {})
+        return [analysis.analyze(node_lines.read(where))], {}
     sheet = where / "nodes.tsv"
     folders = {name: where / "nodes" / name for name in sorted(node.node for node in node_sheet.read_sheet(sheet))}
     results: dict[str, NodeDies | NodeprintError] = {
@@ -79,12 +67,12 @@ def read(where: Path) -> DieMaps:
     failed = {name: error for name in folders if isinstance(error := results[name], NodeprintError)}
     if not nodes:
         raise next(iter(failed.values()), NodeprintError("lists no node", where=sheet, advice="measure one first"))
-    return DieMaps(tuple(nodes), {name: str(error) for name, error in failed.items()})
+    return nodes, {name: str(error) for name, error in failed.items()}
 
 
-def of_files(paths: Sequence[Path], labels: Topology | None) -> DieMaps:
+def of_files(paths: Sequence[Path], labels: Topology | None) -> NodeDies:
     """The dies of the machine whose records or tables the files are. Raises NodeprintError as line_files.read does."""
-    return DieMaps((analysis.analyze(line_files.read(paths, labels)),), {})
+    return analysis.analyze(line_files.read(paths, labels))
 
 
 def _made(folder: Path) -> tuple[str, NodeDies | NodeprintError]:

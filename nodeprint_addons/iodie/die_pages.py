@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,30 +28,29 @@ from nodeprint.report.pages.common import anchor
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import die_figure, part_comparison, sentences
 from nodeprint_addons.iodie.analysis import NodeDies
-from nodeprint_addons.iodie.campaign_dies import DieMaps
 from nodeprint_addons.iodie.die import Die
 
 _WIDTH = 128.0
 
 
-def write(die: DieMaps, campaign: str, to: Path) -> Path:
+def write(nodes: Sequence[NodeDies], campaign: str, to: Path) -> Path:
     """Write the pages of all nodes as a PDF. Raises CannotWriteError."""
-    origin = say("origin", "simulated") if die.simulated else ""
-    document = Document(f"I/O dies, campaign {campaign}", campaign, origin, tuple(pages(die)))
+    origin = say("origin", "simulated") if any(node.simulated for node in nodes) else ""
+    document = Document(f"I/O dies, campaign {campaign}", campaign, origin, tuple(pages(nodes)))
     with pdf.Printer() as printer:
         return files.write(to, printer.pdf(document))
 
 
-def pages(die: DieMaps) -> list[Page]:
+def pages(nodes: Sequence[NodeDies]) -> list[Page]:
     """A page for each node, and before them the comparison where there are several."""
-    nodes = [_node(node) for node in die.nodes]
-    compared = part_comparison.compare(die.nodes)
+    of_nodes = [_node(node) for node in nodes]
+    compared = part_comparison.compare(nodes)
     if compared is None:
-        return nodes
+        return of_nodes
     lead = (say("dies", "page", "nodes", nodes=compared["node"].nunique()),)
-    others = [f"{node}: not compared: {why}" for node, why in part_comparison.not_compared(die.nodes).items()]
+    others = [f"{node}: not compared: {why}" for node, why in part_comparison.not_compared(nodes).items()]
     parts = sections(Section("Parts of the I/O dies", (Bullets(tuple(others)), _compared_parts(compared))))
-    return [Page("cluster", "cluster", "I/O dies of all nodes", None, lead, parts), *nodes]
+    return [Page("cluster", "cluster", "I/O dies of all nodes", None, lead, parts), *of_nodes]
 
 
 def _node(node: NodeDies) -> Page:

@@ -43,13 +43,13 @@ def iodie(
         leave_out(given, f"it is for files, and {where[0]} has its labels", "leave it out")
     labels = read_labels(root, xml, cpuid) if root or xml or cpuid else None
     with input_files(*where) as kept:
-        dies = campaign_dies.read(kept[0]) if folder else campaign_dies.of_files(kept, labels)
+        nodes, not_analyzed = campaign_dies.read(kept[0]) if folder else ([campaign_dies.of_files(kept, labels)], {})
     if pdf is not None:
         from nodeprint_addons.iodie import die_pages
 
-        die_pages.write(dies, where[0].resolve().name, pdf)
+        die_pages.write(nodes, where[0].resolve().name, pdf)
     if json:
-        print_json(dies.as_json())
+        print_json(campaign_dies.as_json(nodes, not_analyzed))
         return
-    say_origin(dies.simulated)
-    typer.echo(dies.as_text())
+    say_origin(any(node.simulated for node in nodes))
+    typer.echo(campaign_dies.as_text(nodes, not_analyzed))

@@ -40,7 +40,6 @@ from nodeprint_addons.iodie import (
     part_comparison,
 )
 from nodeprint_addons.iodie import die as dies_of
-from nodeprint_addons.iodie.campaign_dies import DieMaps
 from nodeprint_addons.iodie.data import census, latency_pass
 from tests.support.detailed_runs import Detailed, detailed, passes_of, visits_of
 from tests.support.real_parts import built
@@ -602,16 +601,18 @@ def test_a_node_is_mapped_once_and_again_where_its_records_are_others(
     with monkeypatch.context() as broken:
         broken.setattr(analysis, "analyze", not_again)
         again = campaign_dies.read(folder)
-    assert again.as_text() == first.as_text() and again.as_json() == first.as_json()
-    for one, other in zip(first.nodes, again.nodes, strict=True):
+    assert campaign_dies.as_text(*again) == campaign_dies.as_text(*first)
+    facts = campaign_dies.as_json(*first)
+    assert campaign_dies.as_json(*again) == facts
+    for one, other in zip(first[0], again[0], strict=True):
         assert one.topology == other.topology
         assert analysis.part_costs(one.dies).equals(analysis.part_costs(other.dies))
     for content in (b"", kept[0].read_bytes()[:-9], kept[1].read_bytes()):
         kept[0].write_bytes(content)
-        assert campaign_dies.read(folder).as_json() == first.as_json()
+        assert campaign_dies.as_json(*campaign_dies.read(folder)) == facts
     os.utime(next((folder / "nodes/node000").rglob("coherence-cas.jsonl*")), (1, 1))
     before = kept[0].read_bytes()
-    assert campaign_dies.read(folder).as_json() == first.as_json() and kept[0].read_bytes() != before
+    assert campaign_dies.as_json(*campaign_dies.read(folder)) == facts and kept[0].read_bytes() != before
 
 
 def test_nodes_are_compared_part_by_part() -> None:
@@ -640,7 +641,7 @@ def test_a_node_with_other_dies_is_left_out_by_name() -> None:
 
 
 def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Path, tmp_path: Path) -> None:
-    found = campaign_dies.read(campaign)
+    found, _ = campaign_dies.read(campaign)
     first, node, _ = die_pages.pages(found)
     assert (first.subject, node.subject) == ("cluster", "node000")
     (figure,) = node.pictures
@@ -665,7 +666,7 @@ def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: 
 
 def test_without_a_map_the_page_says_what_could_be_found() -> None:
     found, _ = analyzed(ROME, Modes(0, pair_step_ns=0), runs=1)
-    (page,) = die_pages.pages(DieMaps((found,), {}))
+    (page,) = die_pages.pages([found])
     assert list(page.pictures) == []
     said = [block.text for section in page.sections for block in section.blocks if isinstance(block, Text)]
     assert any(one.startswith("No map: all lines are alike. With this data") for one in said)

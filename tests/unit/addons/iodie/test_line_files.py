@@ -116,7 +116,7 @@ def test_several_sockets_need_labels(tmp_path: Path) -> None:
     record = shutil.copy(next(folder.rglob("coherence-cas.jsonl.gz")), tmp_path)
     with pytest.raises(NodeprintError, match="nothing says in which of them lines are at home; name the machine's"):
         line_files.read([Path(record)], None)
-    assert len(campaign_dies.of_files([Path(record)], two).nodes[0].dies) == 2
+    assert len(campaign_dies.of_files([Path(record)], two).dies) == 2
 
 
 #: A table of six CPUs in two L3s, which its first lines are nearer to by turns.
@@ -165,7 +165,7 @@ def _mapped_or_refused(content: str, path: Path) -> None:
     path.write_text(content)
     try:
         found = campaign_dies.of_files([path], None)
-        found.as_text()
-        json.dumps(found.as_json(), allow_nan=False)
+        campaign_dies.as_text([found], {})
+        json.dumps(campaign_dies.as_json([found], {}), allow_nan=False)
     except NodeprintError as error:
         assert "\n" not in str(error)
