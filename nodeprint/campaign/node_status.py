@@ -216,14 +216,14 @@ def _running(node: NodeStanding, seen: NodeProgress | None, state: State, number
     """The standing of a node that runs: what it measures now by its log; by Ansible only `since` when is known."""
     if since:
         return replace(node, standing="running", reason=since)
-    if not seen or not seen.current:
+    if not seen or not seen.measurement:
         return replace(node, standing="running", reason=say("status", "begins"), slurm_job=number)
     return replace(
         node,
         standing="running",
         slurm_job=number,
-        measurement=seen.current.name,
-        run=seen.current.run,
+        measurement=seen.measurement,
+        run=seen.run,
         left_s=state.left_of(seen),
     )
 

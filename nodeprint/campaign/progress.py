@@ -42,35 +42,30 @@ Step = tuple[int, str]
 
 
 @dataclass(frozen=True)
-class Current:
-    """The measurement that a node is at, the seconds since it began, and those that its kernel says are left."""
-
-    run: int
-    name: str
-    since_s: float
-    left_s: float | None = None
-
-
-@dataclass(frozen=True)
 class NodeProgress:
     """How far a node is: the places (in the plan's steps) whose records are complete, and those that were refused or
     failed in this attempt. `ended`: nothing more comes of it, as its status.json is there.
 
-    `since_s`: the seconds since it began to measure, where that is known. `called`: Slurm lets it begin.
+    `since_s`: the seconds since it began to measure, where that is known. `called`: Slurm lets it begin. `measurement`
+    is the running one (empty before the first) in its `run`, with the seconds since its begin and the kernel's
+    estimate of the rest.
     """
 
     name: str
     done: frozenset[int]
     untaken: frozenset[int] = frozenset()
     ended: bool = False
-    current: Current | None = None
     since_s: float | None = None
     called: bool = False
+    measurement: str = ""
+    run: int = 0
+    measured_s: float = 0.0
+    left_s: float | None = None
 
     @property
     def at_work(self) -> bool:
         """Whether it measures now."""
-        return not self.ended and (self.current is not None or self.since_s is not None)
+        return not self.ended and (self.measurement != "" or self.since_s is not None)
 
 
 @dataclass(frozen=True)
@@ -129,13 +124,14 @@ class State:
         return {name for _, name in self.steps} <= set(self.weights_s)
 
     def _of_node(self, node: NodeProgress) -> float:
-        now, until_limit_s = node.current, max(0.0, self.limit_s - (node.since_s or 0.0))
-        at = -1 if now is None else self.steps.index((now.run, now.name))
+        until_limit_s = max(0.0, self.limit_s - (node.since_s or 0.0))
+        at = self.steps.index((node.run, node.measurement)) if node.measurement else -1
         ahead = set(range(self.places)) - node.done - node.untaken - {at}
         seconds = sum(self.weights_s[self.steps[place][1]] for place in ahead)
-        if now is None:
+        if not node.measurement:
             return min(until_limit_s, max(0.0, seconds - (node.since_s or 0.0)))
-        of_this = now.left_s if now.left_s is not None else max(0.0, self.weights_s[now.name] - now.since_s)
+        planned_s = max(0.0, self.weights_s[node.measurement] - node.measured_s)
+        of_this = node.left_s if node.left_s is not None else planned_s
         return min(until_limit_s, seconds + of_this)
 
 
@@ -211,11 +207,11 @@ class CampaignProgress:
         so_far = NodeProgress(name, self._done[name], untaken - self._done[name])
         now = time.time()
         before, logged = _logged(job / "node-run.log", log_begin)
-        current = at_work(logged, now)
-        if current is None and _is_of_kernel(logged):  # of an attempt that was at work before this call looked
-            current = at_work(before + logged, now)
-        if current is not None and (current.run, current.name) in self.steps:
-            return replace(so_far, current=current, since_s=_since(_MOMENT.match(logged), now))
+        running = at_work(so_far, logged, now)
+        if running is so_far and _is_of_kernel(logged):  # of an attempt that was at work before this call looked
+            running = at_work(so_far, before + logged, now)
+        if (running.run, running.measurement) in self.steps:
+            return replace(running, since_s=_since(_MOMENT.match(logged), now))
         # before the first measurement the node is surveyed; a job that waits for another has not said that it begins
         begun_s = _begun_s(row)
         since_s = begun_s if begun_s is not None else _since(_ATTEMPT.search(logged), now)
@@ -233,15 +229,15 @@ def complete(job: Path, steps: Sequence[Step]) -> frozenset[int]:
     return frozenset(place for place, step in enumerate(steps) if step in recorded)
 
 
-def at_work(log: str, now: float) -> Current | None:
-    """What node-run is at by the end of its log, `now` in seconds since 1970; None before it measures."""
-    current: Current | None = None
+def at_work(node: NodeProgress, log: str, now: float) -> NodeProgress:
+    """A node with the measurement at the end of its log, `now` in seconds since 1970; itself if there is none."""
     for line in log.replace("\r", "\n").splitlines():
         if begins := _BEGINS.match(line):
-            current = Current(int(begins["run"]), begins["name"], max(0.0, now - _seconds(begins["time"], now)))
-        elif current and (time_left := _LEFT.search(line.rstrip())):
-            current = Current(current.run, current.name, current.since_s, float(time_left["seconds"]))
-    return current
+            measured_s = max(0.0, now - _seconds(begins["time"], now))
+            node = replace(node, measurement=begins["name"], run=int(begins["run"]), measured_s=measured_s, left_s=None)
+        elif node.measurement and (time_left := _LEFT.search(line.rstrip())):
+            node = replace(node, left_s=float(time_left["seconds"]))
+    return node
 
 
 def seconds_of(outcomes: str) -> dict[str, float]:
@@ -396,11 +392,10 @@ def progress(state: State) -> str:
     seconds = state.left_s()
     if seconds is not None:
         parts.append(f"{span(seconds)} left")
-    now = next(((node.name, node.current) for node in state.nodes if node.current and not node.ended), None)
+    now = next((node for node in state.nodes if node.measurement and not node.ended), None)
     if now:
-        name, current = now
-        where = f"{name} " if len(state.nodes) > 1 else ""
-        parts.append(f"{where}{current.name}, run {current.run}/{state.runs_of(current.name)}")
+        where = f"{now.name} " if len(state.nodes) > 1 else ""
+        parts.append(f"{where}{now.measurement}, run {now.run}/{state.runs_of(now.measurement)}")
     elif begun := sum(node.at_work for node in state.nodes):
         waiting = len(state.nodes) - ended - begun
         parts.append(f"{counted(begun, 'node')} at work" + (f", {waiting} waiting" if waiting else ""))

@@ -15,6 +15,7 @@ from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import host_words
+from nodeprint.readers.tool_output import ToolValue
 
 _NAME = r"[A-Za-z0-9](?:[\w.-]*\w)?"
 #: pdsh, clush and Ansible put a node's name before each of its lines.
@@ -52,18 +53,30 @@ _NAMED = 3
 
 
 @dataclass(frozen=True)
-class GatheredLines:
+class NodeLog:
     """Lines of one node: its name, or the path of the file that they are from, as tail has it; both are empty where
-    what gathered them says neither. Lines of others are empty, so that lines keep their numbers."""
+    what gathered them says neither. Lines of others are empty, so that lines keep their numbers.
+
+    The output of a known tool has `values` and `notes`, or a `fault`; `where` is for messages.
+    """
 
     node: str
     path: str
     lines: list[str]
+    where: str = ""
+    values: Sequence[ToolValue] = ()
+    notes: Sequence[str] = ()
+    fault: NodeprintError | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the text says whose each value is."""
+        return bool(self.node) or (bool(self.values) and all(value.node for value in self.values))
 
 
-def split(lines: list[str]) -> list[GatheredLines]:
+def split(lines: list[str]) -> list[NodeLog]:
     """A text by what gathered it."""
-    return _by_prefix(lines) or _by_rules(lines) or [GatheredLines("", "", lines)]
+    return _by_prefix(lines) or _by_rules(lines) or [NodeLog("", "", lines)]
 
 
 def host(lines: Sequence[str], results: int, own: Collection[int], where: str, *, is_stated: bool) -> str:
@@ -164,7 +177,7 @@ def _separating(lines: Sequence[tuple[int, str]], results: int, stated: Collecti
     return host_words.distinct(found)
 
 
-def _by_prefix(lines: list[str]) -> list[GatheredLines]:
+def _by_prefix(lines: list[str]) -> list[NodeLog]:
     filled = [number for number, line in enumerate(lines) if line.strip()]
     found = {number: match for number in filled if (match := _PREFIX.fullmatch(lines[number]))}
     names = Counter(match[1] for match in found.values())
@@ -176,10 +189,10 @@ def _by_prefix(lines: list[str]) -> list[GatheredLines]:
     of_nodes: dict[str, list[str]] = {}
     for number, match in prefixed.items():
         of_nodes.setdefault(match[1], [""] * len(lines))[number] = match[2] or ""
-    return [GatheredLines(node, "", own) for node, own in of_nodes.items()]
+    return [NodeLog(node, "", own) for node, own in of_nodes.items()]
 
 
-def _by_rules(lines: list[str]) -> list[GatheredLines]:
+def _by_rules(lines: list[str]) -> list[NodeLog]:
     starts: list[tuple[int, int, list[str], str]] = []
     for number, line in enumerate(lines):
         before, after = lines[number - 1] if number else "", lines[number + 1] if number + 1 < len(lines) else ""
@@ -190,11 +203,11 @@ def _by_rules(lines: list[str]) -> list[GatheredLines]:
     return list(_sections(lines, starts))
 
 
-def _sections(lines: list[str], starts: Sequence[tuple[int, int, list[str], str]]) -> Iterator[GatheredLines]:
+def _sections(lines: list[str], starts: Sequence[tuple[int, int, list[str], str]]) -> Iterator[NodeLog]:
     ends = [*(begin for begin, *_ in starts[1:]), len(lines)]
     for (_, begin, names, path), end in zip(starts, ends, strict=False):
         own = ["" if number < begin or number >= end else line for number, line in enumerate(lines)]
-        yield from (GatheredLines(name, path, own) for name in names)
+        yield from (NodeLog(name, path, own) for name in names)
 
 
 def _expanded(text: str) -> list[str]:

@@ -7,7 +7,7 @@ file's name states the node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from nodeprint.campaign import derived
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import file_names, node_names, value_table
+from nodeprint.readers.node_names import NodeLog
 from nodeprint.readers.parsing import WrongResultError, lines_of
 from nodeprint.readers.registry import Reader, readers
 from nodeprint.readers.tool_output import ToolOutput, ToolValue
@@ -36,27 +37,6 @@ def has_output(lines: list[str]) -> bool:
     return any(_readers(section.lines) for section in node_names.split(lines))
 
 
-@dataclass(frozen=True)
-class _Log:
-    """A file, or a node's share of it, with a known tool's output.
-
-    `path` is below the directory of all, `where` is for messages. `fault` is the reason that it has no values. `node`
-    is empty if the text names none.
-    """
-
-    path: str
-    where: str
-    values: list[ToolValue]
-    notes: list[str]
-    node: str = ""
-    fault: NodeprintError | None = None
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the text says whose each figure is."""
-        return bool(self.node) or (bool(self.values) and all(value.node for value in self.values))
-
-
 def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
     """The values of a file, or of all files below a directory.
 
@@ -68,7 +48,7 @@ def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     if not files:
         raise NodeprintError("has no files", where=source, advice="name the directory that has the outputs")
-    outputs: list[_Log] = []
+    outputs: list[NodeLog] = []
     strangers: list[str] = []
     for file in files:
         try:
@@ -88,7 +68,7 @@ def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
     return _of_outputs(_with_nodes(outputs, pattern, source), strangers, source, several=len(files) > 1)
 
 
-def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated: bool) -> tuple[list[_Log], int]:
+def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated: bool) -> tuple[list[NodeLog], int]:
     """The outputs in a file, and how many nodes' parts of it have none. `is_stated` where the user says whose it is."""
     out, without = [], 0
     for section in node_names.split(lines):
@@ -102,7 +82,9 @@ def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated:
             fault = error
         values = [value for output in outputs for value in output.values]
         notes = [note for output in outputs for note in output.notes]
-        log = _Log(section.path or below, where, values, notes, section.node, fault)
+        log = replace(
+            section, path=section.path or below, lines=[], where=where, values=values, notes=notes, fault=fault
+        )
         if found and not log.is_named:
             own = {value.line for value in values}
             named = node_names.host(section.lines, _results(values), own, where, is_stated=is_stated)
@@ -120,7 +102,7 @@ def _results(values: Sequence[ToolValue]) -> int:
     return max(copies, *map(len, again.values()), 1)
 
 
-def _with_nodes(outputs: Sequence[_Log], pattern: str, source: str) -> list[_Log]:
+def _with_nodes(outputs: Sequence[NodeLog], pattern: str, source: str) -> list[NodeLog]:
     """The outputs with the nodes that their paths say, where the texts name none. Raises NodeprintError where nothing
     does."""
     unnamed = [output for output in outputs if not output.is_named]
@@ -140,7 +122,7 @@ def _with_nodes(outputs: Sequence[_Log], pattern: str, source: str) -> list[_Log
     return [output if output.is_named else replace(output, node=named[output.path]) for output in outputs]
 
 
-def _of_outputs(outputs: Sequence[_Log], strangers: Sequence[str], source: str, *, several: bool) -> ValueTable:
+def _of_outputs(outputs: Sequence[NodeLog], strangers: Sequence[str], source: str, *, several: bool) -> ValueTable:
     faulty = {output.node: output.fault for output in outputs if output.fault is not None}
     wrong = {node for node, fault in faulty.items() if isinstance(fault, WrongResultError)}
     values = [_named(value, output.node, several) for output in outputs for value in output.values]

@@ -27,9 +27,9 @@ def line_values(
     if not node.path.in_ccx.all():  # hops inside a CCX are no part of the mean of a way over the die
         over = np.where(node.path.in_ccx, over[~node.path.in_ccx].mean(), over)
     for socket, pool in enumerate(pools):
-        on = lines.ways(node.layout, over, pool.modes, socket)
+        way_of, on = lines.ways(node.layout, over, pool.modes, socket)
         at_home = np.flatnonzero(home == socket)
-        added = lines.line_ns(pool, on, run_pass)[on.of_pair[at_home]]
+        added = lines.line_ns(pool, on, run_pass)[way_of[at_home]]
         added[node.path.in_ccx[at_home]] = 0
         own = plan.spread.line * np.sqrt(0.5) * values[at_home, None] * rng.standard_normal(added.shape)
         each = values[at_home, None] + added + own

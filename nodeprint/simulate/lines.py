@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from nodeprint.data.places.layout import CCD, CCX, QUADRANT, SOCKET, Ints, Layout
 from nodeprint.errors import NodeprintError, printable
@@ -176,19 +177,12 @@ def pool(modes: Modes, line_sd: float, lines: int, passes: int, rng: np.random.G
     return LinePool(numbers, site, own, drawn, modes)
 
 
-@dataclass(frozen=True)
-class Ways:
-    """Pairs by the way to the lines of one socket: each pair's way (p), the sites of each way's ends (way), and its
-    mean hop. An end in another socket has the number after the last site: it is equally far from all lines."""
+def ways(layout: Layout, base_ns: Floats, modes: Modes, socket: int) -> tuple[Ints, pd.DataFrame]:
+    """The way of each of a layout's pairs to the lines of a socket (p), and a table of the ways.
 
-    of_pair: Ints
-    a: Ints
-    b: Ints
-    base_ns: Floats
-
-
-def ways(layout: Layout, base_ns: Floats, modes: Modes, socket: int) -> Ways:
-    """The ways of a layout's pairs, whose hops take `base_ns` (p), to the lines of a socket."""
+    Pairs take `base_ns` (p). A way has the sites of its ends (`a`, `b`) and the mean of its pairs (`base_ns`). An end
+    in another socket has the number after the last site: it is equally far from all lines.
+    """
     sockets = np.unique(layout.slots[:, SOCKET])
     here = layout.slots[:, SOCKET] == sockets[min(socket, len(sockets) - 1)]
     ends = np.where(here, sites_of(layout, modes), modes.sites)[layout.pairs]
@@ -198,16 +192,16 @@ def ways(layout: Layout, base_ns: Floats, modes: Modes, socket: int) -> Ways:
     used = np.flatnonzero(counts)
     totals = np.bincount(keys, weights=base_ns)[used] / counts[used]
     first, second = np.divmod(used // 2, modes.sites + 1)
-    return Ways((np.cumsum(counts > 0) - 1)[keys], first, second, totals)
+    return (np.cumsum(counts > 0) - 1)[keys], pd.DataFrame({"a": first, "b": second, "base_ns": totals})
 
 
-def line_ns(pool: LinePool, on: Ways, run_pass: int) -> Floats:
-    """What each line of a pass adds to a hop of each way, ns (way, line), around the mean of all sites."""
-    drawn = pool.drawn[run_pass]
+def line_ns(pool: LinePool, on: pd.DataFrame, run_pass: int) -> Floats:
+    """What each line of a pass adds to a hop of each way `on` the die, ns (way, line), around the mean of all sites."""
+    drawn, a, b = pool.drawn[run_pass], on["a"].to_numpy(), on["b"].to_numpy()
     none = np.zeros(pool.modes.sites)
     steps, slow = np.vstack([pool.modes.steps - pool.modes.steps.mean(), none]), np.vstack([pool.modes.slow_ns, none])
-    steps, slow = (ways[on.a][:, pool.site[drawn]] + ways[on.b][:, pool.site[drawn]] for ways in (steps, slow))
-    return np.asarray(pool.modes.step_ns * steps + slow + on.base_ns[:, None] * pool.own[drawn])
+    steps, slow = (ways[a][:, pool.site[drawn]] + ways[b][:, pool.site[drawn]] for ways in (steps, slow))
+    return np.asarray(pool.modes.step_ns * steps + slow + on["base_ns"].to_numpy()[:, None] * pool.own[drawn])
 
 
 def figure(pool: LinePool, run_pass: int, values: Floats) -> Floats:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from nodeprint.data.places.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, Layout, codes
 from nodeprint.simulate import lines
@@ -305,18 +306,24 @@ def draw_run(
 
 
 def common_of_lines(
-    path: Paths, base: Floats, pools: Sequence[lines.LinePool], home: Ints, on: Sequence[lines.Ways], run_pass: int
+    path: Paths,
+    base: Floats,
+    pools: Sequence[lines.LinePool],
+    home: Ints,
+    on: Sequence[tuple[Ints, pd.DataFrame]],
+    run_pass: int,
 ) -> Floats:
     """By which share the lines of a pass make each pair slower (p): inside a CCX not by their place.
 
-    `on` are the ways to the lines of each socket.
+    `on` is each pair's way to the lines of a socket, and these ways, of each socket.
     """
     out = np.zeros(len(base))
     for socket, pool in enumerate(pools):
         at_home = home == socket
-        added = lines.figure(pool, run_pass, lines.line_ns(pool, on[socket], run_pass))
+        way_of, ways = on[socket]
+        added = lines.figure(pool, run_pass, lines.line_ns(pool, ways, run_pass))
         alone = np.median(pool.own[pool.drawn[run_pass]])
-        out[at_home] = np.where(path.in_ccx, alone, added[on[socket].of_pair] / base)[at_home]
+        out[at_home] = np.where(path.in_ccx, alone, added[way_of] / base)[at_home]
     return out
 
 

@@ -9,10 +9,8 @@ only NUMA nodes count; where it is unknown whether a machine is virtual, the rul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from nodeprint.machine.topology.facts import Facts, groups_of, is_finer
-from nodeprint.machine.topology.model import Provenance
 from nodeprint.machine.topology.processors import Generation, Processor
 from nodeprint.settings.texts import say
 
@@ -22,18 +20,6 @@ Order = Callable[[int], tuple[int, ...]]
 _L3_NODE_DISTANCE = 11
 
 
-@dataclass
-class Chiplets:
-    """Labels by CPU (any numbers, equal where shared), and what is known of positions on the die."""
-
-    ccd: dict[int, int] = field(default_factory=dict)
-    quadrant: dict[int, int] = field(default_factory=dict)
-    half: dict[int, int] = field(default_factory=dict)
-    provenance: dict[str, Provenance] = field(default_factory=dict)
-    core_positions: bool | None = None
-    ccd_positions: bool | None = None
-
-
 def chiplets(
     facts: Facts,
     generation: Generation | None,
@@ -41,25 +27,24 @@ def chiplets(
     numa: Mapping[int, int],
     nps: int | None,
     order: Order | None,
-) -> Chiplets:
-    """CCDs, quadrants and halves of an AMD or Hygon machine, whose sockets `facts` numbers from 0.
+) -> None:
+    """Add CCDs, quadrants, halves and positions to the `facts` of an AMD or Hygon machine with numbered sockets.
 
     `numa` is the NUMA node of each CPU, `nps` the nodes per socket (None where they are no such partition), and
-    `order` sorts the CPUs of a socket as they are on the chip, None where that is unknown. Adds warnings to `facts`.
+    `order` sorts the CPUs of a socket as they are on the chip, None where that is unknown.
     """
-    out = Chiplets()
     sockets = facts.parts.get("socket", {})
     if set(sockets) != set(facts.cpus):
         sockets = {}
+    facts.parts |= {level: {} for level in ("ccd", "quadrant", "half")}
     ranks = _ranks(facts, generation, part, order)
-    _find_ccds(facts, generation, ranks, out)
-    numbers = _ccd_numbers(facts, out.ccd, ranks, generation, order)
+    _find_ccds(facts, generation, ranks)
+    numbers = _ccd_numbers(facts, facts.parts["ccd"], ranks, generation, order)
     if generation is not None and facts.machine.virtual is not True:
-        _find_positions(facts, generation, part, out)
+        _find_positions(facts, generation, part)
     if generation is not None and sockets:
-        _find_quadrants(facts, generation, numa, nps, numbers, out)
-        _find_halves(facts, generation, numa, nps, out)
-    return out
+        _find_quadrants(facts, generation, numa, nps, numbers)
+        _find_halves(facts, generation, numa, nps)
 
 
 def l3_as_numa(facts: Facts, numa: Mapping[int, int]) -> bool:
@@ -129,31 +114,31 @@ def _strided(
     return fits[0] if len(fits) == 1 else None
 
 
-def _find_ccds(facts: Facts, generation: Generation | None, ranks: Mapping[int, int], out: Chiplets) -> None:
+def _find_ccds(facts: Facts, generation: Generation | None, ranks: Mapping[int, int]) -> None:
     """CCDs by leaf 0x80000026, else by the dies that Linux or CPUID report, else by the table."""
     virtual = facts.machine.virtual
     ccx, sockets, dies = (facts.parts.get(level, {}) for level in ("ccx", "socket", "die"))
     per_ccd = generation.ccx_per_ccd if generation is not None else None
     shift = facts.shifts.get("ccd")
     if not virtual and shift is not None and facts.apicids:
-        out.ccd = {cpu: facts.apicids[cpu] >> shift for cpu in facts.cpus}
-        out.provenance["ccd"] = "cpuid"
+        facts.parts["ccd"] = {cpu: facts.apicids[cpu] >> shift for cpu in facts.cpus}
+        facts.provenance["ccd"] = "cpuid"
     elif not virtual and set(dies) == set(facts.cpus) and is_finer(dies, sockets) and _dies_fit(dies, ccx, per_ccd):
-        out.ccd, out.provenance["ccd"] = dict(dies), facts.provenance["die"]
+        facts.parts["ccd"], facts.provenance["ccd"] = dict(dies), facts.provenance["die"]
     elif per_ccd == 1 and ccx:
-        out.ccd, out.provenance["ccd"] = dict(ccx), "table"
+        facts.parts["ccd"], facts.provenance["ccd"] = dict(ccx), "table"
     elif per_ccd is not None and virtual is False and ranks:
         counts = [len({ranks[c] for c in cpus}) for cpus in groups_of(sockets).values()]
         if facts.complete is not False and any(count % per_ccd for count in counts):
             facts.warn("odd-ccx", ccxs=max(counts), per_ccd=per_ccd)
         else:
             first: dict[tuple[int, int], int] = {}
-            out.ccd = {c: first.setdefault((sockets[c], ranks[c] // per_ccd), c) for c in sorted(ranks)}
-            out.provenance["ccd"] = "table"
-    if out.ccd and ccx and any(len({out.ccd[c] for c in cpus}) > 1 for cpus in groups_of(ccx).values()):
+            facts.parts["ccd"] = {c: first.setdefault((sockets[c], ranks[c] // per_ccd), c) for c in sorted(ranks)}
+            facts.provenance["ccd"] = "table"
+    if (ccd := facts.parts["ccd"]) and ccx and any(len({ccd[c] for c in cpus}) > 1 for cpus in groups_of(ccx).values()):
         facts.warn("ccd-cuts-ccx")
-        out.ccd.clear()
-        del out.provenance["ccd"]
+        facts.parts["ccd"].clear()
+        del facts.provenance["ccd"]
 
 
 def _dies_fit(dies: Mapping[int, int], ccx: Mapping[int, int], per_ccd: int | None) -> bool:
@@ -190,21 +175,22 @@ def _ccd_numbers(
     return out
 
 
-def _find_positions(facts: Facts, generation: Generation, part: Processor | None, out: Chiplets) -> None:
+def _find_positions(facts: Facts, generation: Generation, part: Processor | None) -> None:
     """Whether every core and CCD of the die is in place: if not, ids are compacted and positions are unknown."""
     cores, ccx, sockets = (facts.parts.get(level, {}) for level in ("core", "ccx", "socket"))
     seen_cores = {len({cores.get(c, c) for c in cpus}) for cpus in groups_of(ccx).values()}
-    seen_ccds = {len({out.ccd[c] for c in cpus if c in out.ccd}) for cpus in groups_of(sockets).values()}
+    ccd = facts.parts["ccd"]
+    seen_ccds = {len({ccd[c] for c in cpus if c in ccd}) for cpus in groups_of(sockets).values()}
     if facts.complete is False:
         seen_cores = _behind(seen_cores, part.cores_per_ccx if part else None, generation.cores_per_ccx)
         seen_ccds = _behind(seen_ccds, part.ccds if part else None, generation.ccds)
     if seen_cores and generation.cores_per_ccx:
-        out.core_positions = _in_place(min(seen_cores) >= generation.cores_per_ccx, facts)
-        if out.core_positions is False:
+        facts.core_positions = _in_place(min(seen_cores) >= generation.cores_per_ccx, facts)
+        if facts.core_positions is False:
             facts.warn("cores-fused-off", active=_some(seen_cores), all=generation.cores_per_ccx)
     if seen_ccds and 0 not in seen_ccds and generation.ccds:
-        out.ccd_positions = _in_place(min(seen_ccds) >= generation.ccds, facts)
-        if out.ccd_positions is False and generation.has_quadrants:
+        facts.ccd_positions = _in_place(min(seen_ccds) >= generation.ccds, facts)
+        if facts.ccd_positions is False and generation.has_quadrants:
             facts.warn("ccds-fused-off", active=_some(seen_ccds), all=generation.ccds)
 
 
@@ -230,7 +216,6 @@ def _find_quadrants(
     numa: Mapping[int, int],
     nps: int | None,
     numbers: Mapping[int, int],
-    out: Chiplets,
 ) -> None:
     """Quadrants by NPS4 nodes, which are authoritative, else by the table's rule."""
     sockets = facts.parts["socket"]
@@ -238,7 +223,7 @@ def _find_quadrants(
     if (
         facts.machine.virtual is False
         and generation.has_quadrants
-        and out.ccd_positions
+        and facts.ccd_positions
         and len(numbers) == len(facts.cpus)
     ):
         for cpu, number in numbers.items():
@@ -246,29 +231,29 @@ def _find_quadrants(
             if quadrant is not None:
                 ruled[cpu] = sockets[cpu] * 4 + quadrant
     nodes = nps == 4 and generation.has_quadrants
-    if nodes and _cuts(numa, out.ccd or facts.parts.get("ccx", {})):
+    if nodes and _cuts(numa, facts.parts["ccd"] or facts.parts.get("ccx", {})):
         nodes = False
         facts.warn("numa-contradicts-table", "cut")
     if nodes:
         names = ruled or _hint(generation, numbers, sockets)
         same = _sets(names) == _sets(numa)
-        out.quadrant = names if same else _numbered_within(numa, sockets, 4)
-        out.provenance["quadrant"] = "numa"
+        facts.parts["quadrant"] = names if same else _numbered_within(numa, sockets, 4)
+        facts.provenance["quadrant"] = "numa"
         if ruled and _sets(ruled) != _sets(numa):
             facts.warn("numa-contradicts-table", "other", generation=generation.name, rule=generation.quadrant)
     elif ruled:
-        out.quadrant, out.provenance["quadrant"] = ruled, "table"
+        facts.parts["quadrant"], facts.provenance["quadrant"] = ruled, "table"
     elif not generation.without_quadrants:
-        why = _why_no_rule(facts, generation, out)
+        why = _why_no_rule(facts, generation)
         facts.warn(
             "quadrant-unknown",
             "unknown_machine" if facts.machine.virtual is None else "known_machine",
-            levels="quadrants" if out.ccd else "CCDs and quadrants",
+            levels="quadrants" if facts.parts["ccd"] else "CCDs and quadrants",
             reason=say("warnings", "quadrant-unknown", "reasons", why),
         )
 
 
-def _why_no_rule(facts: Facts, generation: Generation, out: Chiplets) -> str:
+def _why_no_rule(facts: Facts, generation: Generation) -> str:
     """The key of the reason (reports/texts.yaml) why the table's rule gives no quadrants."""
     if facts.machine.virtual:
         return "virtual"
@@ -276,7 +261,7 @@ def _why_no_rule(facts: Facts, generation: Generation, out: Chiplets) -> str:
         return "maybe_virtual"
     if not generation.has_quadrants:
         return "no_rule"
-    if out.ccd_positions:
+    if facts.ccd_positions:
         return "no_order"
     return "not_every_ccd"
 
@@ -301,12 +286,12 @@ def _numbered_within(nodes: Mapping[int, int], sockets: Mapping[int, int], per_s
     return out
 
 
-def _find_halves(facts: Facts, generation: Generation, numa: Mapping[int, int], nps: int | None, out: Chiplets) -> None:
+def _find_halves(facts: Facts, generation: Generation, numa: Mapping[int, int], nps: int | None) -> None:
     """Halves of the I/O die by NPS2 nodes, and by nothing else."""
-    if nps != 2 or not generation.has_io_die or _cuts(numa, out.ccd or facts.parts.get("ccx", {})):
+    if nps != 2 or not generation.has_io_die or _cuts(numa, facts.parts["ccd"] or facts.parts.get("ccx", {})):
         return
-    out.half, out.provenance["half"] = _numbered_within(numa, facts.parts["socket"], 2), "numa"
-    if out.quadrant and _cuts(numa, out.quadrant):
+    facts.parts["half"], facts.provenance["half"] = _numbered_within(numa, facts.parts["socket"], 2), "numa"
+    if facts.parts["quadrant"] and _cuts(numa, facts.parts["quadrant"]):
         facts.warn("numa-contradicts-table", "halves", generation=generation.name, rule=generation.quadrant)
-        out.quadrant.clear()
-        out.provenance.pop("quadrant")
+        facts.parts["quadrant"].clear()
+        facts.provenance.pop("quadrant")

@@ -23,7 +23,8 @@ _BITS |= {digit.upper(): bits for digit, bits in _BITS.items()}
 class Facts:
     """What was read. `parts[level][cpu]` is any number that CPUs of one part of that level share, machine-wide.
 
-    Levels here are `socket`, `die`, `ccx`, `cluster` and `core`. `complete` is False where CPUs of the machine
+    Levels here are `socket`, `die`, `ccx`, `cluster` and `core`; of AMD's also `ccd`, `quadrant` and `half`, which are
+    found of these. `complete` is False where CPUs of the machine
     are missing (offline, hidden), True where none is, None where the source does not say.
     `shifts` are the APIC id shifts of CPUID leaf 0x80000026 by level (`core`, `ccx`, `ccd`).
     `l3_ids`, `die_ids` and `core_ids` are the source's own numbers, which follow the APIC id inside a socket.
@@ -43,6 +44,8 @@ class Facts:
     numa_nodes: tuple[NumaNode, ...] = ()
     complete: bool | None = None
     smt_off: bool = False
+    core_positions: bool | None = None
+    ccd_positions: bool | None = None
     warnings: list[Warning] = field(default_factory=list)
 
     def warn(self, name: str, case: str = "", /, *, of: str = "", **values: object) -> None:

@@ -37,20 +37,19 @@ def label(facts: Facts) -> Topology:
     nps = None if l3_nodes else _nodes_per_socket(facts, numa)
     if l3_nodes:
         facts.warn("l3-as-numa")
-    chiplets = amd.Chiplets()
     if facts.machine.vendor in _AMD:
-        chiplets = amd.chiplets(facts, generation, part, numa, nps, order if order_known else None)
+        amd.chiplets(facts, generation, part, numa, nps, order if order_known else None)
     elif is_finer(facts.parts.get("die", {}), sockets):
-        chiplets.ccd, chiplets.provenance["ccd"] = facts.parts["die"], facts.provenance["die"]
-    labels = _numbers(facts, chiplets, order)
+        facts.parts["ccd"], facts.provenance["ccd"] = facts.parts["die"], facts.provenance["die"]
+    labels = _numbers(facts, order)
     threads, ranks = _places(labels, facts.cpus, order)
-    _note_missing(facts, chiplets)
+    _note_missing(facts)
     cpus = tuple(
         Cpu(
             cpu,
             **{name: by_cpu.get(cpu) for name, by_cpu in labels.items()},
-            half=chiplets.half.get(cpu),
-            quadrant=chiplets.quadrant.get(cpu),
+            half=facts.parts.get("half", {}).get(cpu),
+            quadrant=facts.parts.get("quadrant", {}).get(cpu),
             numa=numa.get(cpu),
             thread=threads.get(cpu),
             rank=ranks.get(cpu),
@@ -64,11 +63,11 @@ def label(facts: Facts) -> Topology:
         generation=generation.name if generation is not None else None,
         nps=nps,
         smt=len(set(labels["core"].values())) < len(labels["core"]) if labels["core"] else None,
-        core_positions=chiplets.core_positions,
-        ccd_positions=chiplets.ccd_positions,
+        core_positions=facts.core_positions,
+        ccd_positions=facts.ccd_positions,
         order_known=order_known,
     )
-    return Topology(machine, cpus, facts.numa_nodes, _provenance(facts, chiplets, cpus), tuple(facts.warnings))
+    return Topology(machine, cpus, facts.numa_nodes, _provenance(facts, cpus), tuple(facts.warnings))
 
 
 def _note_unknown_part(facts: Facts) -> None:
@@ -177,13 +176,12 @@ def _nodes_per_socket(facts: Facts, numa: Mapping[int, int]) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def _numbers(facts: Facts, chiplets: amd.Chiplets, order: Order) -> dict[str, dict[int, int]]:
+def _numbers(facts: Facts, order: Order) -> dict[str, dict[int, int]]:
     """Sockets, CCDs, CCXs, clusters and cores numbered socket by socket in the order of the chip."""
     sockets = facts.parts.get("socket", {})
     parts = {
         "socket": sockets,
-        "ccd": chiplets.ccd,
-        **{name: facts.parts.get(name, {}) for name in ("ccx", "cluster", "core")},
+        **{name: facts.parts.get(name, {}) for name in ("ccd", "ccx", "cluster", "core")},
     }
     parts["cluster"] = _between(parts["cluster"], parts["ccx"] or sockets)
     place = {cpu: (sockets.get(cpu, -1), *order(cpu)) for cpu in facts.cpus}
@@ -215,7 +213,7 @@ def _places(
     return threads, ranks
 
 
-def _note_missing(facts: Facts, chiplets: amd.Chiplets) -> None:
+def _note_missing(facts: Facts) -> None:
     if "ccx" not in facts.parts and not any(w.id in ("ccx-contradicts-socket", "ccx-partial") for w in facts.warnings):
         facts.warn("no-l3")
     memory_only = [node.node for node in facts.numa_nodes if not node.cpus]
@@ -223,9 +221,9 @@ def _note_missing(facts: Facts, chiplets: amd.Chiplets) -> None:
         facts.warn("numa-without-cpus", nodes=", ".join(map(str, memory_only)))
 
 
-def _provenance(facts: Facts, chiplets: amd.Chiplets, cpus: tuple[Cpu, ...]) -> dict[str, Provenance]:
+def _provenance(facts: Facts, cpus: tuple[Cpu, ...]) -> dict[str, Provenance]:
     """Where each label comes from; `unknown` where no CPU has it."""
-    provenance: dict[str, Provenance] = {**facts.provenance, **chiplets.provenance}
+    provenance: dict[str, Provenance] = dict(facts.provenance)
     provenance.setdefault("thread", provenance.get("core", "unknown"))
     provenance.setdefault("rank", provenance.get("apicid", provenance.get("ccx", "unknown")))
     if facts.numa_nodes:

@@ -3,6 +3,7 @@
 import calendar
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,10 +25,12 @@ cas: 12 of 300 (4 %), 70 s left
 
 
 def test_what_a_node_is_at_is_the_end_of_its_log() -> None:
-    assert progress.at_work(LOG, NOW + 75) == progress.Current(1, "chase-levels", 15.0)
-    told = progress.at_work(f"{LOG}levels: 1 of 8 (12 %), 40 s left\rlevels: 3 of 8 (37 %), 31 s left   ", NOW + 75)
-    assert told == progress.Current(1, "chase-levels", 15.0, 31.0)
-    assert progress.at_work(LOG.splitlines()[0], NOW) is None
+    node = progress.NodeProgress("cn01", frozenset())
+    expected = replace(node, measurement="chase-levels", run=1, measured_s=15.0)
+    assert progress.at_work(node, LOG, NOW + 75) == expected
+    log = f"{LOG}levels: 1 of 8 (12 %), 40 s left\rlevels: 3 of 8 (37 %), 31 s left   "
+    assert progress.at_work(node, log, NOW + 75) == replace(expected, left_s=31.0)
+    assert progress.at_work(node, LOG.splitlines()[0], NOW) is node
 
 
 PLANNED = {"a": 10.0, "b": 20.0, "c": 30.0}
@@ -188,7 +191,7 @@ def test_a_continued_node_counts_what_is_there(nodes: Make) -> None:
     alone.begins("n", 1, "c")  # of a former attempt
     watched = alone.watch()
     assert watched.measured_before() == 1 and watched.unfinished() == ["n"]
-    assert watched.look().nodes[0].current is None
+    assert watched.look().nodes[0].measurement == ""
     alone.begins("n", 1, "b", 100)
     # b has long taken what was planned; a and c of this run, b and c of the next
     assert progress.progress(watched.look()) == "1 of 6 measurements, 1 min 30 s left, b, run 1/2"
