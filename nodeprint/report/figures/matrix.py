@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ LEAST_REACH = 3.0
 _TICKS = 16
 #: In mm: the most that a cell takes, and the least side of a matrix; longer names are cut in the middle.
 _MOST_CELL, _LEAST_SIDE, _MOST_LETTERS = 14.0, 30.0, 24
-#: Pairs inside a socket that span less of a scale have one of their own.
+#: Pairs inside a socket, or of a finding, that span less of a scale have one of their own.
 _NEAR = 0.4
 #: In mm: a row of a table with a number, and the least that a row takes.
 _ROW, _LEAST_ROW = 4.4, 0.15
@@ -109,12 +110,18 @@ def inside_sockets(data: xr.Dataset) -> xr.Dataset | None:
         return None
     values, (component, finest) = data.value.to_numpy(), (_numbers_of(level, size) for level in (socket, levels[0]))
     chosen = (component[:, None] == component) & (finest[:, None] != finest) & np.isfinite(values)
-    if not chosen.any():
+    limits = near_limits([data], chosen)
+    return None if limits is None else scaled(data, *limits)
+
+
+def near_limits(matrices: Sequence[xr.Dataset], chosen: npt.NDArray[np.bool_]) -> tuple[float, float] | None:
+    """The scale of the `chosen` pairs (a, b) of matrices, None if they use enough colors of the scale of all pairs."""
+    values = [data.value.to_numpy()[chosen] for data in matrices]
+    if not any(np.isfinite(of).any() for of in values):
         return None
-    low, high = value_limits(values[chosen])
-    if high - low > _NEAR * (data.value.attrs["high"] - data.value.attrs["low"]):
-        return None
-    return scaled(data, low, high)
+    low, high = value_limits(*values)
+    scale = matrices[0].value.attrs
+    return None if high - low > _NEAR * (scale["high"] - scale["low"]) else (low, high)
 
 
 def _numbers_of(level: PartLevel, size: int) -> Ints:

@@ -254,7 +254,7 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     ):
         return
     findings = [f for f in campaign.verdict.nodes[node].counted if f.measurement == measurement]
-    tolerance = next((finding.tolerance for finding in findings if not finding.of_limit), None)
+    tolerance = _common_tolerance(findings)
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     data = matrix.difference(levels, node, peers=peers, tolerance=tolerance, marked=marked if len(marked) <= 8 else [])
     marked_words = say("alt", "map_marked") if "marked" in data.coords else ""
@@ -265,6 +265,12 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     yield picture(
         campaign, node, matrix.matrix, data, width, name=f"difference-{measurement}", alt=alt, caption=caption
     )
+
+
+def _common_tolerance(findings: Sequence[Finding]) -> float | None:
+    """The tolerance of findings; None if they have several, as a scale shows that of all of its pairs."""
+    tolerances = {finding.tolerance for finding in findings if not finding.of_limit}
+    return tolerances.pop() if len(tolerances) == 1 else None
 
 
 def _extreme(data: xr.Dataset) -> str:
@@ -516,11 +522,17 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
         )
         first, second = (_called(campaign, name, measurement) for name in pair)
         caption = say("figures", f"two_{key}", first=first, second=second)
+        finding = next((of for of in nodes[pair[1]].counted if of.measurement == measurement), None)
         inside = [scaled for square in drawn if (scaled := matrix.inside_sockets(square)) is not None]
-        if not messages and len(inside) == len(pair) and not _across(levels, nodes[pair[1]].counted[:1]):
-            low, high = min(of.value.attrs["low"] for of in inside), max(of.value.attrs["high"] for of in inside)
-            data = tuple(matrix.scaled(square, low, high) for square in data)
+        limits = None
+        if finding is not None:
+            limits = matrix.near_limits(data, _pairs_of(finding, *drawn))
+            caption += say("figures", "two_finding") if limits is not None else ""
+        elif not messages and len(inside) == len(pair):
+            limits = min(of.value.attrs["low"] for of in inside), max(of.value.attrs["high"] for of in inside)
             caption += say("figures", "two_inside", component=_finest(inside[0]))
+        if limits is not None:
+            data = tuple(matrix.scaled(square, *limits) for square in data)
         yield picture(
             campaign,
             CLUSTER,
@@ -550,14 +562,16 @@ def _of_two(typical: NodeVerdict, farthest: NodeVerdict, measurement: str) -> st
     return "differs" if any(finding.measurement == measurement for finding in farthest.counted) else "found"
 
 
-def _across(levels: NodeLevels, findings: Sequence[Finding]) -> bool:
-    """Whether a finding is of pairs between sockets alone, which the colors of one socket do not show."""
-    sockets = {}
-    for node in levels.nodes[:1]:
-        sockets = dict(zip(node.cpus, levels.quantity.layout.slots[:, SOCKET].tolist(), strict=False))
-    pairs = ((a, b) for of in findings for a, partners in of.pairs.items() for b in partners)
-    between = [sockets.get(a) != sockets.get(b) for a, b in pairs]
-    return bool(between) and all(between)
+def _pairs_of(finding: Finding, typical: xr.Dataset, own: xr.Dataset) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The pairs (a, b) of a finding that differ from a `typical` node's by more than its tolerance."""
+    positions = {cpu: at for at, cpu in enumerate(own.b.to_numpy().tolist())}
+    chosen = np.zeros(own.value.shape, dtype=np.bool_)
+    for a, partners in finding.pairs.items():
+        for b in partners:
+            if str(a) in positions and str(b) in positions:
+                chosen[positions[str(a)], positions[str(b)]] = True
+    differ = np.abs(own.value.to_numpy() / typical.value.to_numpy() - 1) > finding.tolerance
+    return np.asarray((chosen | chosen.T) & differ)
 
 
 def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequence[str]) -> list[str]:
@@ -588,15 +602,10 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         if len(compared) < 3 or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
             continue
         marked = _marked(campaign)
-        tolerances = [
-            f.tolerance
-            for name in compared
-            for f in campaign.verdict.nodes[name].counted
-            if f.measurement == measurement and not f.of_limit
-        ]
+        findings = [f for name in compared for f in nodes[name].counted if f.measurement == measurement]
         shown = compared[:_MOST_MAPS]
         data = side_by_side.difference_maps(
-            levels, shown, peers=peers, marked=marked, tolerance=max(tolerances) if tolerances else None
+            levels, shown, peers=peers, marked=marked, tolerance=_common_tolerance(findings)
         )
         if is_split:
             data = data.assign_coords(node=[f"{nodes[name].group}: {name}" for name in shown])

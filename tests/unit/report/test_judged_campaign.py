@@ -61,3 +61,12 @@ def test_messages_between_cores_of_two_nodes_are_on_one_scale_with_their_histogr
     assert cas.name != matrices.name
     assert pictures.between_cores(campaign, "node002", messages=True) == ["linktest-node"]
     assert "linktest-node" not in pictures.between_cores(campaign, "node002", messages=False)
+
+
+def test_two_nodes_have_the_colors_of_the_pairs_of_the_finding() -> None:
+    """On a scale of all pairs a slow core inside its CCX has the color of every other pair there."""
+    defect = "node003: core 17 +4ns"
+    campaign = Campaign(judged(defect).verdict, made(defect))
+    assert campaign.verdict.nodes[NODE].counted
+    (picture,) = pictures.two_nodes(campaign)
+    assert "the finding's pairs beyond their tolerance" in picture.caption
