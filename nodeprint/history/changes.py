@@ -28,7 +28,6 @@ from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import open_tree
 from nodeprint.stats import change_points, intervals
 from nodeprint.stats.change_points import Stretch
-from nodeprint.stats.runs import JobSpread
 
 Floats = npt.NDArray[np.float64]
 
@@ -160,7 +159,7 @@ class _LevelSeries(msgspec.Struct, frozen=True):
     component) with their `errors`, the first of the jobs that each sample is, and the `rows` of all of them (sample,
     job; -1 where there is none).
 
-    Levels differ from `z` standard errors on. Differences need the spread of jobs (`job`), the correlation of
+    Levels differ from `z` standard errors on. Differences need the spread of jobs (in `past`), the correlation of
     successive ones (`alike`), and the probability at each end of a component's interval (`tails`). All three are
     known once every series has its levels.
     """
@@ -172,7 +171,6 @@ class _LevelSeries(msgspec.Struct, frozen=True):
     errors: Floats
     jobs: tuple[JobAt, ...]
     z: float
-    job: JobSpread | None = None
     alike: float = 0.0
     tails: Floats = np.empty(0)
 
@@ -183,12 +181,11 @@ class _LevelSeries(msgspec.Struct, frozen=True):
 
     def between(self, after: Ints, before: Ints) -> tuple[Difference, Floats] | None:
         """The change from some samples to others, and half of its simultaneous interval (component)."""
-        assert self.job is not None
         if self.position != ALL:
             rows = self.rows[:, 0]
-            change = self.past.difference(self.position, rows[after], rows[before], self.job, self.alike)
+            change = self.past.difference(self.position, rows[after], rows[before], self.alike)
         else:
-            known = self.past.together(self._sides(after, before), self.job)
+            known = self.past.together(self._sides(after, before))
             if known is None:
                 return None
             change = known
@@ -294,15 +291,15 @@ def of_joined(matrices: Sequence[Matrix], copies: Collection[int], rules: Accept
     for past in pasts:
         lines = _lines(past, z)
         levels, fitted = _levels(past, lines)
-        job, alike = past.between_jobs(levels, fitted), joined.correlation(past.own - levels, past.matrix.owner)
+        varying, alike = past.about(levels, fitted), joined.correlation(past.own - levels, past.matrix.owner)
         tails = job_tail(past.matrix.terms, SUSPECT, len(names))
         for position, line in enumerate(lines):
             node = past.node(position)
             by_node.setdefault(node, []).append(line)
-            found.setdefault(node, []).extend(_found(replace(line, job=job, alike=alike, tails=tails)))
-        if (together := _line_of_all(past, job, z)) is not None:
+            found.setdefault(node, []).extend(_found(replace(line, past=varying, alike=alike, tails=tails)))
+        if (together := _line_of_all(varying, z)) is not None:
             common.append(together)
-            found.setdefault("", []).extend(_found(replace(together, job=job, alike=alike, tails=tails)))
+            found.setdefault("", []).extend(_found(replace(together, alike=alike, tails=tails)))
     nodes = tuple(_history(name, by_node[name], found[name], judged) for name in names)
     folders = tuple(sorted(judged[number].folder.name for number in copies))
     of_all = _history_of_all(common, found.get("", []), judged)
@@ -326,7 +323,7 @@ def _lines(past: Past, z: float) -> list[_LevelSeries]:
     """Each node of a matrix over time, without what all nodes moved by. What jobs differ by beyond their runs is what
     is assumed, or as much more as successive jobs of the nodes of this fleet differ by, and of a node itself if it was
     measured often."""
-    own, errors = past.own, np.sqrt(past.of_runs + past.assumed)
+    own, errors = past.own, np.sqrt(past.of_runs + past.job.assumed)
     rows = [np.array(past.matrix.jobs(position)) for position in range(len(past.matrix.nodes))]
     factors = [_scatter(past, own[of_node], errors[of_node]) for of_node in rows]
     differences = len(own) - len(rows)
@@ -354,7 +351,7 @@ def _scatter(past: Past, values: Floats, errors: Floats) -> Floats:
     return out
 
 
-def _line_of_all(past: Past, job: JobSpread, z: float) -> _LevelSeries | None:
+def _line_of_all(past: Past, z: float) -> _LevelSeries | None:
     """What all nodes move by over time, a sample a round; None if it is not known."""
     known = np.flatnonzero(past.rounds.error > 0)
     if not len(known):
@@ -362,7 +359,7 @@ def _line_of_all(past: Past, job: JobSpread, z: float) -> _LevelSeries | None:
     rows = [np.flatnonzero(past.rounds.number == number) for number in known.tolist()]
     first = [min(past.matrix.at[row] for row in of_round.tolist()) for of_round in rows]
     order = sorted(range(len(known)), key=lambda number: first[number])
-    variance = past.rounds.error[known][:, None] * (past.of_usual_runs + job.variance)
+    variance = past.rounds.error[known][:, None] * (past.of_usual_runs + past.job.variance)
     widest = max(map(len, rows))
     padded = np.array([[*rows[number], *[-1] * (widest - len(rows[number]))] for number in order], dtype=np.int64)
     jobs = tuple(first[number] for number in order)

@@ -50,30 +50,30 @@ def against(
     simulated = {point.simulated for point in before} | {fleet.simulated}
     if len(simulated) > 1:
         raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")
-    matrices = [
-        _Sides.of(joined.past(of, rules), len(before)) for of in joined.join([*before, fleet], rules, distinct=False)[0]
-    ]
-    tests = sum(len(of.past.tolerance) * len(of.nodes) for of in matrices)
+    all_joined, _ = joined.join([*before, fleet], rules, distinct=False)
+    matrices = [_sides(joined.past(matrix, rules), len(before)) for matrix in all_joined]
+    tests = sum(len(past.tolerance) * len(sides) for past, sides in matrices)
     tail = rules.false_alarm / (2.0 * max(tests, 1))
     boots, called = boots_of(before), _called(before)
     number = {node.name: i for i, node in enumerate(fleet.nodes)}
     shown: dict[str, list[TableFinding]] = {}
     thin, compared = set[str](), set[str]()
-    for of in matrices:
-        for position, (now, then) in of.nodes.items():
-            name = of.past.node(position)
+    for past, sides in matrices:
+        for position, (now, then) in sides.items():
+            name = past.node(position)
             compared.add(name)
-            if of.past.runs[then].max(axis=1).sum() < MIN_RUNS or len(boots[name]) < MIN_BOOTS:
+            if past.runs[then].max(axis=1).sum() < MIN_RUNS or len(boots[name]) < MIN_BOOTS:
                 thin.add(name)
                 continue
-            of_now = _table(of, position, now, then, number[name], tail)
+            of_now = _table(past, position, now, then, number[name], tail)
+            changed = _is_changed(past, now, then)
             for i, row in outliers(of_now).items():
                 of_node = of_row(row, fleet.nodes[i])
                 # a node that stayed as it was, while all others moved, did not change
-                shown.setdefault(name, []).extend(one for one in of_node if of.changed(position)[one.cause.head])
+                shown.setdefault(name, []).extend(one for one in of_node if changed[one.cause.head])
     changes = {name: [_changed(one.finding, called) for one in merged(of_node)] for name, of_node in shown.items()}
     notes = [Note("baseline", printable(str(baseline)), _trust(before, fleet, thin, compared))]
-    common = [change for of in matrices if (change := _common(of, tail)) is not None]
+    common = [change for past, sides in matrices if (change := _common(past, sides, tail)) is not None]
     if common:
         largest = max(common, key=lambda change: (len(change.nodes), abs(change.effect)))
         notes.append(Note("baseline-common", called, value=float(len(common) - 1), shared=largest))
@@ -128,43 +128,39 @@ def runs_of(past: Sequence[PackedFleet]) -> dict[str, int]:
     return most
 
 
-class _Sides(msgspec.Struct, frozen=True):
-    """What jobs of a matrix show over time, with the jobs (rows) of each node (its position) now and in the baseline,
-    of those that have both, and the spread between jobs in the past."""
-
-    past: Past
-    nodes: Mapping[int, tuple[Ints, Ints]]
-    job: JobSpread
-
-    @classmethod
-    def of(cls, past: Past, number: int) -> _Sides:
-        """The sides of campaign `number`, which is the newest, and of those before it."""
-        newest = np.array([job.campaign == number for job in past.matrix.at])
-        nodes, levels = {}, np.zeros_like(past.means)
-        for position in range(len(past.matrix.nodes)):
-            rows = np.array(past.matrix.jobs(position))
-            sides = rows[newest[rows]], rows[~newest[rows]]
-            # how jobs vary is what the past shows: what they do now is the question
-            levels[sides[0]] = np.nan_to_num(past.own[sides[0]])
-            if len(sides[1]):
-                levels[sides[1]] = mean_of_runs(past.own[sides[1]][None])[0]
-            if all(map(len, sides)):
-                nodes[position] = sides
-        of_now = np.bincount(past.matrix.owner[newest], minlength=len(past.matrix.nodes))
-        fitted = of_now + (of_now < np.bincount(past.matrix.owner))
-        return cls(past, nodes, past.between_jobs(levels, fitted[:, None]))
-
-    def changed(self, position: int) -> npt.NDArray[np.bool_]:
-        """Whether a node is beyond the tolerance from what it was in the baseline, with what all nodes moved by
-        (component)."""
-        now, then = self.nodes[position]
-        change = mean_of_runs(self.past.means[now][None]) - mean_of_runs(self.past.means[then][None])
-        return np.asarray(np.abs(change[0]) > self.past.tolerance)
+#: By position of a node in a matrix its jobs (rows) now and in the baseline.
+_Sides = Mapping[int, tuple[Ints, Ints]]
 
 
-def _table(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: float) -> Deviations:
+def _sides(past: Past, number: int) -> tuple[Past, _Sides]:
+    """The jobs of campaign `number`, which is the newest, and of those before it, of each node that has both; with the
+    spread between jobs in the past."""
+    newest = np.array([job.campaign == number for job in past.matrix.at])
+    sides, levels = {}, np.zeros_like(past.means)
+    for position in range(len(past.matrix.nodes)):
+        rows = np.array(past.matrix.jobs(position))
+        now, then = rows[newest[rows]], rows[~newest[rows]]
+        # how jobs vary is what the past shows: what they do now is the question
+        levels[now] = np.nan_to_num(past.own[now])
+        if len(then):
+            levels[then] = mean_of_runs(past.own[then][None])[0]
+        if len(now) and len(then):
+            sides[position] = now, then
+    of_now = np.bincount(past.matrix.owner[newest], minlength=len(past.matrix.nodes))
+    fitted = of_now + (of_now < np.bincount(past.matrix.owner))
+    return past.about(levels, fitted[:, None]), sides
+
+
+def _is_changed(past: Past, now: Ints, then: Ints) -> npt.NDArray[np.bool_]:
+    """Whether a node is beyond the tolerance from what it was in the baseline, with what all nodes moved by
+    (component)."""
+    change = mean_of_runs(past.means[now][None]) - mean_of_runs(past.means[then][None])
+    return np.asarray(np.abs(change[0]) > past.tolerance)
+
+
+def _table(past: Past, position: int, now: Ints, then: Ints, i: int, tail: float) -> Deviations:
     """Node number `i` by its jobs now, with what it was in the baseline as its template and its reference."""
-    past, matrix = of.past, of.past.matrix
+    matrix = past.matrix
     usual = mean_of_runs(past.own[then][None])[0]
     means, none, one = past.own[now] - usual, np.zeros((1, len(usual))), np.ones((1, len(usual)))
     of_node = msgspec.structs.replace(
@@ -181,8 +177,8 @@ def _table(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: float
     days = past.rounds.number[np.concatenate([now, then])]
     of_rounds = past.rounds.error[days].max() * (1 / len(now) + 1 / len(then))
     of_runs = past.of_runs[then].sum(axis=0) / len(then) ** 2
-    of_runs = of_runs + of_rounds * (past.of_usual_runs + of.job.variance)
-    ratio = of.job.ratio[[position]]
+    of_runs = of_runs + of_rounds * (past.of_usual_runs + past.job.variance)
+    ratio = past.job.ratio[[position]]
     spreads = Spreads(
         of_node,
         past.tolerance,
@@ -190,7 +186,7 @@ def _table(of: _Sides, position: int, now: Ints, then: Ints, i: int, tail: float
         past.runs[now].astype(np.int16),
         np.asarray(mean_of_runs(means[None]), dtype=np.float64),
         RunSpread(past.run.pooled, past.run.degrees, past.run.ratio[now].max(axis=0, keepdims=True)),
-        JobSpread(of.job.assumed, of.job.excess, of.job.degrees, ratio),
+        JobSpread(past.job.assumed, past.job.excess, past.job.degrees, ratio),
         Rounds(np.zeros(len(now), dtype=np.int64), none, np.zeros(1), np.zeros(1, dtype=np.int64)),
     )
     of_jobs = ratio / len(then)
@@ -204,21 +200,20 @@ def _changed(finding: Finding, called: str) -> Finding:
     return replace(finding, id="changed", remedy="changed", baseline=called, consistent_with=())
 
 
-def _common(of: _Sides, tail: float) -> Shared | None:
+def _common(past: Past, sides: _Sides, tail: float) -> Shared | None:
     """The largest of what all nodes changed by together beyond a tolerance, with those that did."""
-    past, matrix = of.past, of.past.matrix
-    change = past.together(list(of.nodes.values()), of.job)
+    matrix, change = past.matrix, past.together(list(sides.values()))
     if change is None:
         return None
     half = intervals.half_width(change.error, change.degrees, tail)
-    residual = np.median([past.residual(now, then) for now, then in of.nodes.values()], axis=0)
+    residual = np.median([past.residual(now, then) for now, then in sides.values()], axis=0)
     cause = next(iter(past.causes_of(change, half, residual)), None)
     if cause is None:
         return None
     head, half_95 = cause.head, intervals.half_width(change.error, change.degrees, 0.025)
     effect = float(change.effect[head])
     low, size, high = (matrix.terms.relative(effect + side * float(half_95[head])) for side in (-1, 0, 1))
-    names = sorted(past.node(i) for i in of.nodes if of.changed(i)[head])
+    names = sorted(past.node(i) for i, side in sides.items() if _is_changed(past, *side)[head])
     component = Component(
         cause.term, matrix.terms.terms[head].component_type, naming.place(matrix, cause.where, naming.NO_NODE)
     )

@@ -228,8 +228,9 @@ def _concatenated(parts: Sequence[Matrix], rows: Sequence[int], names: Sequence[
 class Past(msgspec.Struct, frozen=True, dict=True):
     """What the jobs of a matrix show of its nodes over time: their `means` over runs (row, component) on the model's
     scale, of so many `runs` (row, component), and what all nodes `moved` by in the round of each (row, component), 0 if
-    fewer than three nodes say so. `run` is the spread between runs, whose ratio is of each job; `tolerance` (component)
-    what is accepted, and `assumed` (component) the variance between jobs that is."""
+    fewer than three nodes say so. `run` is the spread between runs, whose ratio is of each job, and `job` that between
+    jobs about the levels that nodes had (`about`), of which the assumed one is known from the start; `tolerance`
+    (component) is what is accepted."""
 
     matrix: Matrix
     means: Floats
@@ -238,7 +239,7 @@ class Past(msgspec.Struct, frozen=True, dict=True):
     run: RunSpread
     rounds: Rounds
     tolerance: Floats
-    assumed: Floats
+    job: JobSpread
 
     def node(self, position: int) -> str:
         """The name of a node."""
@@ -259,26 +260,25 @@ class Past(msgspec.Struct, frozen=True, dict=True):
         """The same of a usual job (component)."""
         return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1))
 
-    def between_jobs(self, levels: Floats, fitted: Floats | Ints) -> JobSpread:
-        """The spread between jobs about the `levels` that nodes had then (row, component), so many of them in each part
-        of a node (`fitted`, node x component), which take as many degrees of freedom."""
+    def about(self, levels: Floats, fitted: Floats | Ints) -> Past:
+        """The same with the spread between jobs about the `levels` that nodes had then (row, component), so many of
+        them in each part of a node (`fitted`, node x component), which take as many degrees of freedom."""
         count = np.bincount(self.matrix.owner)[:, None]
         spare = np.maximum(count - 1, 1) / np.maximum(count - fitted, 1)
         rest = (self.own - levels) * np.sqrt(spare)[self.matrix.owner]
-        return job_spread(rest, self.matrix.owner, self.of_usual_runs, self.matrix.terms.pool, self.assumed)
+        job = job_spread(rest, self.matrix.owner, self.of_usual_runs, self.matrix.terms.pool, self.job.assumed)
+        return msgspec.structs.replace(self, job=job)
 
-    def difference(self, position: int, after: Ints, before: Ints, job: JobSpread, alike: float = 0.0) -> Difference:
+    def difference(self, position: int, after: Ints, before: Ints, alike: float = 0.0) -> Difference:
         """How a node is in some of its jobs, without what all nodes moved by, from how it was in others (rows)."""
-        sides = [self._mean(position, rows, job, alike) for rows in (after, before)]
+        sides = [self._mean(position, rows, alike) for rows in (after, before)]
         error, degrees = intervals.combined([variance for side in sides for variance in side[1]])
         return Difference(sides[0][0] - sides[1][0], error, degrees)
 
-    def _mean(
-        self, position: int, rows: Ints, job: JobSpread, alike: float
-    ) -> tuple[Floats, list[tuple[Floats, Floats | float]]]:
+    def _mean(self, position: int, rows: Ints, alike: float) -> tuple[Floats, list[tuple[Floats, Floats | float]]]:
         """The mean of some jobs (component), and its variances with their degrees of freedom: runs, what is assumed
         between jobs, what they show beyond it, and what all nodes moved by."""
-        own = self.own[rows]
+        own, job = self.own[rows], self.job
         present = np.isfinite(own)
         count = np.maximum(present.sum(axis=0), 1)
         mean = np.where(present.any(axis=0), np.where(present, own, 0.0).sum(axis=0) / count, np.nan)
@@ -307,7 +307,7 @@ class Past(msgspec.Struct, frozen=True, dict=True):
             residual=residual,
         )
 
-    def together(self, sides: Sequence[tuple[Ints, Ints]], job: JobSpread) -> Difference | None:
+    def together(self, sides: Sequence[tuple[Ints, Ints]]) -> Difference | None:
         """What all nodes moved by from some of their jobs to others (`sides`: by node the rows after and before); None
         if it is not known."""
         if not self.rounds.error.any() or not sides:
@@ -318,8 +318,8 @@ class Past(msgspec.Struct, frozen=True, dict=True):
         error, degrees = intervals.combined(
             [
                 (share * self.of_usual_runs, self.run.degrees),
-                (share * job.assumed, np.inf),
-                (share * job.excess, job.degrees),
+                (share * self.job.assumed, np.inf),
+                (share * self.job.excess, self.job.degrees),
             ]
         )
         return Difference(np.median(moved, axis=0), error, degrees)
@@ -350,7 +350,9 @@ def past(matrix: Matrix, rules: Acceptance) -> Past:
     days = rounds(means, matrix.owner, label if len(matrix.nodes) >= FEWEST else np.zeros_like(label))
     run = run_spread(matrix.values, matrix.terms.pool, between_runs)
     moved = _of_known(days)[days.number]
-    return Past(matrix, means, runs, moved, run, days, tolerances.of_matrix(matrix, rules), between_jobs**2)
+    one = np.ones((len(matrix.nodes), 1))
+    job = JobSpread(between_jobs**2, np.zeros_like(between_jobs), np.ones_like(between_jobs), one)
+    return Past(matrix, means, runs, moved, run, days, tolerances.of_matrix(matrix, rules), job)
 
 
 def _of_known(days: Rounds) -> Floats:

@@ -16,6 +16,7 @@ from itertools import combinations
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 
 from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.judge.acceptance_file import Acceptance
@@ -48,18 +49,12 @@ _PLANTED = 12
 _OF_MEDIAN = np.pi / 2
 
 
-class MessageTerms(msgspec.Struct, frozen=True):
-    """Of each run, in log: the level of each link's class, what a node adds when it sends (`out`) or receives (`into`),
-    (run, node), and what a link adds beyond that (run, from, to)."""
+def terms(logs: Floats, places: Sequence[str]) -> xr.Dataset:
+    """Median polish of log times (run, from, to), by run; NaN where nothing was measured.
 
-    level: Floats
-    out: Floats
-    into: Floats
-    link: Floats
-
-
-def terms(logs: Floats, places: Sequence[str]) -> MessageTerms:
-    """Median polish of log times (run, from, to), by run; NaN where nothing was measured."""
+    `level` (run, from, to) is that of each link's class, `sends` and `receives` (run, node) what a node adds when it
+    does, and `link` (run, from, to) what a link adds beyond that.
+    """
     place = np.array(places)
     near = place[:, None] == place[None, :]
     level = np.zeros_like(logs)
@@ -74,7 +69,11 @@ def terms(logs: Floats, places: Sequence[str]) -> MessageTerms:
             out -= np.nanmedian(out, axis=1, keepdims=True)
             into = np.nanmedian(logs - level - out[:, :, None], axis=1)
             into -= np.nanmedian(into, axis=1, keepdims=True)
-    return MessageTerms(level, out, into, logs - level - out[:, :, None] - into[:, None, :])
+    links, of_nodes = ("run", "from", "to"), ("run", "node")
+    link = logs - level - out[:, :, None] - into[:, None, :]
+    return xr.Dataset(
+        {"level": (links, level), "sends": (of_nodes, out), "receives": (of_nodes, into), "link": (links, link)}
+    )
 
 
 def judge_all(fabrics: Sequence[Fabric], rules: Acceptance) -> tuple[FabricVerdict, ...]:
@@ -175,32 +174,37 @@ def _alone(fabric: Fabric) -> tuple[str, ...]:
     return tuple(node for node, known in zip(fabric.nodes, compared, strict=True) if not known)
 
 
-class _Ways(msgspec.Struct, frozen=True):
-    """Nodes or links in both directions: `ends` are (from, to) of a link in each direction, or twice (node, "");
-    `values` (run, component, direction) are their terms, `usual` (component, direction) is the log of the time that
-    these add to."""
-
-    component_type: str
-    ends: Sequence[tuple[tuple[str, str], tuple[str, str]]]
-    values: Floats
-    usual: Floats
-
-
-def _nodes(fabric: Fabric, fitted: MessageTerms) -> _Ways:
+def _nodes(fabric: Fabric, fitted: xr.Dataset) -> xr.Dataset:
     """Every node as it sends and as it receives."""
-    usual = [np.nanmedian(fitted.level, axis=(0, 2)), np.nanmedian(fitted.level, axis=(0, 1))]
-    ends = [((node, ""), (node, "")) for node in fabric.nodes]
-    return _Ways(NODE, ends, np.stack([fitted.out, fitted.into], axis=2), np.stack(usual, axis=1))
+    level = fitted["level"].values
+    usual = np.stack([np.nanmedian(level, axis=(0, 2)), np.nanmedian(level, axis=(0, 1))], axis=1)
+    values = np.stack([fitted["sends"].values, fitted["receives"].values], axis=2)
+    return _ways(NODE, [((node, ""), (node, "")) for node in fabric.nodes], values, usual)
 
 
-def _links(fabric: Fabric, fitted: MessageTerms) -> _Ways:
+def _links(fabric: Fabric, fitted: xr.Dataset) -> xr.Dataset:
     """Every link in both directions."""
     a, b = np.triu_indices(len(fabric.nodes), 1)
     both = [a, b], [b, a]  # (end, direction, link)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
-        usual = np.nanmedian(fitted.level + fitted.out[:, :, None] + fitted.into[:, None, :], axis=0)
+        sends, receives = fitted["sends"].values[:, :, None], fitted["receives"].values[:, None, :]
+        usual = np.nanmedian(fitted["level"].values + sends + receives, axis=0)
     ends = [((first, second), (second, first)) for first, second in combinations(fabric.nodes, 2)]
-    return _Ways(LINK, ends, np.moveaxis(fitted.link[:, *both], 1, 2), usual[both].T)
+    return _ways(LINK, ends, np.moveaxis(fitted["link"].values[:, *both], 1, 2), usual[both].T)
+
+
+def _ways(
+    component_type: str, ends: Sequence[tuple[tuple[str, str], tuple[str, str]]], values: Floats, usual: Floats
+) -> xr.Dataset:
+    """Nodes or links in both directions: `value` (run, component, direction) is the term, `usual` (component,
+    direction) the log of the time that it adds to. Coordinates `from` and `to` are the ends; `to` is empty of nodes."""
+    dims = ("component", "direction")
+    names = np.array(ends, dtype=np.str_).reshape(len(ends), 2, 2)
+    return xr.Dataset(
+        {"value": (("run", *dims), values), "usual": (dims, usual)},
+        {"from": (dims, names[..., 0]), "to": (dims, names[..., 1])},
+        {"component_type": component_type},
+    )
 
 
 class _JobOfParts(msgspec.Struct, frozen=True):
@@ -215,10 +219,10 @@ class _JobOfParts(msgspec.Struct, frozen=True):
 
 
 def _judged(
-    ways: _Ways, fabric: Fabric, tolerance: float, of_runs: float, false_alarm: float, fabrics: int
+    ways: xr.Dataset, fabric: Fabric, tolerance: float, of_runs: float, false_alarm: float, fabrics: int
 ) -> tuple[Sequence[Finding], Limit]:
     """The findings of nodes or of links, and their detection limit."""
-    values = ways.values.reshape(len(fabric.runs), -1)  # (run, component * direction)
+    values = ways["value"].values.reshape(len(fabric.runs), -1)  # (run, component * direction)
     components = values.shape[1]
     together = _independent_jobs(fabric)
     tail = SUSPECT / (4.0 * fabrics * components * len(together))  # nodes and links share the level
@@ -229,7 +233,7 @@ def _judged(
     confirmed = (pooled.difference - pooled.half > tolerance) & several
     findings = [
         finding
-        for number in range(len(ways.ends))
+        for number in range(ways.sizes["component"])
         if (finding := _finding(ways, fabric, number, jobs, outside, confirmed, tolerance)) is not None
     ]
     limits = [_smallest_found(ways, fabric, job, flags, tolerance) for job, flags in zip(jobs, outside, strict=True)]
@@ -238,8 +242,8 @@ def _judged(
     limit = Limit(
         "messages",
         fabric.measurement,
-        ways.component_type,
-        ways.component_type,
+        str(ways.attrs["component_type"]),
+        str(ways.attrs["component_type"]),
         float(np.expm1(effect)),
         float(np.expm1(tolerance)),
         remedy,
@@ -248,17 +252,17 @@ def _judged(
     return findings, limit
 
 
-def _smallest_found(ways: _Ways, fabric: Fabric, job: _JobOfParts, outside: Bools, tolerance: float) -> float:
+def _smallest_found(ways: xr.Dataset, fabric: Fabric, job: _JobOfParts, outside: Bools, tolerance: float) -> float:
     """The log of the effect that is found in nine of ten components. What a component differs by without it, by nature
     and by noise, adds to it or hides it; and few nodes take a share of it for what is usual."""
     healthy = job.difference[np.isfinite(job.difference) & ~outside]
     n = len(fabric.nodes)
     # a direction's nodes are centerd; links are what is left of two terms a node and the levels of two classes
-    fitted = 2 if ways.component_type == NODE else 2 * n
+    fitted = 2 if str(ways.attrs["component_type"]) == NODE else 2 * n
     variance = float(np.sum(healthy**2)) / max(len(healthy) - fitted, 1)
     needs = float(np.nanmedian(tolerance + job.half))
     trial = needs + NINE_OF_TEN * math.sqrt(variance)
-    absorbed = _absorbed(ways.component_type, fabric, job, trial) if n <= _FEW_NODES else np.zeros(1)
+    absorbed = _absorbed(str(ways.attrs["component_type"]), fabric, job, trial) if n <= _FEW_NODES else np.zeros(1)
     return needs + float(np.nanmean(absorbed)) + NINE_OF_TEN * math.sqrt(variance + float(np.nanvar(absorbed)))
 
 
@@ -276,9 +280,10 @@ def _absorbed(component_type: str, fabric: Fabric, job: _JobOfParts, effect: flo
         if not fabric.header.get("directed"):
             planted[number].swapaxes(1, 2)[slow] += effect
 
-    def shown(of: MessageTerms) -> Floats:
+    def shown(of: xr.Dataset) -> Floats:
         """The tried components' differences, (components * runs, tried)."""
-        values = of.link[:, row[tried], column[tried]] if component_type == LINK else of.out[:, tried]
+        is_link = component_type == LINK
+        values = of["link"].values[:, row[tried], column[tried]] if is_link else of["sends"].values[:, tried]
         return np.asarray(values)
 
     before = shown(terms(logs, fabric.places))
@@ -323,7 +328,7 @@ def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts
 
 
 def _finding(
-    ways: _Ways,
+    ways: xr.Dataset,
     fabric: Fabric,
     number: int,
     jobs: Sequence[_JobOfParts],
@@ -353,23 +358,23 @@ def _finding(
     effect = float(deciding.difference[column])
     effect_back = float(deciding.difference[columns[1 - direction]])
     both = not fabric.header.get("directed") or effect_back > _BOTH_WAYS * effect
-    node, to = ways.ends[number][direction]
+    node, to = (str(ways[end].values[number, direction]) for end in ("from", "to"))
     where: dict[str, int | str] = {"node": node}
     if to:
         where |= {"to": to, "sends": 1, "receives": int(both)}
     else:
         where |= {"sends": int(direction == 0 or both), "receives": int(direction == 1 or both)}
     half = float(deciding.half[column])
-    level = float(np.exp(ways.usual[number, direction]))
+    level = float(np.exp(ways["usual"].values[number, direction]))
     low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
     relative_tolerance = float(np.expm1(tolerance))
     half_95 = float(np.expm1(intervals.half_width(deciding.error[column], deciding.degrees[column], 0.025)))
     return Finding(
-        id=f"{ways.component_type}-slow",
+        id=f"{ways.attrs['component_type']!s}-slow",
         state=state,
         measurement=fabric.measurement,
         home=-1,
-        component=Component(ways.component_type, ways.component_type, where),
+        component=Component(str(ways.attrs["component_type"]), str(ways.attrs["component_type"]), where),
         effect=size,
         effect_unit=size * level,
         interval=Interval(low, high),
@@ -385,9 +390,9 @@ def _finding(
             _effect_of(job, column, fabric, ways, bool(flags[column])) for job, flags in zip(jobs, outside, strict=True)
         ),
         consistent_with=("adapter", "cable", "network-settings")
-        if ways.component_type == NODE
+        if str(ways.attrs["component_type"]) == NODE
         else ("switch-link", "route"),
-        remedy=ways.component_type,
+        remedy=str(ways.attrs["component_type"]),
     )
 
 
@@ -410,8 +415,8 @@ def _state(
     return Certainty.INTERMITTENT if any(inside) else Certainty.SUSPECTED
 
 
-def _effect_of(job: _JobOfParts, column: int, fabric: Fabric, ways: _Ways, shows: bool) -> JobEffect:
-    values = ways.values.reshape(len(fabric.runs), -1)[job.runs, column]
+def _effect_of(job: _JobOfParts, column: int, fabric: Fabric, ways: xr.Dataset, shows: bool) -> JobEffect:
+    values = ways["value"].values.reshape(len(fabric.runs), -1)[job.runs, column]
     effect, half = float(job.difference[column]), float(job.half[column])
     low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
     names = [fabric.runs[run] for run in job.runs.tolist()]

@@ -9,28 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.data.places.layout import LEVELS, OTHER_SOCKET, RANK, SAME_CCD, SAME_CCX, Ints, Layout, codes
+from nodeprint.data.places.layout import OTHER_SOCKET, SAME_CCD, SAME_CCX, Ints, Layout
 from nodeprint.judge.terms import COMPONENT_TYPES, Cause, Term, Terms
 
 Bools = npt.NDArray[np.bool_]
-
-
-class _Places(msgspec.Struct, frozen=True):
-    """Part numbers of both CPUs of each pair, -1 of an unknown level, and strata: pairs of one class on one socket or
-    between two."""
-
-    core: tuple[Ints, Ints]
-    ccx: tuple[Ints, Ints]
-    ccd: tuple[Ints, Ints]
-    quadrant: tuple[Ints, Ints]
-    socket: tuple[Ints, Ints]
-    closeness: Ints
-    classes: Ints
-    stratum: Ints
 
 
 _BUILT: dict[bytes, Terms] = {}
@@ -46,39 +31,39 @@ def of(layout: Layout) -> Terms:
 
 def build(layout: Layout) -> Terms:
     """All terms that the layout's design matrix can estimate."""
-    at, hybrid = _places(layout), bool(layout.kinds)
-    cores = [*_core_terms(at, inside=not layout.harvested, hybrid=hybrid)]
+    hybrid = bool(layout.kinds)
+    cores = [*_core_terms(layout, inside=not layout.harvested, hybrid=hybrid)]
     distinct = _distinct(
         [
-            *_class_terms(at),
+            *_class_terms(layout),
             *(cores if hybrid else ()),  # a performance core is a cluster, too, and is called a core
-            *_component_terms("ccd", at.ccd, at),
-            *_component_terms("quadrant", at.quadrant, at),
-            *_link_terms("link", "quadrant", at.quadrant, at),
-            *_link_terms("block", "ccd", at.ccd, at),
-            *_ccx_terms(at),
+            *_component_terms("ccd", layout.ends["ccd"], layout),
+            *_component_terms("quadrant", layout.ends["quadrant"], layout),
+            *_link_terms("link", "quadrant", layout.ends["quadrant"], layout),
+            *_link_terms("block", "ccd", layout.ends["ccd"], layout),
+            *_ccx_terms(layout),
             *cores,
         ]
     )
     contrast = np.zeros((len(distinct), len(layout.pairs)), dtype=np.float32)
     for row, term in zip(contrast, distinct, strict=True):
-        row[:] = _contrast_row(term, at.stratum)
+        row[:] = _contrast_row(term, layout.strata)
     component_types = tuple(COMPONENT_TYPES)
     component_type = np.array([component_types.index(term.component_type) for term in distinct], dtype=np.int64)
-    across = np.array([at.closeness[term.covers[0]] == OTHER_SOCKET for term in distinct], dtype=np.int64)
+    across = np.array([layout.closeness[term.covers[0]] == OTHER_SOCKET for term in distinct], dtype=np.int64)
     pool = np.where(component_type > 0, 2 * component_type + across, 0)
     return Terms(
         layout,
         tuple(distinct),
         contrast,
-        tuple(_composites(distinct, at)),
+        tuple(_composites(distinct, layout)),
         component_types,
         component_type,
         pool,
         {int(number): component_types[number // 2] for number in np.unique(pool)},
         tuple(
             component_type
-            for component_type in _unwitnessed(distinct, contrast, at)
+            for component_type in _unwitnessed(distinct, contrast, layout)
             if not (layout.harvested and component_type == "core-in")
         ),
     )
@@ -89,11 +74,11 @@ def build(layout: Layout) -> Terms:
 _WITNESS = 0.5
 
 
-def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], at: _Places) -> tuple[str, ...]:
+def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], layout: Layout) -> tuple[str, ...]:
     """Families with a part of which no term would show half of a defect in all its pairs."""
     known = {term.covers.tobytes() for term in terms}
     blind: set[str] = set()
-    for component_type, covers in _components(at):
+    for component_type, covers in _components(layout):
         pairs = np.flatnonzero(covers).astype(np.int64)
         if component_type not in blind and len(pairs) and pairs.tobytes() not in known:
             shown = np.abs(contrast[:, pairs].sum(axis=1)).max(initial=0.0)
@@ -101,18 +86,18 @@ def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], at: _Plac
     return tuple(component_type for component_type in COMPONENT_TYPES if component_type in blind)
 
 
-def _components(at: _Places) -> Iterator[tuple[str, Bools]]:
+def _components(layout: Layout) -> Iterator[tuple[str, Bools]]:
     """Every component that a machine is repaired by, as its component type and its pairs: CCDs to others, CCXs and
     cores."""
-    far = at.closeness == OTHER_SOCKET
-    within = (at.ccx[0] == at.ccx[1]) & (at.core[0] != at.core[1])
-    outside = (at.ccx[0] != at.ccx[1]) & ~far
-    for number in _known(at.ccd):
-        yield "ccd", ~far & ((at.ccd[0] == number) ^ (at.ccd[1] == number))
-    for number in _known(at.ccx):
-        yield "ccx", within & (at.ccx[0] == number)
-    for number in _known(at.core):
-        of_core = (at.core[0] == number) | (at.core[1] == number)
+    far = layout.closeness == OTHER_SOCKET
+    within = (layout.ends["ccx"][0] == layout.ends["ccx"][1]) & (layout.ends["core"][0] != layout.ends["core"][1])
+    outside = (layout.ends["ccx"][0] != layout.ends["ccx"][1]) & ~far
+    for number in _known(layout.ends["ccd"]):
+        yield "ccd", ~far & ((layout.ends["ccd"][0] == number) ^ (layout.ends["ccd"][1] == number))
+    for number in _known(layout.ends["ccx"]):
+        yield "ccx", within & (layout.ends["ccx"][0] == number)
+    for number in _known(layout.ends["core"]):
+        of_core = (layout.ends["core"][0] == number) | (layout.ends["core"][1] == number)
         yield "core-in", within & of_core
         yield "core-near", outside & of_core
 
@@ -125,26 +110,14 @@ def _distinct(terms: list[Term]) -> list[Term]:
     return list(seen.values())
 
 
-def _places(layout: Layout) -> _Places:
-    slots, (a, b) = layout.slots, layout.pairs.T
-    columns = {"core": RANK} | {name: layout.column(name) for name in LEVELS}
-    component = {name: codes(slots[:, : column + 1]) for name, column in columns.items()}
-    for name in ("ccd", "quadrant"):
-        if slots[:, columns[name]].min(initial=0) < 0:
-            component[name] = np.full_like(component[name], -1)
-    both = {name: (numbers[a], numbers[b]) for name, numbers in component.items()}
-    stratum = codes(np.column_stack([layout.classes, np.sort(np.column_stack(both["socket"]), axis=1)]))
-    return _Places(**both, closeness=layout.closeness, classes=layout.classes, stratum=stratum)
-
-
 def _known(component: tuple[Ints, Ints]) -> list[int]:
     """The numbers of the components of a level, none where it is unknown."""
     return [number for number in np.unique(np.concatenate(component)).tolist() if number >= 0]
 
 
-def _term(component_type: str, where: Mapping[str, int], covers: Bools, scope: Bools, at: _Places) -> Iterator[Term]:
+def _term(component_type: str, where: Mapping[str, int], covers: Bools, scope: Bools, layout: Layout) -> Iterator[Term]:
     """A term of what it `covers` against the rest of its `scope` in the same strata; none where there is no rest."""
-    against = scope & ~covers & np.isin(at.stratum, np.unique(at.stratum[covers]))
+    against = scope & ~covers & np.isin(layout.strata, np.unique(layout.strata[covers]))
     if against.any():
         yield Term(component_type, COMPONENT_TYPES[component_type].term, where, _numbers(covers), _numbers(against))
 
@@ -153,45 +126,47 @@ def _numbers(chosen: Bools) -> Ints:
     return np.flatnonzero(chosen).astype(np.int64)
 
 
-def _class_terms(at: _Places) -> Iterator[Term]:
-    for number in np.unique(at.stratum):
-        pairs_of_class = _numbers(at.stratum == number)
+def _class_terms(layout: Layout) -> Iterator[Term]:
+    for number in np.unique(layout.strata):
+        pairs_of_class = _numbers(layout.strata == number)
         first = int(pairs_of_class[0])
-        s, t = sorted((int(at.socket[0][first]), int(at.socket[1][first])))
-        where = {"class": int(at.classes[first]), "socket": s} | ({"to_socket": t} if t != s else {})
+        s, t = sorted((int(layout.ends["socket"][0][first]), int(layout.ends["socket"][1][first])))
+        where = {"class": int(layout.classes[first]), "socket": s} | ({"to_socket": t} if t != s else {})
         yield Term("class", "class", where, pairs_of_class, pairs_of_class[:0])
 
 
-def _component_terms(component_type: str, component: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
+def _component_terms(component_type: str, component: tuple[Ints, Ints], layout: Layout) -> Iterator[Term]:
     """A component to all others, in its socket and across apart."""
     a, b = component
-    far = at.closeness == OTHER_SOCKET
+    far = layout.closeness == OTHER_SOCKET
     for number in _known(component):
         for across in (False, True):
             scope = (far == across) & (a != b)
             covers = scope & ((a == number) ^ (b == number))
-            yield from _term(component_type, {component_type: number, "across": int(across)}, covers, scope, at)
+            yield from _term(component_type, {component_type: number, "across": int(across)}, covers, scope, layout)
 
 
-def _link_terms(component_type: str, component_name: str, component: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
+def _link_terms(
+    component_type: str, component_name: str, component: tuple[Ints, Ints], layout: Layout
+) -> Iterator[Term]:
     """Between two components, or the pairs of one component that no finer component holds."""
     low, high = np.minimum(*component), np.maximum(*component)
-    outside = (at.closeness > (SAME_CCX if component_name == "ccd" else SAME_CCD)) & (low >= 0)
+    outside = (layout.closeness > (SAME_CCX if component_name == "ccd" else SAME_CCD)) & (low >= 0)
     n = int(high.max(initial=0)) + 1
     for code in np.unique((low * n + high)[outside]):
         p, q = int(code // n), int(code % n)
         if p != q or component_name == "ccd":  # pairs inside a quadrant are terms of the component type block
             covers = outside & (low == p) & (high == q)
-            yield from _term(component_type, {component_name: p, f"to_{component_name}": q}, covers, outside, at)
+            yield from _term(component_type, {component_name: p, f"to_{component_name}": q}, covers, outside, layout)
 
 
-def _ccx_terms(at: _Places) -> Iterator[Term]:
-    inside = (at.ccx[0] == at.ccx[1]) & (at.closeness == SAME_CCX)
-    for number in np.unique(at.ccx[0][inside]).tolist():
-        yield from _term("ccx", {"ccx": number}, inside & (at.ccx[0] == number), inside, at)
+def _ccx_terms(layout: Layout) -> Iterator[Term]:
+    inside = (layout.ends["ccx"][0] == layout.ends["ccx"][1]) & (layout.closeness == SAME_CCX)
+    for number in np.unique(layout.ends["ccx"][0][inside]).tolist():
+        yield from _term("ccx", {"ccx": number}, inside & (layout.ends["ccx"][0] == number), inside, layout)
 
 
-def _core_terms(at: _Places, *, inside: bool, hybrid: bool) -> Iterator[Term]:
+def _core_terms(layout: Layout, *, inside: bool, hybrid: bool) -> Iterator[Term]:
     """A core to its CCX (`inside`), to the rest of its socket, and across, each against the other cores of its CCX,
     or of its CCD where its CCX has no other. The performance cores of a hybrid processor, which are in no cluster with
     another and on no CCD, are compared with each other.
@@ -199,25 +174,28 @@ def _core_terms(at: _Places, *, inside: bool, hybrid: bool) -> Iterator[Term]:
     Where cores are fused off, which ones differs from chip to chip, so that a core inside its CCX is at no place that
     another chip has; a slow one still shows in its pairs to the others.
     """
-    cores = _known(at.core)
+    cores = _known(layout.ends["core"])
     ccx, ccd = (np.full(max(cores, default=0) + 1, -1, dtype=np.int64) for _ in range(2))
     for side in (0, 1):
-        ccx[at.core[side]], ccd[at.core[side]] = at.ccx[side], at.ccd[side]
+        ccx[layout.ends["core"][side]], ccd[layout.ends["core"][side]] = (
+            layout.ends["ccx"][side],
+            layout.ends["ccd"][side],
+        )
     alone = (np.bincount(ccx[cores], minlength=1)[ccx[cores]] == 1) & ((ccd[cores] >= 0) | hybrid)
     home = ccx.copy()
     home[cores] = np.where(alone, -1 if hybrid else -2 - ccd[cores], ccx[cores])
-    beside = home[at.core[0]], home[at.core[1]]
-    same_core = at.core[0] == at.core[1]
-    far = at.closeness == OTHER_SOCKET
-    in_ccx = (at.ccx[0] == at.ccx[1]) & ~same_core
+    beside = home[layout.ends["core"][0]], home[layout.ends["core"][1]]
+    same_core = layout.ends["core"][0] == layout.ends["core"][1]
+    far = layout.closeness == OTHER_SOCKET
+    in_ccx = (layout.ends["ccx"][0] == layout.ends["ccx"][1]) & ~same_core
     scopes = {"core-near": ~in_ccx & ~far & ~same_core, "core-far": far}
     if inside:
         scopes = {"core-in": in_ccx, **scopes}
     for component_type, scope in scopes.items():
         for core in cores:
-            covers = scope & ((at.core[0] == core) | (at.core[1] == core))
+            covers = scope & ((layout.ends["core"][0] == core) | (layout.ends["core"][1] == core))
             touches = (beside[0] == home[core]) | (beside[1] == home[core])
-            yield from _term(component_type, {"core": core}, covers, scope & touches, at)
+            yield from _term(component_type, {"core": core}, covers, scope & touches, layout)
 
 
 def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
@@ -235,17 +213,17 @@ def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
     return row.astype(np.float32)
 
 
-def _composites(terms: Sequence[Term], at: _Places) -> Iterator[Cause]:
+def _composites(terms: Sequence[Term], layout: Layout) -> Iterator[Cause]:
     """Causes that show in several terms at once; of those in the same terms the first."""
     seen: set[frozenset[int]] = set()
-    for name, where, members in _together(terms, at):
+    for name, where, members in _together(terms, layout):
         if len(members) > 1 and frozenset(members) not in seen:
             seen.add(frozenset(members))
             covers = np.unique(np.concatenate([terms[i].covers for i in members]))
             yield Cause(name, where, np.array(members, dtype=np.int64), covers)
 
 
-def _together(terms: Sequence[Term], at: _Places) -> Iterator[tuple[str, Mapping[str, int], list[int]]]:
+def _together(terms: Sequence[Term], layout: Layout) -> Iterator[tuple[str, Mapping[str, int], list[int]]]:
     """The terms that one cause may show in: its name and place, and their numbers."""
     classes = _by("class", ("class",), terms)
     every = sorted(i for mine in classes.values() for i in mine)
@@ -262,14 +240,14 @@ def _together(terms: Sequence[Term], at: _Places) -> Iterator[tuple[str, Mapping
         yield "quadrant", {"quadrant": quadrant, "to_others": 1}, ports
     ccxs, blocks = _by("ccx", ("ccx",), terms), _by("ccd", ("block",), terms)
     for ccd, ports in _by("ccd", ("ccd",), terms).items():
-        inside = [i for mine in ccxs.values() for i in mine if at.ccd[0][terms[i].covers[0]] == ccd]
+        inside = [i for mine in ccxs.values() for i in mine if layout.ends["ccd"][0][terms[i].covers[0]] == ccd]
         inside += [i for i in blocks.get(ccd, ()) if terms[i].where["to_ccd"] == ccd]
         yield "ccd", {"ccd": ccd}, ports + inside
         yield "ccd", {"ccd": ccd, "to_others": 1}, ports
         yield "ccd", {"ccd": ccd, "inside": 1}, inside
     cores_in = _by("core", ("core-in",), terms)
     for core, outside in _by("core", ("core-near", "core-far"), terms).items():
-        own = (at.core[0] == core) | (at.core[1] == core)
+        own = (layout.ends["core"][0] == core) | (layout.ends["core"][1] == core)
         # in a CCX of two cores the only pair counts to both
         alone = [i for mine in ccxs.values() for i in mine if own[terms[i].covers].all()]
         yield "core", {"core": core}, [*cores_in.get(core, alone), *outside]

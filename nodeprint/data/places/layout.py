@@ -10,7 +10,7 @@ one whose pairs are of several kinds of cores (performance, efficiency) is a cla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -69,6 +69,23 @@ class Layout:
     def classes(self) -> Ints:
         """Per pair, the index of its class in `class_names`."""
         return self._classes_and_names[0]
+
+    @cached_property
+    def ends(self) -> Mapping[str, tuple[Ints, Ints]]:
+        """By level and `core` the numbers of the parts of both CPUs of each pair, -1 of an unknown level."""
+        columns = {"core": RANK} | {name: self.column(name) for name in LEVELS}
+        parts = {name: codes(self.slots[:, : column + 1]) for name, column in columns.items()}
+        for name in ("ccd", "quadrant"):
+            if self.slots[:, columns[name]].min(initial=0) < 0:
+                parts[name] = np.full_like(parts[name], -1)
+        a, b = self.pairs.T
+        return {name: (numbers[a], numbers[b]) for name, numbers in parts.items()}
+
+    @cached_property
+    def strata(self) -> Ints:
+        """Per pair, the number of its stratum: pairs of one class on one socket or between two."""
+        sockets = np.sort(np.column_stack(self.ends["socket"]), axis=1)
+        return codes(np.column_stack([self.classes, sockets]))
 
     @property
     def class_names(self) -> tuple[str, ...]:

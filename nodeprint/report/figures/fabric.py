@@ -75,7 +75,7 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> xr.Dataset:
     """
     logs = np.log(np.array(verdict.median_ns, dtype=np.float64))
     fitted = messages.terms(logs[None], verdict.places)
-    out, into, link = fitted.out[0], fitted.into[0], fitted.link[0]
+    out, into, link = (fitted[of].values[0] for of in ("sends", "receives", "link"))
     number = {name: at for at, name in enumerate(verdict.nodes)}
     where = finding.component.where
     node, of_link = number[str(where["node"])], "to" in where

@@ -243,7 +243,7 @@ def test_an_effect_in_a_job_has_its_interval_and_each_run() -> None:
     of = fabric(runs=4, hours=(0, 0, 1, 1))
     values = np.full((4, 6, 2), np.nan)
     values[2:, 1, 1] = 0.2, 0.4
-    ways = messages._Ways(messages.LINK, (), values, values[0])
+    ways = messages._ways(messages.LINK, [(("a", "b"), ("b", "a"))] * 6, values, values[0])
     each = np.full(12, 0.1)
     job = messages._JobOfParts(np.full(12, 0.3), each, each, each, np.array([2, 3]))
     effect = messages._effect_of(job, 3, of, ways, shows=True)
