@@ -38,10 +38,10 @@ def installed(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = ("-m", "pip", "--disable-pip-version-check")
     call(sys.executable, *pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ".", cwd=house)
     (wheel,) = folder.glob("*.whl")
-    call(sys.executable, "-m", "venv", "--without-pip", folder / "venv", cwd=folder)
+    # with a pip of its own, as that of Ubuntu 22.04 installs for no other Python
+    call(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    call(folder / "venv/bin/python", *pip, "install", "--quiet", "--no-deps", "--no-compile", wheel, cwd=folder)
     link_locked_packages(folder / "venv")
-    there = ("--python", folder / "venv/bin/python")
-    call(sys.executable, *pip, *there, "install", "--quiet", "--no-deps", "--no-compile", wheel, cwd=folder)
     return folder / "venv/bin"
 
 

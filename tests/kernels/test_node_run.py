@@ -161,6 +161,7 @@ def test_the_outcome_has_slurms_number_of_the_job(one_shell: Campaign, number: s
 
 
 def test_a_job_is_measured_once_and_described(campaign: Campaign) -> None:
+    need("zstd")
     campaign.plan("# what to measure", "a\tfake\t--steps 3", "", "b\tfake")
     code, said = campaign.run("--runs", "2")
     assert code == 0, said
@@ -420,6 +421,7 @@ def test_an_archive_that_is_gone_is_measured_again(campaign: Campaign) -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "garbled", "no archive", "bomb"])
 def test_what_a_damaged_archive_lacks_is_measured_again(campaign: Campaign, damage: str) -> None:
+    need("zstd")
     campaign.plan("a\tfake\t--steps 300", "b\tfake\t--steps 300")
     assert campaign.run()[0] == 0
     archive, before = campaign.archive(), record_texts(campaign.job)
@@ -1066,6 +1068,7 @@ def test_the_folder_of_a_killed_node_run_goes_with_the_next_one_and_that_of_anot
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_node_run_without_its_parts_names_what_is_missing(tmp_path: Path, shell: str) -> None:
+    need(SHELLS[shell][0])
     alone = shutil.copy(NODE_RUN, tmp_path)
     (tmp_path / "plan.tsv").write_text("a\tfake\t--steps 3\n")
     words = [*SHELLS[shell], alone, "--campaign", tmp_path, "--node", "n", "--job", "1"]

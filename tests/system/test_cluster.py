@@ -329,6 +329,7 @@ def processes_in(spaces: set[str]) -> list[str]:
 
 
 def test_nothing_is_left(tmp_path: Path) -> None:
+    need("slurmctld", "slurmd", "munged", "ip", "nsenter")
     interfaces = {p.name for p in Path("/sys/class/net").iterdir()}
     etc = {path: path.stat().st_mtime_ns for path in (Path("/etc"), Path("/etc/hosts"), Path("/etc/slurm"))}
     state, other = up(tmp_path / "one", 2), up(tmp_path / "two", 1)

@@ -19,7 +19,7 @@ from tests.support.made_records import record_files, record_texts
 from tests.support.main_job import config, run
 from tests.support.own_processes import is_ours
 from tests.support.paced_kernel import PACED, paced  # noqa: F401 (a fixture)
-from tests.support.real_parts import environment
+from tests.support.real_parts import environment, need
 from tests.support.schemas import valid_campaign
 
 pytestmark = pytest.mark.machine
@@ -40,6 +40,7 @@ def done(house: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_main_job_ends_with_a_pdf(house: Path, done: subprocess.CompletedProcess[str]) -> None:
+    need("pdftotext")
     assert done.returncode == 0, done.stderr
     pdf = house / "results/done/report/cluster.pdf"
     assert pdf.read_bytes().startswith(b"%PDF")
@@ -119,6 +120,7 @@ def test_a_second_call_waits_for_another_and_measures_nothing(
 def test_what_a_site_adds_is_reported_without_measuring_or_judging(
     house: Path, done: subprocess.CompletedProcess[str]
 ) -> None:
+    need("pdftotext")
     assert done.returncode == 0, done.stderr
     path, results = house / "done.yaml", house / "results/done"
     former = path.read_text()
