@@ -169,6 +169,10 @@ def _short_name(measurement: str) -> str:
     return "" if of is None else of.short_name
 
 
+#: Spaces in a range that has one unit: `23.3 to 24.1 ns`.
+_ONE_UNIT = 3
+
+
 def _row(values: Sequence[Figure], unit: str, several: bool) -> tuple[str, str]:
     """The median, and the interval of one node or the range over several."""
     of_nodes = [figure.median for figure in values]
@@ -178,8 +182,8 @@ def _row(values: Sequence[Figure], unit: str, several: bool) -> tuple[str, str]:
         interval = names.over_runs(figure.low, figure.high, unit, figure.runs, figure.left_out)
         level = "all runs" if figure.left_out == figure.runs else "95 %"
         return median, f"{level}: {interval}" if interval else ""
-    low, high = (names.quantity(end, unit).partition(" ")[0] for end in (min(of_nodes), max(of_nodes)))
-    return median, f"{low} to {high}"
+    ends = names.span(min(of_nodes), max(of_nodes), unit)
+    return median, ends.removesuffix(median.partition(" ")[2]).rstrip() if ends.count(" ") == _ONE_UNIT else ends
 
 
 def _machine(nodes: Mapping[str, NodeVerdict]) -> str:

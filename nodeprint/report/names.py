@@ -111,6 +111,13 @@ def shown_unit(value: float, unit: str) -> tuple[float, str]:
     return next(((size, name) for size, name in sizes if abs(value) >= 0.9995 * size), (1.0, unit))
 
 
+def span(low: float, high: float, unit: str) -> str:
+    """From a value to another: `23.3 to 24.1 ns`, and with two units `81.3 ns to 1.1 \N{MICRO SIGN}s`."""
+    first, last = quantity(low, unit), quantity(high, unit)
+    number, _, name = first.partition(" ")
+    return f"{number if name == last.partition(' ')[2] else first} to {last}"
+
+
 def duration(ns: float) -> str:
     """A time: `61.3 ns`, `1.14 ms`, `2.5 s`."""
     return quantity(ns, "ns")
@@ -121,7 +128,7 @@ def over_runs(low: float, high: float, unit: str, runs: int, left_out: int = 0) 
     `nodeprint.judge.verdict.ClassFigure`; empty where there is none."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
-    ends = f"{quantity(low, unit).partition(' ')[0]} to {quantity(high, unit)}"
+    ends = span(low, high, unit)
     if left_out == runs:
         return f"{ends} (runs differ)"
     return f"{ends} ({runs - left_out} of {runs} runs)" if left_out else ends

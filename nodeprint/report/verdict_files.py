@@ -294,6 +294,9 @@ def _label(value: str) -> str:
 
 # --- Slurm ---
 
+#: Letters of a suggested reason.
+_LONGEST_REASON = 120
+
 
 def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
     """A shell script of scontrol lines that are suggested and never run by nodeprint: for nodes with a confirmed fault
@@ -323,10 +326,15 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
             lines.append(f"# {printable(name)}: {node.outcome}, {kept}")
         else:
             words = text.node_sentence(node) if fault is None else text.finding_sentence(fault)
-            why = f"nodeprint: {node.outcome}: {printable(words, 120)}"
+            why = f"nodeprint: {node.outcome}: {_in_short(printable(words))}"
             line = f"scontrol update NodeName={_quoted(name)} State=DRAIN Reason={_quoted(why)}"
             lines.append(f"# {line}" if mark else line)
     return "\n".join(lines) + "\n"
+
+
+def _in_short(words: str) -> str:
+    """A reason that is not cut within a number."""
+    return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON].rpartition(', ')[0] or words[:80]}..."
 
 
 def _own_fault(node: NodeVerdict) -> Finding | None:

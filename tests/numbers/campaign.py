@@ -44,6 +44,10 @@ class Campaign:
         """Its nodes."""
         return dict(self.verdict["nodes"])
 
+    def called(self, node: str) -> str:
+        """How a node is named around what is said of it; one that is alone need not be."""
+        return re.escape(node.lower()) if len(self.nodes) > 1 else ""
+
 
 def campaigns(artifacts: Mapping[str, str], sources: Mapping[str, str]) -> list[Campaign]:
     """The campaigns that were judged; `sources` are tables of values and headers of records."""

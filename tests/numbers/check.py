@@ -9,19 +9,22 @@ from dataclasses import dataclass
 from functools import cache
 
 from tests.numbers.campaign import Fact, campaigns, quoted, scale
+from tests.numbers.claims import false_claims, unnamed
 from tests.numbers.facts import facts
 from tests.numbers.fleet import of_acceptance
-from tests.numbers.statements import Statement, statements
+from tests.numbers.statements import Statement, statements, unfolded
 
-#: Golden campaigns whose numbers are checked.
-CAMPAIGNS = ("ccd", "ccx", "configuration", "core", "not-measured", "nothing-measured", "split", "wrong-result")
+#: Golden campaigns whose numbers are not all explained yet: levels found without labels, messages, readings of curves.
+OPEN = ("imported", "linktest", "one-node", "real-fleet", "real-machine")
 
 #: A number with its unit; neither is part of a word.
 _UNIT = (
     r"percentage points|%|GiB|KiB|[nuµm]?s\b|[kMG]?B/s|[kMG]?Hz|[kMG]?flop/s|[kMG]?/s|[a-z]+/s\b|times\b|tolerances\b"
 )
-_NUMBER = re.compile(rf"(?<![\w.,])([+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.]*\d)(?: ?({_UNIT}))?(?!\w)")
-_RANGE = re.compile(rf" (?:to|of) [+-]?\d+(?:\.\d+)? ?({_UNIT})")
+_NUMBER = re.compile(
+    rf"(?<![\w.,])([+-]?(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.]*\d)(?: ?({_UNIT}))?(?!\w)"
+)
+_RANGE = re.compile(rf" (?:to|of) [+-]?\d+(?:\.\d+)?(?:e[+-]\d+)? ?({_UNIT})")
 #: A range in a row whose unit stands in the cell before it.
 _BARE_RANGE = re.compile(r"[+-]?[\d.]+ to [+-]?[\d.]+")
 
@@ -63,16 +66,20 @@ def numbers(statement: Statement, quotes: Iterable[str] = ()) -> Iterator[Number
             unit = match[2] or (behind[1] if behind else "") or (above if _BARE_RANGE.fullmatch(text) else "")
             above = unit or above
             size, name = scale(unit)
-            token = match[1]
+            token = match[1].replace(",", "")
             decimals = len(token.partition("e")[0].partition(".")[2])
-            half = 0.5 * 10.0**-decimals
+            digits, _, exponent = token.lstrip("+-").partition("e")
+            whole = max(0, len(digits) - _MOST_DIGITS) if not decimals else 0
+            half = 0.5 * 10.0 ** (whole - decimals + int(exponent or 0))
             yield Number(
                 token, float(token) * size, half * size, name, left + text[: match.start()], text[match.end() :]
             )
 
 
+#: Of a large whole number so many digits are printed, and zeros.
+_MOST_DIGITS = 4
 #: Columns whose numbers are names.
-IDENTIFIERS = ("job",)
+IDENTIFIERS = ("job", "arguments")
 #: Numbers that need no source, each by what it is.
 EXEMPT: Sequence[str] = (
     # identifiers: nodes, parts of machines, jobs and runs, files, commands, processors, versions, checksums
@@ -80,7 +87,7 @@ EXEMPT: Sequence[str] = (
     r"(?i)\b(?:cores?|CPUs?|CC[XD]s?|sockets?|quadrants?|clusters?|(?:home )?(?:NUMA )?nodes?|group|channel|DIMM)"
     r" \d+(?:(?:, | and |[,\u2013-])\d+)*",
     r"(?:family|model|stepping|contract|ticket) \d+",
-    r"\bjob\d+\S*|\bruns? \d+ of job\d+|run\d+\S*",
+    r"\bjob\d+\S*|(?i:\bruns?) \d+ of job\d+|run\d+\S*",
     r"\b0x[0-9a-f]+\b|\b[0-9a-f]{12,}\b|SHA-?256|\S+\.(?:pdf|html|sh|csv|json|txt|md|sha256)\b\S*",
     r"`[^`]*`|\bmake \S.*?NODES=\S+|sh \S+-check\.sh \d+|/\S*/\S+|\b[\d.]+-sim\b|\b\d+(?:\.\d+){2,}\b",
     r"(?:AMD|Intel)[^,;|]*|DDR\d+(?:-\d+)?|\bL[123]\b|Zen \d",
@@ -88,8 +95,16 @@ EXEMPT: Sequence[str] = (
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\dZ?)?)?",
     # scales of colors, and the differences from which on a picture names a CPU
     r"median of its peers, to [\d.]+ %|No CPU lies more than [\d.]+ %",
+    # results that no export has, with tests of their own: structure, quadrants, levels over time, loaded hops
+    r"\d+ groups of [\d, ]+ CPUs|stability [\d.]+|Socket \d: inside a quadrant.*$|[+-][\d.]+ %.* since \d{4}-.*$",
+    r"beside \d+ GB/s on another CCX.*$|medians of \d+ \w+|reads \d+ bytes a cycle, .*? at least [\d.]+ GHz",
     # constants of the texts and of processors
-    r"\d+ operations in double precision a cycle|sleeps of 5 ms|up to 1 it is the same|95 %:|with 20 runs of 64 nodes",
+    r"\d+ operations in double precision a cycle|sleeps of 5 ms|up to 1 it is the same|95 %:",
+    r"with 20 runs of 64 nodes",
+    r"[\d.]+\.\.\.$",  # where a short message is cut off
+    r"lists the \d+ files",
+    r"\d+ earlier campaigns?",
+    r"The 48 of \d+ nodes that use most",
     r"\b9[05] ?% (?:interval|the same within|of the nodes)|round trip / 2|majority of 60 %",
     r"exit status \d|ends with PASS.*$",
 )
@@ -104,10 +119,17 @@ def without_source(artifacts: Mapping[str, str], sources: Mapping[str, str]) -> 
     for statement in statements(artifacts):
         folder = statement.file.partition("/report/")[0]
         of = known.get(folder, known.get(statement.file.rpartition("/")[0], every))
-        wrong = unexplained(statement, of, quotes)
+        wrong = [f"no source of {number.token} {number.unit}".strip() for number in unexplained(statement, of, quotes)]
+        own = [one for one in judged if one.name in (folder, statement.file.rpartition("/")[0])] or judged
+        claims = [list(false_claims(statement, one)) for one in own]
+        wrong += claims[0] if claims and all(claims) else []
+        wrong += [f"`{words}` is no number" for words in re.findall(r"\bnan\b|\binf\b|of unknown \d", statement.text)]
         if wrong:
-            shown = ", ".join(f"{number.token} {number.unit}".strip() for number in wrong)
-            yield f"{statement.file}: no source of {shown}: {statement.text[:400]}\n"
+            yield f"{statement.file}: {'; '.join(wrong)}: {statement.text[:400]}\n"
+    for one in judged:
+        paper = artifacts.get(f"{one.name}/report/cluster.pdf")
+        if paper is not None and (missing := unnamed(paper, one)):
+            yield f"{one.name}/report/cluster.pdf: does not name {', '.join(missing)}, which did not pass\n"
 
 
 class Facts:
@@ -159,12 +181,5 @@ def is_ratio(number: Number, found: Sequence[Number]) -> bool:
 
 def expanded(text: str) -> str:
     """A text in which folded lists of nodes are followed by the nodes' names."""
-    named = [name for match in re.finditer(r"([\w.-]*?)\[([\d,\-]+)\]", text) for name in _unfolded(match[1], match[2])]
+    named = [name for match in re.finditer(r"[\w.-]*\[[\d,-]+\]", text) for name in unfolded(match[0])]
     return f"{text} | {' '.join(named)}" if named else text
-
-
-def _unfolded(stem: str, ranges: str) -> Iterator[str]:
-    for part in ranges.split(","):
-        first, _, last = part.partition("-")
-        for number in range(int(first), int(last or first) + 1):
-            yield f"{stem}{number:0{len(first)}d}"

@@ -11,8 +11,8 @@ from tests.numbers.campaign import Campaign, Fact
 def facts(campaign: Campaign) -> Iterator[Fact]:
     """All facts of a campaign."""
     for name, node in campaign.nodes.items():
-        yield from findings.of_node(node, name)
-        yield from medians.of_node(node, name)
+        yield from findings.of_node(node, name, campaign.called(name))
+        yield from medians.of_node(node, name, campaign.called(name))
     yield from medians.of_fleet(campaign)
     yield from fleet.of_fleet(campaign)
     yield from values.of_values(campaign)

@@ -17,9 +17,8 @@ def beyond(finding: Json) -> int:
 
 def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
     """What a sentence or a row may print of a finding: all has to be of this one."""
-    words = (re.escape(node.lower()), *component_words(finding["component"]))
+    words = (node, *component_words(finding["component"]))
     effect, sign = finding["effect"], math.copysign(1, finding["effect"])
-    runs = [run for job in finding["by_job"] for run in job["runs"]]
 
     def fact(value: float, unit: str, left: str = "", right: str = "") -> Fact:
         return Fact(value, unit, left, right, words, record)
@@ -28,7 +27,10 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
     direction = change if effect else ""
     for percent in ("%", "percentage points"):
         yield fact(100 * abs(effect), percent, r"(is|are|was|were|bandwidth|pages for) $", direction or change)
-        yield fact(100 * effect, percent, r"(lies|^difference:|^by:) $")
+        yield fact(100 * effect, percent, r"(lies|^difference:|^by:)( \S+ to)? $")
+    yield fact(100 * effect, "%", r"\. $", " to")
+    yield fact(100 * effect, "%", r"\. \S+ to $", r" on \d+ nodes")
+    yield fact(100 * abs(effect), "%", r"\) $", r" to \S+ % (slower|faster|higher|lower)")
     low, high = finding["interval"]["low"], finding["interval"]["high"]
     ends = sorted((100 * sign * low, 100 * sign * high))
     yield fact(ends[0], "%", r"(interval|CI) $", " to ")
@@ -42,37 +44,51 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
     value, unit = in_unit(finding["value"], finding["unit"])
     peers, _ = in_unit(finding["peers"], finding["unit"])
     yield fact(value, unit, r"(^measured: |\): |peers \(|(is|are) )$")
-    yield fact(peers, unit, r"(^peers: |peers have |peers |peers \(\S+ of )$")
-    yield fact(finding["value"], "", r"(throttled |in |^)$", r" (times|bursts|memory errors)")
+    yield fact(peers, unit, r"(^peers: |^baseline: |^before: |peers have |peers |peers \(\S+ of )$")
+    yield fact(finding["value"], "", r"(throttled |in |^|: )$", r" (times|bursts|memory errors)")
     yield fact(finding["value"], "times", r"throttled $")
     allowed, unit = in_unit(finding["tolerance_unit"], finding["unit"])
-    yield fact(allowed, unit, "limit of $")
+    yield fact(allowed, unit, r"limit of $|^tolerance: $|^(accepted|limit): at (most|least) $")
+    if finding["id"] == "limit" and finding["tolerance_unit"]:
+        yield fact(
+            100 * (finding["value"] / finding["tolerance_unit"] - 1), "%", r"^difference: $|^by: $|^beyond it: $"
+        )
     edge = (
         peers * (1 + sign * finding["tolerance"])
         if finding["unit"] != "share"
         else peers + 100 * sign * finding["tolerance"]
     )
     yield fact(edge, unit, r"^accepted: at most $" if sign > 0 else r"^accepted: at least $")
-    yield fact(beyond(finding), "", r"^runs beyond: $", " of ")
-    yield fact(len(runs), "", r"^runs beyond: \d+ of $")
-    yield fact(beyond(finding), "", "", r" of \d+ runs")
-    yield fact(len(runs), "", r"(\d+ of|All|of) $", r" runs?\b")
-    yield fact(len(finding["by_job"]), "", r"(of|in) $", r" jobs?\b")
-    jobs_showing = sum(bool(job["showing"]) for job in finding["by_job"])
-    yield fact(jobs_showing, "", r"Found in $", " of")
-    streams = {cell["stream"] for cell in finding["cells"] if "stream" in cell}
-    yield fact(len(streams), "", "mean of $", " streams?")
-    yield fact(len(finding["finer"]), "", "explains $", " differences?")
-    for measurement in {finer["measurement"] for finer in finding["finer"]}:
-        count = sum(finer["measurement"] == measurement for finer in finding["finer"])
-        yield fact(count, "", "", " differences?")
-    yield fact(len(finding["shared_by"]) + 1, "", "", " nodes")
-    places = sum(map(len, finding["pairs"].values())) or len(finding["cells"])
-    yield fact(places, "", "at $", " places?")
+    yield from _counts(finding, words, record)
     yield fact(100 * effect, "%", "[a-z] $", r" \(95 % interval")  # over time
     yield fact(100 * (effect - finding["half_95"]), "%", "95 % interval $")
     yield fact(100 * (effect + finding["half_95"]), "%", r"95 % interval \S+ to $")
     yield from _evidence(finding, words, record)
+
+
+def _counts(finding: Json, words: tuple[str, ...], record: str) -> Iterator[Fact]:
+    """In how many runs and jobs it is, how many differences it explains, and how many nodes have it."""
+    runs = [run for job in finding["by_job"] for run in job["runs"]]
+
+    def of(value: float, unit: str, left: str = "", right: str = "") -> Fact:
+        return Fact(value, unit, left, right, words, record)
+
+    yield of(beyond(finding), "", r"^runs beyond: $", " of ")
+    yield of(len(runs), "", r"^runs beyond: \d+ of $")
+    yield of(beyond(finding), "", "", r" of \d+ runs")
+    yield of(len(runs), "", r"(\d+ of|All|of) $", r" runs?\b")
+    yield of(len(finding["by_job"]), "", r"(of|in) $", r" jobs?\b")
+    jobs_showing = sum(bool(job["showing"]) for job in finding["by_job"])
+    yield of(jobs_showing, "", r"Found in $", " of")
+    streams = {cell["stream"] for cell in finding["cells"] if "stream" in cell}
+    yield of(len(streams), "", "mean of $", " streams?")
+    yield of(len(finding["finer"]), "", "explains $", " differences?")
+    for measurement in {finer["measurement"] for finer in finding["finer"]}:
+        count = sum(finer["measurement"] == measurement for finer in finding["finer"])
+        yield of(count, "", "", " differences?")
+    yield of(len(finding["shared_by"]) + 1, "", "", " nodes")
+    places = sum(map(len, finding["pairs"].values())) or len(finding["cells"])
+    yield of(places, "", "at $", " places?")
 
 
 def _evidence(finding: Json, words: tuple[str, ...], record: str) -> Iterator[Fact]:
@@ -101,33 +117,34 @@ def _printed_tolerance(share: float) -> float:
 
 def of_agreements(agreements: Sequence[Json], node: str) -> Iterator[Fact]:
     for at, agreement in enumerate(agreements):
-        metric = metric_words(agreement["metric"]) if agreement["metric"] in METRICS else ""
+        metric = metric_words(agreement["metric"])
+        known = metric if agreement["metric"] in METRICS else ""
         component = component_words(agreement["component"])
-        words = tuple(filter(None, (re.escape(node.lower()), metric, *component)))
+        words = tuple(filter(None, (node, known, *component)))
         record = f"{node} agreement {at}"
         for key, left in (("within", r"up to"), ("tolerance", r"\(tolerance")):
             value, name = in_unit(agreement[f"{key}_unit"], agreement["unit"])
             yield Fact(100 * agreement[key], "%", f"{left} $", "", words, record)
             yield Fact(value, name, rf"{left} \S+ % or $", "", words, record)
         yield Fact(100 * agreement["tolerance"], "%", r"^tolerance: $", "", words, record)
-        near = rf"(?i:{metric}) $"
+        near = rf"{'Closest' if node else 'closest'} to a tolerance.*(?i:{metric}) $"
         yield Fact(100 * agreement["within"], "%", near, " of ", words, record)
-        yield Fact(100 * agreement["tolerance"], "%", rf"(?i:{metric}) \S+ % of $", "", words, record)
+        yield Fact(100 * agreement["tolerance"], "%", near.replace(" $", r" \S+ % of $"), "", words, record)
         yield Fact(100 * agreement["within"], "%", r"^the same within: $", "", words, record)
         yield Fact(100 * agreement["share"], "%", r"^used: $", "", words, record)
         yield Fact(100 * agreement["effect"], "%", r"^differs by: $", "", words, record)
         if agreement["criterion"]:
             yield Fact(100 * agreement["share"], "%", r"^of what decides: $", "", words[:1] if node else (), record)
-        yield Fact(agreement["needed"], "", "; $", " runs are needed", words, record)
+        yield Fact(agreement["needed"], "", r"(; |: |^)$", " runs (of a node )?are needed", words, record)
         yield Fact(agreement["needed"], "", "nodes like these: $", " are needed", words, record)
-        yield Fact(agreement["runs"], "", "needed and $", " were made", words, record)
+        yield Fact(agreement["runs"], "", "needed and $", " (were made|are there)", words, record)
 
 
 def _disturbances(disturbances: Sequence[Json], node: str) -> Iterator[Fact]:
     for one in disturbances:
-        words = (re.escape(node.lower()),)
-        yield Fact(100 * one["share"], "%", words=words)
-        yield Fact(100 * one["value"], "%", words=words)
+        words = (node,)
+        for share in filter(None, (one["share"], one["value"])):
+            yield Fact(100 * share, "%", words=words)
         yield Fact(one["value"], "", words=words)
         yield Fact(one["value"], "times", words=words)
         for end in ("low", "high"):
@@ -138,17 +155,17 @@ def _disturbances(disturbances: Sequence[Json], node: str) -> Iterator[Fact]:
 
 
 def _reasons(node: Json, name: str) -> Iterator[Fact]:
-    words = (re.escape(name.lower()),)
+    words = (name,)
     yield Fact(len(node["findings"]) - 1, "", r"(has|and) $", r" more", words)
     for reason in node["reasons"]:
         yield Fact(100 * reason["share"], "%", words=words)
     yield Fact(len(node["jobs"]), "", "", r" jobs?\b")
 
 
-def of_node(node: Json, name: str) -> Iterator[Fact]:
+def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
     """All of these."""
     for at, finding in enumerate(node["findings"]):
-        yield from of_finding(finding, name, f"{name} finding {at}")
-    yield from of_agreements(node["agreements"], name)
-    yield from _disturbances(node["disturbances"], name)
-    yield from _reasons(node, name)
+        yield from of_finding(finding, called, f"{name} finding {at}")
+    yield from of_agreements(node["agreements"], called)
+    yield from _disturbances(node["disturbances"], called)
+    yield from _reasons(node, called)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+
+import pandas as pd
 
 from tests.numbers.campaign import Campaign, Fact, Json, component_words, in_unit, metric_words
 from tests.numbers.findings import of_agreements, of_finding, times
@@ -26,7 +29,19 @@ def _counts(campaign: Campaign) -> Iterator[Fact]:
     yield Fact(fleet["tests"], "", right=r" (parts|components) were tested| tests? with simultaneous")
     yield Fact(100 * fleet["false_alarm"], "%", left="deviation in $")
     for metric, deviation in fleet["assumed_jobs"].items():
-        yield Fact(100 * deviation, "%", left=r"between jobs: .*$", right=rf" \((?i:{metric_words(metric)})\)")
+        yield Fact(100 * deviation, "%", left=r"between jobs: .*$", right=rf" \((?i:{metric_words(metric)})")
+    shares = [one["share"] for node in nodes.values() for one in node["disturbances"]]
+    yield Fact(100 * max(shares, default=math.nan), "%", "up to $")
+    records = sum(one["kind"] == "record" for node in nodes.values() for one in node["disturbances"])
+    yield Fact(records - 1, "", "and $", " more")
+    yield Fact(len(fleet["groups"]), "", "", " groups")
+    for key in {key for node in nodes.values() for key in node["fingerprint"]}:
+        having = Counter(str(node["fingerprint"].get(key)) for node in nodes.values())
+        for count in having.values():
+            yield Fact(count, "", r"\($", r"\)")
+    for node in nodes.values():
+        for finding in node["findings"]:
+            yield Fact(len(finding["shared_by"]) + 1, "", "largest of $")
     judged = sum(bool(node["agreements"]) for node in nodes.values())
     yield Fact(judged, "", "one of $", " nodes")
     found = sum(len(node["findings"]) for node in nodes.values())
@@ -68,8 +83,11 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
         of = (re.escape(limit["measurement"]),)
         yield Fact(100 * limit["tolerance"], "%", r"^tolerance: $", "", of, record)
         yield Fact(100 * limit["effect"], "%", r"^found from: $", "", of, record)
-    for metric in {limit["metric"] for limit in fleet["limits"]}:
-        yield from _far_limits([limit for limit in fleet["limits"] if limit["metric"] == metric], metric)
+    kinds: dict[tuple[str, str, int], list[Json]] = {}
+    for limit in fleet["limits"]:
+        kinds.setdefault((limit["metric"], limit["remedy"], limit["needed"]), []).append(limit)
+    for (metric, *_), limits in kinds.items():
+        yield from _far_limits(limits, metric)
     for key in ("shared", "gaps", "groups"):
         for at, one in enumerate(fleet[key]):
             yield from _difference(one, f"{key} {at}")
@@ -134,6 +152,10 @@ def _spreads(fleet: Json) -> Iterator[Fact]:
             ("smallest_tolerance", r"same within: $|At a tolerance of $"),
         ):
             yield Fact(100 * spread[key], "%", left, "", words, record)
+            if not left.startswith("^tolerance"):
+                yield Fact(
+                    100 * spread[key], "%", left.rpartition("|")[2], "", (metric_words(spread["metric"]),), record
+                )
         yield Fact(spread["nodes_beyond"], "", r"run\), $", " nodes?", (), record)
         for limit in fleet["limits"]:
             if all(limit[key] == spread[key] for key in ("measurement", "component_type", "term")):
@@ -147,17 +169,27 @@ def _fabric(fabric: Json, at: int) -> Iterator[Fact]:
     yield Fact(len(fabric["findings"]), "", ": $", " slow")
     for limit in fabric["limits"]:
         yield Fact(100 * limit["effect"], "%", r"limit .*$", " \\(a (node|link)")
-    for key in ("median_ns", "minimum_ns", "mean_ns", "maximum_ns"):
-        if isinstance(fabric[key], float):
-            yield Fact(fabric[key], "ns", words=(key.partition("_")[0],))
+    for key in ("minimum_ns", "mean_ns", "maximum_ns"):
+        words = (key.partition("_")[0],)
+        yield Fact(fabric[key], "ns", words=words)
+        yield Fact(1e9 * fabric["message_bytes"] / fabric[key], "B/s", words=words)
+    for others in (len(fabric["nodes"]) - 1,):
+        yield Fact(others, "", r"(from|at) $", " (peers|places)")
+    medians = [value for row in fabric["median_ns"] for value in row if isinstance(value, float) and value > 0]
+    yield Fact(min(medians, default=math.nan), "ns", "from $")
+    yield Fact(max(medians, default=math.nan), "ns", r"from \S+( \S+)? to $")
     yield Fact(fabric["message_bytes"] / 1024, "KiB")
+
+
+#: A value of the survey stands in a row with its name, or behind it.
+_SURVEYED = r"^(?!nodes|passes|runs|pairs|measured)[^:]+: (.*\D)?$|(is|have|cores|CPUs|L3) $|most nodes: $"
 
 
 def _fingerprint(fingerprint: Json, name: str) -> Iterator[Fact]:
     for value in fingerprint.values():
         for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", str(value)):
             for unit in ("", "GiB"):
-                yield Fact(float(number), unit, record="survey")
+                yield Fact(float(number), unit, _SURVEYED, record="survey")
     channels, speed = fingerprint.get("memory_channels"), str(fingerprint.get("dimm_rated_speed", "")).partition(" ")[0]
     if channels and speed.isdigit():  # eight bytes a transfer and channel
         yield Fact(8e6 * int(channels) * int(speed), "B/s", "at most $", "", (re.escape(name.lower()),))
@@ -169,22 +201,36 @@ def _tolerances(campaign: Campaign) -> Iterator[Fact]:
     if rows.empty:
         return
     for metric, of_metric in rows.groupby("metric"):
-        words = (rf"{metric_words(str(metric))} (?:\||lies)|^[^|]*\| {metric_words(str(metric))} ",)
+        words = ("^protocol", rf"^[^|]*\| {metric_words(str(metric))} ")
+        typical = [limit["tolerance"] for limit in campaign.verdict["fleet"]["limits"] if limit["metric"] == metric]
         limits = [limit["effect"] for limit in campaign.verdict["fleet"]["limits"] if limit["metric"] == metric]
-        for values in (of_metric["tolerance"].tolist(), limits):
+        for values in (of_metric["tolerance"].tolist(), typical, limits):
             if values:
-                yield Fact(100 * min(values), "%", "^$", "", words)
-                yield Fact(100 * max(values), "%", r"^\S+( %)? to $", "", words)
-        jobs = of_metric[of_metric["job"].isna()] if of_metric["job"].isna().any() else of_metric
-        far = (jobs["difference"] / jobs["tolerance"]).abs().groupby(jobs["node"]).max()
-        for node, value in far.items():
-            yield Fact(
-                float(value),
-                "times",
-                r"peers: $|$",
-                f" in (?i:{metric_words(str(metric))})",
-                (re.escape(str(node).lower()),),
-            )
+                yield Fact(100 * min(values), "%", r"^([^:]*: )?$", "", words)
+                yield Fact(100 * max(values), "%", r"^([^:]*: )?\S+( %)? to $", "", words)
+    far = in_tolerances(campaign)
+    for row in far[far >= (1 - 1e-6) * far.max()].reset_index().itertuples():
+        left = f"{re.escape(str(row.node))} lies farthest from its peers: $"
+        yield Fact(float(str(row.times)), "times", left, f" in (?i:{metric_words(str(row.metric))})")
+
+
+def in_tolerances(campaign: Campaign) -> pd.Series[float]:
+    """How far each node is from its peers in each metric that decides, in tolerances: agreements and findings."""
+    rows = []
+    for name, node in campaign.nodes.items():
+        for of in node["agreements"]:
+            if of["metric"] in campaign.verdict["criteria"] and of["tolerance"]:
+                is_rate = of["unit"] not in ("ns", "s", "us") and of["effect"] < 0
+                tolerance = of["tolerance"] / (1 + of["tolerance"]) if is_rate else of["tolerance"]
+                effects = [abs(of["effect"]) / tolerance]
+                effects += [
+                    abs(finding["effect"]) / finding["tolerance"]
+                    for finding in node["findings"]
+                    if finding["measurement"] == of["measurement"] and finding["tolerance"] and finding["id"] != "limit"
+                ]
+                rows.append((name, of["metric"], max(effects)))
+    frame = pd.DataFrame(rows, columns=["node", "metric", "times"])
+    return frame.groupby(["node", "metric"])["times"].max()
 
 
 def of_acceptance(judged: Sequence[Campaign]) -> Iterator[Fact]:
@@ -196,9 +242,9 @@ def of_acceptance(judged: Sequence[Campaign]) -> Iterator[Fact]:
     accepted = sum(of == {"SAME"} for of in outcomes.values())
     deviating = sum(bool(of & {"DEVIATES", "WRONG RESULT", "OUT OF SPEC", "SPLIT"}) for of in outcomes.values())
     yield Fact(len(outcomes), "", "Of $", " nodes?")
-    yield Fact(accepted, "", r"Of \d+ nodes? $")
+    yield Fact(accepted, "", r"Of \d+ nodes?,? $")
     yield Fact(deviating, "", ", $", " deviate")
-    yield Fact(len(outcomes) - accepted - deviating, "", "and of $")
+    yield Fact(len(outcomes) - accepted - deviating, "", r"and (of )?$")
 
 
 def of_fleet(campaign: Campaign) -> Iterator[Fact]:

@@ -11,9 +11,9 @@ import pandas as pd
 from tests.numbers.campaign import Campaign, Fact, Json, cell_words, in_unit
 
 
-def of_node(node: Json, name: str) -> Iterator[Fact]:
+def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
     """The medians of a node, each in its row."""
-    words = (re.escape(name.lower()),)
+    words = (called,)
     for at, row in enumerate(node["classes"]):
         of, record = (*words, re.escape(row["name"].lower())), f"{name} class {at}"
         yield Fact(row["median_ns"], "ns", r"^median: $|$", "", of, record)
@@ -80,15 +80,21 @@ def _of_groups(campaign: Campaign) -> Iterator[Fact]:
     if len(groups) < 2:
         return
     rows = [
-        (row["name"], "ns" if "pairs" in row else row["unit"], group, row.get("median_ns", row.get("median")))
+        (
+            row["measurement"],
+            row["name"],
+            "ns" if "pairs" in row else row["unit"],
+            group,
+            row.get("median_ns", row.get("median")),
+        )
         for group, nodes in groups.items()
         for node in nodes
         for row in (*campaign.nodes[node]["classes"], *campaign.nodes[node]["cells"])
     ]
-    frame = pd.DataFrame(rows, columns=["name", "unit", "group", "value"])
-    for (name, unit), of_row in frame.groupby(["name", "unit"]):
+    frame = pd.DataFrame(rows, columns=["measurement", "name", "unit", "group", "value"])
+    for (_, name, unit), of_row in frame.groupby(["measurement", "name", "unit"]):
         medians = of_row.groupby("group")["value"].median()
-        words = (cell_words(str(name)),) if name != "all" else ("medians of the groups|group",)
+        words = (cell_words(str(name)),) if name != "all" else ()
         for group, value in medians.items():
             yield Fact(*in_unit(float(value), str(unit)), rf"{group}[^:]*: $|^[^:]*: $", "", words, f"groups {name}")
         first = medians.iloc[0]

@@ -153,7 +153,7 @@ def _of_paper(file: str, text: str, artifacts: Mapping[str, str]) -> Iterator[St
         elif not (_LAYOUT.fullmatch(line) or line in shown or all(len(cell) > 3 and cell in shown for cell in cells)):
             headers = header if len(header) == len(cells) else [""] * len(cells)
             rest = ((head, cell) for head, cell in zip(headers, cells, strict=True) if not _is_layout(cell))
-            below = " | ".join(lines[at + 1 : at + 3]) if "protocol" in file else ""
+            below = " | ".join(lines[at + 1 : at + 4])
             yield Statement(file, f"{file} | {line} | {below}", tuple(rest))
 
 
@@ -162,7 +162,7 @@ _LAYOUT = re.compile(r"-?\d+(?:\.\d+)?|[\w-]+-\d+|finding-\S+|\S+\.pdf \| \S+")
 
 
 def _is_layout(cell: str) -> bool:
-    return bool(_LAYOUT.fullmatch(cell)) or (cell.count("; ") > 1 and not re.search(r"[a-z]\. ?", cell))
+    return bool(_LAYOUT.fullmatch(cell)) or (cell.count("; ") > 1 and not re.search(r"[a-z]\.(?: |$)", cell))
 
 
 def _cells(file: str, page: str) -> set[str]:
@@ -194,7 +194,16 @@ def _of_terminal(text: str) -> Iterator[Statement]:
         indent = len(line) - len(line.lstrip())
         is_row = line.startswith("  ") and len(cells) > 1
         label = cells[0] if is_row and indent < 4 else label if is_row else ""
+        if _UNKEPT.match(command) or re.fullmatch(r"[ \d]*\d", line):  # nothing is kept; CPUs above a matrix
+            continue
+        cells = cells[1:] if re.match(r"\s*\d+ .*(?<!\S)\.(?!\S)", line) else cells  # a CPU in front of its row
         yield Statement("terminal", f"{command} | {label} | {line}", tuple(("", cell) for cell in cells))
+
+
+#: Commands that judge a file and keep nothing, and those whose results no verdict has, which have tests of their own.
+_UNKEPT = re.compile(
+    r"\$ nodeprint (?:judge \S+\.csv(?!.*--to )|judge data/\S+(?!.*--to )|iodie|structure|since|status|drift)"
+)
 
 
 def _unwrapped(text: str) -> Iterator[str]:
@@ -212,3 +221,15 @@ def _unwrapped(text: str) -> Iterator[str]:
 
 #: A line that is followed by one that continues it is longer than this.
 _WRAPPED = 75
+
+
+def unfolded(folded: str) -> list[str]:
+    """The nodes of `node[001,004-006]`."""
+    match = re.match(r"([\w.-]*)\[([\d,-]+)\]", folded)
+    stem, ends = (match[1], [part.partition("-") for part in match[2].split(",")]) if match else ("", [])
+    return [
+        f"{stem}{number:0{len(first)}d}"
+        for first, _, last in ends
+        if first
+        for number in range(int(first), int(last or first) + 1)
+    ]

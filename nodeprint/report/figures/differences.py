@@ -16,7 +16,7 @@ from matplotlib.ticker import StrMethodFormatter
 from matplotlib.transforms import offset_copy
 
 from nodeprint.data.places.layout import Ints
-from nodeprint.judge.verdict import Group, NodeVerdict
+from nodeprint.judge.verdict import Finding, Group, NodeVerdict
 from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.node_levels import Floats
@@ -43,15 +43,22 @@ def of_nodes(
 ) -> xr.Dataset | None:
     """The difference of each node in the metrics that decide (`names` has their words).
 
-    It is that of the component nearest to its tolerance or farthest beyond. None if fewer than two nodes were compared.
+    It is that of the component nearest to its tolerance or farthest beyond, findings included. None if fewer than two
+    nodes were compared.
     """
     by_metric: dict[str, dict[str, float]] = {metric: {} for metric in names}
     for name, node in nodes.items():
         for agreement in node.agreements:
             if agreement.metric in by_metric and np.isfinite(agreement.effect) and agreement.tolerance:
-                by_metric[agreement.metric][name] = agreement.effect / agreement.tolerance
+                effects = [agreement.effect / tolerance_band.toward(agreement)]
+                effects += [f.effect / f.tolerance for f in node.findings if _is_difference(f, agreement.measurement)]
+                by_metric[agreement.metric][name] = max(effects, key=abs)
     rows = {names[metric]: values for metric, values in by_metric.items() if len(values) > 1}
     return differences_of(rows, {}, say("axes", "in_tolerances"), marked) if rows else None
+
+
+def _is_difference(finding: Finding, measurement: str) -> bool:
+    return finding.measurement == measurement and not (finding.of_limit or finding.baseline) and bool(finding.tolerance)
 
 
 def of_groups(groups: Sequence[Group], place: str) -> xr.Dataset | None:

@@ -7,8 +7,8 @@ import math
 import xarray as xr
 from matplotlib.axes import Axes
 
-from nodeprint.data.places.measured import models
-from nodeprint.judge.verdict import Finding
+from nodeprint.data.places.measured import is_metric, models
+from nodeprint.judge.verdict import Agreement, Finding
 from nodeprint.report.figures.figure_data import named
 from nodeprint.report.figures.style import Style
 
@@ -32,6 +32,13 @@ def of_finding(finding: Finding) -> dict[str, xr.Variable]:
         return coordinates(100 * tolerance, 100 * tolerance)
     ratio = 1 + tolerance if finding.effect > 0 else 1 / (1 - tolerance)
     return coordinates(100 * (1 - 1 / ratio), 100 * (ratio - 1))
+
+
+def toward(agreement: Agreement) -> float:
+    """The tolerance on the side of an agreement's effect, which has that above."""
+    model = models().get(agreement.measurement)
+    is_ratio = is_metric(agreement.measurement) or (model is not None and model.scale == "log")
+    return agreement.tolerance / (1 + agreement.tolerance) if is_ratio and agreement.effect < 0 else agreement.tolerance
 
 
 def text(data: xr.Dataset, effect: float = math.nan) -> str:

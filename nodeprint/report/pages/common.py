@@ -106,8 +106,9 @@ def finding_numbers(finding: Finding) -> Table | None:
     measured, difference = names.quantity(finding.value, unit), names.signed(finding.effect)
     interval = names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval ")
     if finding.of_limit:
+        interval = interval if math.isfinite(finding.interval.low) else ""
         of_limit = (measured, check_scripts.accepted(finding), difference, interval)
-        return Table(("measured", "limit", "beyond it", "interval"), (of_limit,), "rrrr")
+        return without_empty(Table(("measured", "limit", "beyond it", "interval"), (of_limit,), "rrrr"))
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     against = "baseline" if finding.baseline else "peers"
     header = ("measured", against, "difference", "interval", "tolerance", "of the tolerance", "accepted", "runs beyond")

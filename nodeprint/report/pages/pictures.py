@@ -587,8 +587,14 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
         apart = {name: float(np.nanmedian(np.abs(levels.of(name) / middle - 1))) for name in names_of}
     typical = min(alike, key=lambda name: apart[name])
     others = [name for name in names_of if name != typical]
-    of_pairs = [n for n in others if any(f.measurement == levels.quantity.measurement for f in nodes[n].counted)]
-    return [typical, (of_pairs or sorted(others, key=lambda name: -apart[name]))[0]]
+    found = {
+        name: max(abs(finding.effect) / finding.tolerance for finding in findings)
+        for name in others
+        if (
+            findings := [f for f in nodes[name].counted if f.measurement == levels.quantity.measurement and f.tolerance]
+        )
+    }
+    return [typical, max(found or others, key=lambda name: (found.get(name, 0.0), apart[name]))]
 
 
 def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
@@ -785,7 +791,7 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
         return
     data = fabric_figures.medians(fabric)
     unit = data.value.attrs["units"]
-    low, high = (f"{end:.3g}" for end in _ends(data.value.to_numpy()))
+    ends = names.span(*_ends(data.value.to_numpy()), unit)
     title = say("figures", "messages_from", measured=text.sentence(text.measured(fabric.measurement)))
     caption = say(
         "figures",
@@ -794,7 +800,7 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
         marked=say("figures", "messages_marked") if "marked" in data.coords else "",
     )
     nodes = names.counted(len(fabric.nodes), "node")
-    alt = say("alt", "fabric", what=title, low=low, high=high, unit=unit, nodes=nodes)
+    alt = say("alt", "fabric", what=title, ends=ends, nodes=nodes)
     stem = f"{fabric.measurement}-{number}"
     yield picture(campaign, CLUSTER, matrix.matrix, data, HALF, name=stem, alt=alt, caption=caption)
     stem, caption = f"{stem}-histogram", say("figures", "messages_counted", unit=unit)

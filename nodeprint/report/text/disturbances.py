@@ -108,10 +108,11 @@ def repetition(name: str) -> str:
 
 
 def differ(differing: Disturbance) -> str:
-    """That repetitions of a measurement differ, which of them and by which factor."""
+    """That repetitions of a measurement differ, which of them, and by which factor: that of the values beside it."""
     model = models().get(differing.measurement)
+    factor = differing.high / differing.low if differing.low > 0 else differing.value
     values = {
-        "factor": f"{differing.value:.1f}" if differing.value < 10 else f"{differing.value:.0f}",
+        "factor": f"{factor:.1f}" if factor < 10 else f"{factor:.0f}",
         "measurement": measured(differing.measurement),
         "same": texts()["differ"]["same"] if model is not None and model.places == "pairs" else "",
         "low": names.quantity(differing.low, differing.unit),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from nodeprint.errors import printable
@@ -238,15 +239,17 @@ def _sharing(node: NodeVerdict, shared: Shared) -> Iterator[Finding]:
 
 def spread(spread: Spread) -> str:
     """How far the nodes of a fleet that is not uniform differ, and the tolerance at which most would be the same."""
-    return say(
+    words = say(
         "spread",
         component_type=sentence(f"{named('terms', spread.component_type)} ({measured(spread.measurement)})"),
         chips=names.percent(spread.chips),
         runs=names.percent(spread.runs),
         tolerance=names.tolerance(spread.tolerance),
         nodes=names.counted(spread.nodes_beyond, "node"),
-        smallest=names.percent(spread.smallest_tolerance),
     )
+    if not math.isfinite(spread.smallest_tolerance):
+        return words
+    return f"{words} {say('spread_smallest', smallest=names.percent(spread.smallest_tolerance))}"
 
 
 def _far_limits(limits: Sequence[Limit], *, remedied: bool) -> list[str]:

@@ -1,0 +1,113 @@
+"""Words that claim something, each held against the data by one rule: within, most, shared, same, all, factor."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from tests.numbers.campaign import METRICS, Campaign
+from tests.numbers.fleet import in_tolerances
+from tests.numbers.statements import Statement, unfolded
+
+
+def false_claims(statement: Statement, campaign: Campaign) -> Iterator[str]:
+    """What a statement claims and the data do not show."""
+    for rule in (_within, _most, _shared, _same, _all, _counted, _factor, _defined):
+        yield from (f"{words}" for words in rule(statement.text, campaign))
+
+
+def _within(text: str, campaign: Campaign) -> Iterator[str]:
+    """No node that is the same is farther from its peers than that."""
+    same = [name for name, node in campaign.nodes.items() if node["outcome"] == "SAME"]
+    rows = campaign.deviations
+    for metric, words in METRICS.items():
+        for match in re.finditer(rf"(?i){words} (?:agrees? )?within ([\d.]+) ?%", text):
+            of_metric = rows[(rows["metric"] == metric) & rows["node"].isin(same)]
+            largest = 100 * float(of_metric["difference"].abs().max())
+            if largest > float(match[1]) + 0.1:
+                yield f"{match[0]}: a node that is the same differs by {largest:.1f} %"
+
+
+def _most(text: str, campaign: Campaign) -> Iterator[str]:
+    """The node that differs most is the farthest in tolerances, of pairs."""
+    far = in_tolerances(campaign)
+    far = far[far.index.get_level_values("metric") == "core-to-core"].droplevel("metric")
+    for match in re.finditer(r"(\S+), the node that differs most", text):
+        if match[1] in far.index and far[match[1]] < 0.99 * far.max():
+            yield f"{match[1]} differs by {far[match[1]]:.1f} tolerances, {far.idxmax()} by {far.max():.1f}"
+
+
+def _shared(text: str, campaign: Campaign) -> Iterator[str]:
+    """What one effect says of several nodes, all of them have; else it is the largest of so many, or a range."""
+    for match in re.finditer(_SEVERAL, text):
+        nodes = [node for node in unfolded(match["nodes"]) if node in campaign.nodes]
+        if re.search(r"(?i)largest of|worst (of|on)|the largest", match["between"]) or len(nodes) < 2:
+            continue
+        effects = [100 * abs(f["effect"]) for node in nodes for f in campaign.nodes[node]["findings"][:1]]
+        low, high = (float(end) if end else math.nan for end in (match["low"], match["high"]))
+        low = high if math.isnan(low) else low
+        if len(effects) == len(nodes) and not (abs(min(effects) - low) <= 0.06 and abs(max(effects) - high) <= 0.06):
+            shown = f"{min(effects):.1f} to {max(effects):.1f} %"
+            yield f"{match['nodes']}: {match['high']} % is said of all, their effects are {shown}"
+
+
+_SEVERAL = re.compile(
+    r"(?P<nodes>[\w.-]*\[[\d,-]+\]\S*?)(?: share|:| \|)(?P<between>[^;]*?)(?:(?P<low>[\d.]+)(?: %)? to [+-]?)?"
+    r"(?P<high>[\d.]+) ?% (?:slower|faster|higher|lower|below|\|)"
+)
+
+
+def _same(text: str, campaign: Campaign) -> Iterator[str]:
+    """As many nodes are the same as the verdict has."""
+    same = campaign.verdict["fleet"]["counts"].get("SAME", 0)
+    for match in re.finditer(r"(\d+) of (\d+) nodes? (?:match|are the same|is the same|verified)", text):
+        if (int(match[1]), int(match[2])) != (same, len(campaign.nodes)):
+            yield f"{match[0]}: {same} of {len(campaign.nodes)} are"
+
+
+def _all(text: str, campaign: Campaign) -> Iterator[str]:
+    """All nodes are the same, or none is, as the verdict says."""
+    same, count = campaign.verdict["fleet"]["counts"].get("SAME", 0), len(campaign.nodes)
+    if re.search(r"\bAll (?:\d+ )?nodes? (?:are the same|match|agree)", text) and same < count:
+        yield f"{same} of {count} are the same, not all"
+    if re.search(r"\b(?:None|No node) (?:of the nodes )?(?:differs|deviates|is the same)", text) and same not in (
+        0,
+        count,
+    ):
+        yield f"{same} of {count} are the same, not none"
+
+
+def _counted(text: str, campaign: Campaign) -> Iterator[str]:
+    """The system counts throttling and memory errors; wrong results are found by a kernel."""
+    found = {finding["id"] for node in campaign.nodes.values() for finding in node["findings"]}
+    if re.search("counted by the system|system's counter", text) and found == {"wrong-result"}:
+        yield "a wrong result is found by a kernel, which can be run again"
+
+
+def _factor(text: str, campaign: Campaign) -> Iterator[str]:
+    """A factor is that of the two values beside it."""
+    for match in re.finditer(r"factor of ([\d.]+) \([^()]*?([\d.]+) (\S+) in [^,()]+, ([\d.]+) (\S+) in", text):
+        first, last = (
+            float(value) * _SIZES.get(unit[0], 1.0) for value, unit in (match.group(2, 3), match.group(4, 5))
+        )
+        factor, decimals = max(first, last) / min(first, last), len(match[1].partition(".")[2])
+        if abs(factor - float(match[1])) > 0.5 * 10.0**-decimals + 0.02 * factor:
+            yield f"{match[0]}: the factor of these values is {factor:.2f}"
+
+
+_SIZES = {"µ": 1e3, "m": 1e6, "k": 1e3, "M": 1e6, "G": 1e9}
+
+
+def _defined(text: str, campaign: Campaign) -> Iterator[str]:
+    """`The same` has one definition: the whole 90 % interval is inside the tolerance."""
+    del campaign
+    match = re.search(r"(?i)\b(?:is|are) (?:accepted as )?the same[^.;]*? (?:if|where|when) ([^.;]*)", text)
+    if match and "interval" not in match[1]:
+        yield f"another definition of the same: {match[0]}"
+
+
+def unnamed(paper: str, campaign: Campaign) -> Sequence[str]:
+    """The nodes that do not pass and that a page does not name."""
+    named = set(re.findall(r"[\w.-]+", paper)).union(*map(unfolded, re.findall(r"[\w.-]*\[[\d,-]+\]", paper)))
+    return [name for name, node in campaign.nodes.items() if node["outcome"] != "SAME" and name not in named]
