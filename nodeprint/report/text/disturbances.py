@@ -108,7 +108,7 @@ def repetition(name: str) -> str:
 
 
 def differ(differing: Disturbance) -> str:
-    """That repetitions of a measurement differ, which of them, and by which factor: that of the values beside it."""
+    """The repetitions of a measurement that differ, and the factor between the two printed values."""
     model = models().get(differing.measurement)
     factor = differing.high / differing.low if differing.low > 0 else differing.value
     values = {
