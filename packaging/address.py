@@ -2,8 +2,8 @@
 
     echo https://git.site/group/nodeprint >packaging/ADDRESS && python packaging/address.py
 
-writes it into every file that names it. Where a file has a comment `address: TEXT`, the line after it is TEXT with the
-address in the place of @; while there is no address, no such line is there.
+writes it into every file that names it. Where a file has a comment `address: TEXT` (also of HTML), the line after it is
+TEXT with the address in the place of @; while there is no address, no such line is there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 #: The files that name the address.
 FILES = (
+    "README.md",
     "pyproject.toml",
     "CITATION.cff",
     "ansible/galaxy.yml",
@@ -21,7 +22,7 @@ FILES = (
     "packaging/easybuild/nodeprint-0.1.0-foss-2025b.eb",
     "packaging/spack/spack_repo/nodeprint/packages/nodeprint/package.py",
 )
-_WANTED = re.compile(r"^(?P<indent> *)# address: (?P<text>.*)$")
+_WANTED = re.compile(r"^(?P<indent> *)(?:# |<!-- )address: (?P<text>.*?)(?: -->)?$")
 
 
 def written(text: str, address: str) -> str:
