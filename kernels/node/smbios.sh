@@ -39,8 +39,9 @@ smbios_modules() {
             size = byte[start + 1]
             if (size < 4) break
             strings = 0
+            # the "" because awk of BusyBox 1.30 takes a name before a bracket for a function
             for (end = start + size; end < total && byte[end] != 0; end++) {
-                for (line = ""; end < total && byte[end] != 0; end++) line = line (byte[end] in letter ? letter[byte[end]] : ".")
+                for (line = ""; end < total && byte[end] != 0; end++) line = line "" (byte[end] in letter ? letter[byte[end]] : ".")
                 text[++strings] = line
             }
             end += strings > 0 ? 1 : 2
