@@ -199,7 +199,7 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
                 names.place(figure.worst) if figure.worst else "",
             )
         )
-    header = ("measurement", "of", _median(cells), "95 % interval", "peers", "to them", "of possible", "worst", "where")
+    header = ("measurement", "of", _median(cells), "95 % interval", "peers", "to them", "% of peak", "worst", "where")
     return without_empty(Table(header, _without_repeats(rows), "llrrrrrrl"))
 
 
