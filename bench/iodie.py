@@ -87,7 +87,7 @@ class Node:
 
     def source(self, run: str = "") -> node_lines.NodeLines:
         """What its records would say, of one run or of all."""
-        passes = tuple(one for one in self.passes if one.attrs["run"].endswith(run))
+        passes = tuple(sweep for sweep in self.passes if sweep.attrs["run"].endswith(run))
         return node_lines.NodeLines("node", "coherence-cas", self.topology, passes, (), (), True)
 
     def found(self, run: str = "") -> Die:
@@ -96,7 +96,7 @@ class Node:
 
     def line_index(self, die: Die) -> float:
         """Adjusted Rand index of the lines' clusters, unassigned ones being a cluster of their own."""
-        truth = np.concatenate([self.line[one.attrs["run"], one.attrs["pass"]] for one in self.passes])
+        truth = np.concatenate([self.line[sweep.attrs["run"], sweep.attrs["pass"]] for sweep in self.passes])
         return rand_index(np.where(die.clusters.label < 0, die.clusters.count, die.clusters.label), truth)
 
     def ccd_index(self, die: Die) -> float:
@@ -139,7 +139,7 @@ def ours(case: Case, hop_ns: float, seed: int, *, drift: float = 0.0015, port_ns
     if port_ns:
         slow = case.topology.groups("ccd")[1]
         ends = [np.isin(one.a, slow).astype(float) + np.isin(one.b, slow) for one in passes]
-        passes = [one.assign(ns=one.ns + port_ns * of[:, None]) for one, of in zip(passes, ends, strict=True)]
+        passes = [sweep.assign(ns=sweep.ns + port_ns * of[:, None]) for sweep, of in zip(passes, ends, strict=True)]
     return Node(case.topology, passes, ccds, truth, hop_ns * modes.steps.astype(np.float64))
 
 

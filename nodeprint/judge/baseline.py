@@ -70,8 +70,10 @@ def against(
             for i, row in outliers(of_now).items():
                 of_node = of_row(row, fleet.nodes[i])
                 # a node that stayed as it was, while all others moved, did not change
-                shown.setdefault(name, []).extend(one for one in of_node if changed[one.cause.head])
-    changes = {name: [_changed(one.finding, called) for one in merged(of_node)] for name, of_node in shown.items()}
+                shown.setdefault(name, []).extend(outlier for outlier in of_node if changed[outlier.cause.head])
+    changes = {
+        name: [_changed(outlier.finding, called) for outlier in merged(of_node)] for name, of_node in shown.items()
+    }
     notes = [Note("baseline", printable(str(baseline)), _trust(before, fleet, thin, compared))]
     common = [change for past, sides in matrices if (change := _common(past, sides, tail)) is not None]
     if common:
