@@ -211,21 +211,21 @@ def touch_sentence(ratio: MedianInterval, nodes: int) -> str:
     return say("readings", "touch", "one_node", found=found, verdict=verdict)
 
 
-def port_sentence(of: str, loads: MedianInterval, stores: MedianInterval, port_known: bool) -> str:
-    """What a report says of the rates (bytes/s) that CCXs or CCDs draw from their own memory; where the width of the
-    port is known (EPYC 7002 to 9004), also of the fabric clock."""
+def port_sentence(of: str, count: int, loads: float, stores: float, port_known: bool) -> str:
+    """What a report says of the rates (bytes/s) that so many CCXs or CCDs draw from their own memory; where the width
+    of the port is known (EPYC 7002 to 9004), also of the fabric clock."""
     said = say(
         "readings",
         "port",
         "rates",
         component=of,
-        loads=f"{loads.middle / 1000000000.0:.1f}",
-        stores=f"{stores.middle / 1000000000.0:.1f}",
-        count=_counted(loads.count, of),
+        loads=f"{loads / 1e9:.1f}",
+        stores=f"{stores / 1e9:.1f}",
+        count=_counted(count, of),
     )
     if not port_known:
         return said
-    least_ghz = loads.middle / PORT_BYTES_A_CYCLE / 1e9
+    least_ghz = loads / PORT_BYTES_A_CYCLE / 1e9
     return say("readings", "port", "clock", rates=said, bytes=PORT_BYTES_A_CYCLE, ghz=f"{least_ghz:.2f}")
 
 

@@ -165,15 +165,15 @@ def _contended(data: JobMeasurement) -> Iterator[str]:
 
 
 def _ports(data: JobMeasurement, port_known: bool) -> Iterator[str]:
-    rates = over_runs(data.columns["rate_bytes_per_s"])
+    rates = _median(np.asarray(data.columns["rate_bytes_per_s"], dtype=np.float64), axis=1)
     places = list(zip(data.keys("scope"), data.keys("memory"), data.keys("stream"), strict=True))
     for scope in ("ccd", "ccx"):
-        each = [
-            _finite(rates[[place == (scope, "own", stream) for place in places]]) for stream in ("load", "store_mem")
-        ]
-        if all(len(values) for values in each):
-            loads, stores = (curve_findings.median_interval(values) for values in each)
-            yield curve_findings.port_sentence(level_name(scope), loads, stores, port_known)
+        each = [rates[:, [place == (scope, "own", stream) for place in places]] for stream in ("load", "store_mem")]
+        if all(np.isfinite(of_runs).any() for of_runs in each):
+            # as the table of medians has them: of a run, then over runs
+            loads, stores = (float(_median(_median(of_runs, axis=1), axis=0)) for of_runs in each)
+            count = int(np.isfinite(each[0]).any(axis=0).sum())
+            yield curve_findings.port_sentence(level_name(scope), count, loads, stores, port_known)
             return  # a CCX that shares its port says less of it
 
 

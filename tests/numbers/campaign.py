@@ -96,6 +96,7 @@ METRICS = {
     "numa": "memory latency",
     "bandwidth": "(?:memory )?bandwidth",
     "clock": "clock",
+    "messages": "(?:time of a message|messages) (?:by mpi|between cores)",
 }
 
 
@@ -141,6 +142,11 @@ _VALUES = {
     "shallow": "shallow sleep",
     "deep": "deep sleep",
 }
+
+
+def numbered_words(where: Json) -> tuple[str, ...]:
+    """The words by which numbered parts of a machine are named."""
+    return tuple(_NUMBERED[key].format(value) for key, value in where.items() if key in _NUMBERED)
 
 
 def component_words(component: Json) -> tuple[str, ...]:

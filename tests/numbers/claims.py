@@ -1,20 +1,22 @@
-"""Words that claim something, each held against the data by one rule: within, most, shared, same, all, factor."""
+"""Words that claim something, each held against the data by one rule: within, most, shared, same, all, factor, slower
+or faster, of which component, and the outcome of a node."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from tests.numbers.campaign import METRICS, Campaign
+from tests.numbers.campaign import METRICS, Campaign, Json, component_words
 from tests.numbers.fleet import in_tolerances
 from tests.numbers.statements import Statement, unfolded
 
 
 def false_claims(statement: Statement, campaign: Campaign) -> Iterator[str]:
     """What a statement claims and the data do not show."""
-    for rule in (_within, _most, _shared, _same, _all, _counted, _factor, _defined):
-        yield from (f"{words}" for words in rule(statement.text, campaign))
+    for rule in (_within, _most, _shared, _same, _all, _counted, _factor, _defined, _effects):
+        yield from rule(statement.text, campaign)
+    yield from (words for rule in (_outcomes, _headlines, _found) for words in rule(statement, campaign))
 
 
 def _within(text: str, campaign: Campaign) -> Iterator[str]:
@@ -105,6 +107,100 @@ def _defined(text: str, campaign: Campaign) -> Iterator[str]:
     match = re.search(r"(?i)\b(?:is|are) (?:accepted as )?the same[^.;]*? (?:if|where|when) ([^.;]*)", text)
     if match and "interval" not in match[1]:
         yield f"another definition of the same: {match[0]}"
+
+
+def _effects(text: str, campaign: Campaign) -> Iterator[str]:
+    """An effect has the direction of a difference that was found, and this is of the component that is named."""
+    for match in _EFFECT.finditer(text):
+        size, half = float(match["size"]), 0.5 * 10.0 ** -len(match["size"].partition(".")[2]) + 1e-9
+        equal = [one for one in _differences(campaign) if abs(100 * abs(one["effect"]) - size) <= half]
+        if not equal:
+            continue
+        directed = [one for one in equal if match["word"] in _directions(one)]
+        if not directed:
+            yield f"{match[0]}: the other direction was found"
+        of = text[: match.start()].rpartition(". ")[2].lower()
+        named = [one for one in directed if all(re.search(word, of) for word in component_words(one["component"]))]
+        if directed and not named and _COMPONENT.search(of):
+            yield f"{of}{match[0]}: this was not found of it"
+
+
+_EFFECT = re.compile(r"(?:is|are) (?P<size>\d+\.?\d*) ?% (?P<word>slower|faster|higher|lower)\b")
+_COMPONENT = re.compile(r"\b(?:core|cc[xd]|cluster|socket|quadrant|numa node) \d")
+
+
+def _differences(campaign: Campaign) -> Iterator[Json]:
+    for node in campaign.nodes.values():
+        yield from node["findings"]
+    fleet = campaign.verdict["fleet"]
+    yield from (one for key in ("shared", "gaps", "groups") for one in fleet[key] if isinstance(one["component"], dict))
+    yield from (finding for fabric in campaign.verdict["fabric"] for finding in fabric["findings"])
+
+
+def _directions(one: Json) -> tuple[str, str]:
+    """The words for the direction of an effect: a time that is longer is slower."""
+    is_more = one["effect"] > 0
+    is_slow = is_more == (one.get("unit", "ns") in ("ns", "us", "s"))
+    return "slower" if is_slow else "faster", "higher" if is_more else "lower"
+
+
+def _outcomes(statement: Statement, campaign: Campaign) -> Iterator[str]:
+    """The outcome of a node is that of the verdict."""
+    outcomes = {name: f"{node['class']} ({node['outcome']})" for name, node in campaign.nodes.items()}
+    for match in re.finditer(r"\b[A-Z][A-Z ]*[A-Z] \([A-Z][A-Z ]*[A-Z]\)", statement.text):
+        for node in _nodes_of(statement, match, outcomes):
+            if match[0] not in (outcomes[node], "WARN (SPLIT)"):  # the second is of a group, whose nodes have their own
+                yield f"{node} is {outcomes[node]}, not {match[0]}"
+
+
+def _headlines(statement: Statement, campaign: Campaign) -> Iterator[str]:
+    """The class of the fleet is that of the verdict."""
+    fleet = campaign.verdict["fleet"]["class"]
+    match = re.search(r"([A-Z][A-Z ]*[A-Z]) \([A-Z][A-Z -]*[A-Z]\): \d+ of \d+ nodes", statement.text)
+    if match and match[1] != fleet:
+        yield f"the fleet is {fleet}, not {match[1]}"
+
+
+def _found(statement: Statement, campaign: Campaign) -> Iterator[str]:
+    """What a node is said to have was found on it, of this component."""
+    for match in _OF_NODE.finditer(statement.text):
+        node = match["of"] or match["node"] or statement.context.split(" | ")[1]
+        what = match["lies"] or match["runs"] or match["what"]
+        if node in campaign.nodes and _COMPONENT.search(what.lower()) and not _has(campaign.nodes[node], what):
+            yield f"{what}: this was not found on {node}"
+        elif match["of"] and match["of"] not in campaign.nodes:
+            yield f"{match['of']}: no node"
+    cells = [cell for _, cell in statement.cells]
+    nodes = _known(cells[:1], campaign.nodes) if len(cells) > 2 and re.search(r"[A-Z]{4}", cells[1]) else []
+    for node in nodes:
+        if _COMPONENT.search(cells[2].lower()) and not (_has(campaign.nodes[node], cells[2]) or "group " in cells[2]):
+            yield f"{cells[2]}: this was not found on {node}"
+
+
+_OF_NODE = re.compile(
+    r"(?P<lies>[^|.]+?) of (?P<of>\S+) lies [+-]|\d+ of \d+ runs of (?P<runs>[^|.]+?) are beyond"
+    r"|^(?:(?P<node>\S+): )?(?P<what>[^:|.]+?) [^\w\s(),.-] (?:seen|found|in) "
+)
+
+
+def _has(node: Json, what: str) -> bool:
+    """Whether a finding of a node, or what is not resolved on it, is of a component that is named."""
+    of = node["agreements" if "may differ" in what else "findings"]
+    return any(all(re.search(word, what.lower()) for word in component_words(one["component"])) for one in of)
+
+
+def _nodes_of(statement: Statement, match: re.Match[str], known: Iterable[str]) -> list[str]:
+    """The nodes whose outcome is said: they stand in front of it or behind it, in its row, or in its heading."""
+    text = statement.text
+    before = re.search(r"(\S+): $", text[: match.start()])
+    behind = re.match(r": ([\w.-]+(?:\[[\d,-]+\])?(?:, [\w.-]+(?:\[[\d,-]+\])?)*)", text[match.end() :])
+    said = [before[1]] if before else behind[1].split(", ") if behind else [cell for _, cell in statement.cells]
+    nodes = _known(said, known)
+    return nodes or ([] if behind else _known(statement.context.split(" | ")[:-1][-1:], known))
+
+
+def _known(words: Iterable[str], known: Iterable[str]) -> list[str]:
+    return [node for word in words for node in (unfolded(word) or [word]) if node in known]
 
 
 def unnamed(paper: str, campaign: Campaign) -> Sequence[str]:

@@ -75,6 +75,9 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
         for at in (*single["apart"], *single["groups"]):
             yield Fact(100 * abs(at["effect"]), "%", "", " (slower|faster|higher|lower)", words, record)
             yield Fact(len(at["nodes"]), "", "", "", words, record)
+        if single["groups"]:
+            first, second = (1 + at["effect"] for at in single["groups"])
+            yield Fact(100 * (second / first - 1), "%", r" nodes $", " (slower|faster|higher|lower)", words, record)
     for at, limit in enumerate(fleet["limits"]):
         words, record = (metric_words(limit["metric"]),), f"limit {at}"
         yield Fact(100 * limit["effect"], "%", r"below $", "", words, record)
@@ -148,6 +151,7 @@ def _spreads(fleet: Json) -> Iterator[Fact]:
         for key, left in (
             ("tolerance", r"^tolerance: $|tolerance of $"),
             ("chips", r"^nodes differ: $|differ by $"),
+            ("tolerance", "tolerance of $"),
             ("runs", r"^runs differ: $|deviation; $"),
             ("smallest_tolerance", r"same within: $|At a tolerance of $"),
         ):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tests.numbers.campaign import Campaign, Fact, Json, cell_words, in_unit
+from tests.numbers.campaign import Campaign, Fact, Json, cell_words, in_unit, numbered_words
 
 
 def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
@@ -19,6 +19,7 @@ def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
         yield Fact(row["median_ns"], "ns", r"^median: $|$", "", of, record)
         for group, value in row["groups"].items():
             yield Fact(value, "ns", r"^median: $|$", "", (*of, cell_words(group)), record)
+            yield Fact(value, "ns", rf"(?i:{cell_words(group)}): $|^$", "", (*words, cell_words(group)), record)
         yield Fact(row["ci_low_ns"] or math.nan, "ns", r"interval: $|^$|95 %: $", " to ", of, record)
         yield Fact(row["ci_high_ns"] or math.nan, "ns", r"(interval: |^|95 %: )\S+( \S+)? to $", "", of, record)
         yield Fact(row["pairs"], "", r"^pairs: $", "", of, record)
@@ -29,8 +30,10 @@ def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
         yield Fact(value, unit, r"(this node|median|value|measured|^[^:]*): $|^$", "", of, record)
         yield Fact(value, unit, "", rf" \({cell_words(row['name'])}\)", (), record)
         yield Fact(value, unit, "[a-z:] $", "", words, f"{name} reading")
-        for key in ("ci_low", "ci_high", "group", "worst_value"):
+        for key in ("ci_low", "ci_high", "group"):
             yield Fact(in_unit(row[key], row["unit"])[0], unit, "", "", of, record)
+        worst = (*of, *numbered_words(row["worst"]))
+        yield Fact(in_unit(row["worst_value"], row["unit"])[0], unit, "", "", worst, record)
         if row["group"]:
             yield Fact(100 * (row["median"] / row["group"] - 1), "%", r"difference[^:]*: $|: $|^$", "", of, record)
         if row["peak"]:
@@ -61,17 +64,25 @@ def _medians(campaign: Campaign) -> Iterator[Fact]:
     ]
     frame = pd.DataFrame(rows, columns=["measurement", "name", "home", "unit", "value", "node", "peak"])
     for (_measurement, name, _home, unit), group in frame.groupby(["measurement", "name", "home", "unit"]):
-        words, record = (cell_words(str(name)),) if name != "all" else (), f"median {_measurement} {name} {_home}"
+        shown_name = str(name).removeprefix("every pair, ")
+        words, record = (cell_words(shown_name),) if name != "all" else (), f"median {_measurement} {name} {_home}"
         median, shown = in_unit(float(group["value"].median()), str(unit))
-        low, high = (in_unit(float(value), str(unit))[0] for value in (group["value"].min(), group["value"].max()))
+        low_value, high_value = group["value"].min(), group["value"].max()
+        low, high = (in_unit(float(value), str(unit))[0] for value in (low_value, high_value))
         yield Fact(median, shown, r"^median: $|^$", "", words, record)
-        yield Fact(low, shown, r"^lowest: $", "", words, record)
-        yield Fact(high, shown, r"^highest: $", "", words, record)
+        of_ends = (*words, rf"\| {_among(group, low_value)} \| [^|]+ \| {_among(group, high_value)}(?: \||$)")
+        yield Fact(low, shown, r"^lowest: $", "", of_ends, record)
+        yield Fact(high, shown, r"^highest: $", "", of_ends, record)
         yield Fact(low, shown, r"^$", " to ", words, record)
         yield Fact(high, shown, r"^\S+( \S+)? to $", "", words, record)
         yield Fact(len(group), "", r"^nodes: $", "", words, record)
         if group["peak"].all():
             yield Fact(100 * float((group["value"] / group["peak"]).median()), "%", r"peak: $", "", words, record)
+
+
+def _among(rows: pd.DataFrame, value: float) -> str:
+    """The nodes that have a value."""
+    return f"(?:{'|'.join(re.escape(node.lower()) for node in rows.loc[rows['value'] == value, 'node'])})"
 
 
 def _of_groups(campaign: Campaign) -> Iterator[Fact]:
@@ -110,6 +121,8 @@ def _one_run(campaign: Campaign) -> Iterator[Fact]:
     }
     for count in {*single.values(), sum(single.values())}:
         yield Fact(count, "", "", " figures? of one run")
+    mixtures = sum(bool(row["groups"]) for node in campaign.nodes.values() for row in node["classes"])
+    yield Fact(mixtures, "", "", " mixtures? of groups")
     runs = {row["runs"] for node in campaign.nodes.values() for row in (*node["classes"], *node["cells"])}
     for count in runs:
         yield Fact(count, "", r"^spread: $|^spread: .*(and|,) $", "")

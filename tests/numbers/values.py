@@ -26,12 +26,13 @@ def _points(measurement: str, table: pd.DataFrame) -> Iterator[Fact]:
     """The lowest and highest value of the measurement points of a node, of each kind of them."""
     if "cpu" not in table.columns and "a" in table.columns:
         return
-    kinds = [name for name in table if table[name].dtype == object and name not in (*_OF_RUNS, "node", *_CONSTANT)]
+    words = table.select_dtypes(exclude="number")
+    kinds = [name for name in words if name not in (*_OF_RUNS, "node", *_CONSTANT)]
     points = [name for name in table if name not in (*_OF_RUNS, "value", "node")]
     runs = table.fillna(dict.fromkeys(points, "")).groupby(["node", *points, "run"], sort=False)["value"].median()
     medians = runs.groupby(["node", *points], sort=False).median().reset_index()
     factor, unit = scale(str(table["unit"].iloc[0]))
-    unit, size = {"share": ("%", 100.0)}.get(unit, (unit, factor))
+    unit, size = _SHARES.get(unit, (unit, factor))
     for keys, of_kind in medians.groupby(["node", *kinds]):
         for value in (of_kind["value"].min(), of_kind["value"].max()):
             yield Fact(
@@ -42,6 +43,8 @@ def _points(measurement: str, table: pd.DataFrame) -> Iterator[Fact]:
             yield Fact(float(size * value), unit, r"from $|from \S+( \S+)? to $", "", (re.escape(str(node).lower()),))
 
 
+#: Of shares percent are printed.
+_SHARES = {"share": ("%", 100.0), "1": ("%", 100.0)}
 _CONSTANT = ("measurement", "operation", "quantity", "unit", "simulated")
 
 
@@ -72,7 +75,7 @@ def _of_runs(of_job: pd.DataFrame, words: tuple[str, ...]) -> Iterator[Fact]:
         of_job.fillna(dict.fromkeys(points, "")).groupby([*points, "run"], sort=False)["value"].median().unstack("run")
     )
     factor, unit = scale(str(of_job["unit"].iloc[0]))
-    unit, size = {"share": ("%", 100.0), "1": ("", 1.0)}.get(unit, (unit, factor))
+    unit, size = _SHARES.get(unit, (unit, factor))
     medians = size * runs.median()
     yield Fact(float(medians.min()), unit, r"^median of runs: $", "", words)
     yield Fact(float(medians.max()), unit, r"^median of runs: (\S+ \S+ to )?$", "", words)
@@ -96,17 +99,23 @@ def _pairs(campaign: Campaign, measurement: str, table: pd.DataFrame) -> Iterato
     places = table.drop_duplicates(["node", "a", "b"])[["node", "a", "b", *levels, *cores, "unit"]]
     pairs = by_job.merge(places, on=["node", "a", "b"]).assign(machine_a=0, machine_b=0)
     pairs = pairs[pairs["a"] != pairs["b"]]
+    if unlabeled := bool(levels) and bool((table[[*levels]] < 0).all(axis=None)):
+        yield from _unlabeled(campaign, measurement, pairs)
     if cores and (pairs["core_a"] >= 0).all():
         threads = pairs[["thread_a", "thread_b"]].max(axis=1) <= 0
         pairs = pairs[threads & (pairs["core_a"] != pairs["core_b"])]
     for (node, _job), of_node in pairs.groupby(["node", "job"]):
         size, unit = scale(str(of_node["unit"].iloc[0]))
-        record, words = f"{node} pairs {measurement}", (re.escape(str(node).lower()),)
+        record, words = f"{node} pairs {measurement}", (campaign.called(str(node)),)
         values = size * of_node["value"]
         keys = pd.DataFrame({"low": of_node[["a", "b"]].min(axis=1), "high": of_node[["a", "b"]].max(axis=1)})
-        yield Fact(len(keys.drop_duplicates()), "", "", " pairs", words, record)
-        yield Fact(float(values.min()), unit, r"(pairs from|lowest) $", "", words, record)
-        yield Fact(float(values.max()), unit, r"(pairs from \S+( \S+)? to|highest) $", "", words, record)
+        for left, right in (("", " pairs"), ("^pairs: $", "")):
+            yield Fact(len(keys.drop_duplicates()), "", left, right, words, record)
+        yield Fact(float(values.min()), unit, "pairs from $", "", words, record)
+        yield Fact(float(values.max()), unit, r"pairs from \S+( \S+)? to $", "", words, record)
+        if not unlabeled:
+            yield Fact(float(values.min()), unit, "lowest $", "", words, record)
+            yield Fact(float(values.max()), unit, "highest $", "", words, record)
         square = pd.concat([of_node, of_node.rename(columns=_mirrored)], ignore_index=True)
         for value in square["value"]:
             yield Fact(float(value), "", r"^$|\d $|\. $", "", (), "single pairs")
@@ -153,6 +162,67 @@ def peers(campaign: Campaign, measurement: str, node: str, having: Iterable[str]
     return same if len(same) > 2 else clear
 
 
+def _unlabeled(campaign: Campaign, measurement: str, pairs: pd.DataFrame) -> Iterator[Fact]:
+    """What a matrix without labels shows: the groups that the widest gap between its values makes, and its values
+    with one thread per core, where these are of two CPUs."""
+    for node, of_node in pairs.groupby("node"):
+        size, unit = scale(str(of_node["unit"].iloc[0]))
+        record, words = f"{node} pairs {measurement}", (campaign.called(str(node)),)
+        groups = _grouped(of_node)
+        same = of_node["a"].map(groups) == of_node["b"].map(groups)
+        inside, across = (size * of_node.loc[of, "value"] for of in (same, ~same))
+        counts = pd.Series(groups).value_counts()
+        medians = [
+            float(size * of_node.loc[same & (of_node["a"].map(groups) == group), "value"].median())
+            for group in counts.index
+        ]
+        first = {min(cpu for cpu, of in groups.items() if of == group) for group in counts.index}
+        one_thread = of_node["a"].isin(first) & of_node["b"].isin(first) | (counts.max() > 2)
+        cores = size * of_node.loc[one_thread, "value"]
+        for values, left in ((inside, r"^within: $"), (across, r"^to the next: $")):
+            yield Fact(float(values.median()), unit, left, "", words, record)
+        for value, right in ((inside.median(), " (inside|within)"), (across.median(), " (across|between)")):
+            yield Fact(float(value), unit, r"(CPUs[:,]|(inside|within)( and|,)) $", right, words, record)
+        for left, right in (("^groups: $", ""), (r"(: |^)$", " groups of")):
+            yield Fact(len(counts), "", left, right, words, record)
+        for left, right in (("^CPUs in each: $", ""), ("groups of $", " CPUs")):
+            yield Fact(int(counts.iloc[0]), "", left, right, words, record)
+        yield Fact(int(counts.iloc[0]), "", "communicate: $", " fit into", words, record)
+        yield Fact(len(groups), "", "up to $", ",", words, record)
+        yield Fact(min(medians), unit, r"fit into one \S+, $", "", words, record)
+        yield Fact(float(across.min()), unit, r"up to \d+, $", "", words, record)
+        yield Fact(float(cores.min()), unit, "lowest $", "", words, record)
+        yield Fact(float(cores.max()), unit, "highest $", "", words, record)
+
+
+def _grouped(pairs: pd.DataFrame) -> dict[int, int]:
+    """The group of each CPU: those that values below the widest gap (in times) connect."""
+    values = pairs["value"].sort_values().to_numpy()
+    at = int((values[1:] / values[:-1]).argmax())
+    near = pairs[pairs["value"] <= values[at]]
+    cpus = sorted(set(pairs["a"]) | set(pairs["b"]))
+    group = {cpu: cpu for cpu in cpus}
+    for a, b in zip(near["a"], near["b"], strict=True):
+        low, high = sorted((group[a], group[b]))
+        group = {cpu: low if of == high else of for cpu, of in group.items()}
+    return group
+
+
+def _messages(campaign: Campaign, measurement: str, table: pd.DataFrame) -> Iterator[Fact]:
+    """The lowest, mean and highest pair of a matrix, and the rates of its messages."""
+    sizes = {header["message_bytes"] for header in campaign.headers if header.get("message_bytes")}
+    runs = table.groupby(["node", "job", "a", "b", "run"], as_index=False)["value"].median()
+    by_job = runs.groupby(["node", "job", "a", "b"], as_index=False)["value"].median()
+    for (node, _job), of_node in by_job.groupby(["node", "job"]):
+        values, words = of_node["value"], (campaign.called(str(node)),)
+        for name, value in (("minimum", values.min()), ("mean", values.mean()), ("maximum", values.max())):
+            size, unit = scale(str(table["unit"].iloc[0]))
+            record = f"{node} pairs {measurement}"
+            yield Fact(float(size * value), unit, f"{name}:? $", "", words, record)
+            for message in sizes if unit == "ns" else ():
+                yield Fact(1e9 * message / float(size * value), "B/s", rf"{name}: \S+ \S+, $", "", words, record)
+
+
 def _from_peers(campaign: Campaign, measurement: str, pairs: pd.DataFrame) -> Iterator[Fact]:
     table = pairs.groupby(["node", "a", "b"])["value"].last().unstack("node")
     yield Fact(len(peers(campaign, measurement, "", table.columns)), "", "median of $", " nodes?")
@@ -177,5 +247,6 @@ def of_values(campaign: Campaign) -> Iterator[Fact]:
     for measurement, table in campaign.values.items():
         if {"a", "b"} <= set(table.columns):
             yield from _pairs(campaign, measurement, table)
+            yield from _messages(campaign, measurement, table)
         yield from _passes(measurement, table)
         yield from _points(measurement, table)

@@ -41,7 +41,7 @@ def test_each_level_has_its_room_figure_and_cpus() -> None:
         "To pin threads that communicate: 2 fit into one CCX, 22 ns from one to another (CPUs 12-13); 4 fit into one "
         "socket, 107 ns from one to another, 4.9 times as long (CPUs 10-13); more, up to 8, 197 ns, 9.0 times as long."
     )
-    assert extremes == "Of different cores lowest 22 ns (CPUs 12 and 13), highest 197 ns (CPUs 10 and 20)."
+    assert extremes == "With one thread per core: lowest 22 ns (CPUs 12 and 13), highest 197 ns (CPUs 10 and 20)."
 
 
 def test_a_group_that_is_no_faster_inside_is_no_room() -> None:
@@ -81,7 +81,7 @@ def test_a_simulated_node_says_it_of_hops_alone() -> None:
     simulated = fleet(Plan(preset("rome-2x64"), 1, 1, 2, 1, 1, Variation(), (), cells=False, linktest=True))
     pin, extremes, found = of_node(levels(simulated, "coherence-cas", "node000"), "node000", {"cmdline": "quiet"})
     assert "4 fit into one CCX, 2" in pin and "16 fit into one quadrant" in pin and "64 fit into one socket" in pin
-    assert extremes.startswith("Of different cores lowest 2") and "governor not reported" in found
+    assert extremes.startswith("With one thread per core: lowest 2") and "governor not reported" in found
     assert of_node(levels(simulated, "linktest-node", "node000"), "node000", {}) == []
 
 
@@ -96,4 +96,4 @@ def test_without_labels_two_threads_of_a_core_are_no_two_cores(tmp_path: Path) -
     )
     pin, extremes = of_node(levels(packing.pack(tmp_path / "imported"), "coherence-cas", node), node, {})
     assert "4 fit into one CCX, 25 ns" in pin and "more, up to 8, 99.9 ns" in pin
-    assert extremes.startswith("Of different cores lowest 24.9 ns"), extremes
+    assert extremes.startswith("With one thread per core: lowest 24.9 ns"), extremes
