@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from statistics import median
 
 from nodeprint.judge.outcome import FleetOutcome
@@ -15,9 +15,6 @@ from nodeprint.settings.texts import say
 
 #: Rows of medians: those that are farthest apart.
 _MOST_MEDIANS = 8
-
-#: A class of pairs or a row of a measurement, and its unit.
-_Figure = tuple[str, str, str]
 
 
 def of_nodes(fleet: FleetVerdict, letter: str) -> tuple[str, str, str, str]:
@@ -71,18 +68,9 @@ def medians(verdict: Verdict) -> Table:
     return Table(header, tuple(rows), "ll" + "r" * (len(header) - 2))
 
 
-def _medians(nodes: list[NodeVerdict]) -> Mapping[_Figure, float]:
-    values: dict[_Figure, list[float]] = {}
+def _medians(nodes: list[NodeVerdict]) -> Mapping[text.Figure, float]:
+    values: dict[text.Figure, list[float]] = {}
     for node in nodes:
-        for key, value in _figures(node):
+        for key, value in text.values_of(node):
             values.setdefault(key, []).append(value)
     return {key: median(of_nodes) for key, of_nodes in values.items() if len(of_nodes) == len(nodes)}
-
-
-def _figures(node: NodeVerdict) -> Iterator[tuple[_Figure, float]]:
-    for figure in node.classes:
-        for name, value in figure.medians.items():
-            yield (figure.measurement, ", ".join(filter(None, (name, names.home(figure.home)))), "ns"), value
-    for cell in node.cells:
-        if cell.unit != "share" and cell.median > 0:
-            yield (cell.measurement, cell.name, cell.unit), cell.median

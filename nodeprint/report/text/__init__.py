@@ -18,12 +18,14 @@ from nodeprint.report.text.finding_sentences import (
     runs_past,
 )
 from nodeprint.report.text.group_sentences import (
+    Figure,
     belongs,
     goes_with,
     in_its_unit,
     next_step,
     place,
     to_do,
+    values_of,
     which_is_right,
 )
 from nodeprint.report.text.headlines import (
@@ -51,6 +53,7 @@ from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memo
 from nodeprint.report.text.wording import change, changed, measured, named, noun_phrase, sentence
 
 __all__ = [
+    "Figure",
     "agreement_remedy",
     "agreement_with_remedy",
     "based_on",
@@ -101,6 +104,7 @@ __all__ = [
     "summary",
     "taken_most",
     "to_do",
+    "values_of",
     "which_is_right",
     "worst_node",
 ]

@@ -4,7 +4,7 @@ limits, a baseline or the theoretical peak, and what to do."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 
 from nodeprint.errors import printable
@@ -136,6 +136,59 @@ def which_is_right(verdict: Verdict) -> list[str]:
     decided = bool(sentences)
     sentences += _achieved(fleet.groups, of_groups)
     return sentences if decided else [*sentences, say("which_is_right", "open")]
+
+
+#: A class of pairs or a row of a measurement: measurement, name and unit.
+Figure = tuple[str, str, str]
+
+
+def values_of(node: NodeVerdict) -> Iterator[tuple[Figure, float]]:
+    """The medians of a node."""
+    for figure in node.classes:
+        for name, value in figure.medians.items():
+            yield (figure.measurement, ", ".join(filter(None, (name, names.home(figure.home)))), "ns"), value
+    for cell in node.cells:
+        if cell.unit != "share" and cell.median > 0:
+            yield (cell.measurement, cell.name, cell.unit), cell.median
+
+
+def also_apart(verdict: Verdict) -> Iterator[str]:
+    """Of each group of a split fleet the other measurements in which it is apart from the group it is compared with:
+    by more than the smallest tolerance of the measurement, and no node of one is within the range of the other."""
+    tolerances: dict[str, float] = {}
+    for limit in verdict.fleet.limits:
+        tolerances[limit.measurement] = min(limit.tolerance, tolerances.get(limit.measurement, math.inf))
+    of_groups = {of.name: _values([verdict.nodes[name] for name in of.nodes]) for of in verdict.fleet.groups}
+    for group in verdict.fleet.groups:
+        own, others = of_groups[group.name], of_groups.get(group.than, {})
+        farthest: dict[str, tuple[float, str]] = {}
+        for figure in own.keys() & others.keys():
+            measurement, name, _ = figure
+            ratio = median(own[figure]) / median(others[figure])
+            is_beyond = abs(ratio - 1) > tolerances.get(measurement, math.inf)
+            if measurement != group.measurement and is_beyond and _are_apart(own[figure], others[figure]):
+                words = f"{measured(measurement)} ({names.row(name)}: {_by(ratio, measurement)})"
+                farthest[measurement] = max((abs(math.log(ratio)), words), farthest.get(measurement, (0.0, "")))
+        if group.component is not None and farthest:
+            of_all = names.listed(words for _, words in sorted(farthest.values(), reverse=True))
+            yield say("group_also", name=group.name, than=group.than, measured=of_all)
+
+
+def _values(nodes: Sequence[NodeVerdict]) -> Mapping[Figure, list[float]]:
+    """The values of each figure that all nodes have, of two nodes or more."""
+    values: dict[Figure, list[float]] = {}
+    for node in nodes:
+        for figure, value in values_of(node):
+            values.setdefault(figure, []).append(value)
+    return {figure: of_nodes for figure, of_nodes in values.items() if len(of_nodes) == len(nodes) > 1}
+
+
+def _are_apart(first: Sequence[float], second: Sequence[float]) -> bool:
+    return max(first) < min(second) or max(second) < min(first)
+
+
+def _by(ratio: float, measurement: str) -> str:
+    return f"{names.percent(abs(ratio - 1))} {change(ratio - 1, measurement)}"
 
 
 def _those_with(key: str, of_groups: Mapping[str, list[NodeVerdict]], of_kind: Callable[[Finding], bool]) -> list[str]:

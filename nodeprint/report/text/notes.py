@@ -46,6 +46,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     far = _far_limits([of for of in deciding if of.effect > _FAR * of.tolerance], remedied=not busy)
     return [
         *of_groups,
+        *(group_sentences.also_apart(verdict) if len(fleet.groups) > 1 else ()),
         *group_sentences.which_is_right(verdict),
         *map(group_sentences.gap, fleet.gaps),
         *map(single_runs, fleet.single_runs),
