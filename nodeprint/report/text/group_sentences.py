@@ -1,5 +1,5 @@
-"""What is said of groups of nodes that are apart: in what and how far, what goes with it, which of them agrees with
-limits, a baseline or the theoretical peak, and what to do."""
+"""Sentences about groups of nodes that differ from each other: the component, the difference, the settings that only
+one group has, and the next step."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from nodeprint.settings.texts import say
 
 
 def group(group: Group) -> str:
-    """A group of nodes: its size, in a split fleet sign and size of its difference from another, and the fields that go
-    with it."""
+    """The size of a group, its difference from another group of a split fleet, and the fields that only it has."""
     apart = ""
     if group.component is not None and group.measurement:
         apart = say(
@@ -36,13 +35,13 @@ def group(group: Group) -> str:
 
 
 def in_its_unit(group: Group) -> float:
-    """How much a group differs in the unit of its part; NaN of what has pairs of several kinds, as no pair has it."""
+    """The difference of a group in the unit of its component; NaN if the component has pairs of several classes."""
     several = group.component is not None and "beyond_class" in group.component.where
     return math.nan if several else group.effect_unit
 
 
 def gap(group: Group) -> str:
-    """Nodes that are apart from the others within every tolerance."""
+    """A group of nodes that differs from the others, but less than each tolerance."""
     return say(
         "gap",
         nodes=_counted(group),
@@ -56,7 +55,7 @@ def gap(group: Group) -> str:
 
 
 def place(group: Group) -> str:
-    """The part that separates a group from another, with what was measured of it."""
+    """The component that separates a group from another, and its measurement."""
     assert group.component is not None
     return f"{names.scoped(group.component)} ({measured(group.measurement)})"
 
@@ -67,7 +66,7 @@ def _in(group: Group) -> str:
 
 
 def goes_with(group: Group) -> str:
-    """What goes with a group, as the end of a sentence: fields that it alone has, and when it was measured."""
+    """The end of a sentence: the fields that only this group has, and its time of measuring."""
     later = ""
     if group.later_h:
         side = "after" if group.later_h > 0 else "before"
@@ -82,7 +81,7 @@ def fields(values: Mapping[str, str]) -> str:
 
 
 def belongs(letter: str, groups: Sequence[Group]) -> str:
-    """Of a node of a split fleet, by the letter of its group: how far that is from another, and in what."""
+    """The difference between a node's group and another group of a split fleet."""
     by_name = {of.name: of for of in groups}
     own = by_name.get(letter)
     if own is not None and own.component is not None:
@@ -92,23 +91,22 @@ def belongs(letter: str, groups: Sequence[Group]) -> str:
 
 
 def _apart(group: Group) -> dict[str, str]:
-    """Where a group is apart from another, and by how much."""
+    """The component and the size of a group's difference."""
     assert group.component is not None
     of_change = changed(group.effect, group.measurement, several=names.is_plural(group.component))
     return {"place": place(group), "effect": names.percent(abs(group.effect)), **of_change}
 
 
 def next_step(letter: str, groups: Sequence[Group]) -> str:
-    """Of a node of a split fleet, by the letter of its group: what shows why that is apart from another; empty of the
-    first group, as the others are compared with it."""
+    """The experiment that explains the difference of a node's group; empty for the first group, the reference of the
+    others."""
     by_name = {of.name: of for of in groups}
     own = by_name.get(letter)
     return to_do(own, by_name[own.than]) if own is not None and own.component is not None else ""
 
 
 def to_do(group: Group, than: Group) -> str:
-    """What shows whether a group is apart from another for what goes with it: fields of which one has a value alone, or
-    the time of measuring, or neither."""
+    """The experiment that explains a difference: equal fields, equal time of measuring, or a search without a clue."""
     first, second = (printable(of.nodes[0], 40) for of in (group, than))
     if keys := dict.fromkeys((*group.fields, *than.fields)):
         fields = names.listed(_both_values(key, {first: group.fields, second: than.fields}) for key in keys)
@@ -117,14 +115,14 @@ def to_do(group: Group, than: Group) -> str:
 
 
 def _both_values(key: str, of_nodes: Mapping[str, Mapping[str, str]]) -> str:
-    """A field with its value on each node of which it is known."""
+    """A field with its known values, one for each node."""
     values = (f"{printable(fields[key], 60)} on {node}" for node, fields in of_nodes.items() if key in fields)
     return say("split", "field", field=fingerprint.label(key), values=", ".join(values))
 
 
 def which_is_right(verdict: Verdict) -> list[str]:
-    """Of a split fleet which group keeps limits of the contract, is as in a baseline, or reaches more of what is
-    possible; that it is open where neither limits nor baseline tell the groups apart."""
+    """The group of a split fleet that meets the contract's limits, matches the baseline or reaches more of the
+    theoretical peak; if limits and baseline do not decide, a sentence that says so."""
     fleet = verdict.fleet
     if fleet.outcome is not FleetOutcome.SPLIT:
         return []
@@ -153,8 +151,8 @@ def values_of(node: NodeVerdict) -> Iterator[tuple[Figure, float]]:
 
 
 def also_apart(verdict: Verdict) -> Iterator[str]:
-    """Of each group of a split fleet the other measurements in which it is apart from the group it is compared with:
-    by more than the smallest tolerance of the measurement, and no node of one is within the range of the other."""
+    """The further measurements in which a group differs from its reference group. The difference of the medians exceeds
+    the smallest tolerance of the measurement, and the ranges of the two groups do not overlap."""
     tolerances: dict[str, float] = {}
     for limit in verdict.fleet.limits:
         tolerances[limit.measurement] = min(limit.tolerance, tolerances.get(limit.measurement, math.inf))
@@ -201,8 +199,7 @@ def _those_with(key: str, of_groups: Mapping[str, list[NodeVerdict]], of_kind: C
 
 
 def _achieved(groups: Sequence[Group], of_groups: Mapping[str, list[NodeVerdict]]) -> list[str]:
-    """What the groups reach of the theoretical peak in the measurement that splits them, where that tells them
-    apart."""
+    """The shares of the theoretical peak, if the groups differ in them."""
     out = []
     for measurement in dict.fromkeys(of.measurement for of in groups if of.component is not None):
         achieved = {
