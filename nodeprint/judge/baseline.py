@@ -26,7 +26,7 @@ from nodeprint.settings.texts import say
 from nodeprint.stats import intervals
 from nodeprint.stats.peers import Peers
 from nodeprint.stats.rounds import Rounds
-from nodeprint.stats.runs import JobSpread, RunSpread
+from nodeprint.stats.runs import Spread
 
 #: A baseline is at least so many runs over so many boots of a node.
 MIN_RUNS, MIN_BOOTS = 3, 2
@@ -187,8 +187,8 @@ def _table(past: Past, position: int, now: Ints, then: Ints, i: int, tail: float
         means,
         past.runs[now].astype(np.int16),
         np.asarray(mean_of_runs(means[None]), dtype=np.float64),
-        RunSpread(past.run.pooled, past.run.degrees, past.run.ratio[now].max(axis=0, keepdims=True)),
-        JobSpread(past.job.assumed, past.job.excess, past.job.degrees, ratio),
+        Spread(past.run.pooled, past.run.degrees, past.run.ratio[now].max(axis=0, keepdims=True)),
+        Spread(past.job.pooled, past.job.degrees, ratio, past.job.assumed),
         Rounds(np.zeros(len(now), dtype=np.int64), none, np.zeros(1), np.zeros(1, dtype=np.int64)),
     )
     of_jobs = ratio / len(then)

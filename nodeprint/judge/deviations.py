@@ -23,7 +23,7 @@ from nodeprint.judge.terms import Terms
 from nodeprint.stats import intervals
 from nodeprint.stats.peers import MAJORITY, REMAINDER, Peers, agreeing, peers
 from nodeprint.stats.rounds import Rounds, rounds
-from nodeprint.stats.runs import JobSpread, RunSpread, job_spread, run_spread
+from nodeprint.stats.runs import Spread, job_spread, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -377,7 +377,7 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
         return [
             (self.of_runs + share * reference.of_runs[owner], self.spreads.run.degrees),
             (jobs.assumed * of_jobs, np.full(len(jobs.assumed), np.inf)),
-            (jobs.excess * of_jobs + more, jobs.degrees),
+            (jobs.pooled * of_jobs + more, jobs.degrees),
         ]
 
     @cached_property
@@ -460,8 +460,8 @@ class Spreads(msgspec.Struct, frozen=True, dict=True):
     means: Floats
     runs: npt.NDArray[np.int16]
     of_nodes: Floats
-    run: RunSpread
-    job: JobSpread
+    run: Spread
+    job: Spread
     rounds: Rounds
 
     @property

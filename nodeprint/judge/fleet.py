@@ -102,7 +102,7 @@ def _assumed_jobs(reading: Reading, metrics: Sequence[str]) -> dict[str, float]:
     out: dict[str, float] = {}
     for series in reading.tables:
         metric, jobs = agreements.metric(series.matrix.measured), series.spreads.job
-        if metric in metrics and not jobs.excess.any():
+        if metric in metrics and not jobs.pooled.any():
             assumed = series.matrix.terms.relative(float(np.sqrt(jobs.assumed.max(initial=0.0))))
             out[metric] = max(out.get(metric, 0.0), assumed)
     return {metric: out[metric] for metric in metrics if metric in out}

@@ -33,7 +33,7 @@ from nodeprint.judge.reduction import (
 from nodeprint.judge.terms import Cause, Terms
 from nodeprint.stats import intervals
 from nodeprint.stats.rounds import FEWEST, Rounds, rounds
-from nodeprint.stats.runs import JobSpread, RunSpread, job_spread, run_spread
+from nodeprint.stats.runs import Spread, job_spread, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -236,10 +236,10 @@ class Past(msgspec.Struct, frozen=True, dict=True):
     means: Floats
     runs: Floats
     moved: Floats
-    run: RunSpread
+    run: Spread
     rounds: Rounds
     tolerance: Floats
-    job: JobSpread
+    job: Spread
 
     def node(self, position: int) -> str:
         """The name of a node."""
@@ -285,7 +285,7 @@ class Past(msgspec.Struct, frozen=True, dict=True):
         of_runs = np.where(present, self.of_runs[rows], 0.0).sum(axis=0) / count**2
         of_jobs = job.ratio[position] * not_averaged(len(rows), alike) / len(rows)
         of_rounds = float(self.rounds.error[self.rounds.number[rows]].mean()) / len(rows)
-        shown = job.excess * of_jobs + of_rounds * (self.of_usual_runs + job.variance)
+        shown = job.pooled * of_jobs + of_rounds * (self.of_usual_runs + job.variance)
         return mean, [(of_runs, self.run.degrees), (job.assumed * of_jobs, np.inf), (shown, job.degrees)]
 
     def causes_of(self, change: Difference, half: Floats, residual: Floats) -> list[Cause]:
@@ -319,7 +319,7 @@ class Past(msgspec.Struct, frozen=True, dict=True):
             [
                 (share * self.of_usual_runs, self.run.degrees),
                 (share * self.job.assumed, np.inf),
-                (share * self.job.excess, self.job.degrees),
+                (share * self.job.pooled, self.job.degrees),
             ]
         )
         return Difference(np.median(moved, axis=0), error, degrees)
@@ -351,7 +351,7 @@ def past(matrix: Matrix, rules: Acceptance) -> Past:
     run = run_spread(matrix.values, matrix.terms.pool, between_runs)
     moved = _of_known(days)[days.number]
     one = np.ones((len(matrix.nodes), 1))
-    job = JobSpread(between_jobs**2, np.zeros_like(between_jobs), np.ones_like(between_jobs), one)
+    job = Spread(np.zeros_like(between_jobs), np.ones_like(between_jobs), one, between_jobs**2)
     return Past(matrix, means, runs, moved, run, days, tolerances.of_matrix(matrix, rules), job)
 
 

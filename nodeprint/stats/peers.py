@@ -32,7 +32,7 @@ _MAD, _OF_CLIPPED = 1.4826, 0.7785
 class Peers(msgspec.Struct, frozen=True):
     """The peers of each node: their `center` (node, component) and `count` (node).
 
-    `between` (node, component) is the variance of a healthy node about the center, pooled over the component's family,
+    `between` (node, component) is the variance of a healthy node about the center, pooled over the component's type,
     with its `degrees` of freedom. A peer has the variances `of_runs` and `of_movement` (by larger changes between jobs
     than others), and `of_jobs` times the variance between jobs. The variance of the center is a `share` (node) of
     these. In a large fleet all nodes see one row.
@@ -48,15 +48,17 @@ class Peers(msgspec.Struct, frozen=True):
     share: Floats
 
 
-def peers(means: Floats, family: Ints, trusted: Bools, by_runs: Floats, by_jobs: Floats, by_movement: Floats) -> Peers:
+def peers(
+    means: Floats, component_type: Ints, trusted: Bools, by_runs: Floats, by_jobs: Floats, by_movement: Floats
+) -> Peers:
     """The peers of each node from `means` (node, component); only `trusted` nodes are peers. Nodes vary `by_runs`,
     `by_jobs` and `by_movement` (node, component).
 
-    `family` (component) numbers the components that share a variance.
+    `component_type` (component) numbers the components that share a variance.
     """
     of_runs, of_jobs, of_movement = (_over_peers(own, trusted) for own in (by_runs, by_jobs, by_movement))
     if len(means) >= LEAVE_OUT_BELOW:
-        centers, count, between, degrees = _of_many(means, family, trusted)
+        centers, count, between, degrees = _of_many(means, component_type, trusted)
     else:
         nodes = len(means)
         centers, between, degrees = np.zeros_like(means), np.zeros_like(means), np.ones_like(means)
@@ -66,7 +68,7 @@ def peers(means: Floats, family: Ints, trusted: Bools, by_runs: Floats, by_jobs:
             rest[node] = False
             if not rest.any():
                 rest = np.arange(nodes) != node
-            of_rest = _center_and_spread(means[rest], family)
+            of_rest = _center_and_spread(means[rest], component_type)
             count[node], centers[node], between[node], degrees[node] = rest.sum(), *of_rest[:3]
     share = TEMPLATE_ERROR / np.maximum(count, 1.0)
     return Peers(centers, count, between, degrees, of_runs, of_jobs, of_movement, share)
@@ -81,10 +83,10 @@ def _over_peers(values: Floats, trusted: Bools) -> Floats:
     return np.asarray((others @ values) / others.sum(axis=1)[:, None])
 
 
-def _of_many(means: Floats, family: Ints, trusted: Bools) -> tuple[Floats, Floats, Floats, Floats]:
+def _of_many(means: Floats, component_type: Ints, trusted: Bools) -> tuple[Floats, Floats, Floats, Floats]:
     """The center of all trusted nodes without each node's own share, their number, and the spread with its degrees of
     freedom."""
-    center, between, degrees, scale = _center_and_spread(means[trusted], family)
+    center, between, degrees, scale = _center_and_spread(means[trusted], component_type)
     middle = np.median(means[trusted], axis=0)
     count = trusted.sum() - trusted.astype(np.float64)
     centers = np.clip(means - middle, -HUBER * scale, HUBER * scale)
@@ -109,9 +111,9 @@ def agreeing(values: Floats, tolerance: Floats, slack: Floats | None = None, few
     return share
 
 
-def _center_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of nodes (node, component): their center, the variance about it by family with its degrees of freedom, and the
-    scale by which values were moved; of a single node its value, and nothing of how far nodes are apart."""
+def _center_and_spread(means: Floats, component_type: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of nodes (node, component): their center, the variance about it by component type with its degrees of freedom,
+    and the scale by which values were moved; of a single node its value, and nothing of how far nodes are apart."""
     count = len(means)
     center = np.median(means, axis=0)
     between, scales, degrees = np.zeros_like(center), np.zeros_like(center), np.ones_like(center)
@@ -119,8 +121,8 @@ def _center_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Flo
         return center, between, degrees, scales
     residual = means - center
     correction = count / (count - 1)
-    for number in np.unique(family):
-        columns = family == number
+    for number in np.unique(component_type):
+        columns = component_type == number
         scale = _MAD * _typical(residual[:, columns])
         moved = np.clip(residual[:, columns], -HUBER * scale, HUBER * scale)
         step = np.mean(moved, axis=0)

@@ -1,7 +1,7 @@
 """How far runs of a node differ, and its jobs: pooled over nodes, with the degrees of freedom of independent things.
 
-What a run or a job shares (cache lines, pages, temperature) is in all components of a family at once, so that their
-variances are no independent ones, however many components there are.
+What a run or a job shares (cache lines, pages, temperature) is in all components of a component type at once, so that
+their variances are no independent ones, however many components there are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: A node whose variance in a family is larger than one in so many nodes has by chance takes no part in the pooled one.
+#: A node whose variance in a component type is larger than one in so many nodes has by chance takes no part in the
+#: pooled one.
 RARE = 1e-3
 #: Degrees of freedom of the variance that is assumed where no node has two runs.
 PRIOR_DEGREES = 8.0
@@ -30,25 +31,33 @@ _STEPS = 3
 SURE = 2.0
 #: Degrees of freedom beyond which a variance counts as known.
 MOST_DEGREES = 1e4
-#: From so many on Student's t is nearly normal, and nobody asks how independent the components of a family are.
+#: From so many on Student's t is nearly normal, and nobody asks how independent the components of a component type are.
 ENOUGH_DEGREES = 64.0
 
 
-class RunSpread(msgspec.Struct, frozen=True):
-    """Variance between the runs of a job: `pooled` (component) over all jobs of all nodes, with its degrees of freedom
-    (component), and how many times that each node has in each component (`ratio`, node x component, at least 1)."""
+class Spread(msgspec.Struct, frozen=True):
+    """Variance between the runs of a job, or between the jobs of a node beyond that of their runs: `pooled` (component)
+    over all nodes, with its degrees of freedom (component). Of jobs it is what they show over what is `assumed`
+    (component); of runs nothing is. Each node has the usual variance so many times in each component (`ratio`, node x
+    component, at least 1)."""
 
     pooled: Floats
     degrees: Floats
     ratio: Floats
+    assumed: Floats = np.zeros(1)
+
+    @property
+    def variance(self) -> Floats:
+        """Of a usual node in each component."""
+        return np.asarray(self.assumed + self.pooled)
 
 
-def run_spread(values: Floats, family: Ints, prior: Floats, owner: Ints | None = None) -> RunSpread:
+def run_spread(values: Floats, component_type: Ints, prior: Floats, owner: Ints | None = None) -> Spread:
     """The spread of `values` (job, run, component; NaN where a run is missing) over the runs of a job.
 
-    Part by component the variance is moderated by that of its family (Smyth 2004, empirical Bayes). `prior` (component)
-    is the standard deviation where no job has two runs. `owner` (job) numbers the node of each job, in order; each job
-    is a node of its own if it is left out.
+    Part by component the variance is moderated by that of its component type (Smyth 2004, empirical Bayes). `prior`
+    (component) is the standard deviation where no job has two runs. `owner` (job) numbers the node of each job, in
+    order; each job is a node of its own if it is left out.
     """
     jobs, _, components = values.shape
     owner = np.arange(jobs) if owner is None else owner
@@ -60,21 +69,21 @@ def run_spread(values: Floats, family: Ints, prior: Floats, owner: Ints | None =
         np.ones(components),
     )
     if not spare.any():
-        return RunSpread(pooled, degrees, np.ones((nodes, components)))
-    for number in np.unique(family):
-        columns = np.flatnonzero((family == number) & spare.any(axis=0))
+        return Spread(pooled, degrees, np.ones((nodes, components)))
+    for number in np.unique(component_type):
+        columns = np.flatnonzero((component_type == number) & spare.any(axis=0))
         if len(columns):
             usual = _usual(squares[:, columns], spare[:, columns])
             total = spare[np.ix_(usual, columns)].sum(axis=0)
             own = squares[np.ix_(usual, columns)].sum(axis=0) / total
-            of_family, weight = moderation(own, total)
-            pooled[columns] = (weight * of_family + total * own) / (weight + total)
+            of_type, weight = moderation(own, total)
+            pooled[columns] = (weight * of_type + total * own) / (weight + total)
             independent[columns] = independence(residual[usual][:, :, columns], own, total)
             degrees[columns] = np.minimum(weight + total, total * independent[columns])
     first = np.searchsorted(owner, np.arange(nodes))
     if nodes < jobs:
         squares, spare = (np.add.reduceat(each, first, axis=0) for each in (squares, spare))
-    return RunSpread(pooled, degrees, _ratio(squares, spare, pooled, float(np.median(independent))))
+    return Spread(pooled, degrees, _ratio(squares, spare, pooled, float(np.median(independent))))
 
 
 def _within(values: Floats) -> tuple[Floats, Floats, Floats]:
@@ -88,8 +97,8 @@ def _within(values: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _usual(squares: Floats, spare: Floats) -> Bools:
-    """The nodes that are no noisier in a family than chance makes one in RARE (node): by the F distribution of its runs
-    against those of the others, as if all components shared what runs differ by."""
+    """The nodes that are no noisier in a component type than chance makes one in RARE (node): by the F distribution of
+    its runs against those of the others, as if all components shared what runs differ by."""
     degrees = spare.max(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         own = np.where(degrees > 0, squares.sum(axis=1) / np.maximum(spare.sum(axis=1), 1), 0.0)
@@ -105,7 +114,7 @@ def _usual(squares: Floats, spare: Floats) -> Bools:
 
 
 def independence(residual: Floats, variance: Floats, degrees: Floats) -> float:
-    """As how many independent things the components of a family count, from the `residual` of runs (node, run,
+    """As how many independent things the components of a component type count, from the `residual` of runs (node, run,
     component) and the `variance` of each component with its `degrees` of freedom: one over the mean of their squared
     correlations. Chance makes that larger, by 1 / degrees where components are independent; of the rest so much counts
     that few runs are no proof."""
@@ -121,7 +130,7 @@ def independence(residual: Floats, variance: Floats, degrees: Floats) -> float:
 
 
 def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
-    """The common variance of a family and its weight in degrees of freedom, from each component's variance.
+    """The common variance of a component type and its weight in degrees of freedom, from each component's variance.
 
     Moments of the logarithms of variances that follow a scaled F distribution (Smyth 2004, section 6.2). Of how much
     they differ beyond chance the lower end counts, SURE standard errors below: a few variances of one degree of freedom
@@ -161,41 +170,25 @@ def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -
     return np.asarray(np.maximum(np.maximum(own, whole[:, None]), 1.0))
 
 
-class JobSpread(msgspec.Struct, frozen=True):
-    """Variance between the jobs of a node beyond that of their runs: what is `assumed` (component), the `excess`
-    (component) over it that jobs show, with its `degrees` of freedom (component), and how many times the usual variance
-    each node has in each component (`ratio`, node x component, at least 1)."""
-
-    assumed: Floats
-    excess: Floats
-    degrees: Floats
-    ratio: Floats
-
-    @property
-    def variance(self) -> Floats:
-        """Of a usual node in each component."""
-        return np.asarray(self.assumed + self.excess)
-
-
-def job_spread(means: Floats, owner: Ints, of_runs: Floats, family: Ints, assumed: Floats) -> JobSpread:
+def job_spread(means: Floats, owner: Ints, of_runs: Floats, component_type: Ints, assumed: Floats) -> Spread:
     """The spread between jobs from their `means` (job, component; NaN if it has none); `owner` (job) numbers the node
     of each job, in order. `of_runs` (component) is the variance that the mean of a usual job has by its runs, `assumed`
     (component) the variance between jobs that is assumed.
 
-    The variance is one for a family: what a job shares, such as pages or temperature, is in all of its components. It
-    is never less than the assumed one, so that a lucky pair of jobs narrows no interval; the excess has the degrees of
-    freedom of the jobs that show it. Without two jobs of one node it is the assumed one, taken as known.
+    The variance is one for a component type: what a job shares, such as pages or temperature, is in all of its
+    components. It is never less than the assumed one, so that a lucky pair of jobs narrows no interval; the excess has
+    the degrees of freedom of the jobs that show it. Without two jobs of one node it is the assumed one, taken as known.
     """
     jobs, components = means.shape
     nodes = int(owner[-1]) + 1 if jobs else 0
     excess, degrees = np.zeros(components), np.full(components, MOST_DEGREES)
     if jobs == nodes:
-        return JobSpread(assumed, excess, degrees, np.broadcast_to(1.0, (nodes, components)))
+        return Spread(excess, degrees, np.broadcast_to(1.0, (nodes, components)), assumed)
     residual, squares, spare = _between(means, owner, nodes)
     usual_variance = of_runs + assumed
     independent = np.ones(components)
-    for number in np.unique(family):
-        columns = np.flatnonzero((family == number) & spare.any(axis=0))
+    for number in np.unique(component_type):
+        columns = np.flatnonzero((component_type == number) & spare.any(axis=0))
         if not len(columns):
             continue
         usual = _usual(squares[:, columns] / usual_variance[columns], spare[:, columns])
@@ -206,14 +199,14 @@ def job_spread(means: Floats, owner: Ints, of_runs: Floats, family: Ints, assume
         excess[columns] = max(float(np.mean(shown - usual_variance[columns])), 0.0)
         degrees[columns] = np.maximum(total * independent[columns], 1.0)
     ratio = _ratio(squares, spare, usual_variance + excess, float(np.median(independent)))
-    return JobSpread(assumed, excess, degrees, ratio)
+    return Spread(excess, degrees, ratio, assumed)
 
 
 def _without_outliers(squares: Floats, expected: Floats, total: Floats) -> Floats:
     """The variance of each component (component) from sums of `squares` (node, component) with `total` degrees of
     freedom (component), in which no part of a node counts more than OUTLIER times what is usual: what comes and goes in
-    one of many components is a finding, and no variance of all. `expected` (component) is what components of a family
-    differ by."""
+    one of many components is a finding, and no variance of all. `expected` (component) is what components of a
+    component type differ by."""
     scaled, many = squares / expected, max(float(total.sum()), 1.0)
     usual = float(scaled.sum()) / many
     for _ in range(_STEPS):

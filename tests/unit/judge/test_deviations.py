@@ -208,7 +208,7 @@ def test_pooled_estimates_are_those_of_a_hand_that_adds_up_jobs() -> None:
     """Node by node and component by component, from the values and the two spreads."""
     series = _uneven()
     values, run, job = series.matrix.values, series.spreads.run, series.spreads.job
-    assert job.excess.any()
+    assert job.pooled.any()
     pooled = series.pooled
     for node in range(len(JOBS)):
         for component in (0, 7, 30, len(tolerance()) - 1):
@@ -328,7 +328,7 @@ def test_what_all_nodes_moved_by_from_day_to_day_is_in_no_difference_and_no_spre
     began = (NOON_S + DAY_S * day).tolist()
     calm, moved = (of_values(values + (size * day)[:, None, None] * tolerance(), jobs, began) for size in (0.0, 1.0))
     np.testing.assert_allclose(moved.pooled.difference, calm.pooled.difference, atol=1e-6 * tolerance().max())
-    np.testing.assert_allclose(moved.spreads.job.excess, calm.spreads.job.excess, atol=1e-12)
+    np.testing.assert_allclose(moved.spreads.job.pooled, calm.spreads.job.pooled, atol=1e-12)
     assert not moved.outside.any() and moved.pooled.inside.all()
     unknown = of_values(values + day[:, None, None] * tolerance(), jobs)  # as if all were of one day
     assert not unknown.pooled.inside.all()

@@ -15,7 +15,7 @@ from nodeprint.stats.runs import (
     OUTLIER,
     OWN_DEGREES,
     PRIOR_DEGREES,
-    JobSpread,
+    Spread,
     independence,
     job_spread,
     moderation,
@@ -214,7 +214,7 @@ def _jobs(
     return means, np.repeat(np.arange(nodes), jobs)
 
 
-def _spread(means: np.ndarray, owner: np.ndarray, assumed: float = 0.01) -> JobSpread:
+def _spread(means: np.ndarray, owner: np.ndarray, assumed: float = 0.01) -> Spread:
     components = means.shape[1]
     return job_spread(means, owner, np.ones(components), FAMILY[:components], np.full(components, assumed))
 
@@ -230,16 +230,16 @@ def test_lucky_jobs_narrow_no_interval() -> None:
     """Never less than the assumed variance; it is no excess that runs explain."""
     rng = np.random.default_rng(6)
     spreads = [_spread(means, owner, assumed=4.0) for means, owner in (_jobs(8, 2, 0.0, rng) for _ in range(20))]
-    assert {float(spread.excess.max()) for spread in spreads} == {0.0}
+    assert {float(spread.pooled.max()) for spread in spreads} == {0.0}
     assert {float(variance) for spread in spreads for variance in spread.variance} == {4.0}
     means, owner = _jobs(8, 2, 0.0, rng)
     means[1::2] = means[::2]
-    assert not _spread(means, owner).excess.any()
+    assert not _spread(means, owner).pooled.any()
 
 
 def test_without_a_second_job_the_assumed_variance_is_taken_as_known() -> None:
     spread = _spread(*_jobs(8, 1, 3.0, np.random.default_rng(1)))
-    assert spread.variance.tolist() == [0.01] * 40 and not spread.excess.any()
+    assert spread.variance.tolist() == [0.01] * 40 and not spread.pooled.any()
     assert spread.degrees.tolist() == [MOST_DEGREES] * 40
     assert spread.ratio.shape == (8, 40) and (spread.ratio == 1).all()
 
@@ -249,8 +249,8 @@ def test_the_variance_between_jobs_is_one_for_a_family() -> None:
     means, owner = _jobs(8, 2, 0.0, rng)
     means[:, :20] += 5 * rng.normal(0.0, 1.0, (16, 1))
     spread = job_spread(means, owner, np.ones(40), np.repeat([0, 1], 20), np.full(40, 0.01))
-    assert len(np.unique(spread.excess[:20])) == len(np.unique(spread.excess[20:])) == 1
-    assert spread.excess[0] > 8 and spread.excess[20] < 0.5
+    assert len(np.unique(spread.pooled[:20])) == len(np.unique(spread.pooled[20:])) == 1
+    assert spread.pooled[0] > 8 and spread.pooled[20] < 0.5
 
 
 @pytest.mark.parametrize(("shared", "low", "high"), [(1.0, 7, 12), (0.0, 100, 400)])
@@ -266,7 +266,7 @@ def test_what_comes_and_goes_in_one_part_is_no_variance_of_all() -> None:
     before = _spread(means, owner)
     means[5, 11] += 60.0
     after = _spread(means, owner)
-    added = after.excess[0] - before.excess[0]
+    added = after.pooled[0] - before.pooled[0]
     assert 0 <= added < 2 * OUTLIER * (1 + before.variance[0]) / (8 * 40)  # unlimited it is 60^2 / 2 / (8 * 40)
     assert after.ratio[2, 11] > 20 and np.delete(after.ratio[:, 11], 2).max() < 3
 
@@ -290,8 +290,8 @@ def test_jobs_that_lack_a_part_count_in_the_others() -> None:
     gaps[0, :5] = np.nan
     gaps[:, 7] = np.nan
     spread = _spread(gaps, owner)
-    assert all(np.isfinite(each).all() for each in (spread.excess, spread.degrees, spread.ratio))
-    assert spread.excess[0] == pytest.approx(_spread(means, owner).excess[0], rel=0.2)
+    assert all(np.isfinite(each).all() for each in (spread.pooled, spread.degrees, spread.ratio))
+    assert spread.pooled[0] == pytest.approx(_spread(means, owner).pooled[0], rel=0.2)
 
 
 def test_nodes_of_one_and_of_three_jobs_are_pooled_by_what_each_shows() -> None:
@@ -299,7 +299,7 @@ def test_nodes_of_one_and_of_three_jobs_are_pooled_by_what_each_shows() -> None:
     means = np.array([[0.0], [4.0], [5.0], [5.0], [3.0], [7.0]])
     owner = np.array([0, 0, 1, 2, 2, 2])
     spread = job_spread(means, owner, np.array([0.5]), np.zeros(1, dtype=np.int64), np.array([0.25]))
-    assert spread.excess[0] == pytest.approx((8.0 + 8.0) / 3 - 0.75)
+    assert spread.pooled[0] == pytest.approx((8.0 + 8.0) / 3 - 0.75)
     assert spread.variance[0] == pytest.approx((8.0 + 8.0) / 3 - 0.5)
     assert spread.degrees[0] == 3.0
     usual = 0.5 + spread.variance[0]
@@ -313,7 +313,7 @@ def test_the_order_of_jobs_changes_nothing(seed: int, order: list[int]) -> None:
     means, owner = _jobs(4, 3, 2.0, np.random.default_rng(seed), shared=0.5)
     rows = np.concatenate([3 * node + np.array(order) for node in range(4)])
     first, second = _spread(means, owner), _spread(means[rows], owner)
-    for name in ("excess", "degrees", "ratio"):
+    for name in ("pooled", "degrees", "ratio"):
         np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-9)
 
 
@@ -331,7 +331,7 @@ def test_intervals_of_several_jobs_cover_their_true_value(nodes: int, shared: fl
         components: list[tuple[np.ndarray, np.ndarray | float]] = [
             (np.full((nodes, 40), 0.5), 1e4),
             (spread.assumed * spread.ratio / 2, np.inf),
-            (spread.excess * spread.ratio / 2, spread.degrees),
+            (spread.pooled * spread.ratio / 2, spread.degrees),
         ]
         half = intervals.half_width(*intervals.combined(components), 0.05)
         inside.append(np.mean(np.abs(of_nodes - 7.0) <= half))
