@@ -85,14 +85,11 @@ class Node:
     line: dict[tuple[str, int], Ints]
     apart_ns: Floats
 
-    def source(self, run: str = "") -> node_lines.NodeLines:
-        """What its records would say, of one run or of all."""
-        passes = tuple(sweep for sweep in self.passes if sweep.attrs["run"].endswith(run))
-        return node_lines.NodeLines("node", "coherence-cas", self.topology, passes, (), (), True)
-
     def found(self, run: str = "") -> Die:
         """What is found of its first die, from one run or from all."""
-        return analysis.analyze(self.source(run)).dies[0]
+        passes = [sweep for sweep in self.passes if sweep.attrs["run"].endswith(run)]
+        node = analysis.NodeDies("node", "coherence-cas", self.topology, (), True)
+        return analysis.analyze(node, passes, ()).dies[0]
 
     def line_index(self, die: Die) -> float:
         """Adjusted Rand index of the lines' clusters, unassigned ones being a cluster of their own."""
@@ -298,7 +295,7 @@ def seconds() -> list[Row]:
             took = []
             for _ in range(3):
                 start = time.process_time()
-                analysis.analyze(node_lines.read(node))
+                analysis.analyze(*node_lines.read(node))
                 took.append(time.process_time() - start)
             rows.append(row(f"{name}, two runs: analysis of a node, of one CPU", took, 5, "s"))
     return rows

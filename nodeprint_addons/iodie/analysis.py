@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 import pandas as pd
+import xarray as xr
 from msgspec.structs import replace
 
 from nodeprint.machine.topology.model import Level, Topology
@@ -15,21 +16,20 @@ from nodeprint_addons.iodie import data
 from nodeprint_addons.iodie.data import Estimate, rows_of
 from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.die import find as find_die
-from nodeprint_addons.iodie.node_lines import NodeLines
 
 #: The columns that identify a part of a die.
 PART = ["kind", "socket", "where"]
 
 
 class NodeDies(msgspec.Struct, frozen=True):
-    """The dies of a node, and what of its data is missing, a sentence each."""
+    """A node with its dies, none before they are found, and what of its data is missing, a sentence each."""
 
     node: str
     measurement: str
     topology: Topology
-    dies: tuple[Die, ...]
     missing: tuple[str, ...]
     simulated: bool
+    dies: tuple[Die, ...] = ()
 
     @property
     def level(self) -> Level:
@@ -37,14 +37,13 @@ class NodeDies(msgspec.Struct, frozen=True):
         return self.dies[0].level
 
 
-def analyze(source: NodeLines) -> NodeDies:
-    """The dies of a node."""
-    tensors, missing_parts = data.tensors(source.passes, source.topology)
-    dies = tuple(find_die(tensor, source.censuses, source.topology) for tensor in tensors)
+def analyze(node: NodeDies, passes: Sequence[xr.Dataset], censuses: Sequence[xr.Dataset]) -> NodeDies:
+    """The node with the dies that its passes and censuses show."""
+    tensors, missing_parts = data.tensors(passes, node.topology)
+    dies = tuple(find_die(tensor, censuses, node.topology) for tensor in tensors)
     dies = tuple(_with_links(die, dies) for die in dies)
-    no_census = [] if source.censuses else [say("dies", "missing", "census")]
-    missing = (*source.missing, *missing_parts, *no_census)
-    return NodeDies(source.node, source.measurement, source.topology, dies, missing, source.simulated)
+    no_census = [] if censuses else [say("dies", "missing", "census")]
+    return replace(node, dies=dies, missing=(*node.missing, *missing_parts, *no_census))
 
 
 def site_ends(die: Die) -> tuple[tuple[int, ...], ...]:

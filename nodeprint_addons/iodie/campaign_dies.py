@@ -22,7 +22,7 @@ from nodeprint_addons.iodie import analysis, json_output, line_files, listing, n
 from nodeprint_addons.iodie.analysis import NodeDies
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
-SCHEMA = 5
+SCHEMA = 6
 _FILE = "dies.msgpack.zst"
 
 
@@ -50,7 +50,7 @@ def read(where: Path) -> tuple[list[NodeDies], dict[str, str]]:
     Raises NodeprintError where it is neither, or no node has the records, CannotWriteError.
     """
     if not (where / "nodes.tsv").exists():
-        return [analysis.analyze(node_lines.read(where))], {}
+        return [analysis.analyze(*node_lines.read(where))], {}
     sheet = where / "nodes.tsv"
     folders = {name: where / "nodes" / name for name in sorted(node.node for node in node_sheet.read_sheet(sheet))}
     results: dict[str, NodeDies | NodeprintError] = {
@@ -72,14 +72,14 @@ def read(where: Path) -> tuple[list[NodeDies], dict[str, str]]:
 
 def of_files(paths: Sequence[Path], labels: Topology | None) -> NodeDies:
     """The dies of the machine whose records or tables the files are. Raises NodeprintError as line_files.read does."""
-    return analysis.analyze(line_files.read(paths, labels))
+    return analysis.analyze(*line_files.read(paths, labels))
 
 
 def _made(folder: Path) -> tuple[str, NodeDies | NodeprintError]:
     """The stamp of a node's files, and its dies, or why there are none."""
     stamp = _stamp(folder)
     try:
-        return stamp, analysis.analyze(node_lines.read(folder))
+        return stamp, analysis.analyze(*node_lines.read(folder))
     except NodeprintError as error:
         return stamp, error
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pandas as pd
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from msgspec.structs import astuple
@@ -26,43 +26,14 @@ _WIDTH = 2 * (_END[0] + 3 + _SITE[0]) + _ACROSS
 _MOST_LINKED = 6
 
 
-class DieData(msgspec.Struct, frozen=True):
-    """A die as tables: `sites` with their name, row, column, and the share of lines that live there; `ends`, the CCDs
-    (or CCXs) at a site, with what each adds in ns, and `odd` if that is much more than for the others; `ways` between
-    two sites (`start`, `end`) with what each adds to the way to a line in ns, `drawn` if it is a step. All with `half`
-    of the 95% interval."""
+def of_die(die: Die) -> xr.Dataset | None:
+    """What is drawn of a die; None where there is no map, or too many sites without a geometry.
 
-    title: str
-    sites: pd.DataFrame
-    ends: pd.DataFrame
-    ways: pd.DataFrame
-
-    @property
-    def row_height(self) -> float:
-        """What a row of sites takes, with the way to the next, in mm."""
-        most = int(self.ends["site"].value_counts().max())
-        return max(_SITE[1], most * (_END[1] + 1)) + _ALONG
-
-    @property
-    def rows(self) -> int:
-        """How many rows of sites there are."""
-        return 1 + int(self.sites["row"].max())
-
-    def frame(self, width: float) -> Frame:
-        """As large as its boxes; it has no scale."""
-        return Frame(width, self.rows * self.row_height, least=_WIDTH, most=_WIDTH)
-
-    def table(self) -> pd.DataFrame:
-        """A row for each way, site and end."""
-        name = self.sites["name"]
-        rows = [("way", name[way.start], name[way.end], way.ns, way.half, "ns") for way in rows_of(self.ways)]
-        rows += [("lines", s.name, "", 100 * s.share, 100 * s.half, "%") for s in rows_of(self.sites)]
-        rows += [("own part", name[end.site], end.name, end.ns, end.half, "ns") for end in rows_of(self.ends)]
-        return pd.DataFrame(rows, columns=["what", "site", "to", "value, in its unit", "half of the interval", "unit"])
-
-
-def of_die(die: Die) -> DieData | None:
-    """What is drawn of a die; None where there is no map, or too many sites without a geometry."""
+    A `site` has its name, row, column, and the share of lines that live there; an `end`, a CCD (or CCX), its site, what
+    it adds in ns, and whether that is much more than for the others (`odd`); a `way` the sites of its start and its
+    end, what it adds to the way to a line in ns, and whether it is drawn, as a step is. All have `half` of the 95%
+    interval.
+    """
     if die.sites is None or die.to_lines is None or (die.geometry is None and die.sites.with_memory > _MOST_LINKED):
         return None
     word, places, numbers = level_name(die.level), _places(die), range(die.sites.with_memory)
@@ -79,7 +50,30 @@ def of_die(die: Die) -> DieData | None:
         ns=between.ns, half=between.half, drawn=[_is_step(die, int(p), int(q)) for p, q in between.ends]
     )
     shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
-    return DieData(f"{sentences.title(die)}, {shape}", sites, ends, ways)
+    columns = {
+        f"{dim}_{name}": (dim, table[name].to_numpy())
+        for dim, table in (("site", sites), ("end", ends), ("way", ways))
+        for name in table
+    }
+    return xr.Dataset(columns, attrs={"title": f"{sentences.title(die)}, {shape}"})
+
+
+def _table(data: xr.Dataset, dim: str) -> pd.DataFrame:
+    """The sites, ends or ways of a die, a row each."""
+    names = [str(name) for name in data if data[name].dims == (dim,)]
+    return pd.DataFrame({name.removeprefix(f"{dim}_"): data[name].to_numpy() for name in names})
+
+
+def _rows(data: xr.Dataset) -> tuple[int, float]:
+    """How many rows of sites there are, and what each takes with the way to the next, in mm."""
+    most = int(_table(data, "end")["site"].value_counts().max())
+    return 1 + int(data["site_row"].max()), max(_SITE[1], most * (_END[1] + 1)) + _ALONG
+
+
+def _frame(data: xr.Dataset, width: float) -> Frame:
+    """As large as its boxes; it has no scale."""
+    rows, height = _rows(data)
+    return Frame(width, rows * height, least=_WIDTH, most=_WIDTH)
 
 
 def _places(die: Die) -> dict[int, tuple[int, int]]:
@@ -99,22 +93,23 @@ def _is_step(die: Die, p: int, q: int) -> bool:
     return bool(dies.steps(geometry.kind, geometry.sites)[geometry.site[p], geometry.site[q]] == 1)
 
 
-@primitive(DieData.frame)
-def die(ax: Axes, data: DieData, style: Style) -> None:
+@primitive(_frame)
+def die(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw the sites with what is connected to them, and the ways with what each adds, in mm from the upper left."""
+    (rows, height), sites, ends, ways = _rows(data), *(_table(data, dim) for dim in ("site", "end", "way"))
     ax.set_axis_off()
     ax.set_xlim(0, _WIDTH)
-    ax.set_ylim(data.rows * data.row_height, 0)
+    ax.set_ylim(rows * height, 0)
     ax.set_aspect("equal", anchor="NW")
-    ax.set_title(say("axes", "die", title=data.title), fontsize=style.letters_pt)
-    above = (data.row_height - _ALONG - _SITE[1]) / 2
-    top = data.sites["row"] * data.row_height + above
-    left = _END[0] + 3 + data.sites["column"] * (_SITE[0] + _ACROSS)
-    for way in rows_of(data.ways[data.ways["drawn"]]):
-        ends = [(left[n] + _SITE[0] / 2, top[n] + _SITE[1] / 2) for n in (way.start, way.end)]
-        _draw_way(ax, ends[0], ends[1], sentences.cost(way.ns, way.half), style)
-    for site in rows_of(data.sites):
-        _draw_site(ax, site, data.ends[data.ends["site"] == site.Index], left[site.Index], top[site.Index], style)
+    ax.set_title(say("axes", "die", title=data.attrs["title"]), fontsize=style.letters_pt)
+    above = (height - _ALONG - _SITE[1]) / 2
+    top = sites["row"] * height + above
+    left = _END[0] + 3 + sites["column"] * (_SITE[0] + _ACROSS)
+    for way in rows_of(ways[ways["drawn"]]):
+        both = [(left[n] + _SITE[0] / 2, top[n] + _SITE[1] / 2) for n in (way.start, way.end)]
+        _draw_way(ax, both[0], both[1], sentences.cost(way.ns, way.half), style)
+    for site in rows_of(sites):
+        _draw_site(ax, site, ends[ends["site"] == site.Index], left[site.Index], top[site.Index], style)
 
 
 def _draw_way(ax: Axes, start: tuple[float, float], end: tuple[float, float], cost: str, style: Style) -> None:

@@ -21,16 +21,16 @@ from nodeprint.readers.parsing import lines_of
 from nodeprint.readers.tools import long_table, record_file
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records, node_lines
+from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.data import latency_pass
-from nodeprint_addons.iodie.node_lines import NodeLines
 
 #: An address counts where so many of the pairs were measured on it.
 _MOST_PAIRS = 0.9
 
 
-def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
-    """The lines in files of one machine, each file a run. Without `labels`, those of the first file's node are taken,
-    else the groups that the hops show.
+def read(paths: Sequence[Path], labels: Topology | None) -> tuple[NodeDies, list[xr.Dataset], list[xr.Dataset]]:
+    """The machine that files are of, each of them a run, whose dies are not yet found, with all passes and censuses.
+    Without `labels`, those of the first file's node are taken, else the groups that the hops show.
 
     Raises NodeprintError where a file is no such one, where none has lines, and where nothing says in which of several
     sockets lines are.
@@ -64,7 +64,7 @@ def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
         missing.append(say("dies", "missing", "labels"))
     notes = tuple(dict.fromkeys(missing))
     measurement = ", ".join(dict.fromkeys(names))
-    return NodeLines(paths[0].name, measurement, labels_of_cpus, tuple(passes), tuple(censuses), notes, simulated)
+    return NodeDies(paths[0].name, measurement, labels_of_cpus, notes, simulated), passes, censuses
 
 
 def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> xr.Dataset:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 import numpy as np
 import xarray as xr
 
@@ -16,9 +15,9 @@ from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import serialized
-from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records
+from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.data import census, latency_pass
 
 T = TypeVar("T")
@@ -27,20 +26,9 @@ T = TypeVar("T")
 MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
 
 
-class NodeLines(msgspec.Struct, frozen=True):
-    """The lines of one node: `measurement`, passes and censuses of all runs, the topology, and `missing` parts."""
-
-    node: str
-    measurement: str
-    topology: Topology
-    passes: tuple[xr.Dataset, ...]
-    censuses: tuple[xr.Dataset, ...]
-    missing: tuple[str, ...]
-    simulated: bool
-
-
-def read(node_dir: Path) -> NodeLines:
-    """The lines of a node of a campaign, by the folder of its jobs.
+def read(node_dir: Path) -> tuple[NodeDies, list[xr.Dataset], list[xr.Dataset]]:
+    """A node of a campaign by the folder of its jobs, whose dies are not yet found, with the passes and the censuses of
+    all runs.
 
     A file that cannot be read is left out and named among what is missing. Raises NodeprintError where the folder is
     none of a node, and where no record has lines.
@@ -58,7 +46,7 @@ def read(node_dir: Path) -> NodeLines:
         if passes:
             labels = serialized.from_text(survey.topology)
             notes = tuple(dict.fromkeys(missing))
-            return NodeLines(node_dir.name, name, labels, tuple(passes), tuple(censuses), notes, simulated)
+            return NodeDies(node_dir.name, name, labels, notes, simulated), passes, censuses
     advice = (
         "measure with `arguments: {coherence-cas: --detail}` in the configuration (docs/iodie.md)"
         if not missing

@@ -67,7 +67,7 @@ def analyzed(
     for number, run in enumerate(detailed(plan), start=1):
         passes += passes_of(run, number)
         truth.append(run)
-    found = analysis.analyze(node_lines.NodeLines("node000", "coherence-cas", topology, tuple(passes), (), (), True))
+    found = analysis.analyze(analysis.NodeDies("node000", "coherence-cas", topology, (), True), passes, ())
     sites = [
         np.concatenate(
             [
@@ -188,16 +188,13 @@ def test_two_clocks_tell_a_core_from_its_port() -> None:
         ghz = (3.4, 2.4)[number - 1]
         for one in passes_of(run, number):
             passes.append(one.assign(ns=one.ns + 2 * 12 / ghz, ghz=0 * one.ghz + ghz))
-    found = analysis.analyze(node_lines.NodeLines("a", "coherence-cas", ROME, tuple(passes), (), (), True))
+    node = analysis.NodeDies("a", "coherence-cas", ROME, (), True)
+    found = analysis.analyze(node, passes, ())
     (die,) = found.dies
     assert die.core_cycles is not None
     assert die.core_cycles.value == pytest.approx(12, abs=max(die.core_cycles.half, 2))
     assert "the core's share is" in listing.as_text(found).lower()
-    steady = analysis.analyze(
-        node_lines.NodeLines(
-            "a", "coherence-cas", ROME, tuple(p for p in passes if p.attrs["run"] == "job1/run1"), (), (), True
-        )
-    )
+    steady = analysis.analyze(node, [one for one in passes if one.attrs["run"] == "job1/run1"], ())
     assert steady.dies[0].core_cycles is None
 
 
@@ -206,7 +203,7 @@ def test_two_clocks_tell_a_core_from_its_port() -> None:
 
 def test_a_census_of_the_same_lines_agrees(tmp_path: Path) -> None:
     write(Plan(ROME, nodes=1, runs=1, detail=True), tmp_path / "a")
-    found = analysis.analyze(node_lines.read(tmp_path / "a/nodes/node000"))
+    found = analysis.analyze(*node_lines.read(tmp_path / "a/nodes/node000"))
     (die,) = found.dies
     assert die.census is not None and die.census.count == 4
     assert die.census_agreement == 1 and die.common_lines == 96
@@ -220,7 +217,7 @@ def test_shares_of_a_census_are_at_the_sites_where_its_lines_are(tmp_path: Path)
     for seed in range(3):
         modes = Modes(6.0, planted)
         write(Plan(ROME, nodes=1, runs=1, detail=True, modes=modes, seed=seed), tmp_path / f"{seed}")
-        (die,) = analysis.analyze(node_lines.read(tmp_path / f"{seed}/nodes/node000")).dies
+        (die,) = analysis.analyze(*node_lines.read(tmp_path / f"{seed}/nodes/node000")).dies
         assert die.sites is not None and die.sites.count == 4
         label = die.labels[die.here]
         truth = [planted[label[die.sites.of_end == site][0] % 4] for site in range(4)]
@@ -382,10 +379,10 @@ def test_the_command_prints_a_plan_and_json_by_its_schema(campaign: Path) -> Non
 
 
 def test_records_give_the_same_as_what_they_were_made_of(campaign: Path) -> None:
-    found = node_lines.read(campaign / "nodes/node000")
-    assert found.measurement == "coherence-cas" and found.missing == () and len(found.passes) == 2
-    assert len(found.censuses) == 1 and found.censuses[0].sizes["cpu"] == 16
-    one = found.passes[0]
+    found, passes, censuses = node_lines.read(campaign / "nodes/node000")
+    assert found.measurement == "coherence-cas" and found.missing == () and len(passes) == 2
+    assert len(censuses) == 1 and censuses[0].sizes["cpu"] == 16
+    one = passes[0]
     pairs = len(ROME.cpus) * (len(ROME.cpus) - 1) // 2
     assert one.ns.shape == (pairs, 32) and one.sizes["line"] == 32 and one.ghz.shape == (pairs, 2)
 
@@ -434,8 +431,8 @@ def test_a_garbled_file_is_named_and_left_out(
 @pytest.mark.parametrize("wrong", [b'"reload_ns":[[null,', b'"reload_ns":[["x",', b'"reload_ns":[[1,'])
 def test_a_garbled_census_is_named_and_the_passes_are_kept(campaign: Path, tmp_path: Path, wrong: bytes) -> None:
     node = node_with(campaign, tmp_path, lambda content: content.replace(b'"reload_ns":[[', wrong, 1))
-    found = node_lines.read(node)
-    assert len(found.passes) == 2 and found.censuses == ()
+    found, passes, censuses = node_lines.read(node)
+    assert len(passes) == 2 and censuses == []
     assert found.missing == ("job1/run1: its records of census and clusters are not as expected and are left out",)
 
 
@@ -462,7 +459,7 @@ def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:
 
 def test_a_run_that_was_stopped_gives_its_finished_passes(campaign: Path, tmp_path: Path) -> None:
     node = node_with(campaign, tmp_path, lambda content: content[: len(content) * 2 // 3])
-    found = analysis.analyze(node_lines.read(node))
+    found = analysis.analyze(*node_lines.read(node))
     assert any("stopped before its end" in sentence for sentence in found.missing)
     assert found.dies[0].clusters.count == 4 and len(found.dies[0].clusters.label) >= 32
 
@@ -477,10 +474,10 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
     subprocess.run([*command, "--detail", "--census", "--out", out], check=True, capture_output=True)
     labels = CliRunner().invoke(app, ["topology", "--json"]).output
     (node / "job1/topology.json").write_text(labels)
-    found = node_lines.read(node)
-    assert [one.ns.shape for one in found.passes] == [(1, 32), (1, 32)]
-    assert [one.sizes["line"] for one in found.passes] == [32, 32] and len(found.censuses) == 1
-    assert found.censuses[0].sizes["line"] >= 512
+    _, passes, censuses = node_lines.read(node)
+    assert [one.ns.shape for one in passes] == [(1, 32), (1, 32)]
+    assert [one.sizes["line"] for one in passes] == [32, 32] and len(censuses) == 1
+    assert censuses[0].sizes["line"] >= 512
     said = CliRunner().invoke(app, ["iodie", str(node)]).stdout
     assert "NO MAP: no socket has 3 cores" in said
 

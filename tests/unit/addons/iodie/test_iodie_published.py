@@ -14,7 +14,7 @@ from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.readers import matrix_file
 from nodeprint.simulate.lines import STEP_NS
-from nodeprint_addons.iodie import analysis, data, geometry, line_clusters, node_lines, paths
+from nodeprint_addons.iodie import analysis, data, geometry, line_clusters, paths
 from nodeprint_addons.iodie.geometry import Geometry, WayCosts
 from nodeprint_addons.iodie.sites import Sites
 
@@ -77,7 +77,7 @@ def test_a_published_rome_is_a_mesh(data: Path) -> None:
 @of_matrices
 def test_one_line_makes_no_map(data: Path, name: str, topology: Topology, socket: int) -> None:
     one = hops(data, name, topology, socket)
-    (die,) = analysis.analyze(node_lines.NodeLines("node", "coherence-cas", topology, (one,), (), (), False)).dies
+    (die,) = analysis.analyze(analysis.NodeDies("node", "coherence-cas", topology, (), False), [one], ()).dies
     assert die.sites is None and die.no_map == "all lines are alike"
 
 

@@ -49,8 +49,8 @@ def table(path: Path, *, lack: int = 0) -> apart.Made:
 def test_record_files_have_the_labels_of_their_node(campaign: Path) -> None:
     files = sorted((campaign / "nodes/node000").rglob("coherence-cas.jsonl.gz"))
     assert len(files) == 2
-    found = line_files.read(files, None)
-    assert len(found.passes) == 4 and len(found.topology.groups("ccd")) == 8 and found.missing == ()
+    found, passes, _ = line_files.read(files, None)
+    assert len(passes) == 4 and len(found.topology.groups("ccd")) == 8 and found.missing == ()
     by_folder = json.loads(CliRunner().invoke(app, ["iodie", str(campaign / "nodes/node000"), "--json"]).stdout)
     facts = json.loads(CliRunner().invoke(app, ["iodie", *map(str, files), "--json"]).stdout)
     valid(facts, "iodie")
@@ -60,7 +60,7 @@ def test_record_files_have_the_labels_of_their_node(campaign: Path) -> None:
 
 def test_a_record_file_alone_has_the_groups_that_its_hops_show(campaign: Path, tmp_path: Path) -> None:
     alone = shutil.copy(next((campaign / "nodes/node000").rglob("coherence-cas.jsonl.gz")), tmp_path)
-    found = line_files.read([Path(alone)], None)
+    found, _, _ = line_files.read([Path(alone)], None)
     expected = {frozenset(cpus) for cpus in SMALL.groups("ccx").values()}
     assert {frozenset(cpus) for cpus in found.topology.groups("ccx").values()} == expected
     assert any(
@@ -70,7 +70,7 @@ def test_a_record_file_alone_has_the_groups_that_its_hops_show(campaign: Path, t
 
 def test_a_table_of_addresses_gives_the_planted_die(tmp_path: Path) -> None:
     made = table(tmp_path / "per_address.csv")
-    found = analysis.analyze(line_files.read([tmp_path / "per_address.csv"], None))
+    found = analysis.analyze(*line_files.read([tmp_path / "per_address.csv"], None))
     (die,) = found.dies
     assert die.level == "ccx" and die.sites is not None and die.sites.count == 4
     assert rand_index(die.sites.of_end, made.site_of_ccd) == 1
@@ -82,7 +82,7 @@ def test_a_table_of_addresses_gives_the_planted_die(tmp_path: Path) -> None:
 
 def test_rows_that_lack_are_named(tmp_path: Path) -> None:
     table(tmp_path / "t.csv", lack=10)
-    found = line_files.read([tmp_path / "t.csv"], None)
+    found, _, _ = line_files.read([tmp_path / "t.csv"], None)
     assert found.missing[0] == "t.csv: 1 of 276 pairs lack addresses and are left out"
 
 

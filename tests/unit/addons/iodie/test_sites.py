@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nodeprint.machine.topology.presets import from_part
-from nodeprint_addons.iodie import analysis, listing, node_lines, sentences
+from nodeprint_addons.iodie import analysis, listing, sentences
 from nodeprint_addons.iodie.die import Die
 from tests.support import routed_dies as apart
 
@@ -24,8 +24,8 @@ def mapped(
     """A node whose CCDs are at the sites `ccds_at` of a die, its lines at each by `shares`, with steps of 2 ns."""
     rng = np.random.default_rng([seed, 5])
     made = apart.make(GENOA, kind, 2.0, rng, runs=runs, passes=passes, ccds_at=ccds_at, shares=shares)
-    source = node_lines.NodeLines("node", "coherence-cas", GENOA, tuple(made.passes), (), (), True)
-    return analysis.analyze(source), made
+    node = analysis.NodeDies("node", "coherence-cas", GENOA, (), True)
+    return analysis.analyze(node, made.passes, ()), made
 
 
 def held(die: Die, made: apart.Made) -> list[bool]:

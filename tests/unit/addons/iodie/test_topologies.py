@@ -84,6 +84,6 @@ def test_every_machine_is_judged_and_mapped(tmp_path: Path, machine: str | Path,
     plan = Plan(known, nodes=1, runs=1, passes=1, detail=True, homes=homes_of(known, policy), spread=Variation(lines=8))
     folder = write(plan, tmp_path / "a")
     assert set(judge(folder).verdict.nodes) == {"node000"}
-    found = analysis.analyze(node_lines.read(folder / "nodes/node000"))
+    found = analysis.analyze(*node_lines.read(folder / "nodes/node000"))
     assert found.dies or found.missing
     assert listing.as_text(found).startswith("node000: coherence-cas")
