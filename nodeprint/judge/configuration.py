@@ -8,46 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from nodeprint.data.places.homes import FAR
 from nodeprint.data.places.layout import Ints
 from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode
-from nodeprint.errors import printable
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.machine import fingerprint
-from nodeprint.machine.fingerprint import NODE_TOKENS, Value, normalized_cmdline
-from nodeprint.settings.texts import say
-
-
-class FieldDifference(msgspec.Struct, frozen=True):
-    """A key in which a node differs from the majority."""
-
-    key: str
-    value: str
-    majority: str
-    hard: bool
-
-    @property
-    def identity(self) -> str:
-        """Equal where nodes differ from the majority alike."""
-        return f"{self.key}={self.value}"
-
-    @property
-    def text(self) -> str:
-        """For people."""
-        if self.key == "kernel_hash":  # a hash says nothing to a reader
-            return say("differs", "kernels")
-        values = {"field": fingerprint.label(self.key)}
-        if separator := fingerprint.LISTS.get(self.key):
-            own, theirs = (text.split(separator) for text in (self.value, self.majority))
-            more = separator.join(item for item in own if item not in theirs)
-            less = separator.join(item for item in theirs if item not in own)
-            key = "both" if more and less else "more" if more else "less" if less else "order"
-            return say("differs", key, more=printable(more), less=printable(less), **values)
-        return say("differs", "value", value=printable(self.value), majority=printable(self.majority), **values)
+from nodeprint.machine.fingerprint import NODE_TOKENS, FieldDifference, Value, normalized_cmdline
 
 
 def normalized(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:
@@ -73,13 +42,7 @@ def differences(
     known = {node.name: normalized(node.fingerprint, acceptance) for node in nodes}
     judged = {*acceptance.fingerprint.hard, *acceptance.fingerprint.soft, *more}
     compared = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}
-    out: dict[str, list[FieldDifference]] = {name: [] for name in known}
-    for differing_field in fingerprint.differences(compared, acceptance.fingerprint.hard):
-        for name, value in differing_field.minority.items():
-            out[name].append(
-                FieldDifference(differing_field.field, str(value), str(differing_field.majority), differing_field.hard)
-            )
-    return out
+    return fingerprint.differences(compared, acceptance.fingerprint.hard)
 
 
 #: The keys of a fingerprint that say which processor it is; all others are settings, or what is built around it.

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
@@ -207,17 +206,6 @@ def _ways(
     )
 
 
-class _JobOfParts(msgspec.Struct, frozen=True):
-    """What one independent job shows of each component and direction (component * direction): difference, error and the
-    degrees of freedom, half of the simultaneous interval, and its runs (numbers)."""
-
-    difference: Floats
-    error: Floats
-    degrees: Floats
-    half: Floats
-    runs: Ints
-
-
 def _judged(
     ways: xr.Dataset, fabric: Fabric, tolerance: float, of_runs: float, false_alarm: float, fabrics: int
 ) -> tuple[Sequence[Finding], Limit]:
@@ -227,10 +215,10 @@ def _judged(
     together = _independent_jobs(fabric)
     tail = SUSPECT / (4.0 * fabrics * components * len(together))  # nodes and links share the level
     jobs = [_job(values, runs, of_runs, tail) for runs in together]
-    outside = [job.difference - job.half > tolerance for job in jobs]
+    outside = [job["difference"].values - job["half"].values > tolerance for job in jobs]
     pooled = _job(values, np.concatenate(together), of_runs, false_alarm / (4.0 * fabrics * components))
-    several = np.sum([job.difference > tolerance for job in jobs], axis=0) > 1
-    confirmed = (pooled.difference - pooled.half > tolerance) & several
+    several = np.sum([job["difference"].values > tolerance for job in jobs], axis=0) > 1
+    confirmed = (pooled["difference"].values - pooled["half"].values > tolerance) & several
     findings = [
         finding
         for number in range(ways.sizes["component"])
@@ -252,24 +240,24 @@ def _judged(
     return findings, limit
 
 
-def _smallest_found(ways: xr.Dataset, fabric: Fabric, job: _JobOfParts, outside: Bools, tolerance: float) -> float:
+def _smallest_found(ways: xr.Dataset, fabric: Fabric, job: xr.Dataset, outside: Bools, tolerance: float) -> float:
     """The log of the effect that is found in nine of ten components. What a component differs by without it, by nature
     and by noise, adds to it or hides it; and few nodes take a share of it for what is usual."""
-    healthy = job.difference[np.isfinite(job.difference) & ~outside]
+    healthy = job["difference"].values[np.isfinite(job["difference"].values) & ~outside]
     n = len(fabric.nodes)
     # a direction's nodes are centerd; links are what is left of two terms a node and the levels of two classes
     fitted = 2 if str(ways.attrs["component_type"]) == NODE else 2 * n
     variance = float(np.sum(healthy**2)) / max(len(healthy) - fitted, 1)
-    needs = float(np.nanmedian(tolerance + job.half))
+    needs = float(np.nanmedian(tolerance + job["half"].values))
     trial = needs + NINE_OF_TEN * math.sqrt(variance)
     absorbed = _absorbed(str(ways.attrs["component_type"]), fabric, job, trial) if n <= _FEW_NODES else np.zeros(1)
     return needs + float(np.nanmean(absorbed)) + NINE_OF_TEN * math.sqrt(variance + float(np.nanvar(absorbed)))
 
 
-def _absorbed(component_type: str, fabric: Fabric, job: _JobOfParts, effect: float) -> Floats:
+def _absorbed(component_type: str, fabric: Fabric, job: xr.Dataset, effect: float) -> Floats:
     """How much of an effect the medians of few nodes take for what is usual, tried in some components, one at a
     time."""
-    logs = np.log(fabric.values[job.runs])
+    logs = np.log(fabric.values[job["run"].values])
     n, runs = len(fabric.nodes), len(logs)
     row, column = np.nonzero(~np.eye(n, dtype=np.bool_)) if component_type == LINK else (np.arange(n), np.full(n, -1))
     tried = np.unique(np.linspace(0, len(row) - 1, _PLANTED).astype(np.int64))
@@ -293,9 +281,9 @@ def _absorbed(component_type: str, fabric: Fabric, job: _JobOfParts, effect: flo
     return np.asarray(effect - remaining[:, measured].mean(axis=0)) if measured.any() else np.zeros(1)
 
 
-def _runs_needed(job: _JobOfParts, tolerance: float, effect: float) -> int:
+def _runs_needed(job: xr.Dataset, tolerance: float, effect: float) -> int:
     """How many runs bring the detection limit to FAR tolerances, if their number alone decides."""
-    return int(min(np.ceil(len(job.runs) * ((effect - tolerance) / ((FAR - 1) * tolerance)) ** 2), MOST_RUNS))
+    return int(min(np.ceil(len(job["run"].values) * ((effect - tolerance) / ((FAR - 1) * tolerance)) ** 2), MOST_RUNS))
 
 
 def _independent_jobs(fabric: Fabric) -> list[Ints]:
@@ -308,7 +296,9 @@ def _independent_jobs(fabric: Fabric) -> list[Ints]:
     return [np.flatnonzero(np.isin(of_run, component)) for component in independent(begun, fabric.followed)]
 
 
-def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts:
+def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> xr.Dataset:
+    """What one independent job, of some `runs` (numbers), shows of each component and direction (column, component *
+    direction): the difference, its error with the degrees of freedom, and half of the simultaneous interval."""
     own_values = values[runs]
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
         difference = np.nanmean(own_values, axis=0)
@@ -324,14 +314,16 @@ def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts
     center = (1.4826 * float(np.median(finite))) ** 2 * _OF_MEDIAN / max(len(finite), 1) if len(finite) else 0.0
     of_center = np.full(components, max(len(finite) - 1.0, 1.0))
     error, degrees = intervals.combined([(variance, of_all), (np.full(components, center), of_center)])
-    return _JobOfParts(difference, error, degrees, intervals.half_width(error, degrees, tail), runs)
+    half = intervals.half_width(error, degrees, tail)
+    columns = {"difference": difference, "error": error, "degrees": degrees, "half": half}
+    return xr.Dataset({name: ("column", values) for name, values in columns.items()}, {"run": runs})
 
 
 def _finding(
     ways: xr.Dataset,
     fabric: Fabric,
     number: int,
-    jobs: Sequence[_JobOfParts],
+    jobs: Sequence[xr.Dataset],
     outside: Sequence[Bools],
     confirmed: Bools,
     tolerance: float,
@@ -346,17 +338,17 @@ def _finding(
     of_state = [column for column, column_state in zip(columns, states, strict=True) if column_state is state]
     # the job that shows it least, of those that do: no job is chosen for a large effect
     shows = [
-        (float(job.difference[at]), number, at)
+        (float(job["difference"].values[at]), number, at)
         for number, (job, flags) in enumerate(zip(jobs, outside, strict=True))
         for at in of_state
         if flags[at] or confirmed[at]
     ]
     _, number_of_job, _ = min(shows)
     deciding = jobs[number_of_job]
-    column = max(of_state, key=lambda at: float(np.nan_to_num(deciding.difference[at], nan=-np.inf)))
+    column = max(of_state, key=lambda at: float(np.nan_to_num(deciding["difference"].values[at], nan=-np.inf)))
     direction = columns.index(column)
-    effect = float(deciding.difference[column])
-    effect_back = float(deciding.difference[columns[1 - direction]])
+    effect = float(deciding["difference"].values[column])
+    effect_back = float(deciding["difference"].values[columns[1 - direction]])
     both = not fabric.header.get("directed") or effect_back > _BOTH_WAYS * effect
     node, to = (str(ways[end].values[number, direction]) for end in ("from", "to"))
     where: dict[str, int | str] = {"node": node}
@@ -364,11 +356,13 @@ def _finding(
         where |= {"to": to, "sends": 1, "receives": int(both)}
     else:
         where |= {"sends": int(direction == 0 or both), "receives": int(direction == 1 or both)}
-    half = float(deciding.half[column])
+    half = float(deciding["half"].values[column])
     level = float(np.exp(ways["usual"].values[number, direction]))
     low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
     relative_tolerance = float(np.expm1(tolerance))
-    half_95 = float(np.expm1(intervals.half_width(deciding.error[column], deciding.degrees[column], 0.025)))
+    half_95 = float(
+        np.expm1(intervals.half_width(deciding["error"].values[column], deciding["degrees"].values[column], 0.025))
+    )
     return Finding(
         id=f"{ways.attrs['component_type']!s}-slow",
         state=state,
@@ -397,7 +391,7 @@ def _finding(
 
 
 def _state(
-    jobs: Sequence[_JobOfParts], outside: Sequence[Bools], confirmed: Bools, tolerance: float, column: int
+    jobs: Sequence[xr.Dataset], outside: Sequence[Bools], confirmed: Bools, tolerance: float, column: int
 ) -> Certainty | None:
     """What the jobs show of a component in one direction, all alike: None if it is outside its tolerance in no job, nor
     in all together (`confirmed`). States are those of a row of `deviations.Deviations`."""
@@ -407,19 +401,19 @@ def _state(
     if not count:
         return None
     inside = (
-        float(job.difference[column])
-        + intervals.half_width(job.error[[column]], job.degrees[[column]], intervals.EQUIVALENCE)[0]
+        float(job["difference"].values[column])
+        + intervals.half_width(job["error"].values[[column]], job["degrees"].values[[column]], intervals.EQUIVALENCE)[0]
         <= tolerance
         for job in jobs
     )
     return Certainty.INTERMITTENT if any(inside) else Certainty.SUSPECTED
 
 
-def _effect_of(job: _JobOfParts, column: int, fabric: Fabric, ways: xr.Dataset, shows: bool) -> JobEffect:
-    values = ways["value"].values.reshape(len(fabric.runs), -1)[job.runs, column]
-    effect, half = float(job.difference[column]), float(job.half[column])
+def _effect_of(job: xr.Dataset, column: int, fabric: Fabric, ways: xr.Dataset, shows: bool) -> JobEffect:
+    values = ways["value"].values.reshape(len(fabric.runs), -1)[job["run"].values, column]
+    effect, half = float(job["difference"].values[column]), float(job["half"].values[column])
     low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
-    names = [fabric.runs[run] for run in job.runs.tolist()]
+    names = [fabric.runs[run] for run in job["run"].values.tolist()]
     runs = {name: float(np.expm1(value)) for name, value in zip(names, values, strict=True) if np.isfinite(value)}
     return JobEffect(names[-1].partition("/")[0], size, Interval(low, high), runs, shows, tuple(runs) if shows else ())
 

@@ -17,12 +17,12 @@ from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.judge import configuration, disagreements, groups, quality, reduction, tolerances
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.agreements import metric
-from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.odd_runs import odd_runs
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import Disturbance
+from nodeprint.machine.fingerprint import FieldDifference
 from nodeprint.stats.peers import MAJORITY
 
 Floats = npt.NDArray[np.float64]

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nodeprint.errors import printable
+from nodeprint.settings.texts import say
 
 Value = str | int | float | bool
 
@@ -145,17 +146,32 @@ def known_fields(values: Mapping[str, Value | None]) -> dict[str, Value]:
 
 
 @dataclass(frozen=True, slots=True)
-class FingerprintDifference:
-    """A field in which nodes differ: the majority's value, and of the `minority` of nodes each one's.
+class FieldDifference:
+    """A key in which a node differs from the majority; values are text."""
 
-    `unknown` counts nodes without the field.
-    """
-
-    field: str
+    key: str
+    value: str
+    majority: str
     hard: bool
-    majority: Value
-    minority: Mapping[str, Value]
-    unknown: int
+
+    @property
+    def identity(self) -> str:
+        """Equal where nodes differ from the majority alike."""
+        return f"{self.key}={self.value}"
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        if self.key == "kernel_hash":  # a hash says nothing to a reader
+            return say("differs", "kernels")
+        values = {"field": label(self.key)}
+        if separator := LISTS.get(self.key):
+            own, theirs = (text.split(separator) for text in (self.value, self.majority))
+            more = separator.join(item for item in own if item not in theirs)
+            less = separator.join(item for item in theirs if item not in own)
+            key = "both" if more and less else "more" if more else "less" if less else "order"
+            return say("differs", key, more=printable(more), less=printable(less), **values)
+        return say("differs", "value", value=printable(self.value), majority=printable(self.majority), **values)
 
 
 def normalized_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> str:
@@ -166,25 +182,24 @@ def normalized_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> s
 
 def differences(
     nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] = HARD
-) -> tuple[FingerprintDifference, ...]:
-    """The fields in which `nodes` (meant to be alike) differ, hard ones first, in the order of FIELDS.
+) -> dict[str, list[FieldDifference]]:
+    """By node the fields in which it differs from the majority of `nodes` (meant to be alike), hard ones first, in the
+    order of FIELDS. A field that a node does not report is no difference.
 
     Of equally frequent values the one that sorts first counts as the majority's.
     """
-    differing = []
-    for name in sorted({name for values in nodes.values() for name in values}):
+    out: dict[str, list[FieldDifference]] = {node: [] for node in nodes}
+    names = {name for values in nodes.values() for name in values}
+    for name in sorted(names, key=lambda name: (name not in hard, _ORDER.get(name, len(_ORDER)), name)):
         reported = {node: values[name] for node, values in nodes.items() if values.get(name) not in (None, "")}
         counts = Counter(reported.values())
         if len(counts) < 2:
             continue
         majority = min(counts, key=lambda value: (-counts[value], str(value)))
-        minority = {node: value for node, value in sorted(reported.items()) if value != majority}
-        differing.append(FingerprintDifference(name, name in hard, majority, minority, len(nodes) - len(reported)))
-    return tuple(sorted(differing, key=_rank))
-
-
-def _rank(difference: FingerprintDifference) -> tuple[bool, int, str]:
-    return not difference.hard, _ORDER.get(difference.field, len(_ORDER)), difference.field
+        for node, value in reported.items():
+            if value != majority:
+                out[node].append(FieldDifference(name, str(value), str(majority), name in hard))
+    return out
 
 
 def label(key: str) -> str:

@@ -10,9 +10,9 @@ import pytest
 
 from nodeprint.cli import app
 from nodeprint.judge import acceptance
-from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.drift import drift as fields_that_drift
 from nodeprint.machine import fingerprint
+from nodeprint.machine.fingerprint import FieldDifference
 from nodeprint.readers import ansible_facts
 from tests.support.fleets import made
 from tests.support.server_files import healthy

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.judge import acceptance, messages
@@ -158,14 +160,16 @@ def test_what_one_run_shows_of_parts_has_one_degree_of_freedom_of_runs() -> None
     job = messages._job(values, np.array([0]), 4e-4, 0.025)
     center = (1.4826 * 0.02) ** 2 * np.pi / 2 / 3
     error, degrees = intervals.combined([(np.array([4e-4]), 1.0), (np.array([center]), 2.0)])
-    assert job.error[:3] == pytest.approx(error[0]) and job.degrees[:3] == pytest.approx(degrees[0])
-    assert job.half == pytest.approx(intervals.half_width(job.error, job.degrees, 0.025))
-    assert np.isnan(job.difference[3]) and job.difference[:3].tolist() == values[0, :3].tolist()
+    assert job.error.values[:3] == pytest.approx(error[0]) and job.degrees.values[:3] == pytest.approx(degrees[0])
+    assert job.half.values == pytest.approx(intervals.half_width(job.error.values, job.degrees.values, 0.025))
+    assert np.isnan(job.difference[3]) and job.difference[:3].values.tolist() == values[0, :3].tolist()
     nothing = messages._job(np.full((1, 2), np.nan), np.array([0]), 4e-4, 0.025)
-    assert nothing.error == pytest.approx(0.02) and np.isnan(nothing.difference).all()
+    assert nothing.error.values == pytest.approx(0.02) and np.isnan(nothing.difference).all()
     alone = messages._job(values[:, :1], np.array([0]), 4e-4, 0.025)
     center = (1.4826 * 0.01) ** 2 * np.pi / 2
-    assert alone.degrees == pytest.approx(intervals.combined([(np.array([4e-4]), 1.0), (np.array([center]), 1.0)])[1])
+    assert alone.degrees.values == pytest.approx(
+        intervals.combined([(np.array([4e-4]), 1.0), (np.array([center]), 1.0)])[1]
+    )
 
 
 def test_detection_limits_fall_with_runs() -> None:
@@ -238,6 +242,12 @@ def test_a_fabric_has_the_figures_of_its_links() -> None:
     assert np.isnan([empty.minimum_ns, empty.mean_ns, empty.maximum_ns]).all() and empty.inconclusive == "one-run"
 
 
+def _shown(*columns: np.ndarray, runs: Sequence[int]) -> xr.Dataset:
+    """A job's difference, error, degrees of freedom and half of the interval of each column."""
+    names = ("difference", "error", "degrees", "half")
+    return xr.Dataset({name: ("column", each) for name, each in zip(names, columns, strict=True)}, {"run": list(runs)})
+
+
 def test_an_effect_in_a_job_has_its_interval_and_each_run() -> None:
     """The second of two jobs of two runs, of a component whose interval is 0.1 wide on each side."""
     of = fabric(runs=4, hours=(0, 0, 1, 1))
@@ -245,7 +255,7 @@ def test_an_effect_in_a_job_has_its_interval_and_each_run() -> None:
     values[2:, 1, 1] = 0.2, 0.4
     ways = messages._ways(messages.LINK, [(("a", "b"), ("b", "a"))] * 6, values, values[0])
     each = np.full(12, 0.1)
-    job = messages._JobOfParts(np.full(12, 0.3), each, each, each, np.array([2, 3]))
+    job = _shown(np.full(12, 0.3), each, each, each, runs=[2, 3])
     effect = messages._effect_of(job, 3, of, ways, shows=True)
     assert effect.job == "job2" and list(effect.runs) == ["job2/run1", "job2/run2"]
     ends = effect.interval.low, effect.effect, effect.interval.high, *effect.runs.values()
@@ -274,17 +284,17 @@ def test_what_the_jobs_of_a_link_show_in_any_order(by_job: tuple[float, ...], st
     one = np.ones(1)
     for order in permutations(by_job):
         jobs = [
-            messages._JobOfParts(difference * one, 0.02 * one, 50 * one, 0.06 * one, np.array([2 * at, 2 * at + 1]))
+            _shown(difference * one, 0.02 * one, 50 * one, 0.06 * one, runs=[2 * at, 2 * at + 1])
             for at, difference in enumerate(order)
         ]
-        outside = [job.difference - job.half > 0.1 for job in jobs]
+        outside = [(job.difference - job.half > 0.1).values for job in jobs]
         assert messages._state(jobs, outside, np.zeros(1, dtype=np.bool_), 0.1, 0) is state, order
 
 
 @pytest.mark.parametrize(("effect", "needed"), [(0.25, 4), (0.4, 16), (0.43, 20), (0.9, 20)])
 def test_runs_that_are_asked_for_make_the_limit_two_and_a_half_tolerances(effect: float, needed: int) -> None:
     """Of a tolerance of 0.1 and four runs: an error that is twice as large takes four times as many, and 20 at most."""
-    job = messages._JobOfParts(*(np.zeros(1),) * 4, np.arange(4))
+    job = _shown(*(np.zeros(1),) * 4, runs=range(4))
     assert messages._runs_needed(job, 0.1, effect) == needed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import string
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nodeprint.machine import cgroup, fingerprint, preflight
+from nodeprint.machine.fingerprint import FieldDifference
 from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import Tree, open_tree
 from tests.support.real_parts import missing
@@ -166,12 +168,11 @@ def test_differences_name_the_nodes_that_are_not_like_the_others() -> None:
     fleet["n1"]["microcode"] = "0x2"
     fleet["n2"]["boost"] = False
     del fleet["n3"]["bios"]
-    found = fingerprint.differences(fleet)
-    assert [(d.field, d.hard, d.majority, dict(d.minority), d.unknown) for d in found] == [
-        ("boost", True, True, {"n2": False}, 0),
-        ("microcode", False, "0x1", {"n1": "0x2"}, 0),
-    ]
-    assert fingerprint.differences(fleet, hard={"microcode"})[0].field == "microcode"
+    fleet["n2"]["microcode"] = "0x3"
+    boost = FieldDifference("boost", "False", "True", hard=True)
+    other, third = (FieldDifference("microcode", value, "0x1", hard=False) for value in ("0x2", "0x3"))
+    assert fingerprint.differences(fleet) == {"n0": [], "n1": [other], "n2": [boost, third], "n3": [], "n4": []}
+    assert [d.key for d in fingerprint.differences(fleet, hard={"microcode"})["n2"]] == ["microcode", "boost"]
 
 
 values = st.dictionaries(
@@ -183,14 +184,16 @@ values = st.dictionaries(
 def test_differences_hold_for_every_fleet(fleet: dict[str, dict[str, fingerprint.Value]]) -> None:
     found = fingerprint.differences(fleet)
     assert found == fingerprint.differences(dict(reversed(fleet.items()))), "the order of nodes does not matter"
-    for one in found:
-        told = [values[one.field] for values in fleet.values() if values.get(one.field) not in (None, "")]
-        assert len(told) - len(one.minority) == told.count(one.majority) == max(map(told.count, told))
-        assert len(told) + one.unknown == len(fleet)
-        assert one.minority and one.majority not in one.minority.values()
-    same = {"cpu", "boost", "bios", "thp"} - {one.field for one in found}
-    for field in same:
-        assert len({values[field] for values in fleet.values() if values.get(field) not in (None, "")}) < 2
+    for key in ("cpu", "boost", "bios", "thp"):
+        told = {node: str(values[key]) for node, values in fleet.items() if values.get(key) not in (None, "")}
+        differing = {node: one for node, of_node in found.items() for one in of_node if one.key == key}
+        assert {node: one.value for node, one in differing.items()}.items() <= told.items()
+        if not differing:
+            assert len(set(told.values())) < 2
+            continue
+        (majority,) = {one.majority for one in differing.values()}
+        counts = Counter(told.values())
+        assert len(told) - len(differing) == counts[majority] == max(counts.values())
 
 
 @pytest.mark.parametrize(
