@@ -19,8 +19,8 @@ from nodeprint.data.store import packing
 from nodeprint.history.judged import PastCampaign
 from nodeprint.judge import acceptance, agreements, joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.deviations import SUSPECT, job_tail
-from nodeprint.judge.joined import Difference, Past
+from nodeprint.judge.deviations import SUSPECT, Spreads, job_tail
+from nodeprint.judge.joined import Difference
 from nodeprint.judge.reduction import JobAt, Matrix, mean_of_runs
 from nodeprint.judge.terms import Cause
 from nodeprint.judge.verdict import Component, Interval
@@ -164,7 +164,7 @@ class _LevelSeries(msgspec.Struct, frozen=True):
     known once every series has its levels.
     """
 
-    past: Past
+    past: Spreads
     position: int
     rows: Ints
     values: Floats
@@ -183,9 +183,9 @@ class _LevelSeries(msgspec.Struct, frozen=True):
         """The change from some samples to others, and half of its simultaneous interval (component)."""
         if self.position != ALL:
             rows = self.rows[:, 0]
-            change = self.past.difference(self.position, rows[after], rows[before], self.alike)
+            change = joined.difference(self.past, self.position, rows[after], rows[before], self.alike)
         else:
-            known = self.past.together(self._sides(after, before))
+            known = joined.together(self.past, self._sides(after, before))
             if known is None:
                 return None
             change = known
@@ -195,8 +195,10 @@ class _LevelSeries(msgspec.Struct, frozen=True):
         """What each place changed by."""
         if self.position != ALL:
             rows = self.rows[:, 0]
-            return self.past.residual(rows[after], rows[before])
-        return np.asarray(np.median([self.past.residual(*sides) for sides in self._sides(after, before)], axis=0))
+            return joined.residual(self.past, rows[after], rows[before])
+        return np.asarray(
+            np.median([joined.residual(self.past, *sides) for sides in self._sides(after, before)], axis=0)
+        )
 
     def _sides(self, after: Ints, before: Ints) -> list[tuple[Ints, Ints]]:
         """The jobs of each node that has any in both sets of rounds."""
@@ -227,7 +229,7 @@ class _Found(msgspec.Struct, frozen=True, eq=False):
     change: Difference
 
     @property
-    def past(self) -> Past:
+    def past(self) -> Spreads:
         """The matrix that it is in."""
         return self.line.past
 
@@ -291,10 +293,10 @@ def of_joined(matrices: Sequence[Matrix], copies: Collection[int], rules: Accept
     for past in pasts:
         lines = _lines(past, z)
         levels, fitted = _levels(past, lines)
-        varying, alike = past.about(levels, fitted), joined.correlation(past.own - levels, past.matrix.owner)
+        varying, alike = joined.about(past, levels, fitted), joined.correlation(past.means - levels, past.matrix.owner)
         tails = job_tail(past.matrix.terms, SUSPECT, len(names))
         for position, line in enumerate(lines):
-            node = past.node(position)
+            node = joined.node_of(past, position)
             by_node.setdefault(node, []).append(line)
             found.setdefault(node, []).extend(_found(replace(line, past=varying, alike=alike, tails=tails)))
         if (together := _line_of_all(varying, z)) is not None:
@@ -319,11 +321,11 @@ def _wanted(judged: Sequence[PastCampaign], nodes: Collection[str] | None) -> li
 # --- what is there over time ---
 
 
-def _lines(past: Past, z: float) -> list[_LevelSeries]:
+def _lines(past: Spreads, z: float) -> list[_LevelSeries]:
     """Each node of a matrix over time, without what all nodes moved by. What jobs differ by beyond their runs is what
     is assumed, or as much more as successive jobs of the nodes of this fleet differ by, and of a node itself if it was
     measured often."""
-    own, errors = past.own, np.sqrt(past.of_runs + past.job.assumed)
+    own, errors = past.means, np.sqrt(joined.of_runs(past) + past.job.assumed)
     rows = [np.array(past.matrix.jobs(position)) for position in range(len(past.matrix.nodes))]
     factors = [_scatter(past, own[of_node], errors[of_node]) for of_node in rows]
     differences = len(own) - len(rows)
@@ -340,7 +342,7 @@ def _lines(past: Past, z: float) -> list[_LevelSeries]:
     return out
 
 
-def _scatter(past: Past, values: Floats, errors: Floats) -> Floats:
+def _scatter(past: Spreads, values: Floats, errors: Floats) -> Floats:
     """How many times its standard errors a node scatters (component), by the median over each component type; 1 if that
     is not known."""
     of_components, out = change_points.scatter(values, errors), np.ones(values.shape[1])
@@ -351,7 +353,7 @@ def _scatter(past: Past, values: Floats, errors: Floats) -> Floats:
     return out
 
 
-def _line_of_all(past: Past, z: float) -> _LevelSeries | None:
+def _line_of_all(past: Spreads, z: float) -> _LevelSeries | None:
     """What all nodes move by over time, a sample a round; None if it is not known."""
     known = np.flatnonzero(past.rounds.error > 0)
     if not len(known):
@@ -366,10 +368,10 @@ def _line_of_all(past: Past, z: float) -> _LevelSeries | None:
     return _LevelSeries(past, ALL, padded, past.rounds.shift[known][order], np.sqrt(variance)[order], jobs, z)
 
 
-def _levels(past: Past, lines: Sequence[_LevelSeries]) -> tuple[Floats, Ints]:
+def _levels(past: Spreads, lines: Sequence[_LevelSeries]) -> tuple[Floats, Ints]:
     """The level that each node had in each of its jobs (row, component), and how many levels it had (node,
     component)."""
-    levels = np.zeros_like(past.own)
+    levels = np.zeros_like(past.means)
     fitted = np.ones((len(lines), len(past.tolerance)), dtype=np.int64)
     for line in lines:
         of_node = line.rows[:, 0]
@@ -421,7 +423,7 @@ def _found(of: _LevelSeries) -> Iterator[_Found]:
         if between is None:
             continue
         change, half = between
-        for cause in of.past.causes_of(change, half, of.residual(step.after, step.before)):
+        for cause in joined.causes_of(of.past, change, half, of.residual(step.after, step.before)):
             found = _Found(of, step, cause, change)
             if of.position == ALL or _moved(found):
                 yield found
@@ -431,7 +433,9 @@ def _moved(found: _Found) -> bool:
     """Whether a node is beyond the tolerance from what it was, with what all nodes moved by: one that stayed as it was,
     while all others moved, did not change."""
     rows, head = found.line.rows[:, 0], found.cause.head
-    after, before = (found.past.means[rows[side], head] for side in (found.step.after, found.step.before))
+    after, before = (
+        joined.means_with_rounds(found.past, rows[side])[:, head] for side in (found.step.after, found.step.before)
+    )
     return bool(abs(np.nanmean(after) - np.nanmean(before)) > found.past.tolerance[head])
 
 
@@ -502,7 +506,7 @@ def _history_of_all(
     moving: dict[str, list[tuple[_Found, Change]]] = {}
     for first, further in _together(found):
         change = _change(first, further)
-        nodes = tuple(sorted(first.past.node(i) for i in _movers(first)))
+        nodes = tuple(sorted(joined.node_of(first.past, i) for i in _movers(first)))
         change = replace(change, nodes=nodes, fields=_fields_of_all(first, judged))
         if change.fields:
             changes.append(change)
@@ -526,7 +530,9 @@ def _movers(found: _Found) -> list[int]:
     sides = [rows[rows >= 0] for rows in (found.line.rows[found.step.after], found.line.rows[found.step.before])]
     out = []
     for node in np.intersect1d(owner[sides[0]], owner[sides[1]]).tolist():
-        after, before = (np.nanmean(found.past.means[side[owner[side] == node], head]) for side in sides)
+        after, before = (
+            np.nanmean(joined.means_with_rounds(found.past, side[owner[side] == node])[:, head]) for side in sides
+        )
         if (after - before) / effect > _WITH_ALL or abs(after - before - effect) <= tolerance:
             out.append(node)
     return out
@@ -552,7 +558,7 @@ def _change(found: _Found, further: int) -> Change:
     past, step, head, matrix = found.past, found.step, found.cause.head, found.past.matrix
     model, scale, share = matrix.measured.model, matrix.terms, matrix.terms.share
     rows = found.line.rows[step.before]
-    usual = float(np.nanmedian(past.means[rows[rows >= 0], head]))
+    usual = float(np.nanmedian(joined.means_with_rounds(past, rows[rows >= 0])[:, head]))
     before = scale.relative(usual) if share else float(matrix.levels[head]) * (1 + scale.relative(usual))
     effect, half = float(found.change.effect[head]), float(_half_95(found.change)[head])
     low, size, high = (scale.relative(effect + side, before if share else 0.0) for side in (-half, 0.0, half))
@@ -655,7 +661,7 @@ def _fields_of_all(found: _Found, judged: Sequence[PastCampaign]) -> dict[str, t
     fields = []
     for node in np.intersect1d(owner[sides[0]], owner[sides[1]]).tolist():
         before, after = (found.past.matrix.at[int(side[owner[side] == node][0])] for side in sides)
-        fields.append(_fields(found.past.node(node), before, after, judged))
+        fields.append(_fields(joined.node_of(found.past, node), before, after, judged))
     first = fields[0] if fields else {}
     return {key: values for key, values in first.items() if all(of.get(key) == values for of in fields)}
 

@@ -18,7 +18,6 @@ from nodeprint.judge import joined, naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import Deviations, Spreads, table
 from nodeprint.judge.findings import TableFinding, merged, of_row
-from nodeprint.judge.joined import Past
 from nodeprint.judge.reduction import mean_of_runs
 from nodeprint.judge.standing import outliers
 from nodeprint.judge.verdict import Component, Finding, Interval, Note, Shared
@@ -26,7 +25,7 @@ from nodeprint.settings.texts import say
 from nodeprint.stats import intervals
 from nodeprint.stats.peers import Peers
 from nodeprint.stats.rounds import Rounds
-from nodeprint.stats.runs import Spread
+from nodeprint.stats.runs import PooledVariance
 
 #: A baseline is at least so many runs over so many boots of a node.
 MIN_RUNS, MIN_BOOTS = 3, 2
@@ -60,7 +59,7 @@ def against(
     thin, compared = set[str](), set[str]()
     for past, sides in matrices:
         for position, (now, then) in sides.items():
-            name = past.node(position)
+            name = joined.node_of(past, position)
             compared.add(name)
             if past.runs[then].max(axis=1).sum() < MIN_RUNS or len(boots[name]) < MIN_BOOTS:
                 thin.add(name)
@@ -134,7 +133,7 @@ def runs_of(past: Sequence[PackedFleet]) -> dict[str, int]:
 _Sides = Mapping[int, tuple[Ints, Ints]]
 
 
-def _sides(past: Past, number: int) -> tuple[Past, _Sides]:
+def _sides(past: Spreads, number: int) -> tuple[Spreads, _Sides]:
     """The jobs of campaign `number`, which is the newest, and of those before it, of each node that has both; with the
     spread between jobs in the past."""
     newest = np.array([job.campaign == number for job in past.matrix.at])
@@ -143,28 +142,29 @@ def _sides(past: Past, number: int) -> tuple[Past, _Sides]:
         rows = np.array(past.matrix.jobs(position))
         now, then = rows[newest[rows]], rows[~newest[rows]]
         # how jobs vary is what the past shows: what they do now is the question
-        levels[now] = np.nan_to_num(past.own[now])
+        levels[now] = np.nan_to_num(past.means[now])
         if len(then):
-            levels[then] = mean_of_runs(past.own[then][None])[0]
+            levels[then] = mean_of_runs(past.means[then][None])[0]
         if len(now) and len(then):
             sides[position] = now, then
     of_now = np.bincount(past.matrix.owner[newest], minlength=len(past.matrix.nodes))
     fitted = of_now + (of_now < np.bincount(past.matrix.owner))
-    return past.about(levels, fitted[:, None]), sides
+    return joined.about(past, levels, fitted[:, None]), sides
 
 
-def _is_changed(past: Past, now: Ints, then: Ints) -> npt.NDArray[np.bool_]:
+def _is_changed(past: Spreads, now: Ints, then: Ints) -> npt.NDArray[np.bool_]:
     """Whether a node is beyond the tolerance from what it was in the baseline, with what all nodes moved by
     (component)."""
-    change = mean_of_runs(past.means[now][None]) - mean_of_runs(past.means[then][None])
+    change = mean_of_runs(joined.means_with_rounds(past, now)[None])
+    change -= mean_of_runs(joined.means_with_rounds(past, then)[None])
     return np.asarray(np.abs(change[0]) > past.tolerance)
 
 
-def _table(past: Past, position: int, now: Ints, then: Ints, i: int, tail: float) -> Deviations:
+def _table(past: Spreads, position: int, now: Ints, then: Ints, i: int, tail: float) -> Deviations:
     """Node number `i` by its jobs now, with what it was in the baseline as its template and its reference."""
     matrix = past.matrix
-    usual = mean_of_runs(past.own[then][None])[0]
-    means, none, one = past.own[now] - usual, np.zeros((1, len(usual))), np.ones((1, len(usual)))
+    usual = mean_of_runs(past.means[then][None])[0]
+    means, none, one = past.means[now] - usual, np.zeros((1, len(usual))), np.ones((1, len(usual)))
     of_node = msgspec.structs.replace(
         matrix,
         nodes=np.array([i]),
@@ -174,21 +174,21 @@ def _table(past: Past, position: int, now: Ints, then: Ints, i: int, tail: float
         rows=tuple([row] for row in range(len(now))),
         level=matrix.level[now],
         template=matrix.level_of(then.tolist()),
-        values=matrix.values[now] - (past.moved[now] + usual)[:, None],
+        values=matrix.values[now] - (joined.moved(past, now) + usual)[:, None],
     )
     days = past.rounds.number[np.concatenate([now, then])]
     of_rounds = past.rounds.error[days].max() * (1 / len(now) + 1 / len(then))
-    of_runs = past.of_runs[then].sum(axis=0) / len(then) ** 2
+    of_runs = joined.of_runs(past, then).sum(axis=0) / len(then) ** 2
     of_runs = of_runs + of_rounds * (past.of_usual_runs + past.job.variance)
     ratio = past.job.ratio[[position]]
     spreads = Spreads(
         of_node,
         past.tolerance,
         means,
-        past.runs[now].astype(np.int16),
+        past.runs[now],
         np.asarray(mean_of_runs(means[None]), dtype=np.float64),
-        Spread(past.run.pooled, past.run.degrees, past.run.ratio[now].max(axis=0, keepdims=True)),
-        Spread(past.job.pooled, past.job.degrees, ratio, past.job.assumed),
+        PooledVariance(past.run.pooled, past.run.degrees, past.run.ratio[now].max(axis=0, keepdims=True)),
+        PooledVariance(past.job.pooled, past.job.degrees, ratio, past.job.assumed),
         Rounds(np.zeros(len(now), dtype=np.int64), none, np.zeros(1), np.zeros(1, dtype=np.int64)),
     )
     of_jobs = ratio / len(then)
@@ -202,20 +202,20 @@ def _changed(finding: Finding, called: str) -> Finding:
     return replace(finding, id="changed", remedy="changed", baseline=called, consistent_with=())
 
 
-def _common(past: Past, sides: _Sides, tail: float) -> Shared | None:
+def _common(past: Spreads, sides: _Sides, tail: float) -> Shared | None:
     """The largest of what all nodes changed by together beyond a tolerance, with those that did."""
-    matrix, change = past.matrix, past.together(list(sides.values()))
+    matrix, change = past.matrix, joined.together(past, list(sides.values()))
     if change is None:
         return None
     half = intervals.half_width(change.error, change.degrees, tail)
-    residual = np.median([past.residual(now, then) for now, then in sides.values()], axis=0)
-    cause = next(iter(past.causes_of(change, half, residual)), None)
+    residual = np.median([joined.residual(past, now, then) for now, then in sides.values()], axis=0)
+    cause = next(iter(joined.causes_of(past, change, half, residual)), None)
     if cause is None:
         return None
     head, half_95 = cause.head, intervals.half_width(change.error, change.degrees, 0.025)
     effect = float(change.effect[head])
     low, size, high = (matrix.terms.relative(effect + side * float(half_95[head])) for side in (-1, 0, 1))
-    names = sorted(past.node(i) for i, side in sides.items() if _is_changed(past, *side)[head])
+    names = sorted(joined.node_of(past, i) for i, side in sides.items() if _is_changed(past, *side)[head])
     component = Component(
         cause.term, matrix.terms.terms[head].component_type, naming.place(matrix, cause.where, naming.NO_NODE)
     )

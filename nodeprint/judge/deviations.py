@@ -23,7 +23,7 @@ from nodeprint.judge.terms import Terms
 from nodeprint.stats import intervals
 from nodeprint.stats.peers import MAJORITY, REMAINDER, Peers, agreeing, peers
 from nodeprint.stats.rounds import Rounds, rounds
-from nodeprint.stats.runs import Spread, job_spread, run_spread
+from nodeprint.stats.runs import PooledVariance, job_spread, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -460,14 +460,19 @@ class Spreads(msgspec.Struct, frozen=True, dict=True):
     means: Floats
     runs: npt.NDArray[np.int16]
     of_nodes: Floats
-    run: Spread
-    job: Spread
+    run: PooledVariance
+    job: PooledVariance
     rounds: Rounds
+
+    @property
+    def of_usual_runs(self) -> Floats:
+        """The variance of the mean of a usual job by its runs (component)."""
+        return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1))
 
     @property
     def of_usual_job(self) -> Floats:
         """The variance of the mean of a usual job (component)."""
-        return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1) + self.job.variance)
+        return self.of_usual_runs + self.job.variance
 
     @cached_property
     def of_usual_node(self) -> Floats:

@@ -17,7 +17,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import tolerances
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.causes import causes
-from nodeprint.judge.deviations import priors, run_means
+from nodeprint.judge.deviations import Spreads, of_each_node, priors, run_means
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import (
     JobAt,
@@ -33,7 +33,7 @@ from nodeprint.judge.reduction import (
 from nodeprint.judge.terms import Cause, Terms
 from nodeprint.stats import intervals
 from nodeprint.stats.rounds import FEWEST, Rounds, rounds
-from nodeprint.stats.runs import Spread, job_spread, run_spread
+from nodeprint.stats.runs import PooledVariance, job_spread, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -225,111 +225,6 @@ def _concatenated(parts: Sequence[Matrix], rows: Sequence[int], names: Sequence[
     )
 
 
-class Past(msgspec.Struct, frozen=True, dict=True):
-    """What the jobs of a matrix show of its nodes over time: their `means` over runs (row, component) on the model's
-    scale, of so many `runs` (row, component), and what all nodes `moved` by in the round of each (row, component), 0 if
-    fewer than three nodes say so. `run` is the spread between runs, whose ratio is of each job, and `job` that between
-    jobs about the levels that nodes had (`about`), of which the assumed one is known from the start; `tolerance`
-    (component) is what is accepted."""
-
-    matrix: Matrix
-    means: Floats
-    runs: Floats
-    moved: Floats
-    run: Spread
-    rounds: Rounds
-    tolerance: Floats
-    job: Spread
-
-    def node(self, position: int) -> str:
-        """The name of a node."""
-        return self.matrix.at[int(self.matrix.first_row[position])].node
-
-    @property
-    def own(self) -> Floats:
-        """The means of jobs without what all nodes moved by (row, component)."""
-        return self.means - self.moved
-
-    @property
-    def of_runs(self) -> Floats:
-        """The variance of each mean by runs (row, component)."""
-        return np.asarray(self.run.pooled * self.run.ratio / np.maximum(self.runs, 1))
-
-    @property
-    def of_usual_runs(self) -> Floats:
-        """The same of a usual job (component)."""
-        return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1))
-
-    def about(self, levels: Floats, fitted: Floats | Ints) -> Past:
-        """The same with the spread between jobs about the `levels` that nodes had then (row, component), so many of
-        them in each part of a node (`fitted`, node x component), which take as many degrees of freedom."""
-        count = np.bincount(self.matrix.owner)[:, None]
-        spare = np.maximum(count - 1, 1) / np.maximum(count - fitted, 1)
-        rest = (self.own - levels) * np.sqrt(spare)[self.matrix.owner]
-        job = job_spread(rest, self.matrix.owner, self.of_usual_runs, self.matrix.terms.pool, self.job.assumed)
-        return msgspec.structs.replace(self, job=job)
-
-    def difference(self, position: int, after: Ints, before: Ints, alike: float = 0.0) -> Difference:
-        """How a node is in some of its jobs, without what all nodes moved by, from how it was in others (rows)."""
-        sides = [self._mean(position, rows, alike) for rows in (after, before)]
-        error, degrees = intervals.combined([variance for side in sides for variance in side[1]])
-        return Difference(sides[0][0] - sides[1][0], error, degrees)
-
-    def _mean(self, position: int, rows: Ints, alike: float) -> tuple[Floats, list[tuple[Floats, Floats | float]]]:
-        """The mean of some jobs (component), and its variances with their degrees of freedom: runs, what is assumed
-        between jobs, what they show beyond it, and what all nodes moved by."""
-        own, job = self.own[rows], self.job
-        present = np.isfinite(own)
-        count = np.maximum(present.sum(axis=0), 1)
-        mean = np.where(present.any(axis=0), np.where(present, own, 0.0).sum(axis=0) / count, np.nan)
-        of_runs = np.where(present, self.of_runs[rows], 0.0).sum(axis=0) / count**2
-        of_jobs = job.ratio[position] * not_averaged(len(rows), alike) / len(rows)
-        of_rounds = float(self.rounds.error[self.rounds.number[rows]].mean()) / len(rows)
-        shown = job.pooled * of_jobs + of_rounds * (self.of_usual_runs + job.variance)
-        return mean, [(of_runs, self.run.degrees), (job.assumed * of_jobs, np.inf), (shown, job.degrees)]
-
-    def causes_of(self, change: Difference, half: Floats, residual: Floats) -> list[Cause]:
-        """What changed: of components whose interval, `half` of which is given, is outside the tolerance with all of
-        it, the coarsest that explain the others. `residual` is what places changed by."""
-        found = intervals.outside(np.nan_to_num(change.effect), half, self.tolerance)
-        if not found.any():
-            return []
-        none = np.zeros(len(half))
-        return causes(
-            self.matrix,
-            np.nan_to_num(change.effect),
-            error=change.error,
-            natural=none,
-            half=half,
-            tolerance=self.tolerance,
-            found=found,
-            confirmed=none > 0,
-            residual=residual,
-        )
-
-    def together(self, sides: Sequence[tuple[Ints, Ints]]) -> Difference | None:
-        """What all nodes moved by from some of their jobs to others (`sides`: by node the rows after and before); None
-        if it is not known."""
-        if not self.rounds.error.any() or not sides:
-            return None
-        moved = [self.moved[after].mean(axis=0) - self.moved[before].mean(axis=0) for after, before in sides]
-        counts = [np.median([len(of[number]) for of in sides]) for number in (0, 1)]
-        share = float(self.rounds.error.max()) * sum(1 / count for count in counts)
-        error, degrees = intervals.combined(
-            [
-                (share * self.of_usual_runs, self.run.degrees),
-                (share * self.job.assumed, np.inf),
-                (share * self.job.pooled, self.job.degrees),
-            ]
-        )
-        return Difference(np.median(moved, axis=0), error, degrees)
-
-    def residual(self, after: Ints, before: Ints) -> Floats:
-        """How each place is in some jobs from how it was in others (place), with what all nodes moved by."""
-        level, scale = self.matrix.level_of, self.matrix.terms
-        return np.nan_to_num(scale.residual(level(after.tolist()), level(before.tolist()))).astype(np.float64)
-
-
 class Difference(msgspec.Struct, frozen=True):
     """How far a node is from what it was (component), with the standard error and its degrees of freedom."""
 
@@ -338,31 +233,130 @@ class Difference(msgspec.Struct, frozen=True):
     degrees: Floats
 
 
-def past(matrix: Matrix, rules: Acceptance) -> Past:
-    """What the jobs of a matrix show over time."""
+def past(matrix: Matrix, rules: Acceptance) -> Spreads:
+    """How the jobs of a matrix vary over time. Each job is a node of its own in the spread between runs, so that their
+    ratio is of jobs, and the spread between jobs is the assumed one (`about`)."""
     between_jobs, between_runs = priors(matrix, rules)
-    means, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1).astype(np.float64)
+    raw, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1, dtype=np.int16)
     # a campaign is at least a round of its own, also where two are of one day or no time is known
     day = np.floor(np.nan_to_num(matrix.began) / _DAY_S)
     campaign = np.array([job.campaign for job in matrix.at])
     label = (campaign * _MOST_DAYS + day) * _DAY_S
     # of two nodes nobody knows which one moved, so that each is compared with its whole past
-    days = rounds(means, matrix.owner, label if len(matrix.nodes) >= FEWEST else np.zeros_like(label))
+    days = _known(rounds(raw, matrix.owner, label if len(matrix.nodes) >= FEWEST else np.zeros_like(label)))
     run = run_spread(matrix.values, matrix.terms.pool, between_runs)
-    moved = _of_known(days)[days.number]
-    one = np.ones((len(matrix.nodes), 1))
-    job = Spread(np.zeros_like(between_jobs), np.ones_like(between_jobs), one, between_jobs**2)
-    return Past(matrix, means, runs, moved, run, days, tolerances.of_matrix(matrix, rules), job)
+    none, one = np.zeros_like(between_jobs), np.ones((len(matrix.nodes), 1))
+    job = PooledVariance(none, np.ones_like(between_jobs), one, between_jobs**2)
+    means = raw - days.shift[days.number]
+    return Spreads(
+        matrix, tolerances.of_matrix(matrix, rules), means, runs, of_each_node(matrix, means), run, job, days
+    )
 
 
-def _of_known(days: Rounds) -> Floats:
+def _known(days: Rounds) -> Rounds:
     """What all nodes moved by in each round (round, component); where too few nodes say so, as in the known round
-    before it, or in the first known one."""
+    before it, or in the first known one; 0 without any."""
     known = np.flatnonzero(days.error > 0)
     if not len(known):
-        return np.zeros_like(days.shift)
+        return msgspec.structs.replace(days, shift=np.zeros_like(days.shift))
     nearest = np.maximum(np.searchsorted(known, np.arange(len(days.error)), side="right") - 1, 0)
-    return np.asarray(days.shift[known[nearest]])
+    return msgspec.structs.replace(days, shift=np.asarray(days.shift[known[nearest]]))
+
+
+def node_of(past: Spreads, position: int) -> str:
+    """The name of a node."""
+    return past.matrix.at[int(past.matrix.first_row[position])].node
+
+
+def moved(past: Spreads, rows: Ints | slice = slice(None)) -> Floats:
+    """What all nodes moved by in the round of some jobs (row, component), 0 if fewer than three nodes say so."""
+    return np.asarray(past.rounds.shift[past.rounds.number[rows]])
+
+
+def means_with_rounds(past: Spreads, rows: Ints) -> Floats:
+    """The means of some jobs with what all nodes moved by (row, component)."""
+    return past.means[rows] + moved(past, rows)
+
+
+def of_runs(past: Spreads, rows: Ints | slice = slice(None)) -> Floats:
+    """The variance of the mean of some jobs by their runs (row, component)."""
+    return np.asarray(past.run.pooled * past.run.ratio[rows] / np.maximum(past.runs[rows], 1))
+
+
+def about(past: Spreads, levels: Floats, fitted: Floats | Ints) -> Spreads:
+    """The same with the spread between jobs about the `levels` that nodes had then (row, component), so many of
+    them in each part of a node (`fitted`, node x component), which take as many degrees of freedom."""
+    count = np.bincount(past.matrix.owner)[:, None]
+    spare = np.maximum(count - 1, 1) / np.maximum(count - fitted, 1)
+    rest = (past.means - levels) * np.sqrt(spare)[past.matrix.owner]
+    job = job_spread(rest, past.matrix.owner, past.of_usual_runs, past.matrix.terms.pool, past.job.assumed)
+    return msgspec.structs.replace(past, job=job)
+
+
+def difference(past: Spreads, position: int, after: Ints, before: Ints, alike: float = 0.0) -> Difference:
+    """How a node is in some of its jobs, without what all nodes moved by, from how it was in others (rows)."""
+    sides = [_mean(past, position, rows, alike) for rows in (after, before)]
+    error, degrees = intervals.combined([variance for side in sides for variance in side[1]])
+    return Difference(sides[0][0] - sides[1][0], error, degrees)
+
+
+def _mean(past: Spreads, position: int, rows: Ints, alike: float) -> tuple[Floats, list[tuple[Floats, Floats | float]]]:
+    """The mean of some jobs (component), and its variances with their degrees of freedom: runs, what is assumed
+    between jobs, what they show beyond it, and what all nodes moved by."""
+    own, job = past.means[rows], past.job
+    present = np.isfinite(own)
+    count = np.maximum(present.sum(axis=0), 1)
+    mean = np.where(present.any(axis=0), np.where(present, own, 0.0).sum(axis=0) / count, np.nan)
+    by_runs = np.where(present, of_runs(past, rows), 0.0).sum(axis=0) / count**2
+    of_jobs = job.ratio[position] * not_averaged(len(rows), alike) / len(rows)
+    of_rounds = float(past.rounds.error[past.rounds.number[rows]].mean()) / len(rows)
+    shown = job.pooled * of_jobs + of_rounds * (past.of_usual_runs + job.variance)
+    return mean, [(by_runs, past.run.degrees), (job.assumed * of_jobs, np.inf), (shown, job.degrees)]
+
+
+def causes_of(past: Spreads, change: Difference, half: Floats, residual: Floats) -> list[Cause]:
+    """What changed: of components whose interval, `half` of which is given, is outside the tolerance with all of
+    it, the coarsest that explain the others. `residual` is what places changed by."""
+    found = intervals.outside(np.nan_to_num(change.effect), half, past.tolerance)
+    if not found.any():
+        return []
+    none = np.zeros(len(half))
+    return causes(
+        past.matrix,
+        np.nan_to_num(change.effect),
+        error=change.error,
+        natural=none,
+        half=half,
+        tolerance=past.tolerance,
+        found=found,
+        confirmed=none > 0,
+        residual=residual,
+    )
+
+
+def together(past: Spreads, sides: Sequence[tuple[Ints, Ints]]) -> Difference | None:
+    """What all nodes moved by from some of their jobs to others (`sides`: by node the rows after and before); None
+    if it is not known."""
+    if not past.rounds.error.any() or not sides:
+        return None
+    of_all = moved(past)
+    changes = [of_all[after].mean(axis=0) - of_all[before].mean(axis=0) for after, before in sides]
+    counts = [np.median([len(of[number]) for of in sides]) for number in (0, 1)]
+    share = float(past.rounds.error.max()) * sum(1 / count for count in counts)
+    error, degrees = intervals.combined(
+        [
+            (share * past.of_usual_runs, past.run.degrees),
+            (share * past.job.assumed, np.inf),
+            (share * past.job.pooled, past.job.degrees),
+        ]
+    )
+    return Difference(np.median(changes, axis=0), error, degrees)
+
+
+def residual(past: Spreads, after: Ints, before: Ints) -> Floats:
+    """How each place is in some jobs from how it was in others (place), with what all nodes moved by."""
+    level, scale = past.matrix.level_of, past.matrix.terms
+    return np.nan_to_num(scale.residual(level(after.tolist()), level(before.tolist()))).astype(np.float64)
 
 
 def not_averaged(count: int, alike: float) -> float:

@@ -35,7 +35,7 @@ MOST_DEGREES = 1e4
 ENOUGH_DEGREES = 64.0
 
 
-class Spread(msgspec.Struct, frozen=True):
+class PooledVariance(msgspec.Struct, frozen=True):
     """Variance between the runs of a job, or between the jobs of a node beyond that of their runs: `pooled` (component)
     over all nodes, with its degrees of freedom (component). Of jobs it is what they show over what is `assumed`
     (component); of runs nothing is. Each node has the usual variance so many times in each component (`ratio`, node x
@@ -52,7 +52,7 @@ class Spread(msgspec.Struct, frozen=True):
         return np.asarray(self.assumed + self.pooled)
 
 
-def run_spread(values: Floats, component_type: Ints, prior: Floats, owner: Ints | None = None) -> Spread:
+def run_spread(values: Floats, component_type: Ints, prior: Floats, owner: Ints | None = None) -> PooledVariance:
     """The spread of `values` (job, run, component; NaN where a run is missing) over the runs of a job.
 
     Part by component the variance is moderated by that of its component type (Smyth 2004, empirical Bayes). `prior`
@@ -69,7 +69,7 @@ def run_spread(values: Floats, component_type: Ints, prior: Floats, owner: Ints 
         np.ones(components),
     )
     if not spare.any():
-        return Spread(pooled, degrees, np.ones((nodes, components)))
+        return PooledVariance(pooled, degrees, np.ones((nodes, components)))
     for number in np.unique(component_type):
         columns = np.flatnonzero((component_type == number) & spare.any(axis=0))
         if len(columns):
@@ -83,7 +83,7 @@ def run_spread(values: Floats, component_type: Ints, prior: Floats, owner: Ints 
     first = np.searchsorted(owner, np.arange(nodes))
     if nodes < jobs:
         squares, spare = (np.add.reduceat(each, first, axis=0) for each in (squares, spare))
-    return Spread(pooled, degrees, _ratio(squares, spare, pooled, float(np.median(independent))))
+    return PooledVariance(pooled, degrees, _ratio(squares, spare, pooled, float(np.median(independent))))
 
 
 def _within(values: Floats) -> tuple[Floats, Floats, Floats]:
@@ -170,7 +170,7 @@ def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -
     return np.asarray(np.maximum(np.maximum(own, whole[:, None]), 1.0))
 
 
-def job_spread(means: Floats, owner: Ints, of_runs: Floats, component_type: Ints, assumed: Floats) -> Spread:
+def job_spread(means: Floats, owner: Ints, of_runs: Floats, component_type: Ints, assumed: Floats) -> PooledVariance:
     """The spread between jobs from their `means` (job, component; NaN if it has none); `owner` (job) numbers the node
     of each job, in order. `of_runs` (component) is the variance that the mean of a usual job has by its runs, `assumed`
     (component) the variance between jobs that is assumed.
@@ -183,7 +183,7 @@ def job_spread(means: Floats, owner: Ints, of_runs: Floats, component_type: Ints
     nodes = int(owner[-1]) + 1 if jobs else 0
     excess, degrees = np.zeros(components), np.full(components, MOST_DEGREES)
     if jobs == nodes:
-        return Spread(excess, degrees, np.broadcast_to(1.0, (nodes, components)), assumed)
+        return PooledVariance(excess, degrees, np.broadcast_to(1.0, (nodes, components)), assumed)
     residual, squares, spare = _between(means, owner, nodes)
     usual_variance = of_runs + assumed
     independent = np.ones(components)
@@ -199,7 +199,7 @@ def job_spread(means: Floats, owner: Ints, of_runs: Floats, component_type: Ints
         excess[columns] = max(float(np.mean(shown - usual_variance[columns])), 0.0)
         degrees[columns] = np.maximum(total * independent[columns], 1.0)
     ratio = _ratio(squares, spare, usual_variance + excess, float(np.median(independent)))
-    return Spread(excess, degrees, ratio, assumed)
+    return PooledVariance(excess, degrees, ratio, assumed)
 
 
 def _without_outliers(squares: Floats, expected: Floats, total: Floats) -> Floats:

@@ -15,7 +15,7 @@ from nodeprint.stats.runs import (
     OUTLIER,
     OWN_DEGREES,
     PRIOR_DEGREES,
-    Spread,
+    PooledVariance,
     independence,
     job_spread,
     moderation,
@@ -214,7 +214,7 @@ def _jobs(
     return means, np.repeat(np.arange(nodes), jobs)
 
 
-def _spread(means: np.ndarray, owner: np.ndarray, assumed: float = 0.01) -> Spread:
+def _spread(means: np.ndarray, owner: np.ndarray, assumed: float = 0.01) -> PooledVariance:
     components = means.shape[1]
     return job_spread(means, owner, np.ones(components), FAMILY[:components], np.full(components, assumed))
 
