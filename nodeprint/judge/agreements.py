@@ -37,7 +37,7 @@ _SHARED = 0.5
 def metric(quantity: Measured) -> str:
     """What an outcome can rest on: hops between cores, messages, or a term of measurements.yaml."""
     if quantity.of_pairs:
-        return "core-to-core" if quantity.quantity == "hop" else "messages"
+        return "core-to-core" if quantity.core_to_core else "messages"
     return quantity.model.term
 
 

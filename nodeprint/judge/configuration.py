@@ -80,20 +80,21 @@ def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Measured]) -> tupl
     The home decides a pair's latency, so that nodes measured with other homes are other configurations.
     """
     homes: dict[int, set[str]] = {}
-    hops = [latency for latency in reduced if latency.quantity == "hop" and latency.of_pairs]
+    of_cores = [quantity for quantity in reduced if quantity.core_to_core]
     nodes_of: dict[str, set[int]] = {}
-    for hop in hops:
-        nodes_of.setdefault(hop.measurement, set()).update(hop.independent_jobs)
+    for quantity in of_cores:
+        nodes_of.setdefault(quantity.measurement, set()).update(quantity.independent_jobs)
     everyone = set().union(*nodes_of.values())
     # a measurement that a node lacks is no other home
     common = {name for name, measured_on in nodes_of.items() if measured_on == everyone} or set(nodes_of)
-    for hop in (hop for hop in hops if hop.measurement in common):
-        quantity = hop
+    for quantity in (quantity for quantity in of_cores if quantity.measurement in common):
         near = "near" if FAR in quantity.homes else "not controlled"
         names = [near if home < 0 else "far" if home >= FAR else str(home) for home in quantity.homes]
-        for node in hop.independent_jobs:
+        for node in quantity.independent_jobs:
             rows = [row for of_job in quantity.rows[node].values() for row in of_job]
-            measured = [name for name, missing in zip(names, hop.missing[rows].min(axis=0), strict=True) if missing < 1]
+            measured = [
+                name for name, missing in zip(names, quantity.missing[rows].min(axis=0), strict=True) if missing < 1
+            ]
             if measured:
                 homes.setdefault(node, set()).add(", ".join(measured))
     return tuple(

@@ -69,7 +69,7 @@ def between_nodes(
     for measurement in _deciding(reduced, rules):
         jobs = {i: measurement.rows[i].values() for i in numbers if i in measurement.rows}
         rows = {i: [row for of_job in of_node for row in of_job] for i, of_node in jobs.items()}
-        if len(rows) < 2 or not _is_hop(measurement):
+        if len(rows) < 2 or not measurement.core_to_core:
             continue
         values = np.concatenate([over_passes(measurement.level[of_node][None]) for of_node in rows.values()])
         names = [nodes[i].name for i in rows]
@@ -81,7 +81,7 @@ def between_nodes(
 
 def _near_once(quantity: Measured, node: PackedNode, job: int, rows: list[int]) -> list[Disturbance]:
     """A virtual machine's pair of CPUs that once was two threads of one core: its host moves its CPUs."""
-    if not rows or not _is_virtual(node) or not _is_hop(quantity):
+    if not rows or not _is_virtual(node) or not quantity.core_to_core:
         return []
     values = np.asarray(quantity.values[rows])
     nearer = nearer_once(values.reshape(-1, values.shape[-1]))
@@ -95,10 +95,6 @@ def _deciding(reduced: Sequence[Measured], rules: Acceptance) -> Iterator[Measur
     for measurement in reduced:
         if measurement.model.scale != "share" and metric(measurement) in rules.criteria:
             yield measurement
-
-
-def _is_hop(quantity: Measured) -> bool:
-    return quantity.of_pairs and quantity.quantity == "hop"
 
 
 def _is_virtual(node: PackedNode) -> bool:
@@ -117,7 +113,7 @@ def _disturbances(
     """A disagreement of repetitions with these `names` and `values` (repetition, place). If pairs differ so far that
     they must be other pairs, also that a host moved virtual CPUs, or that tasks were not pinned."""
     differing = _differing(kind, quantity, runs_apart, run, names, values)
-    if not (runs_apart.is_far and _is_hop(quantity)):
+    if not (runs_apart.is_far and quantity.core_to_core):
         return [differing]
     if _is_virtual(node):
         return [differing, _moved(differing)]

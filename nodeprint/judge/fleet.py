@@ -10,7 +10,6 @@ import numpy as np
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from nodeprint.data.places.layout import SAME_CCX
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import nearest
 from nodeprint.judge import achieved, agreements, configuration, limits, single_runs
@@ -19,8 +18,8 @@ from nodeprint.judge.deviations import of_each_node, run_means
 from nodeprint.judge.groups import Cut, PeerGroup
 from nodeprint.judge.nodes import Reading
 from nodeprint.judge.outcome import FleetOutcome, Outcome, ReasonDetail
+from nodeprint.judge.pairs import no_core_inside
 from nodeprint.judge.population import Population
-from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import (
     Agreement,
     Finding,
@@ -275,7 +274,7 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
     rules, day = population.rules, reading.day
     notes = []
     pairs = [series.matrix.terms for series in reading.tables if series.matrix.measured.of_pairs]
-    if any(not terms.layout.harvested and _no_core_inside(terms) for terms in pairs):
+    if any(not terms.layout.harvested and no_core_inside(terms) for terms in pairs):
         notes.append(Note("two-cores"))
     for rule in rules.waivers:
         if rule.until.isoformat() < day:
@@ -311,9 +310,3 @@ def _unknown_metrics(population: Population) -> list[Note]:
     names = {name for q in quantities for name in (q.measurement, q.operation)}
     unknown = [name for name in population.rules.metrics if names and name not in names]
     return [Note("no-such-metric", name, nearest(name, names)) for name in unknown]
-
-
-def _no_core_inside(terms: Terms) -> bool:
-    """Whether there are pairs inside CCXs, but none that name a core: with two cores there is one pair."""
-    inside = terms.layout.closeness == SAME_CCX
-    return bool(inside.any()) and not len(terms.indices("core-in"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nodeprint.data.places.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout, codes
+from nodeprint.data.places.layout import LEVELS, RANK, Ints, Layout, codes
 from nodeprint.data.places.measured import Key
 from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.judge.reduction import Matrix
@@ -68,10 +68,8 @@ def _of_pairs(where: Mapping[str, Key], layout: Layout, node: PackedNode) -> dic
             out[name.replace(level, layout.levels[column])] = number if number >= 0 else value
         elif name != "inside":
             out[name] = value
-        elif held := [
-            layout.levels[column] for column in (CCX, QUADRANT, SOCKET) if layout.slots[:, column].min() >= 0
-        ]:
-            out[name] = held[0]
+        elif layout.finest:
+            out[name] = layout.finest
     return out
 
 

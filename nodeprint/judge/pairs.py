@@ -261,3 +261,9 @@ def _by(key: str, component_types: Collection[str], terms: Sequence[Term]) -> di
         if term.component_type in component_types:
             out.setdefault(int(term.where[key]), []).append(number)
     return dict(sorted(out.items()))
+
+
+def no_core_inside(terms: Terms) -> bool:
+    """Whether there are pairs inside CCXs, but none that name a core: with two cores there is one pair."""
+    inside = terms.layout.closeness == SAME_CCX
+    return bool(inside.any()) and not len(terms.indices("core-in"))

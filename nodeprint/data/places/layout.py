@@ -110,6 +110,12 @@ class Layout:
                     names.append(f"{names[number]}, {' and '.join(dict.fromkeys(combination.tolist()))} cores")
         return classes, tuple(names)
 
+    @property
+    def finest(self) -> str:
+        """What the finest part of several cores is called that all CPUs have a label of; empty without any."""
+        labeled = (column for column in (CCX, QUADRANT, SOCKET) if self.slots[:, column].min() >= 0)
+        return next((self.levels[column] for column in labeled), "")
+
     def column(self, part: str) -> int:
         """Where a part of LEVELS is in a slot. What has a port of its own (`ccd`) is the CCX where dies are unknown,
         and the NUMA node where a socket's L3 spans several."""

@@ -313,6 +313,11 @@ class Measured:
         """Whether its points are pairs of CPUs."""
         return self.model.places == "pairs"
 
+    @property
+    def core_to_core(self) -> bool:
+        """Whether it is of pairs of CPUs, and of no messages between them."""
+        return self.of_pairs and self.quantity == "hop"
+
     @cached_property
     def rows(self) -> dict[int, dict[int, list[int]]]:
         """By node and job the numbers of their rows, without former ones."""
