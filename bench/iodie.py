@@ -35,7 +35,7 @@ from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate.lines import Hashing
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie import analysis, die, geometry, line_clusters, node_lines, paths, sites
-from nodeprint_addons.iodie.data import latency_pass
+from nodeprint_addons.iodie.data import pass_over_lines
 from nodeprint_addons.iodie.die import Die
 from tests.support import routed_dies as apart
 from tests.support.detailed_runs import detailed, passes_of
@@ -238,7 +238,7 @@ def here(nodes: int) -> list[Row]:
                 if len(ns) != len(a):  # a pass of repeats
                     continue
                 ghz = np.full((len(a), 2), np.nan)
-                passes.append(latency_pass(run, p, 0, np.array(a), np.array(b), lines_of[: ns.shape[1]], ns, ghz))
+                passes.append(pass_over_lines(run, p, 0, np.array(a), np.array(b), lines_of[: ns.shape[1]], ns, ghz))
         node = Node(ROME, passes, np.zeros(len(ends), dtype=np.int64), {}, np.zeros((1, 1)))
         maps.append(node.found().sites is not None)
     return [row("no geometry (lines of this machine): maps", float(np.mean(maps)), 0.01)]

@@ -62,7 +62,7 @@ def structure(
     with input_files(file) as (kept,):
         source = matrix_file.read_matrix(kept, format)
     labels = read_labels(root, xml, cpuid) if root or xml or cpuid else source.topology
-    of_matrix = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
+    of_matrix = structures.find(source.ns, source.cpus, labels, source.home_controlled)
     structure = structures.with_repetitions(of_matrix, source.differing)
     if pictures:
         drawn = matrix_files.of_structure(source, structure)
@@ -73,6 +73,6 @@ def structure(
         print_json({"simulated": source.simulated, **structure.as_json(), "quadrants": of_dies})
         return
     say_origin(source.simulated)
-    words = matrix_words.placement_of_structure(source.latency_ns, source.cpus, structure)
+    words = matrix_words.placement_of_structure(source.ns, source.cpus, structure)
     words += matrix_words.quadrant_sentences(blocks) if blocks is not None else []
     print_text("\n".join(filter(None, (matrix_words.structure_summary(structure), structure.as_text(), *words))))

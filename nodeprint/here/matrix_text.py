@@ -8,7 +8,7 @@ from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report.painted import Square
 from nodeprint.settings.texts import say
 from nodeprint.stats.robust import finite_median
-from nodeprint.summary.node_summary import LatencyMatrix
+from nodeprint.summary.node_summary import PairMatrix
 
 #: Up to so many rows are shown.
 _MOST_ROWS = 32
@@ -16,10 +16,10 @@ _MOST_ROWS = 32
 _LEVELS = ("core", "ccx", "ccd", "quadrant", "numa", "socket")
 
 
-def square(matrix: LatencyMatrix) -> Square:
+def square(matrix: PairMatrix) -> Square:
     """The matrix CPU by CPU, or the medians between the parts of the finest level that has few enough."""
     cpus = matrix.places.cpus
-    values = matrix.latency_ns
+    values = matrix.ns
     if len(cpus) <= _MOST_ROWS:
         return Square("CPU by CPU, ns", tuple(map(str, cpus)), values)
     for level in _LEVELS:

@@ -28,7 +28,7 @@ from nodeprint.errors import NodeprintError, unreadable
 ROOT_MARKS = ("sys/devices/system/cpu", "sys/devices/system/node", "proc/cpuinfo")
 
 _FILE_LIMIT = 64 << 20  # the largest real file is an XML or cpuinfo of a few MiB
-_LINK_HOPS = 40  # as Linux
+_MOST_LINKS = 40  # as Linux
 _BROKEN = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
 _MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
 
@@ -91,7 +91,7 @@ class _Folder(Tree):
         return None if start is None else self._walk(start, name)
 
     def _walk(self, start: str, path: str) -> str | None:
-        todo, real, hops = path.split("/")[::-1], start, 0
+        todo, real, links = path.split("/")[::-1], start, 0
         while todo:
             name = todo.pop()
             if name == "..":
@@ -101,8 +101,8 @@ class _Folder(Tree):
             elif name not in ("", "."):
                 real = f"{real}/{name}"
                 if os.path.islink(real):  # noqa: PTH114 (twenty thousand files: Path is six times slower)
-                    hops += 1
-                    if hops > _LINK_HOPS:
+                    links += 1
+                    if links > _MOST_LINKS:
                         return None
                     target = os.readlink(real)  # noqa: PTH115
                     real = self._root if target.startswith("/") else real.rpartition("/")[0]
@@ -200,7 +200,7 @@ class _Archive(Tree):
         return self._walk(real) if real in self._links or name in ("", ".", "..") else real
 
     def _walk(self, path: str) -> str | None:
-        todo, done, hops = path.split("/")[::-1], list[str](), 0
+        todo, done, links = path.split("/")[::-1], list[str](), 0
         while todo:
             name = todo.pop()
             if name == "..":
@@ -211,8 +211,8 @@ class _Archive(Tree):
                 done.append(name)
                 target = self._links.get("/".join(done))
                 if target is not None:
-                    hops += 1
-                    if hops > _LINK_HOPS:
+                    links += 1
+                    if links > _MOST_LINKS:
                         return None
                     done = [] if target.startswith("/") else done[:-1]
                     todo += target.split("/")[::-1]

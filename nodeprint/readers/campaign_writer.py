@@ -83,7 +83,7 @@ def _check_once(imported: Sequence[ToolOutput]) -> None:
     seen: dict[Path | bytes, Path] = {}
     for item in imported:
         own = item.cores is not None and len(item.cores.cpus) >= _SURELY_ITS_OWN
-        figures = item.cores.latency_ns.tobytes() if item.cores is not None and own else files.real(item.source)
+        figures = item.cores.ns.tobytes() if item.cores is not None and own else files.real(item.source)
         if figures in seen:
             advice = "name each measurement once"
             raise NodeprintError(f"has the same figures as {seen[figures]}", where=item.source, advice=advice)
@@ -179,14 +179,14 @@ def _cells(header: Record, item: ToolOutput, metric: str, values: Sequence[ToolV
 
 def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:
     """Name and records of a core-to-core matrix; the two directions of a pair are averaged."""
-    there, back = cores.latency_ns, cores.latency_ns.T
+    there, back = cores.ns, cores.ns.T
     both = np.where(np.isnan(back), there, np.where(np.isnan(there), back, (there + back) / 2))
     measured = np.argwhere(np.triu(~np.isnan(both), 1))
     pairs: list[Record] = []
     for i, j in measured:
         a, b = sorted((cores.cpus[i], cores.cpus[j]))
-        latency = round(float(both[i, j]), 6)
-        pairs.append({"record": "pair", "a": a, "b": b, "home": -1, "pass": 0, "latency_ns": latency, "flags": []})
+        ns = round(float(both[i, j]), 6)
+        pairs.append({"record": "pair", "a": a, "b": b, "home": -1, "pass": 0, "latency_ns": ns, "flags": []})
     pairs_header = header | {
         "kernel": cores.kernel,
         "operation": cores.operation,

@@ -19,7 +19,7 @@ def warnings(imported: Sequence[ToolOutput], topology: Topology) -> Iterator[str
     """A sentence for each matrix in which the groups of a level are others than in the topology."""
     for item in imported:
         if item.cores is not None:
-            structure = find(item.cores.latency_ns, item.cores.cpus, topology)
+            structure = find(item.cores.ns, item.cores.cpus, topology)
             if text := next(_misfits(structure, topology), ""):
                 yield say("layout_misfit", "warning", source=item.source, misfit=text)
 

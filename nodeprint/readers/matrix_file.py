@@ -102,7 +102,7 @@ def _likeliest(path: Path, lines: list[str]) -> Reader:
 
 def _check_unit(path: Path, cores: CoreMatrix) -> None:
     """Raise NodeprintError where latencies cannot be nanoseconds."""
-    median = float(np.nanmedian(cores.latency_ns))
+    median = float(np.nanmedian(cores.ns))
     if _LEAST_NS <= median <= _MOST_NS:
         return
     limit = f"below {_LEAST_NS:g} ns" if median < _LEAST_NS else f"above {_MOST_NS:g} ns"

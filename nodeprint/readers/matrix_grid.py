@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers.parsing import latencies, nothing
+from nodeprint.readers.parsing import matrix_cells, nothing
 from nodeprint.readers.tool_output import Matrix
 from nodeprint.settings.texts import say
 
@@ -42,16 +42,6 @@ _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 Columns = slice | npt.NDArray[np.int64]
 #: How much of a line that a note quotes.
 _QUOTED = 40
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Latencies (n, n) in the table's unit, NaN where it has none; the `cpus` of its rows, None where it does not
-    number them; what was left out of the file."""
-
-    cpus: tuple[int, ...] | None
-    values: Matrix
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -104,8 +94,11 @@ def rows_of(lines: Sequence[str]) -> int:
     return sum(map(len, _blocks(lines)))
 
 
-def read_grid(path: Path, lines: Sequence[str]) -> Grid:
-    """The one table of a file. Raises NodeprintError with line and column (cells counted from 1) of the first fault,
+def read_grid(path: Path, lines: Sequence[str]) -> tuple[tuple[int, ...] | None, Matrix, tuple[str, ...]]:
+    """The one table of a file: the CPUs of its rows, None where it does not number them, its numbers (n, n) in its
+    unit, NaN where it has none, and what was left out of the file.
+
+    Raises NodeprintError with line and column (cells counted from 1) of the first fault,
     and where there are two tables or two ways to read it."""
     blocks = _blocks(lines)
     every = [row for block in blocks for row in block]
@@ -136,10 +129,10 @@ def read_grid(path: Path, lines: Sequence[str]) -> Grid:
             commas, cells = True, [_DECIMAL_COMMA.sub(".", cell) for cell in cells]
         cells = cells[form.index : len(cells) - form.ends if form.ends else None]
         _check_separators(path, row, cells, table.separator, form.index)
-        values[form.first + place, _columns(form, place, len(cells))] = latencies(cells, path, row, 1 + form.index)
+        values[form.first + place, _columns(form, place, len(cells))] = matrix_cells(cells, path, row, 1 + form.index)
     if commas:
         notes = (*notes, "decimal commas were read as points")
-    return Grid(form.cpus, values, notes)
+    return form.cpus, values, notes
 
 
 def _columns(form: _Form, place: int, width: int) -> Columns:

@@ -93,7 +93,7 @@ def nothing(text: str) -> bool:
     return cell in NOTHING or _ZERO.fullmatch(cell) is not None
 
 
-def latency(text: str, path: Path, line: int, column: int) -> float:
+def matrix_cell(text: str, path: Path, line: int, column: int) -> float:
     """The latency in a cell, NaN where it says that nothing was measured; as `positive` otherwise."""
     value = np.nan if nothing(text) else positive(text, path, line, column)
     if value > _MOST_NS:
@@ -107,17 +107,17 @@ def latency(text: str, path: Path, line: int, column: int) -> float:
     return value
 
 
-def latencies(cells: list[str], path: Path, line: int, column: int) -> Matrix:
-    """The latencies in cells of a line, the first of which is number `column`; as `latency` for each, and faster."""
+def matrix_cells(cells: list[str], path: Path, line: int, column: int) -> Matrix:
+    """The values of cells of a line, the first of which is number `column`; as `matrix_cell` for each, and faster."""
     values = None
     text = "".join(cells)
     if text.isascii() and "_" not in text:  # float() accepts more than our formats
         with suppress(ValueError):
             values = np.array([float(cell or "nan") for cell in cells])
     if values is None:
-        return np.array([latency(cell, path, line, column + i) for i, cell in enumerate(cells)])
+        return np.array([matrix_cell(cell, path, line, column + i) for i, cell in enumerate(cells)])
     for i in np.flatnonzero(~((values > 0) & (values <= _MOST_NS))).tolist():
-        values[i] = latency(cells[i], path, line, column + i)
+        values[i] = matrix_cell(cells[i], path, line, column + i)
     return values
 
 

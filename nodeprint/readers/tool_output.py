@@ -70,7 +70,7 @@ class ToolValue(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class CoreMatrix:
-    """Core-to-core latencies in ns, (n, n) for the CPUs `cpus`: rows and columns are the link axis.
+    """Times between CPUs (`cpus`) in `ns` (n, n), of a `quantity`: rows and columns are the link axis.
 
     Both triangles are filled; NaN is on the diagonal and where nothing was measured. `home` is the policy of the
     contended line's NUMA home as in a record's header, None where it was not controlled or is not known. `kernel` is
@@ -80,7 +80,7 @@ class CoreMatrix:
     """
 
     cpus: tuple[int, ...]
-    latency_ns: Matrix
+    ns: Matrix
     operation: str
     quantity: str = "hop"
     home: str | None = None
@@ -94,7 +94,7 @@ class CoreMatrix:
     @property
     def runs(self) -> Matrix:
         """The matrices of its runs (run, n, n): itself if it has none."""
-        return self.of_runs if len(self.of_runs) else self.latency_ns[None]
+        return self.of_runs if len(self.of_runs) else self.ns[None]
 
     @property
     def home_controlled(self) -> bool | None:

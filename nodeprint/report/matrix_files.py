@@ -14,7 +14,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.readers.tool_output import CoreMatrix
 from nodeprint.structure import Structure
-from nodeprint.summary.node_summary import LatencyMatrix
+from nodeprint.summary.node_summary import PairMatrix
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,10 +45,10 @@ def check(pdf: Path | None, svg: Path | None) -> list[Path]:
     return asked
 
 
-def of_summary(matrix: LatencyMatrix) -> xr.Dataset:
+def of_summary(matrix: PairMatrix) -> xr.Dataset:
     """The matrix of a summary in the order of its places, with their outlines."""
     title = f"{matrix.operation}, latency (round trip / 2), ns"
-    return _data(matrix.latency_ns, matrix.places.cpus, matrix.places.parts, title)
+    return _data(matrix.ns, matrix.places.cpus, matrix.places.parts, title)
 
 
 def of_structure(matrix: CoreMatrix, structure: Structure) -> xr.Dataset:
@@ -63,7 +63,7 @@ def of_structure(matrix: CoreMatrix, structure: Structure) -> xr.Dataset:
     labels = {
         name: tuple(component.get(cpu, -1) for cpu in order) for name, component in components.items() if name != "smt"
     }
-    return _data(matrix.latency_ns[np.ix_(rows, rows)], order, labels, "latency, ns")
+    return _data(matrix.ns[np.ix_(rows, rows)], order, labels, "latency, ns")
 
 
 def write(data: xr.Dataset, paths: Iterable[Path], name: str, *, simulated: bool = False) -> list[Path]:

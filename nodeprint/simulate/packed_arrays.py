@@ -44,8 +44,8 @@ def fleet(plan: Plan) -> PackedFleet:
             continue
         runs = range(1, plan.runs + 1)
         for job in plan.job_numbers:
-            hops = [draw_pairs(plan, number, node, job, run) for run in range(1, plan.runs_of_pairs + 1)]
-            jobs.append(_of_pairs(PAIRS, plan.homes, number, job, node.layout, hops))
+            drawn = [draw_pairs(plan, number, node, job, run) for run in range(1, plan.runs_of_pairs + 1)]
+            jobs.append(_of_pairs(PAIRS, plan.homes, number, job, node.layout, drawn))
             if plan.linktest:
                 between = replace(node.layout, pairs=node.layout.pairs[~node.path.in_core])
                 drawn_messages = [draw_messages(plan, number, node, job, run) for run in runs]

@@ -40,7 +40,7 @@ KEPT = 0.8  # of the cores of each of the finest groups in a resample, two at le
 
 
 def find(
-    latency_ns: npt.NDArray[Any],
+    ns: npt.NDArray[Any],
     cpus: Sequence[int],
     topology: Topology | None = None,
     home_controlled: bool | None = None,
@@ -55,7 +55,7 @@ def find(
 
     Raises NodeprintError when matrix and CPUs do not fit together.
     """
-    values = np.asarray(latency_ns, dtype=np.float64)
+    values = np.asarray(ns, dtype=np.float64)
     if values.ndim != 2 or values.shape != (len(cpus), len(cpus)) or len(set(cpus)) != len(cpus):
         raise NodeprintError(
             f"a matrix of shape {values.shape} does not fit {len(cpus)} CPUs",

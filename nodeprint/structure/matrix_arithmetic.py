@@ -18,9 +18,9 @@ Labels = npt.NDArray[np.int64]
 _LEAST_NS = 1e-3
 
 
-def positive(latency_ns: npt.NDArray[Any]) -> Matrix:
+def positive(ns: npt.NDArray[Any]) -> Matrix:
     """The matrix with NaN on the diagonal and where a cell is no latency: below a thousandth of a ns, or infinite."""
-    values = np.array(latency_ns, dtype=np.float64)
+    values = np.array(ns, dtype=np.float64)
     values[~np.isfinite(values) | (values < _LEAST_NS)] = np.nan
     np.fill_diagonal(values, np.nan)
     return values

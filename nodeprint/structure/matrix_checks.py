@@ -28,22 +28,22 @@ SIBLINGS_NEAR = 0.8
 ALIKE: dict[LevelName, float] = {"ccx": 1.3, "quadrant": 1.3, "half": 1.3, "socket": 1.3}
 
 
-def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) -> tuple[StructureFinding, ...]:
+def cell_findings(ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) -> tuple[StructureFinding, ...]:
     """Findings on the cells of an (n, n) matrix in ns, with NaN where a direction was not measured: directions that
     differ, missing pairs, and how far pairs between cores differ where no level above cores was found."""
     out = []
-    measured = ~np.isnan(latency_ns)
+    measured = ~np.isnan(ns)
     measured |= measured.T
     upper = np.triu(measured, 1)
-    directions, (a, b) = _directions(latency_ns, upper)
+    directions, (a, b) = _directions(ns, upper)
     if directions > ONE_WAY:
-        forward, backward = f"{latency_ns[a, b]:.1f}", f"{latency_ns[b, a]:.1f}"
+        forward, backward = f"{ns[a, b]:.1f}", f"{ns[b, a]:.1f}"
         ends = {"a": str(cpus[a]), "b": str(cpus[b]), "forward": forward, "backward": backward}
         out.append(StructureFinding.of("asymmetric", "warning", ratio=f"{directions:.2f}", **ends))
     missing, pairs = _missing(measured)
     if missing:
         out.append(StructureFinding.of("missing-pairs", "info", missing=missing, pairs=pairs))
-    low, high = _between_cores(latency_ns, upper, levels)
+    low, high = _between_cores(ns, upper, levels)
     if any(level.name != "smt" for level in levels) or np.isnan(low):
         return tuple(out)
     between = {"low": f"{low:.1f}", "high": f"{high:.1f}"}
@@ -65,23 +65,21 @@ def _missing(measured: npt.NDArray[np.bool_]) -> tuple[int, int]:
     return pairs - int(measured[np.ix_(partners, partners)].sum()) // 2, pairs
 
 
-def _between_cores(
-    latency_ns: Matrix, measured: npt.NDArray[np.bool_], levels: Sequence[Partition]
-) -> tuple[float, float]:
+def _between_cores(ns: Matrix, measured: npt.NDArray[np.bool_], levels: Sequence[Partition]) -> tuple[float, float]:
     """The 5% and 95% quantiles of the `measured` pairs (upper triangle) between cores, ns; NaN without any."""
-    smt = next((level.labels for level in levels if level.name == "smt"), np.arange(len(latency_ns)))
+    smt = next((level.labels for level in levels if level.name == "smt"), np.arange(len(ns)))
     between = measured & (smt[:, None] != smt[None, :])
-    values = np.fmax(latency_ns[between], latency_ns.T[between])
+    values = np.fmax(ns[between], ns.T[between])
     if not len(values):
         return np.nan, np.nan
     low, high = np.quantile(values, [0.05, 0.95], overwrite_input=True)
     return float(low), float(high)
 
 
-def _directions(latency_ns: Matrix, measured: npt.NDArray[np.bool_]) -> tuple[float, tuple[int, int]]:
+def _directions(ns: Matrix, measured: npt.NDArray[np.bool_]) -> tuple[float, tuple[int, int]]:
     """The ratio of both directions that one of the `measured` pairs (upper triangle) in twenty exceeds, and the pair
     with the widest one."""
-    ratio = latency_ns[measured] / latency_ns.T[measured]
+    ratio = ns[measured] / ns.T[measured]
     ratio = np.maximum(ratio, 1 / ratio)
     both = ~np.isnan(ratio)
     if not both.any():

@@ -40,7 +40,7 @@ def annotated(folder: Path, measured: MeasuredNode) -> bytes:
     root = hwloc.surveyed(folder)
     matrix = measured.summary.matrix
     if matrix is not None:
-        tenths = np.nan_to_num(np.rint(matrix.latency_ns / TENTH_NS)).astype(np.int64)
+        tenths = np.nan_to_num(np.rint(matrix.ns / TENTH_NS)).astype(np.int64)
         hwloc.add_distances(root, matrix.places.cpus, (tenths * 100).ravel().tolist())
     hwloc.add_attribute(root, "Bandwidth", _bandwidths(measured, root))
     hwloc.add_attribute(root, "Latency", _latencies(measured))

@@ -22,9 +22,9 @@ from nodeprint.settings.commit import commit
 from nodeprint.summary.node_summary import (
     LEVELS,
     CpuLabels,
-    LatencyMatrix,
     MedianValue,
     NodeSummary,
+    PairMatrix,
     ProcessorFacts,
     SummaryOrigin,
     finite,
@@ -146,7 +146,7 @@ class MeasuredNode:
         ]
         return of_pairs + of_cells
 
-    def _matrix(self) -> LatencyMatrix | None:
+    def _matrix(self) -> PairMatrix | None:
         """The first home's pairs, of compare-exchange where they were measured."""
         of_pairs = sorted(
             (reduced for reduced in self.reduced if reduced.of_pairs),
@@ -163,7 +163,7 @@ class MeasuredNode:
         square[a, b] = square[b, a] = values
         kept = _rows_shown(square)
         cpus = [self.node.cpus[slot] if self.node.cpus else slot for slot in kept]
-        return LatencyMatrix(
+        return PairMatrix(
             quantity.measurement,
             quantity.operation,
             quantity.quantity,

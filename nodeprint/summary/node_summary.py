@@ -61,8 +61,8 @@ class MedianValue(msgspec.Struct, frozen=True):
     disturbed: float | msgspec.UnsetType = msgspec.UNSET
 
 
-class LatencyMatrix(msgspec.Struct, frozen=True, dict=True):
-    """Core-to-core latencies: the upper triangle row by row in tenths of a nanosecond, -1 where nothing was measured.
+class PairMatrix(msgspec.Struct, frozen=True, dict=True):
+    """A `quantity` between CPUs: the upper triangle row by row in tenths of a nanosecond, -1 where none was measured.
 
     `home` is the policy of the line's home, empty where it is unknown.
     """
@@ -75,7 +75,7 @@ class LatencyMatrix(msgspec.Struct, frozen=True, dict=True):
     tenths_ns: tuple[int, ...]
 
     @cached_property
-    def latency_ns(self) -> Floats:
+    def ns(self) -> Floats:
         """(n, n) in ns, both triangles, NaN on the diagonal and where nothing was measured."""
         n = len(self.places.cpus)
         out = np.full((n, n), np.nan)
@@ -103,7 +103,7 @@ class NodeSummary(msgspec.Struct, frozen=True):
     processor: ProcessorFacts
     origin: SummaryOrigin
     figures: tuple[MedianValue, ...] = ()
-    matrix: LatencyMatrix | None = None
+    matrix: PairMatrix | None = None
     settings: Mapping[str, str | int | float | bool | None] = {}
     disturbed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -115,21 +115,21 @@ def processor_key(name: str) -> str:
     return " ".join(word for word in words.split() if word not in ("cpu", "processor"))
 
 
-def pairs_csv(matrix: LatencyMatrix) -> str:
+def pairs_csv(matrix: PairMatrix) -> str:
     """The pairs of a matrix as a table that every program reads, and `nodeprint structure` again; its first line names
     the columns with their unit."""
-    cpus, latency = matrix.places.cpus, matrix.latency_ns
+    cpus, ns = matrix.places.cpus, matrix.ns
     rows = [
-        f"{cpus[a]},{cpus[b]},{latency[a, b]:.1f}"
+        f"{cpus[a]},{cpus[b]},{ns[a, b]:.1f}"
         for a, b in zip(*np.triu_indices(len(cpus), 1), strict=True)
-        if np.isfinite(latency[a, b])
+        if np.isfinite(ns[a, b])
     ]
     return "\n".join(["cpu_a,cpu_b,latency_ns", *rows]) + "\n"
 
 
-def tenths(latency_ns: Floats) -> tuple[int, ...]:
-    """The upper triangle of an (n, n) matrix in ns as `LatencyMatrix` has it."""
-    upper = latency_ns[np.triu_indices(len(latency_ns), 1)]
+def tenths(ns: Floats) -> tuple[int, ...]:
+    """The upper triangle of an (n, n) matrix in ns as `PairMatrix` has it."""
+    upper = ns[np.triu_indices(len(ns), 1)]
     return tuple(np.where(np.isnan(upper), -1, np.rint(np.nan_to_num(upper) / TENTH_NS)).astype(int).tolist())
 
 

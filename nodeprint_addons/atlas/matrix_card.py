@@ -9,8 +9,8 @@ from nodeprint.readers.tool_output import ToolOutput
 from nodeprint.structure import Structure, find
 from nodeprint.summary.node_summary import (
     CpuLabels,
-    LatencyMatrix,
     MedianValue,
+    PairMatrix,
     ProcessorFacts,
     SummaryOrigin,
     rounded,
@@ -25,10 +25,10 @@ def card_of_matrix(imported: ToolOutput, name: str, sockets: int = 0) -> Card:
     """The card of an imported core-to-core matrix of the processor `name` (as /proc/cpuinfo has it, or as people write
     it). Raises NodeprintError where the file has no such matrix."""
     cores = imported.core_matrix()
-    structure = find(cores.latency_ns, cores.cpus)
+    structure = find(cores.ns, cores.cpus)
     order = np.argsort(cores.cpus)
     cpus = tuple(int(cores.cpus[row]) for row in order)
-    latency = cores.latency_ns[np.ix_(order, order)]
+    ns = cores.ns[np.ix_(order, order)]
     measurement = f"coherence-{cores.operation}"
     levels = {level.name: level for level in structure.levels}
     parts = {
@@ -43,24 +43,24 @@ def card_of_matrix(imported: ToolOutput, name: str, sockets: int = 0) -> Card:
         ),
         origin=SummaryOrigin(imported.tool, file=imported.source.name, unknown=imported.unknown),
         figures=tuple(
-            MedianValue(measurement, name, "ns", rounded(value)) for name, value in classes(structure, latency).items()
+            MedianValue(measurement, name, "ns", rounded(value)) for name, value in classes(structure, ns).items()
         ),
-        matrix=LatencyMatrix(
+        matrix=PairMatrix(
             measurement,
             cores.operation,
             cores.quantity,
             cores.home or "",
             CpuLabels(cpus, parts, dict.fromkeys(parts, "matrix")),
-            tenths(latency),
+            tenths(ns),
         ),
     )
 
 
-def classes(structure: Structure, latency_ns: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:
+def classes(structure: Structure, ns: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:
     """The median of each class in ns, from near to far; of a class whose parts differ one each, as `same socket, socket
     0`."""
     if not structure.levels:
-        return {_SOCKET: float(np.nanmedian(latency_ns))}
+        return {_SOCKET: float(np.nanmedian(ns))}
     coarsest = structure.levels[-1]
     named = [(f"same {level_name(level.name)}", level.within) for level in structure.levels]
     named.append((_BEYOND if coarsest.name == "socket" else _SOCKET, coarsest.between))

@@ -42,7 +42,7 @@ def rows_of(table: pd.DataFrame) -> Iterable[Any]:
     return table.itertuples()
 
 
-def latency_pass(
+def pass_over_lines(
     run: str, number: int, home: int, a: Ints, b: Ints, lines: Ints, ns: Floats, ghz: Floats
 ) -> xr.Dataset:
     """Hops of one run, home and pass (its attributes): pairs of CPUs `a` and `b` by OS number, on lines by their

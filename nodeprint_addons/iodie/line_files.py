@@ -22,7 +22,7 @@ from nodeprint.readers.tools import long_table, record_file
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records, node_lines
 from nodeprint_addons.iodie.analysis import NodeDies
-from nodeprint_addons.iodie.data import latency_pass
+from nodeprint_addons.iodie.data import pass_over_lines
 
 #: An address counts where so many of the pairs were measured on it.
 _MOST_PAIRS = 0.9
@@ -101,7 +101,7 @@ def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> xr.
         )
     ns = np.array([[np.median(by_pair[pair][address]) for address in common] for pair in whole])
     a, b = np.array(whole, dtype=np.int64).T
-    return latency_pass(run, 0, 0, a, b, np.arange(len(common)), ns, np.full((len(whole), 2), np.nan))
+    return pass_over_lines(run, 0, 0, a, b, np.arange(len(common)), ns, np.full((len(whole), 2), np.nan))
 
 
 def _of_node(path: Path) -> Topology | None:
@@ -121,9 +121,9 @@ def _of_hops(passes: Sequence[xr.Dataset], path: Path) -> Topology:
         a, b = (np.searchsorted(cpus, pass_[side].to_numpy()) for side in ("a", "b"))
         by_pass[number, a, b] = by_pass[number, b, a] = np.median(pass_["ns"].to_numpy(), axis=1)
     measured = np.isfinite(by_pass).any(axis=0)
-    latency = np.full(measured.shape, np.nan)
-    latency[measured] = np.nanmedian(by_pass[:, measured], axis=0)
-    levels = structure.find(latency, cpus.tolist(), None, None).levels
+    square = np.full(measured.shape, np.nan)
+    square[measured] = np.nanmedian(by_pass[:, measured], axis=0)
+    levels = structure.find(square, cpus.tolist(), None, None).levels
     if any(level.name == "socket" for level in levels):
         raise NodeprintError(
             "these are CPUs of several sockets, and nothing says in which of them lines are at home",

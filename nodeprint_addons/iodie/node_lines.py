@@ -18,7 +18,7 @@ from nodeprint.machine.topology import serialized
 from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records
 from nodeprint_addons.iodie.analysis import NodeDies
-from nodeprint_addons.iodie.data import census, latency_pass
+from nodeprint_addons.iodie.data import census, pass_over_lines
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ def _passes(run: str, detail: Records) -> list[xr.Dataset]:
         if here.any() and len(lines) >= ns.shape[1]:
             numbers = np.array(lines[: ns.shape[1]], dtype=np.int64)
             out.append(
-                latency_pass(run, number, home, pairs["a"][here], pairs["b"][here], numbers, ns[here], ghz[here])
+                pass_over_lines(run, number, home, pairs["a"][here], pairs["b"][here], numbers, ns[here], ghz[here])
             )
     return out
 

@@ -13,7 +13,7 @@ from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate.line_values import line_values
 from nodeprint.simulate.lines import LinePool
 from nodeprint.simulate.plan import Plan, draw_pairs, homes_of, planned_nodes, pools_of
-from nodeprint_addons.iodie.data import Floats, Ints, latency_pass
+from nodeprint_addons.iodie.data import Floats, Ints, pass_over_lines
 
 
 @dataclass(frozen=True)
@@ -62,4 +62,6 @@ def passes_of(run: Detailed, number: int) -> Iterator[xr.Dataset]:
             if own.any():
                 ghz = np.full((int(own.sum()), 2), 3.0)
                 drawn = of.lines[of.drawn[p]]
-                yield latency_pass(f"job1/run{number}", p, homes[socket], run.a[own], run.b[own], drawn, ns[own], ghz)
+                yield pass_over_lines(
+                    f"job1/run{number}", p, homes[socket], run.a[own], run.b[own], drawn, ns[own], ghz
+                )

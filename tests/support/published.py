@@ -68,4 +68,4 @@ ARTEFACT = ("AMD EPYC 7R13 48-Core Processor", "Dual AMD EPYC 7742 64-Core Proce
 def machine(folder: Path, name: str) -> Made:
     """The published matrix with what is known of it; `folder` holds the CSV files."""
     cores = matrix_file.read_output(folder / f"{name}.csv").core_matrix()
-    return Made(cores.latency_ns, _MACHINES[name])
+    return Made(cores.ns, _MACHINES[name])

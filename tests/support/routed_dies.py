@@ -16,7 +16,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from nodeprint.machine.topology.model import Topology
-from nodeprint_addons.iodie.data import latency_pass
+from nodeprint_addons.iodie.data import pass_over_lines
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -127,7 +127,7 @@ def make(
             ghz = np.full((len(first), 2), 3.4)
             set_ = pool[own_lines]
             out.append(
-                latency_pass(name, p, topology.numa_nodes[0].node, cpus[first], cpus[second], set_, ns * factor, ghz)
+                pass_over_lines(name, p, topology.numa_nodes[0].node, cpus[first], cpus[second], set_, ns * factor, ghz)
             )
             truth[name, p] = at
     return Made(out, site_of_ccd, truth, apart)

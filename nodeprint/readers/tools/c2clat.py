@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import filled, latencies, missing
+from nodeprint.readers.parsing import filled, matrix_cells, missing
 from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 
 NAME = "c2clat"
@@ -68,7 +68,7 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
                 column=1,
                 advice="give the output as it was",
             )
-        values[i] = latencies(cells[skip:], path, line, 1 + skip)
+        values[i] = matrix_cells(cells[skip:], path, line, 1 + skip)
     unknown = ("home", "topology", "spread", *(() if skip else ("cpu numbers",)))
     values = filled(values)
     cores = CoreMatrix(tuple(cpus), values, "store-load")

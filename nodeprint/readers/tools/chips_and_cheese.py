@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import latencies, missing
+from nodeprint.readers.parsing import matrix_cells, missing
 from nodeprint.readers.tool_output import CoreMatrix, Matrix, ToolEvidence, ToolOutput
 from nodeprint.settings.texts import say
 
@@ -64,4 +64,4 @@ def _table(path: Path, lines: list[str], start: int, end: int) -> Matrix:
                 column=len(cells),
                 advice="let the tool end, and give its standard output",
             )
-    return np.array([latencies(cells, path, number, 1) for number, cells in rows])
+    return np.array([matrix_cells(cells, path, number, 1) for number, cells in rows])

@@ -28,8 +28,7 @@ def evidence(lines: list[str]) -> ToolEvidence:
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
-    table = matrix_grid.read_grid(path, lines)
-    values, notes = table.values, table.notes
+    cpus, values, notes = matrix_grid.read_grid(path, lines)
     if len(values) < 2:
         raise NodeprintError("less than two CPUs", where=path, advice="give a matrix with a row for each CPU")
     if not np.isnan(values.diagonal()).all():
@@ -38,6 +37,6 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
     if np.isnan(values).all():
         raise NodeprintError("no latency at all", where=path, advice="run the tool again and keep what it prints")
     values = filled(values)
-    unknown = ("home", "topology", "spread", *(() if table.cpus else ("cpu numbers",)))
-    cores = CoreMatrix(table.cpus or tuple(range(len(values))), values, "cas")
+    unknown = ("home", "topology", "spread", *(() if cpus else ("cpu numbers",)))
+    cores = CoreMatrix(cpus or tuple(range(len(values))), values, "cas")
     return ToolOutput(path, NAME, cores, unknown=unknown, notes=(*notes, *missing(values)))

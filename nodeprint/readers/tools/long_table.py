@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers.parsing import latency, missing
+from nodeprint.readers.parsing import matrix_cell, missing
 from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 from nodeprint.settings.texts import say
 
@@ -103,7 +103,7 @@ def _values(path: Path, lines: list[str]) -> Iterator[tuple[int, int, str | None
                     column=column + 1,
                     advice="number CPUs as the system does",
                 )
-        value = latency(cells[columns[2]], path, number, columns[2] + 1)
+        value = matrix_cell(cells[columns[2]], path, number, columns[2] + 1)
         if ends[0] != ends[1]:
             yield int(ends[0]), int(ends[1]), None if address is None else cells[address], value
 

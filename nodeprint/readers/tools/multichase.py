@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError
-from nodeprint.readers.parsing import filled, latencies, missing
+from nodeprint.readers.parsing import filled, matrix_cells, missing
 from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 
 NAME = "multichase-pingpong"
@@ -71,7 +71,7 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
                 column=len(cells) + 1,
                 advice="let the tool end, and give the whole output",
             )
-        values[index, index + 1 :] = latencies(cells, path, number, 2)
+        values[index, index + 1 :] = matrix_cells(cells, path, number, 2)
     values = filled(values)
     cores = CoreMatrix(tuple(cpus), values, "unknown", home="first")
     return ToolOutput(path, NAME, cores, unknown=("operation", "topology", "spread"), notes=missing(values))

@@ -30,7 +30,7 @@ def evidence(lines: list[str]) -> ToolEvidence:
 def read_output(path: Path, lines: list[str]) -> ToolOutput:
     """Read the file. Raises NodeprintError with the line of the first fault, or where it has no pairs."""
     cores = record_matrix(path)
-    return ToolOutput(path, NAME, cores, unknown=("topology",), notes=missing(cores.latency_ns))
+    return ToolOutput(path, NAME, cores, unknown=("topology",), notes=missing(cores.ns))
 
 
 def record_matrix(path: Path) -> CoreMatrix:

@@ -14,9 +14,8 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import matrix_grid
-from nodeprint.readers.matrix_grid import Grid
-from nodeprint.readers.parsing import filled, latencies, missing
-from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
+from nodeprint.readers.parsing import filled, matrix_cells, missing
+from nodeprint.readers.tool_output import CoreMatrix, Matrix, ToolEvidence, ToolOutput
 from nodeprint.settings.texts import say
 
 NAME = "core-to-core-latency-terminal"
@@ -45,14 +44,14 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
     # lines before it are kept empty, so that a fault is named where it is
     exact = _csv(lines, start, end)
     if exact:
-        table = matrix_grid.read_grid(path, exact)
+        cpus, values, _ = matrix_grid.read_grid(path, exact)
     else:
-        table = _terminal(path, lines, start, end)
+        cpus, values = _terminal(path, lines, start, end)
         notes = ("rounded to whole ns", *notes)
-    values = filled(table.values)
+    values = filled(values)
     name = title[1] if title else "CAS"
     operation = next((operation for word, operation in _OPERATIONS if word in name), "unknown")
-    cores = CoreMatrix(table.cpus or tuple(range(len(values))), values, operation)
+    cores = CoreMatrix(cpus or tuple(range(len(values))), values, operation)
     unknown = ("home", "topology", *(("spread",) if exact else ()))
     return ToolOutput(path, NAME, cores, unknown=unknown, notes=(*notes, *missing(values)))
 
@@ -65,7 +64,7 @@ def _csv(lines: Sequence[str], start: int, end: int) -> list[str]:
     return ["" if number not in table else lines[number] for number in range(table[-1] + 1)]
 
 
-def _terminal(path: Path, lines: Sequence[str], start: int, end: int) -> Grid:
+def _terminal(path: Path, lines: Sequence[str], start: int, end: int) -> tuple[tuple[int, ...], Matrix]:
     """The triangle between two lines: the CPUs, then of each its number and its latencies with those before it,
     wherever a terminal broke the lines."""
     cells: list[tuple[int, int, str]] = []
@@ -93,7 +92,7 @@ def _terminal(path: Path, lines: Sequence[str], start: int, end: int) -> Grid:
             )
         for column in range(row):
             line, cell, text = cells[at + 1 + column]
-            values[row, column] = latencies([text], path, line, cell)[0]
+            values[row, column] = matrix_cells([text], path, line, cell)[0]
         at += 1 + row
     if at < len(cells):
         raise NodeprintError(
@@ -103,4 +102,4 @@ def _terminal(path: Path, lines: Sequence[str], start: int, end: int) -> Grid:
             column=cells[at][1],
             advice="give the table as it was printed",
         )
-    return Grid(tuple(int(text) for text in texts[:count]), values, ())
+    return tuple(int(text) for text in texts[:count]), values

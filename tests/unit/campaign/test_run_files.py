@@ -168,7 +168,7 @@ def test_a_garbled_header_of_a_member_is_no_end_of_the_archive(tmp_path: Path) -
 def test_the_matrix_of_an_archive(tmp_path: Path) -> None:
     archive = tmp_path / "run1.tar.xz"
     archive.write_bytes(lzma.compress(tar_of(RECORDS)))
-    assert matrix_file.read_matrix(archive).latency_ns[0, 1] == 50
+    assert matrix_file.read_matrix(archive).ns[0, 1] == 50
     archive.write_bytes(b"nothing of the kind")
     with pytest.raises(NodeprintError, match=r"run1.tar.xz: .*the archive is cut or garbled"):
         matrix_file.read_matrix(archive)

@@ -27,9 +27,9 @@ from nodeprint.report.painted import painted
 from nodeprint.summary import measured_node
 from nodeprint.summary.node_summary import (
     CpuLabels,
-    LatencyMatrix,
     MedianValue,
     NodeSummary,
+    PairMatrix,
     ProcessorFacts,
     SummaryOrigin,
     tenths,
@@ -119,7 +119,7 @@ def test_a_large_matrix_is_shown_by_parts(campaign: Path) -> None:
 def test_matrices_of_all_sizes_without_labels(cpus: int) -> None:
     values = np.full((cpus, cpus), 1234.0)
     shown = matrix_text.square(
-        LatencyMatrix("m", "cas", "hop", "", CpuLabels(tuple(range(0, 2 * cpus, 2))), tenths(values))
+        PairMatrix("m", "cas", "hop", "", CpuLabels(tuple(range(0, 2 * cpus, 2))), tenths(values))
     )
     square = painted(shown, 100)
     Console(width=120, record=True, file=open(os.devnull, "w")).print(square)  # noqa: SIM115, PTH123

@@ -68,7 +68,7 @@ def _structure(path: Path, text: str) -> Source:
 
     def read() -> object:
         source = matrix_file.read_matrix(path)
-        return structure.find(source.latency_ns, source.cpus).as_json()
+        return structure.find(source.ns, source.cpus).as_json()
 
     return Source([path], read)
 

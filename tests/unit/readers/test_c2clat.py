@@ -17,14 +17,14 @@ def test_c2clat(write: Write) -> None:
     imported = matrix_file.read_output(write("$ ./c2clat\n" + C2CLAT, "log"))
     cores = imported.core_matrix()
     assert (imported.tool, cores.cpus, cores.operation) == ("c2clat", (0, 2, 4, 6), "store-load")
-    assert cores.latency_ns[2, 1] == cores.latency_ns[1, 2] == 50
+    assert cores.ns[2, 1] == cores.ns[1, 2] == 50
 
 
 def test_c2clat_script(write: Write) -> None:
     imported = matrix_file.read_output(write(GNUPLOT, "plot"))
     assert (imported.tool, imported.core_matrix().cpus) == ("c2clat", (0, 1, 2))
     assert "cpu numbers" in imported.unknown
-    assert imported.core_matrix().latency_ns[0, 1] == 92
+    assert imported.core_matrix().ns[0, 1] == 92
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
     assert cores.problems == other.problems == mlc.problems == ()
     assert [job.hosts for job in (cores, other, mlc)] == [{name} for name in names]
     assert valid_campaign(campaign) == ["records", "status.json", "topology.json"]
-    values = matrix_file.read_matrix(folders[0]).latency_ns
-    assert np.allclose(values, items[0].core_matrix().latency_ns, rtol=1e-5, equal_nan=True)
+    values = matrix_file.read_matrix(folders[0]).ns
+    assert np.allclose(values, items[0].core_matrix().ns, rtol=1e-5, equal_nan=True)
     header = cores.measured["coherence-cas"].header
     assert header["home"] is None
     assert header["imported"] == {

@@ -42,7 +42,7 @@ def test_tables_of_core_to_core_latency(write: Write, text: str) -> None:
     assert imported.tool == "core-to-core-latency"
     cores = imported.core_matrix()
     assert (cores.cpus, cores.operation, cores.quantity, cores.home) == ((0, 1, 2), "cas", "hop", None)
-    assert np.array_equal(cores.latency_ns, TRIANGLE, equal_nan=True)
+    assert np.array_equal(cores.ns, TRIANGLE, equal_nan=True)
     assert {"home", "topology"} <= set(imported.unknown)
 
 
@@ -54,12 +54,12 @@ def test_cpu_numbers_of_the_table_are_kept(write: Write) -> None:
 
 def test_directions_stay_apart(write: Write) -> None:
     cores = matrix_file.read_output(write(",6.1,27.8\n6.2,,23.8\n22.9,26.8,\n")).core_matrix()
-    assert (cores.latency_ns[0, 1], cores.latency_ns[1, 0]) == (6.1, 6.2)
+    assert (cores.ns[0, 1], cores.ns[1, 0]) == (6.1, 6.2)
 
 
 def test_missing_pairs_are_counted(write: Write) -> None:
     imported = matrix_file.read_output(write(",,\n25.5,,\n,91,\n"))
-    assert np.isnan(imported.core_matrix().latency_ns[0, 2])
+    assert np.isnan(imported.core_matrix().ns[0, 2])
     assert imported.notes == ("1 of 3 pairs have no latency",)
 
 
@@ -67,13 +67,13 @@ def test_missing_pairs_are_counted(write: Write) -> None:
 def test_zero_and_nan_are_pairs_that_were_not_measured(write: Write, cell: str) -> None:
     for text in (f",,\n25.5,,\n{cell},91,\n", C2CLAT.replace("   66", f" {cell}").replace("   62", f" {cell}")):
         imported = matrix_file.read_output(write(text))
-        assert np.isnan(imported.core_matrix().latency_ns).sum() > len(imported.core_matrix().cpus)
+        assert np.isnan(imported.core_matrix().ns).sum() > len(imported.core_matrix().cpus)
         assert "pairs have no latency" in imported.notes[0]
 
 
 def test_numbers_on_the_diagonal_are_left_out_and_said(write: Write) -> None:
     imported = matrix_file.read_output(write("3,25.5,90.25\n25.5,3,91\n90.25,91,3\n"))
-    assert np.array_equal(imported.core_matrix().latency_ns, TRIANGLE, equal_nan=True)
+    assert np.array_equal(imported.core_matrix().ns, TRIANGLE, equal_nan=True)
     assert imported.notes == ("numbers on the diagonal were left out",)
 
 
@@ -110,4 +110,4 @@ def test_published_matrices(data: Path) -> None:
         cores = matrix_file.read_output(path).core_matrix()
         in_terminal = path.name.startswith("IBM PPC970")
         assert len(cores.cpus) == (2 if in_terminal else len(path.read_text().strip("\n").split("\n")))
-        assert structure.find(cores.latency_ns, cores.cpus).as_json()
+        assert structure.find(cores.ns, cores.cpus).as_json()

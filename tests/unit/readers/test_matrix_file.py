@@ -64,7 +64,7 @@ def test_garbled_files_are_read_or_refused_in_a_sentence(
         return
     cells = [value.value for value in imported.values]
     if imported.cores:
-        values = imported.cores.latency_ns
+        values = imported.cores.ns
         cells += values[~np.isnan(values)].tolist()
     assert cells
     assert all(value > 0 for value in cells)
@@ -92,7 +92,7 @@ def test_the_help_names_every_format() -> None:
     ],
 )
 def test_one_matrix_in_many_forms(tmp_path: Path, text: str) -> None:
-    assert np.array_equal(read_text(tmp_path, text).core_matrix().latency_ns, TRIANGLE, equal_nan=True)
+    assert np.array_equal(read_text(tmp_path, text).core_matrix().ns, TRIANGLE, equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_mutated_files_end_in_one_sentence(
     path.write_bytes(content)
     try:
         cores = matrix_file.read_output(path).core_matrix()
-        structure.find(cores.latency_ns, cores.cpus)
+        structure.find(cores.ns, cores.cpus)
     except NodeprintError as error:
         assert "\n" not in str(error)
 

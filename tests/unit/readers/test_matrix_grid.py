@@ -88,7 +88,7 @@ def test_every_form_is_read_as_it_was_meant_or_refused(
         assert "\n" not in str(error)
         assert not numbered, f"{error}\n{text}"
         return
-    assert np.array_equal(cores.latency_ns, matrix, equal_nan=True), text
+    assert np.array_equal(cores.ns, matrix, equal_nan=True), text
 
 
 def test_a_triangle_between_tabs_keeps_its_empty_line_after_a_comment(tmp_path: Path) -> None:
@@ -96,29 +96,29 @@ def test_a_triangle_between_tabs_keeps_its_empty_line_after_a_comment(tmp_path: 
     (tmp_path / "m.txt").write_text("# made by hand\n\t\t\n7\t\t\n8\t9\t\n")
     cores = matrix_file.read_output(tmp_path / "m.txt").core_matrix()
     nan = np.nan
-    assert np.array_equal(cores.latency_ns, [[nan, 7, 8], [7, nan, 9], [8, 9, nan]], equal_nan=True)
+    assert np.array_equal(cores.ns, [[nan, 7, 8], [7, nan, 9], [8, 9, nan]], equal_nan=True)
 
 
 def test_an_empty_diagonal_between_blanks_is_no_shift(tmp_path: Path) -> None:
     """The column of CPU numbers was read as latencies of CPU 0, and every other one moved by a place."""
     text = "      0   1   2   3\n0        24  27  98\n1    24      28  97\n2    27  28      99\n3    98  97  99\n"
-    table = matrix_grid.read_grid(tmp_path, text.splitlines())
-    assert table.cpus == (0, 1, 2, 3)
-    assert np.array_equal(np.triu(table.values, 1)[0], [0, 24, 27, 98])
+    cpus, values, _ = matrix_grid.read_grid(tmp_path, text.splitlines())
+    assert cpus == (0, 1, 2, 3)
+    assert np.array_equal(np.triu(values, 1)[0], [0, 24, 27, 98])
 
 
 def test_numbers_that_may_be_cpus_or_latencies_are_refused(tmp_path: Path) -> None:
     text = ",24,25,26\n24,,30,31\n25,30,,32\n26,31,32,\n"
     with pytest.raises(NodeprintError, match="may be CPU numbers or latencies; write CPU in the corner"):
         matrix_grid.read_grid(tmp_path, text.splitlines())
-    assert matrix_grid.read_grid(tmp_path, ("CPU" + text).splitlines()).cpus == (24, 25, 26)
+    assert matrix_grid.read_grid(tmp_path, ("CPU" + text).splitlines())[0] == (24, 25, 26)
 
 
 def test_lines_between_rows_are_left_out_and_said(tmp_path: Path) -> None:
     lines = ["CPU,0,1,2", "0,,,", "slurmstepd: info: task 0", "1,24.5,,", "2,90,91,"]
-    table = matrix_grid.read_grid(tmp_path, lines)
-    assert table.values[2, 1] == 91
-    assert table.notes == ("1 line beside the table left out, the first of them 'slurmstepd: info: task 0'",)
+    _, values, notes = matrix_grid.read_grid(tmp_path, lines)
+    assert values[2, 1] == 91
+    assert notes == ("1 line beside the table left out, the first of them 'slurmstepd: info: task 0'",)
 
 
 def test_two_tables_are_refused(tmp_path: Path) -> None:
@@ -133,8 +133,9 @@ def test_what_ended_a_triangle_is_no_end(tmp_path: Path) -> None:
 
 
 def test_decimal_commas_and_deviations(tmp_path: Path) -> None:
-    table = matrix_grid.read_grid(tmp_path, ["x;25,5±1;90,25±0,5", "25,5±1;x;91±2", "90,25 ± 3;91;x"])
-    assert table.values[0, 2] == 90.25 and "decimal commas" in table.notes[-1]
+    lines = ["x;25,5±1;90,25±0,5", "25,5±1;x;91±2", "90,25 ± 3;91;x"]
+    _, values, notes = matrix_grid.read_grid(tmp_path, lines)
+    assert values[0, 2] == 90.25 and "decimal commas" in notes[-1]
 
 
 def test_cells_with_another_separator_are_named(tmp_path: Path) -> None:
@@ -146,4 +147,4 @@ def test_numbers_of_cpus_with_gaps_are_a_head_and_no_latencies(tmp_path: Path) -
     """As pandas writes a table of CPUs 4, 5 and 9: read as latencies, they made a fourth CPU."""
     cores = read_text(tmp_path, ",4,5,9\n4,0.0,25.5,90.25\n5,25.5,0.0,91.0\n9,90.25,91.0,0.0\n").core_matrix()
     assert cores.cpus == (4, 5, 9)
-    assert np.array_equal(cores.latency_ns, TRIANGLE, equal_nan=True)
+    assert np.array_equal(cores.ns, TRIANGLE, equal_nan=True)

@@ -17,8 +17,8 @@ def test_pingpong(write: Write) -> None:
     imported = matrix_file.read_output(write(PINGPONG, "log"))
     cores = imported.core_matrix()
     assert (imported.tool, cores.cpus, cores.home) == ("multichase-pingpong", (0, 1, 2, 5), "first")
-    assert cores.latency_ns[0, 3] == cores.latency_ns[3, 0] == 89.5
-    assert cores.latency_ns[2, 3] == 13.5
+    assert cores.ns[0, 3] == cores.ns[3, 0] == 89.5
+    assert cores.ns[2, 3] == 13.5
     assert "operation" in imported.unknown
 
 

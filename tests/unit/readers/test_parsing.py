@@ -20,14 +20,14 @@ Write = Callable[..., Path]
 
 def test_windows_shell_writes_utf16(write: Write) -> None:
     cores = matrix_file.read_output(write(LOWER.encode("utf-16"))).core_matrix()
-    assert np.array_equal(cores.latency_ns, TRIANGLE, equal_nan=True)
+    assert np.array_equal(cores.ns, TRIANGLE, equal_nan=True)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 def test_compressed_tables(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "m.csv.gz"
     path.write_bytes(pack(b",,\n25.5,,\n90.25,91,\n"))
-    assert np.array_equal(matrix_file.read_output(path).core_matrix().latency_ns, TRIANGLE, equal_nan=True)
+    assert np.array_equal(matrix_file.read_output(path).core_matrix().ns, TRIANGLE, equal_nan=True)
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(NodeprintError, match="cut or garbled"):
         matrix_file.read_output(path)

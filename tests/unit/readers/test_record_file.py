@@ -29,5 +29,5 @@ def test_a_record_of_our_own_kernels_is_imported(tmp_path: Path) -> None:
     path = tmp_path / "coherence-cas.jsonl"
     path.write_text(lines(header(), pair(0, 1), TRAILER))
     cores = matrix_file.read_output(path).core_matrix()
-    assert (cores.operation, cores.home, cores.latency_ns[0, 1]) == ("cas", "first", 50.0)
+    assert (cores.operation, cores.home, cores.ns[0, 1]) == ("cas", "first", 50.0)
     assert campaign_writer.write_campaign([matrix_file.read_output(path)], tmp_path / "campaign") == ["coherence-cas"]

@@ -473,7 +473,7 @@ def test_record_files_and_homes(tmp_path: Path, home: object, homes: list[int], 
     path = tmp_path / "coherence-cas.jsonl"
     path.write_text(lines(*records_of(machine, home, homes)))
     source = matrix_file.read_matrix(path)
-    result = structure.find(source.latency_ns, source.cpus, source.topology, source.home_controlled)
+    result = structure.find(source.ns, source.cpus, source.topology, source.home_controlled)
     assert {level.name for level in result.levels} >= {"ccx", "socket"}
     assert ("home-artefact" in {finding.id for finding in result.findings}) == artefact
 
@@ -486,8 +486,8 @@ def test_files_of_other_tools_and_nodes(tmp_path: Path) -> None:
     assert direct.topology is None
     assert node.topology is not None
     assert direct.home_controlled is node.home_controlled is None
-    assert np.allclose(direct.latency_ns, node.latency_ns, rtol=1e-5, equal_nan=True)
-    result = structure.find(node.latency_ns, node.cpus, node.topology, node.home_controlled)
+    assert np.allclose(direct.ns, node.ns, rtol=1e-5, equal_nan=True)
+    result = structure.find(node.ns, node.cpus, node.topology, node.home_controlled)
     assert {item.relation for item in result.agreement} == {"agrees"}
 
 

@@ -38,8 +38,8 @@ def test_the_matrix_is_that_of_the_records_to_a_tenth(summary: NodeSummary) -> N
     same = np.array(summary.matrix.places.parts["ccx"])
     inside = (same[:, None] == same[None, :]) & ~np.eye(len(same), dtype=bool)
     figure = next(figure for figure in summary.figures if figure.name == "same CCX")
-    assert np.nanmedian(summary.matrix.latency_ns[inside]) == pytest.approx(figure.median, rel=0.02)
-    assert np.array_equal(summary.matrix.latency_ns, summary.matrix.latency_ns.T, equal_nan=True)
+    assert np.nanmedian(summary.matrix.ns[inside]) == pytest.approx(figure.median, rel=0.02)
+    assert np.array_equal(summary.matrix.ns, summary.matrix.ns.T, equal_nan=True)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import presets
 from nodeprint.readers import matrix_file
 from nodeprint.summary import measured_node
-from nodeprint.summary.node_summary import CpuLabels, LatencyMatrix, MedianValue, ProcessorFacts, SummaryOrigin, tenths
+from nodeprint.summary.node_summary import CpuLabels, MedianValue, PairMatrix, ProcessorFacts, SummaryOrigin, tenths
 from nodeprint_addons.atlas import atlas_site, card_file, published_machines, signing
 from nodeprint_addons.atlas.card import Card, card_of
 from nodeprint_addons.atlas.matrix_card import card_of_matrix
@@ -44,7 +44,7 @@ def bare(name: str = "AMD EPYC 7742 64-Core Processor", ccx_ns: float = 25.0, **
     """A card of a small machine with two CCXs, measured on bare metal."""
     places = CpuLabels((0, 1, 2, 3), {"socket": (0, 0, 0, 0), "ccx": (0, 0, 1, 1)})
     latency = np.full((4, 4), 110.0)
-    matrix = LatencyMatrix("coherence-cas", "cas", "hop", "first", places, tenths(latency))
+    matrix = PairMatrix("coherence-cas", "cas", "hop", "first", places, tenths(latency))
     figures = (
         MedianValue("coherence-cas", "same CCX", "ns", ccx_ns, ccx_ns - 1, ccx_ns + 1, 3),
         MedianValue("coherence-cas", "other socket", "ns", 200.0),
@@ -69,7 +69,7 @@ def test_a_card_has_figures_and_places_and_no_name(campaign: Path, card: Card) -
 def test_256_cpus_are_below_200_kb(tmp_path: Path) -> None:
     values = np.random.default_rng(1).normal(230, 60, (256, 256)).clip(8)
     places = CpuLabels(tuple(range(256)), {level: tuple(range(256)) for level in ("socket", "quadrant", "ccx", "core")})
-    matrix = LatencyMatrix("coherence-cas", "cas", "hop", "first", places, tenths(values))
+    matrix = PairMatrix("coherence-cas", "cas", "hop", "first", places, tenths(values))
     path = card_file.write(bare(matrix=matrix), tmp_path / "card.json")
     assert path.stat().st_size < 200_000
     assert card_file.read(path).matrix == matrix

@@ -40,7 +40,7 @@ from nodeprint_addons.iodie import (
     part_comparison,
 )
 from nodeprint_addons.iodie import die as dies_of
-from nodeprint_addons.iodie.data import census, latency_pass
+from nodeprint_addons.iodie.data import census, pass_over_lines
 from tests.support.detailed_runs import Detailed, detailed, passes_of, visits_of
 from tests.support.real_parts import built
 from tests.support.schemas import valid
@@ -487,7 +487,7 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
 
 def test_two_cores_are_too_few() -> None:
     two = replace(ROME, cpus=ROME.cpus[:2])
-    one = latency_pass(
+    one = pass_over_lines(
         "run1", 0, 0, np.array([0]), np.array([1]), np.arange(32), np.full((1, 32), 50.0), np.full((1, 2), 3.0)
     )
     found, missing = data.tensors([one], two)
@@ -537,7 +537,7 @@ def test_numa_nodes_of_a_socket_are_joined_where_the_same_pairs_were_measured() 
     for home, site in numa.items():
         base = 110 + steps[quadrant[a], quadrant[b]] + steps[quadrant[a], site] + steps[quadrant[b], site]
         ns = base[:, None] + rng.standard_normal(16) + 2 * rng.standard_normal((len(a), 16))
-        passes.append(latency_pass("run1", 0, home, a, b, np.arange(16), ns, np.full((len(a), 2), 3.0)))
+        passes.append(pass_over_lines("run1", 0, home, a, b, np.arange(16), ns, np.full((len(a), 2), 3.0)))
     tensors, missing = data.tensors(passes, nps4)
     (die,) = [dies_of.find(one, (), nps4) for one in tensors]
     assert missing == [] and die.homes == (0, 1, 2, 3)

@@ -36,9 +36,9 @@ of_matrices = pytest.mark.parametrize("name, topology, socket", MATRICES, ids=["
 def hops(folder: Path, name: str, topology: Topology, socket: int) -> xr.Dataset:
     """A published matrix as a pass over one line at home in a socket, without siblings."""
     cores = len(topology.cpus)
-    ns = matrix_file.read_output(folder / f"c2c/core-to-core-latency/{name}.csv").core_matrix().latency_ns
+    ns = matrix_file.read_output(folder / f"c2c/core-to-core-latency/{name}.csv").core_matrix().ns
     a, b = np.tril_indices(cores, -1)
-    return data.latency_pass(
+    return data.pass_over_lines(
         "run1", 0, socket, a, b, np.zeros(1, dtype=int), ns[a, b][:, None], np.full((len(a), 2), np.nan)
     )
 
