@@ -15,8 +15,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: A node whose variance in a component type is larger than one in so many nodes has by chance takes no part in the
-#: pooled one.
+#: The pooled variance excludes a node whose own, in a component type, is as large in one of so many nodes by chance.
 RARE = 1e-3
 #: Degrees of freedom of the variance that is assumed where no node has two runs.
 PRIOR_DEGREES = 8.0

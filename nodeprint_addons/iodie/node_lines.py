@@ -27,8 +27,7 @@ MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
 
 
 def read(node_dir: Path) -> tuple[NodeDies, list[xr.Dataset], list[xr.Dataset]]:
-    """A node of a campaign by the folder of its jobs, whose dies are not yet found, with the passes and the censuses of
-    all runs.
+    """A node of a campaign by the directory of its jobs, without dies; then the passes and the censuses of all runs.
 
     A file that cannot be read is left out and named among what is missing. Raises NodeprintError where the folder is
     none of a node, and where no record has lines.

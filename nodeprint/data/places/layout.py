@@ -112,7 +112,7 @@ class Layout:
 
     @property
     def finest(self) -> str:
-        """What the finest part of several cores is called that all CPUs have a label of; empty without any."""
+        """The name of the finest level above cores that labels every CPU; empty without any."""
         labeled = (column for column in (CCX, QUADRANT, SOCKET) if self.slots[:, column].min() >= 0)
         return next((self.levels[column] for column in labeled), "")
 
