@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +11,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from nodeprint.data.places.layout import Layout
 from nodeprint.data.store.packed import PackedNode
-from nodeprint.judge import agreements, fleet, pairs
+from nodeprint.judge import agreements, fleet
 from nodeprint.judge.acceptance_file import Acceptance, Metric
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
@@ -119,15 +117,6 @@ def test_of_several_homes_the_largest_detection_limit_counts(monkeypatch: pytest
     other = replace(of[0], component_type="socket")
     monkeypatch.setattr(agreements, "limits", lambda _series: (*of, other))
     assert fleet._limits(SimpleNamespace(tables=())) == (of[1], other)  # type: ignore[arg-type]
-
-
-def test_two_cores_in_a_ccx_have_one_pair_that_names_neither() -> None:
-    for cores, unnamed in ((2, True), (4, False)):
-        slots = np.array([[0, 0, core // cores, core // cores, core, 0] for core in range(4)])
-        layout = Layout(slots, np.array(list(itertools.combinations(range(4), 2))))
-        assert fleet._no_core_inside(pairs.of(layout)) == unnamed
-    apart = Layout(np.array([[0, 0, core, core, core, 0] for core in range(4)]), layout.pairs)
-    assert not fleet._no_core_inside(pairs.of(apart))  # there are no pairs inside at all
 
 
 @pytest.mark.parametrize(("measured", "unknown"), [((), []), (("triad", "copy"), ["tirad"])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -104,3 +105,12 @@ def test_one_cause_shows_in_all_terms_of_its_part() -> None:
     }
     assert component_types["core", (("core", 9),)] == {"core-in": 1, "core-near": 1, "core-far": 1}
     assert component_types["core", (("core", 9), ("outside", 1))] == {"core-near": 1, "core-far": 1}
+
+
+def test_two_cores_in_a_ccx_have_one_pair_that_names_neither() -> None:
+    for cores, unnamed in ((2, True), (4, False)):
+        slots = np.array([[0, 0, core // cores, core // cores, core, 0] for core in range(4)])
+        layout = Layout(slots, np.array(list(itertools.combinations(range(4), 2))))
+        assert pairs.no_core_inside(pairs.of(layout)) == unnamed
+    apart = Layout(np.array([[0, 0, core, core, core, 0] for core in range(4)]), layout.pairs)
+    assert not pairs.no_core_inside(pairs.of(apart))  # there are no pairs inside at all
