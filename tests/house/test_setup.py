@@ -9,6 +9,7 @@ import pty
 import re
 import struct
 import subprocess
+import sysconfig
 import termios
 from pathlib import Path
 
@@ -400,6 +401,15 @@ def test_the_environment_of_another_checkout_is_left_alone(bare: Path, environme
     assert done.returncode == 1 and not (bare.parent / "called").exists()
     what = f".venv is a symbolic link to the environment of {other}"
     assert done.stderr == f"setup: {what}: remove the link (rm .venv), and call this again\n"
+
+
+def test_the_path_of_the_checkout_is_not_in_the_environment() -> None:
+    """Python reads it in the locale of each call, which may lack its letters."""
+    packages = Path(sysconfig.get_path("purelib"))
+    (path,) = packages.glob("__editable__.nodeprint-*.pth")
+    assert path.read_text(encoding="ascii") == "../../../..\n"
+    assert (packages / "../../../..").resolve() == Path(__file__).parents[2]
+    assert not (packages / "snakemake_executor_plugin_nodeprint").readlink().is_absolute()
 
 
 def test_without_any_conda_it_says_so(bare: Path) -> None:
