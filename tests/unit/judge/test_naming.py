@@ -48,11 +48,13 @@ def test_levels_are_called_by_what_they_are_and_numbered_as_on_the_chip() -> Non
         first=[np.arange(3)] * slots.shape[1],
         levels=("socket", "numa", "ccd", "cluster"),
         column=lambda _: 1,
+        finest="",
     )
     for component, number in ((0, 4), (1, 0), (2, 2)):
         assert naming._of_pairs({"to_quadrant": component}, layout, NODE) == {"to_numa": number}
-    slots[:] = -1
     assert naming._of_pairs({"inside": 1}, layout, NODE) == {}
+    layout.finest = "cluster"
+    assert naming._of_pairs({"inside": 1}, layout, NODE) == {"inside": "cluster"}
 
 
 def test_a_place_of_cells_has_the_numbers_of_the_node() -> None:

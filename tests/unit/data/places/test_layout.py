@@ -217,3 +217,13 @@ def test_a_packed_fleet_keeps_kinds(tmp_path: Path) -> None:
 def test_a_contract_names_the_classes_that_pairs_can_have() -> None:
     named = {f"same {level_name(level)}" for level in ("cluster", "numa")} | {*layout.CLASSES[: layout.ALL_PAIRS]}
     assert set(get_args(PairClass)) == named
+
+
+def test_the_finest_level_labels_every_cpu() -> None:
+    """Columns are socket, quadrant, CCD, CCX, rank and thread; a layout says what they hold."""
+    labeled = [[0, 0, core // 2, core // 2, core, 0] for core in range(4)]
+    of_clusters = layout.Layout(np.array(labeled), levels=("socket", "quadrant", "ccd", "cluster"))
+    assert of_clusters.finest == "cluster"
+    labeled[3][3] = -1
+    assert layout.Layout(np.array(labeled)).finest == "quadrant"
+    assert layout.Layout(np.full((4, 6), -1)).finest == ""
