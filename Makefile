@@ -9,19 +9,21 @@ LINT = python workflow shell ansible kernels
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo; echo "CONFIG=FILE   another configuration    NODES=cn[01-04]   measure these again as a new job    SYSTEM=no   install no system package"
-	@echo "PRESET=quick  two minutes on 2 x 64 cores; standard takes ten, thorough an hour (the default is that of the configuration)"
+	@echo "PRESET=quick  two minutes on 2x64 cores, in a campaign of its own (main-quick); standard takes ten, thorough an hour"
+	@echo "LAUNCH=slurm PARTITION=x   nodes of Slurm    LAUNCH=ansible HOSTS=a,b,c   hosts by SSH    CAMPAIGN=NAME   another campaign"
 	@echo "FAIL_ON=not-measured,found   'make run' fails where there is such an outcome (also: not-same, configuration, invalid, nothing)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
 
 demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and reported in less than a minute; nothing is measured
 	@.venv/bin/nodeprint demo
 
-# whether a variable is set, be it to nothing: workflow/run refuses that
-given = $(filter-out undefined,$(origin $(1)))
-CONFIGURED = --config '$(CONFIG)' $(if $(call given,PRESET),--preset '$(PRESET)')
+# an option of workflow/run for a variable that is set, be it to nothing: workflow/run rejects that
+option = $(if $(filter-out undefined,$(origin $(2))),--$(1) '$($(2))')
+CONFIGURED = --config '$(CONFIG)' $(call option,campaign,CAMPAIGN) $(call option,preset,PRESET) $(call option,launch,LAUNCH) \
+	$(call option,partition,PARTITION) $(call option,hosts,HOSTS)
 
 run: able-to-run kernels ## measure (here, or as the configuration says), judge, and write the PDF
-	@workflow/run $(CONFIGURED) $(if $(call given,NODES),--again '$(NODES)') $(if $(call given,FAIL_ON),--fail-on '$(FAIL_ON)')
+	@workflow/run $(CONFIGURED) $(call option,again,NODES) $(call option,fail-on,FAIL_ON)
 
 COUNT ?= 3
 cluster: able-to-test kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones

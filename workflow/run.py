@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
-import shlex
 import signal
 import socket
 import subprocess
@@ -21,33 +20,27 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn, get_args, get_type_hints
 from urllib.parse import quote
 
+import call_options
 import pandas as pd
 import terminal
-import yaml
 from signals import Interrupted, block, pause, start, wait
 from terminal import Log, Screen
 
 from nodeprint import files
-from nodeprint.campaign import node_lists, node_status, preparation, progress, recheck, run_files
+from nodeprint.campaign import inventory, node_lists, node_status, preparation, progress, recheck, run_files
 from nodeprint.cli.measure_commands import check_call
 from nodeprint.errors import NodeprintError
-from nodeprint.judge import outcome
 from nodeprint.judge.outcome import Kind
 from nodeprint.machine import other_load
 from nodeprint.report.verdict_files import read as read_verdict
-from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
-from nodeprint.settings.config_file import Config
 from nodeprint.settings.texts import say, texts
 
 WORKFLOW = Path(__file__).parent
 #: A lock for each campaign, so that several are measured from one checkout.
 LOCKS = Path(".snakemake/nodeprint")
-#: What counts as found where --fail-on is not given.
-FOUND = Kind.FOUND
 
 
 def nodeprint(*words: str | Path) -> int:
@@ -65,11 +58,10 @@ class Call:
     """A call of the main job."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        self.config_file = Path(arguments.config)
-        if arguments.preset is not None:
-            self.config_file = with_preset(self.config_file, arguments.preset)
+        self.arguments = arguments
+        self.config_file = call_options.configuration_file(arguments, LOCKS)
         self.again, self.report_only = arguments.again, arguments.report_only
-        self.words = call_words(arguments)
+        self.words = call_options.call_words(arguments)
         self.fail_on: Sequence[Kind] = arguments.fail_on
         self.screen = Screen(verbose=os.environ.get("VERBOSE", "0") not in ("", "0"))
         self.config = configuration.load(self.config_file)
@@ -82,8 +74,13 @@ class Call:
 
     def check(self) -> None:
         """Raise NodeprintError where this call asks for what cannot be done, before it waits for another one."""
-        if not self.report_only:
-            check_call(self.config, self.config_file, self.again or "", Path("kernels/build"))
+        if self.report_only:
+            return
+        try:  # the site's own file is named, also where options replace keys of it
+            check_call(self.config, Path(self.arguments.config), self.again or "", Path("kernels/build"))
+        except preparation.OtherCampaignError as error:
+            call = call_options.call_as_another_campaign(self.arguments, self.campaign)
+            raise NodeprintError(f"{error}, as in `{call}`") from error
 
     def run(self) -> int:
         """Do the main job; returns the exit code."""
@@ -218,7 +215,7 @@ class Call:
             elif self.config.launch == "slurm":
                 jobs = " Its Slurm jobs were cancelled: `squeue --me` lists any that are left, `scancel JOB` ends one."
             if self.config.launch == "ansible":
-                fetch = f"ansible-playbook -i {self.config.inventory} ansible/fetch.yml"
+                fetch = f"ansible-playbook -i {inventory.path(self.config)} ansible/fetch.yml"
                 jobs = f" The rest stays on the nodes: `{fetch} -e nodeprint_campaign={self.campaign}` fetches it."
         complete = sum(len(run_files.complete(job)) for job in self.campaign.glob("nodes/*/job*"))
         begun = len(list(self.campaign.glob("nodes/*/job*/run*/*.jsonl")))
@@ -311,85 +308,11 @@ def modified(path: Path) -> int:
         return 0
 
 
-def with_preset(path: Path, preset: str) -> Path:
-    """A configuration with another preset, as a file of its own, which discover and Snakemake read. Raises
-    NodeprintError where the configuration is wrong."""
-    configuration.load(path)  # what is wrong is said of the site's own file
-    out = LOCKS / f"{quote(str(path), safe='')}-{quote(preset, safe='')}.yaml"
-    files.write(out, yaml.safe_dump(checked_yaml.read(path) | {"preset": preset}, sort_keys=False))
-    return out
-
-
-def call_words(arguments: argparse.Namespace) -> str:
-    """The call that continues one with these arguments. (With NODES it would begin new jobs; without CONFIG it would
-    continue, or begin, another campaign.)"""
-    default, words = parser().parse_args([]), ["make run"]
-    if Path(arguments.config) != Path(default.config):
-        words.append(f"CONFIG={shlex.quote(arguments.config)}")
-    if arguments.preset is not None:
-        words.append(f"PRESET={shlex.quote(arguments.preset)}")
-    if arguments.fail_on != default.fail_on:
-        words.append(f"FAIL_ON={','.join(arguments.fail_on)}")
-    return " ".join(words)
-
-
-class Parser(argparse.ArgumentParser):
-    """Bad options get one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"nodeprint: {message}; see {self.prog} --help\n")
-
-
-def named_nodes(text: str) -> str:
-    """The argument of --again. An empty list, of a command that names no node, must not measure all of them."""
-    if not text.strip(" ,"):
-        raise argparse.ArgumentTypeError("names no node; name some, as in cn[001-004],gpu7, or leave it away")
-    return text
-
-
-def fail_kinds(text: str) -> tuple[Kind, ...]:
-    """The argument of --fail-on."""
-    try:
-        return outcome.kinds(text)
-    except NodeprintError as error:
-        raise argparse.ArgumentTypeError(str(error).removeprefix("--fail-on: ")) from error  # argparse names it
-
-
-def parser() -> Parser:
-    """The options of workflow/run."""
-    out = Parser(
-        "workflow/run",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-        epilog="VERBOSE=1 in the environment shows Snakemake's output.",
-    )
-    out.add_argument("--config", metavar="FILE", default="config/config.yaml", help="the configuration")
-    out.add_argument(
-        "--preset", choices=get_args(get_type_hints(Config)["preset"]), help="in place of the configuration's preset"
-    )
-    out.add_argument(
-        "--again",
-        metavar="NODES",
-        type=named_nodes,
-        help="measure these nodes again as a new job, as in cn[001-004],gpu7",
-    )
-    out.add_argument(
-        "--fail-on",
-        metavar="KIND,...",
-        default=[FOUND],
-        type=fail_kinds,
-        help=f"end with 3 where an outcome of a node, the fleet or messages is: {', '.join(Kind)} (default {FOUND})",
-    )
-    out.add_argument("--report-only", action="store_true", help="judge and report again what is there")
-    return out
-
-
 def main() -> int:
     block()
     screen = Screen(verbose=False)
     try:
-        call = Call(parser().parse_args())
+        call = Call(call_options.parser(__doc__).parse_args())
         screen = call.screen
         call.check()
     except NodeprintError as error:

@@ -11,12 +11,31 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nodeprint import files
+from nodeprint.campaign import node_lists
 from nodeprint.campaign.node_sheet import Node, checked_name, short
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings import config as configuration
+from nodeprint.settings.config_file import Config
 
 #: The group whose hosts are measured.
 GROUP = "nodes"
 _SECONDS = 120.0
+
+
+def path(config: Config) -> Path:
+    """The inventory of a configuration: its own file, or the one that `write` makes of its list of hosts."""
+    own = configuration.is_host_list(config.inventory)
+    return configuration.campaign_folder(config) / "launch/hosts.yml" if own else Path(config.inventory)
+
+
+def write(config: Config) -> Path:
+    """Write the list of hosts of a configuration as an inventory; returns the inventory's path."""
+    if configuration.is_host_list(config.inventory):
+        names = node_lists.expand(config.inventory, "inventory")
+        hosts: dict[str, dict[str, str]] = {checked_name(name, config.inventory): {} for name in names}
+        files.write(path(config), json.dumps({GROUP: {"hosts": hosts}}, indent=1) + "\n")
+    return path(config)
 
 
 def find(inventory: Path) -> list[Node]:

@@ -27,6 +27,10 @@ _BOOT_ID = "proc/sys/kernel/random/boot_id"
 _REACHED = {"here": "here", "slurm": "Slurm", "ansible": "Ansible"}
 
 
+class OtherCampaignError(NodeprintError):
+    """The configuration needs another campaign. The advice ends with the key `campaign:`."""
+
+
 def check(config: Config, again: Sequence[str]) -> None:
     """Raise NodeprintError where `prepare` would refuse by what is in the campaign's folder. Writes nothing, so that no
     other call at work on the campaign has to be waited for."""
@@ -194,8 +198,21 @@ def _refuse_links(folder: Path) -> None:
 def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Config) -> None:
     before, now = former.get("launch", config.launch), config.launch
     if _REACHED[before] != _REACHED[now]:
-        problem = f"the campaign was begun with `launch: {before}`, and `launch: {now}` measures other nodes"
-        raise NodeprintError(problem, where=folder, key="launch", advice="write another name at `campaign:`")
+        raise _other_nodes(folder, "launch", before, now)
+    partition = former.get("slurm", {}).get("partition", config.slurm.partition)
+    if now == "slurm" and partition != config.slurm.partition:
+        raise _other_nodes(folder, "slurm.partition", partition, config.slurm.partition)
+    inventory = former.get("inventory", config.inventory)
+    # another path may be the same inventory, and the sheet has its nodes
+    lists = [configuration.is_host_list(text) for text in (inventory, config.inventory)]
+    if now == "ansible" and inventory != config.inventory and any(lists):
+        raise _other_nodes(folder, "inventory", inventory, config.inventory)
+
+
+def _other_nodes(folder: Path, key: str, before: str, now: str) -> OtherCampaignError:
+    """Return the error of a configuration whose `key` selects other nodes than those of the campaign."""
+    problem = f"the campaign was begun with `{key}: {before}`, and `{key}: {now}` measures other nodes"
+    return OtherCampaignError(problem, where=folder, key=key, advice="write another name at `campaign:`")
 
 
 def _refuse_other_plan(folder: Path, former: Mapping[str, Any], config: Config, nodes: Sequence[Node]) -> None:
@@ -211,9 +228,12 @@ def _refuse_other_arguments(folder: Path, former: Mapping[str, Any], config: Con
     for job in complete if changed else ():
         if differing := _differing(configuration.planned(job), asked):
             name, before, now = differing[0]
-            problem = f"{job.parent.name} was measured by {name} with `{before}`, and `{now}` is configured now"
-            advice = "write another name at `campaign:`, as figures of both cannot be compared"
-            raise NodeprintError(problem, where=folder, key=" and ".join(changed), advice=advice)
+            problem = (
+                f"{job.parent.name} was measured by {name} with `{before}`, and `{now}` is configured now, so that "
+                "values of both cannot be compared"
+            )
+            advice = "write another name at `campaign:`"
+            raise OtherCampaignError(problem, where=folder, key=" and ".join(changed), advice=advice)
 
 
 def _changed(former: Mapping[str, Any], config: Config) -> list[str]:
@@ -243,10 +263,10 @@ def _refuse_to_begin_anew(folder: Path, former: Mapping[str, Any], config: Confi
         )
         key = " and ".join(_changed(former, config)) or "arguments"
         advice = (
-            f"set {key} as it was to continue the job, write another name at `campaign:`, or begin anew with "
-            f"NODES={names}"
+            f"set {key} as it was to continue the job, begin anew with NODES={names}, or write another name at "
+            "`campaign:`"
         )
-        raise NodeprintError(problem, where=folder, key=key, advice=advice)
+        raise OtherCampaignError(problem, where=folder, key=key, advice=advice)
 
 
 def _lacking(job: Path) -> str:

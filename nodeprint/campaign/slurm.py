@@ -24,6 +24,8 @@ from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config, Slurm
 from nodeprint.settings.texts import say, texts
 
+#: What to do about a partition that is not there.
+_PARTITIONS = "`sinfo -s` lists the partitions; call, for example, `make run LAUNCH=slurm PARTITION=x` with one of them"
 #: sinfo's format: a line for each node and partition; the reason is free text, so it comes last.
 SINFO_FORMAT = "%N|%P|%T|%E"
 
@@ -87,7 +89,7 @@ def find(slurm: Slurm) -> list[Node]:
     partitions = {row.partition for row in listed}
     if absent := [name for name in slurm.partition.split(",") if name and name not in partitions]:
         problem = f"Slurm has no partition {absent[0]}, or no node in it"
-        raise NodeprintError(problem, key="slurm.partition", advice="`sinfo -s` lists the partitions")
+        raise NodeprintError(problem, key="slurm.partition", advice=_PARTITIONS)
     facts = parse_nodes(_ask("scontrol", "-o", "show", "node"))
     ours: frozenset[str] = frozenset()
     if slurm.reservation:

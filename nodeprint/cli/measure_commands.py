@@ -76,7 +76,7 @@ def discover(
 
     def find() -> list[sheet.Node]:
         if settings.launch == "ansible":
-            return inventory.find(Path(settings.inventory))
+            return inventory.find(inventory.write(settings))
         return [sheet.local()] if settings.launch == "here" else slurm_sheet.find(settings.slurm)
 
     def is_available(name: str) -> bool:

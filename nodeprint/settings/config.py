@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from nodeprint import reading
@@ -28,6 +29,11 @@ def load(path: Path) -> Config:
     if not content:
         advice = "write at least one key, such as `campaign: main`; all others have their defaults"
         raise NodeprintError("the file has no key", where=path, advice=advice)
+    return checked(content, path)
+
+
+def checked(content: dict[str, Any], path: Path | str) -> Config:
+    """Return the content of a configuration as its type. Raises NodeprintError naming `path` and the key's path."""
     config = checked_yaml.typed(content, Config, path)
     if "measure" not in content:
         by_default = (name for name, known in measurements().items() if config.preset in known.by_default)
@@ -57,7 +63,7 @@ def again(campaign: Path, nodes: str) -> str:
     return f"make run{own} NODES={shlex.quote(nodes)}"
 
 
-def _check_measure(config: Config, path: Path) -> None:
+def _check_measure(config: Config, path: Path | str) -> None:
     known = measurements()
     for number, name in enumerate(config.measure):
         if name not in known:
@@ -77,7 +83,7 @@ def _check_measure(config: Config, path: Path) -> None:
         )
 
 
-def _check_arguments(arguments: Mapping[str, str], path: Path) -> None:
+def _check_arguments(arguments: Mapping[str, str], path: Path | str) -> None:
     known = measurements()
     for name, given in arguments.items():
         words = given.split()
@@ -93,7 +99,7 @@ def _check_arguments(arguments: Mapping[str, str], path: Path) -> None:
         raise NodeprintError(what, where=path, key=f"arguments.{printable(name, 60)}", advice=advice)
 
 
-def _check_rack_pattern(pattern: str, path: Path) -> None:
+def _check_rack_pattern(pattern: str, path: Path | str) -> None:
     """See that a rack is found by a regular expression with one group. Raises NodeprintError naming `path`."""
     advice = "put what names the rack in one pair of brackets, as in (r[0-9]+)n[0-9]+"
     try:
@@ -115,9 +121,11 @@ def check_files(config: Config, path: Path) -> None:
         advice = "name a file (an empty one changes nothing), or take config/acceptance.yaml from `nodeprint sources`"
         raise NodeprintError(f"{config.acceptance} is not there", where=path, key="acceptance", advice=advice)
     by_ansible, inventory = config.launch == "ansible", config.inventory
-    if by_ansible and not (inventory and Path(inventory).exists()):
+    if by_ansible and not is_host_list(inventory) and not (inventory and Path(inventory).exists()):
         what = f"{inventory} is not there" if inventory else "`launch: ansible` needs one"
-        advice = "name an Ansible inventory; ansible/inventory.example.yml is an example"
+        advice = (
+            "name an Ansible inventory, as ansible/inventory.example.yml, or call `make run LAUNCH=ansible HOSTS=a,b,c`"
+        )
         raise NodeprintError(what, where=path, key="inventory", advice=advice)
     logo = config.site.logo
     if logo and not Path(logo).is_file():
@@ -130,6 +138,11 @@ def check_files(config: Config, path: Path) -> None:
     if setup and (config.launch == "here" or not Path(setup).is_absolute()) and not Path(setup).is_file():
         advice = "name a file that can be sourced, or leave it empty"
         raise NodeprintError(f"{setup} is not there", where=path, key="site.setup", advice=advice)
+
+
+def is_host_list(inventory: str) -> bool:
+    """Whether an inventory is a list of hosts, as in cn[01-04],gpu7, and no path. A single host ends with a comma."""
+    return any(sign in inventory for sign in ",[")
 
 
 def campaign_folder(config: Config) -> Path:

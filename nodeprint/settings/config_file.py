@@ -16,6 +16,13 @@ Names = Annotated[
 ]
 OptionalPath = Annotated[str, written(r"^[A-Za-z0-9_./+@-]*$", "a path of letters, digits and `_ . / + @ -`")]
 RequiredPath = Annotated[str, written(r"^[A-Za-z0-9_./+@-]+$", "a path of letters, digits and `_ . / + @ -`")]
+Inventory = Annotated[
+    str,
+    written(
+        r"^[A-Za-z0-9_./+@,\[\]-]*$",
+        "a path of letters, digits and `_ . / + @ -`, or a list of hosts such as cn[01-04],gpu7",
+    ),
+]
 Command = Annotated[
     str,
     written(r"^[A-Za-z0-9_./:=,+@{} -]*$", "a command of letters, digits, blanks and `_ . / : = , + @ { } -`"),
@@ -197,8 +204,11 @@ class Config:
         ),
     ] = "here"
     inventory: Annotated[
-        OptionalPath,
-        key("with `launch: ansible`: the inventory, a file or a folder; the hosts of its group `nodes` are measured"),
+        Inventory,
+        key(
+            "with `launch: ansible`: an inventory, whose group `nodes` is measured, or a list of hosts, such as "
+            "`cn[01-04],gpu7` (a single host ends with a comma: `cn01,`)"
+        ),
     ] = ""
     serials: Annotated[
         Literal["no", "hash", "yes"],

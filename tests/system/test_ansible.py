@@ -78,8 +78,10 @@ def login(site: Path, house: Path, *command: str | Path, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def main_job(site: Path, house: Path, config: dict[str, Any], code: int = 0, forks: int = 64) -> str:
-    """The main job on the login node; where it ended by itself, all statuses agree."""
+def main_job(
+    site: Path, house: Path, config: dict[str, Any], *words: str, code: int = 0, forks: int = 64, campaign: str = ""
+) -> str:
+    """The main job on the login node, with more options; if it ended by itself, all statuses agree."""
     path = house / f"{config['campaign']}.yaml"
     usual: dict[str, Any] = {"preset": "test", "measure": ["coherence-cas"], "runs": 1, "recheck": False}
     usual |= {"launch": "ansible", "inventory": "hosts.yml"}
@@ -94,10 +96,11 @@ def main_job(site: Path, house: Path, config: dict[str, Any], code: int = 0, for
         path.name,
         "--fail-on",
         "nothing",
+        *words,
         code=code,
     )
     if code in (0, 1):
-        statuses.agree(house / "results" / str(config["campaign"]), code, output)
+        statuses.agree(house / "results" / (campaign or str(config["campaign"])), code, output)
     return output
 
 
@@ -118,6 +121,18 @@ def test_the_main_job_with_a_host_that_is_down(house: Path, site: Path) -> None:
     main_job(site, house, {"campaign": "ansible"})
     assert hosts(campaign, "cn02") == {"cn02"}
     assert {path: path.stat().st_mtime_ns for path in before} == before
+
+    # Hosts on the command line: no inventory, a campaign of its own, and a call to copy where other hosts are named.
+    variables = json.loads((house / "hosts.yml").read_text())["nodes"]["vars"]
+    (house / "ansible/group_vars").mkdir()
+    (house / "ansible/group_vars/nodes.json").write_text(json.dumps(variables))
+    here = {"campaign": "hosts", "launch": "here", "inventory": ""}
+    named = ("--launch", "ansible", "--hosts")
+    main_job(site, house, here, *named, "cn01", campaign="hosts-ansible")
+    other = main_job(site, house, here, *named, "cn02", code=2)
+    shutil.rmtree(house / "ansible/group_vars")
+    assert hosts(house / "results/hosts-ansible", "cn01") == {"cn01"}
+    assert "as in `make run CONFIG=hosts.yaml CAMPAIGN=hosts-ansible-2 LAUNCH=ansible HOSTS=cn02 FAIL_ON" in other
 
 
 # --- the long ones ----------------------------------------------------------------------------------------------------

@@ -112,14 +112,14 @@ def test_a_crashing_kernel_a_drained_node_and_a_bundle_of_another_host(
 
 def a_campaign_without_a_drained_node(house: Path, slurm: Path) -> None:
     """A campaign `drained`, one job at a time, while cn03 is drained: it is left out, with Slurm's reason."""
-    config = {
-        "campaign": "drained",
-        "launch": "slurm",
-        "slurm": {"jobs_at_a_time": 1, "deadline_hours": 1, "poll_seconds": 2},
-    }
+    config = {"campaign": "drained", "slurm": {"jobs_at_a_time": 1, "deadline_hours": 1, "poll_seconds": 2}}
     campaign = house / "results/drained"
-    done = main_job(house, slurm, config)
+    named = ("--campaign", "drained", "--launch", "slurm", "--partition")  # as make hands them on, without YAML
+    absent = main_job(house, slurm, config, *named, "nosuch")
+    assert absent.returncode == 2 and "`make run LAUNCH=slurm PARTITION=x` with one of them" in absent.stderr
+    done = main_job(house, slurm, config, *named, "main")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "partition: main" in (campaign / "config.yaml").read_text()
     rows = (line.split("\t") for line in (campaign / "launch/jobs.tsv").read_text().splitlines())
     assert sorted((row[0], row[3]) for row in rows) == [("cn01", "complete"), ("cn02", "complete")]
     assert all(hosts(campaign, node) == {node} for node in ("cn01", "cn02"))

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.real_parts import ROOT, environment
+from tests.support.real_parts import ROOT
 
 sys.path.insert(0, str(ROOT / "workflow"))
 
+import call_options
 import run
 from signals import Interrupted
 
@@ -23,7 +24,6 @@ from nodeprint.campaign import node_sheet, node_status, preparation, progress, r
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Kind
 from nodeprint.machine import other_load
-from nodeprint.settings import config as configuration
 
 
 def job(campaign: Path, node: str, log: str = "", outcomes: str = "", finished: bool = False) -> Path:
@@ -91,61 +91,6 @@ def test_a_recheck_is_a_step_of_its_own(tmp_path: Path) -> None:
     assert steps.ended()[0].startswith("measure again: 2 of 2 nodes, 0 of 4 measurements, 4 not taken; ")
 
 
-def test_a_preset_of_the_call_stands_in_place_of_the_configurations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All else of the site's file stays; a preset that there is not is refused before anything is done."""
-    monkeypatch.chdir(tmp_path)
-    Path("my site.yaml").write_text("campaign: c\npreset: thorough\nruns: 3\nmeasure: [coherence-cas]\n")
-    call = run.Call(run.parser().parse_args(["--config", "my site.yaml", "--preset", "test"]))
-    assert (call.config.preset, call.config.runs, call.config.campaign) == ("test", 3, "c")
-    assert configuration.load(call.config_file) == call.config, "what discover and Snakemake read"
-    with pytest.raises(SystemExit) as ended:
-        run.parser().parse_args(["--preset", "fast"])
-    assert ended.value.code == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "call"),
-    [
-        ([], "make run"),
-        (["--config", "./config/config.yaml"], "make run"),
-        (["--config", "q.yaml", "--again", "cn01"], "make run CONFIG=q.yaml"),
-        (["--preset", "quick"], "make run PRESET=quick"),
-        (
-            ["--config", "my site.yaml", "--fail-on", "not-same,invalid"],
-            "make run CONFIG='my site.yaml' FAIL_ON=not-same,invalid",
-        ),
-    ],
-)
-def test_a_call_is_continued_by_its_own_words(words: list[str], call: str) -> None:
-    """Without NODES, which would begin another job."""
-    assert run.call_words(run.parser().parse_args(words)) == call
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--config",),
-        ("--nonsense",),
-        ("--again",),
-        ("--conf", "x.yaml"),
-        ("--fail-on", "weather"),
-        ("--fail-on", ""),
-        ("--again", " "),
-    ],
-)
-def test_bad_options_get_one_sentence(words: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        [ROOT / "workflow/run", *words], env=environment(), capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (sentence,) = done.stderr.splitlines()
-    assert sentence.startswith("nodeprint: ") and sentence.endswith("see workflow/run --help")
-    assert sentence.count(words[0]) == 1
-
-
 def test_a_wrong_call_does_not_wait_for_another(tmp_path: Path) -> None:
     """Another call, which may take hours, holds the campaign's lock."""
     (tmp_path / "config.yaml").write_text("campaign: c\nacceptance: limits.yaml\nmeasure: [coherence-cas]\n")
@@ -168,7 +113,7 @@ def test_outcomes_that_a_script_asked_to_fail_on(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(run, "read_verdict", lambda campaign: judged)
     assert run.failing_kinds(tmp_path, [Kind.NOT_MEASURED, Kind.FOUND]) == [Kind.FOUND]
     assert run.failing_kinds(tmp_path, []) == []
-    assert run.parser().parse_args([]).fail_on == [Kind.FOUND], "what was found is an exit status by default"
+    assert call_options.parser().parse_args([]).fail_on == [Kind.FOUND], "what was found is an exit status by default"
 
 
 Make = Callable[..., run.Call]
@@ -182,7 +127,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
     def make(*lines: str) -> run.Call:
         text = "campaign: c\nmeasure: [coherence-cas]\n" + "".join(f"{line}\n" for line in lines)
         Path("config.yaml").write_text(text)
-        return run.Call(run.parser().parse_args(["--config", "config.yaml"]))
+        return run.Call(call_options.parser().parse_args(["--config", "config.yaml"]))
 
     return make
 

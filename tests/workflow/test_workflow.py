@@ -287,7 +287,9 @@ def test_what_is_new_is_measured_and_other_nodes_ask_for_a_name(house: Path) -> 
     third = run(house, path)
     assert third.returncode == 2
     assert "launch: the campaign was begun with `launch: here`" in third.stderr
-    assert third.stderr.endswith("; write another name at `campaign:`\n") and third.stderr.count("\n") == 1
+    call = f"make run CONFIG={path.name} CAMPAIGN=2026-11-21-2"
+    assert third.stderr.endswith(f"; write another name at `campaign:`, as in `{call}`\n")
+    assert third.stderr.count("\n") == 1
 
 
 def test_a_kernels_refusal_of_its_arguments_ends_before_snakemake(house: Path) -> None:

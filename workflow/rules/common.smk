@@ -19,7 +19,7 @@ from nodeprint.campaign import preparation as campaigns
 from nodeprint.settings import config as configuration
 from nodeprint.campaign import node_sheet as sheets
 from nodeprint.campaign import recheck as rechecks
-from nodeprint.campaign import plans, slurm
+from nodeprint.campaign import inventory, plans, slurm
 from nodeprint.errors import NodeprintError
 
 # Of a module the working folder may have kernels of its own.

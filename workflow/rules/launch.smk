@@ -15,7 +15,7 @@ rule launch:
         python=python(),
         script=workflow.source_path("../scripts/launch_ansible.py"),
         campaign=CAMPAIGN,
-        inventory=SETTINGS.inventory,
+        inventory=inventory.path(SETTINGS),
     shell:
         "{params.python} {params.script:q} {params.campaign:q} {input:q} {output:q} {params.inventory:q}"
         " 2>&1 | tee {log:q} >&2"

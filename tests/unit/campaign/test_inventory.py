@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from nodeprint.campaign import inventory
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import doctor
 from nodeprint.settings import config
+from nodeprint.settings.config_file import Config
 from tests.support.real_parts import ROOT, need
 
 LISTED: dict[str, Any] = {
@@ -42,6 +44,20 @@ def test_a_hostile_name_is_refused(name: str) -> None:
     hostile = {"nodes": {"hosts": ["cn01"]}, "_meta": {"hostvars": {"cn01": {"nodeprint_host": name}}}}
     with pytest.raises(NodeprintError, match=r"hosts.yml: .* is not a node name"):
         inventory.sheet(hostile, Path("hosts.yml"))
+
+
+def test_a_list_of_hosts_becomes_an_inventory_of_the_campaign(tmp_path: Path) -> None:
+    settings = Config("c", results=str(tmp_path), launch="ansible", inventory="cn[01-02],gpu7")
+    path = inventory.write(settings)
+    assert path == inventory.path(settings) == tmp_path / "c/launch/hosts.yml"
+    assert yaml.safe_load(path.read_text()) == {"nodes": {"hosts": {"cn01": {}, "cn02": {}, "gpu7": {}}}}
+    config.check_files(settings, tmp_path / "config.yaml")
+    single = replace(settings, inventory="cn01,")
+    assert yaml.safe_load(inventory.write(single).read_text()) == {"nodes": {"hosts": {"cn01": {}}}}
+    own = replace(settings, inventory="hosts.yml")
+    assert inventory.write(own) == Path("hosts.yml") and not Path("hosts.yml").exists()
+    with pytest.raises(NodeprintError, match=r"inventory: hosts.yml is not there; .* `make run LAUNCH=ansible HOSTS="):
+        config.check_files(own, tmp_path / "config.yaml")
 
 
 def test_without_the_group_the_example_is_named() -> None:

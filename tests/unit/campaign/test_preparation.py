@@ -501,7 +501,8 @@ def test_a_job_that_was_lost_is_continued_though_it_was_gathered(settings: Confi
 def test_other_arguments_than_were_measured_ask_for_a_name(settings: Config, changes: dict[str, Any], key: str) -> None:
     job = complete_job(settings)
     with pytest.raises(
-        NodeprintError, match=rf": {key}: a was measured by [a-z-]+ with `.*`, and `.*` is configured now; write an"
+        NodeprintError,
+        match=rf": {key}: a was measured by [a-z-]+ with `.*`, and `.*` is configured now, so that values of both",
     ):
         preparation.prepare(replace(settings, **changes), lambda: [], [], {})
     assert (job / "status.json").exists()
@@ -547,7 +548,7 @@ def test_other_arguments_do_not_begin_an_interrupted_job_at_nothing(
         preparation.prepare(replace(settings, **changes), lambda: [], [], {})
     assert f": {key}: 1 measurements of the job of a are complete, " in str(refusal.value)
     assert "the others are missing (it is not finished)" in str(refusal.value)
-    assert str(refusal.value).endswith("or begin anew with NODES=a")
+    assert str(refusal.value).endswith("begin anew with NODES=a, or write another name at `campaign:`")
     refused = made_status.run_outcome("touch-ratio", outcome="refused", exit_code=3, message="no memory")
     made_status.put(job, "partial", made_status.run_outcome(), refused)
     with pytest.raises(NodeprintError, match=r"the others are missing \(touch-ratio: no memory\)"):
